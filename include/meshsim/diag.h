@@ -1,0 +1,55 @@
+/**
+ * @file
+ * Diagnostics: where a fault sits, and the one line (with source and caret) that explains it.
+ *
+ * Message text: lower case, no full stop, the fault first, the value in single quotes.
+ */
+#ifndef MESHSIM_DIAG_H
+#define MESHSIM_DIAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** A span of an input text. All pointers are borrowed and outlive the mark. */
+typedef struct ms_mark {
+    const char *file;   /**< name shown to the user; NULL: no place known */
+    const char *source; /**< the whole text the span is in; NULL: no caret is printed */
+    size_t source_B;    /**< length of `source` [B] */
+    int line;           /**< 1-based; 0: the file as a whole */
+    int column;         /**< 1-based, in characters; 0: the line as a whole */
+    int width;          /**< characters the caret underlines, >= 1 */
+} ms_mark;
+
+/** Where diagnostics go. */
+typedef struct ms_diag {
+    void (*write)(void *context, const char *text); /**< receives whole messages, LF at the end */
+    void *context;                                  /**< first argument of `write` */
+    int errors;                                     /**< faults reported so far */
+    int limit;                                      /**< faults printed at most (20); later ones only counted */
+} ms_diag;
+
+/** A sink that prints to stderr. */
+void ms_diag_init_stderr(ms_diag *diag);
+
+/** A sink that calls `write(context, text)` for each message. */
+void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *context);
+
+/** Report a fault that has no place in an input: "meshsim: error: ...". */
+void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
+void ms_diag_warning(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Report a fault of an input: "file:line:column: error: key.path: ...", the source line and a caret.
+ *  mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. */
+void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/** Report the end of a list of faults: "... and 7 more faults", when more than `limit` came. */
+void ms_diag_finish(ms_diag *diag);
+
+/** Nearest of `count` candidate words to `word` (edit distance, at most a third of its length + 1).
+ *  candidates: [count] C strings, NULL entries are skipped.  Returns one of them, or NULL. */
+const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
+
+#endif

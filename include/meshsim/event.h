@@ -1,0 +1,74 @@
+/**
+ * @file
+ * Words shared by several layers: axes, collective kinds, operation kinds, passes.
+ *
+ * The integer values are written to trace files: append, never renumber.
+ */
+#ifndef MESHSIM_EVENT_H
+#define MESHSIM_EVENT_H
+
+#include <stddef.h>
+
+/** Mesh axis a communication belongs to. Names a user invents for an axis map to MS_AXIS_OTHER. */
+typedef enum ms_axis {
+    MS_AXIS_NONE = 0, /**< not a communication */
+    MS_AXIS_TP = 1,
+    MS_AXIS_CP = 2,
+    MS_AXIS_EP = 3,
+    MS_AXIS_PP = 4,
+    MS_AXIS_DP = 5,
+    MS_AXIS_OTHER = 6, /**< the whole world, or a user's own axis */
+    MS_AXIS_COUNT,
+} ms_axis;
+
+/** Communication patterns. */
+typedef enum ms_coll_kind {
+    MS_COLL_NONE = 0,
+    MS_COLL_P2P = 1,
+    MS_COLL_ALL_REDUCE = 2,
+    MS_COLL_REDUCE_SCATTER = 3,
+    MS_COLL_ALL_GATHER = 4,
+    MS_COLL_ALL_TO_ALL = 5,
+    MS_COLL_BROADCAST = 6,
+    MS_COLL_COUNT,
+} ms_coll_kind;
+
+/** What an operation of the timeline does. */
+typedef enum ms_op_kind {
+    MS_OP_FORWARD = 0,
+    MS_OP_INPUT_GRAD = 1,
+    MS_OP_WEIGHT_GRAD = 2,
+    MS_OP_BACKWARD = 3, /**< input and weight gradient fused */
+    MS_OP_RECOMPUTE = 4,
+    MS_OP_OPTIMIZER = 5,
+    MS_OP_P2P = 6,
+    MS_OP_ALL_REDUCE = 7,
+    MS_OP_REDUCE_SCATTER = 8,
+    MS_OP_ALL_GATHER = 9,
+    MS_OP_ALL_TO_ALL = 10,
+    MS_OP_BROADCAST = 11,
+    MS_OP_KIND_COUNT,
+} ms_op_kind;
+
+/** Pass of one virtual stage over one microbatch, as schedules order them (PyTorch's letters). */
+typedef enum ms_pass {
+    MS_PASS_F = 0, /**< forward */
+    MS_PASS_I = 1, /**< input gradient */
+    MS_PASS_W = 2, /**< weight gradient */
+    MS_PASS_B = 3, /**< I and W fused */
+    MS_PASS_COUNT,
+} ms_pass;
+
+/** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never NULL. */
+const char *ms_axis_name(ms_axis axis);
+const char *ms_coll_kind_name(ms_coll_kind kind);
+const char *ms_op_kind_name(ms_op_kind kind);
+const char *ms_pass_name(ms_pass pass);
+
+/** Axis of a name; MS_AXIS_OTHER for any name that is not a known axis. */
+ms_axis ms_axis_from_name(const char *name);
+
+/** The operation kind that carries out a collective kind. */
+ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind);
+
+#endif

@@ -1,0 +1,69 @@
+/**
+ * @file
+ * Result trees: what `--json` prints and what a trace keeps under /summary come from one tree.
+ *
+ * A value is null, a boolean, an integer, a double, a string, an array or an object. Keys keep
+ * the order in which they were added. All storage comes from one arena. Adders accept a NULL
+ * parent and then return NULL, so one check of the root's `failed` at the end is enough.
+ */
+#ifndef MESHSIM_VALUE_H
+#define MESHSIM_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/buffer.h"
+
+typedef enum ms_value_type {
+    MS_VALUE_NULL,
+    MS_VALUE_BOOL,
+    MS_VALUE_INT,
+    MS_VALUE_DOUBLE,
+    MS_VALUE_STRING,
+    MS_VALUE_ARRAY,
+    MS_VALUE_OBJECT,
+} ms_value_type;
+
+typedef struct ms_value {
+    ms_value_type type;
+    const char *key; /**< inside an object, else NULL */
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+        const char *string;
+    } as;
+    struct ms_value *first; /**< children of an array or object, in order */
+    struct ms_value *last;
+    struct ms_value *next; /**< next sibling */
+    size_t count;          /**< children */
+    ms_arena *arena;
+} ms_value;
+
+/** A new empty object in `arena`; NULL when memory runs out. */
+ms_value *ms_value_new_object(ms_arena *arena);
+
+/** Add to an object (key) or an array (key NULL). Strings and keys are copied.
+ *  Return the new child, or NULL when `parent` is NULL or memory runs out. */
+ms_value *ms_value_add(ms_value *parent, const char *key, ms_value_type type);
+ms_value *ms_value_add_int(ms_value *parent, const char *key, int64_t integer);
+/** A double that is not finite is stored as null: JSON has no word for it. */
+ms_value *ms_value_add_double(ms_value *parent, const char *key, double number);
+ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean);
+ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string);
+
+/** Child of an object by key, NULL if there is none or `object` is NULL. */
+const ms_value *ms_value_get(const ms_value *object, const char *key);
+/** Number (integer or double) at a dotted path such as "time_share.compute"; `fallback` if there is none. */
+double ms_value_number(const ms_value *object, const char *path, double fallback);
+
+/** Append `value` as JSON (RFC 8259). Doubles are written with 17 significant digits, so they read back equal.
+ *  indent: spaces per level, 0 writes everything on one line. */
+void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out);
+
+/** Append `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void ms_json_write_string(ms_buffer *out, const char *text);
+
+#endif

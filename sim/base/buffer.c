@@ -1,0 +1,118 @@
+#include "meshsim/buffer.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ms_buffer_init(ms_buffer *buffer) {
+    *buffer = (ms_buffer){0};
+}
+
+void ms_buffer_release(ms_buffer *buffer) {
+    free(buffer->data);
+    ms_buffer_init(buffer);
+}
+
+static bool reserve(ms_buffer *buffer, size_t extra) {
+    if (buffer->failed || extra > SIZE_MAX / 4 || buffer->length > SIZE_MAX / 4) {
+        buffer->failed = true;
+        return false;
+    }
+    size_t need = buffer->length + extra + 1;
+    if (need <= buffer->capacity) {
+        return true;
+    }
+    size_t capacity = buffer->capacity < 64 ? 64 : buffer->capacity;
+    while (capacity < need) {
+        capacity *= 2;
+    }
+    char *data = realloc(buffer->data, capacity);
+    if (data == NULL) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void ms_buffer_add(ms_buffer *buffer, const char *text, size_t length) {
+    if (!reserve(buffer, length)) {
+        return;
+    }
+    if (length > 0) {
+        memcpy(buffer->data + buffer->length, text, length);
+    }
+    buffer->length += length;
+    buffer->data[buffer->length] = '\0';
+}
+
+void ms_buffer_puts(ms_buffer *buffer, const char *text) {
+    ms_buffer_add(buffer, text, strlen(text));
+}
+
+void ms_buffer_printf(ms_buffer *buffer, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || !reserve(buffer, (size_t)length)) {
+        buffer->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, args);
+    va_end(args);
+    buffer->length += (size_t)length;
+}
+
+const char *ms_buffer_text(const ms_buffer *buffer) {
+    return buffer->data == NULL ? "" : buffer->data;
+}
+
+void ms_vector_init(ms_vector *vector, size_t item_B) {
+    *vector = (ms_vector){.item_B = item_B};
+}
+
+void ms_vector_release(ms_vector *vector) {
+    free(vector->data);
+    ms_vector_init(vector, vector->item_B);
+}
+
+static bool grow(ms_vector *vector, size_t need) {
+    size_t capacity = vector->capacity < 16 ? 16 : vector->capacity;
+    while (capacity < need) {
+        capacity += capacity / 2;
+    }
+    if (capacity > SIZE_MAX / 4 / vector->item_B) {
+        return false;
+    }
+    void *data = realloc(vector->data, capacity * vector->item_B);
+    if (data == NULL) {
+        return false;
+    }
+    vector->data = data;
+    vector->capacity = capacity;
+    return true;
+}
+
+void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
+    if (vector->failed || count > SIZE_MAX / 8) {
+        vector->failed = true;
+        return NULL;
+    }
+    if (vector->count + count > vector->capacity && !grow(vector, vector->count + count)) {
+        vector->failed = true;
+        return NULL;
+    }
+    char *place = (char *)vector->data + vector->count * vector->item_B;
+    if (items != NULL) {
+        memcpy(place, items, count * vector->item_B);
+    } else {
+        memset(place, 0, count * vector->item_B);
+    }
+    vector->count += count;
+    return place;
+}

@@ -1,0 +1,194 @@
+#include "meshsim/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/buffer.h"
+
+enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
+
+static void write_stderr(void *context, const char *text) {
+    (void)context;
+    fputs(text, stderr);
+}
+
+void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *context) {
+    *diag = (ms_diag){.write = write, .context = context, .limit = FAULT_LIMIT};
+}
+
+void ms_diag_init_stderr(ms_diag *diag) {
+    ms_diag_init(diag, write_stderr, NULL);
+}
+
+static void add_formatted(ms_buffer *text, const char *format, va_list args) {
+    char message[2048];
+    vsnprintf(message, sizeof message, format, args);
+    ms_buffer_puts(text, message);
+    ms_buffer_puts(text, "\n");
+}
+
+static void emit(ms_diag *diag, ms_buffer *text) {
+    diag->write(diag->context, text->failed ? "meshsim: error: out of memory\n" : ms_buffer_text(text));
+    ms_buffer_release(text);
+}
+
+/* The `line`-th line of the source, without its end. */
+static const char *find_line(const ms_mark *mark, size_t *length_out) {
+    const char *at = mark->source;
+    const char *end = mark->source + mark->source_B;
+    for (int line = 1; line < mark->line && at < end; line++) {
+        const char *feed = memchr(at, '\n', (size_t)(end - at));
+        at = feed == NULL ? end : feed + 1;
+    }
+    const char *feed = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    *length_out = (size_t)((feed == NULL ? end : feed) - at);
+    if (*length_out > 0 && at[*length_out - 1] == '\r') {
+        (*length_out)--;
+    }
+    return at;
+}
+
+static bool is_continuation(char byte) {
+    return ((unsigned char)byte & 0xC0U) == 0x80U;
+}
+
+static void add_caret(ms_buffer *text, const ms_mark *mark) {
+    if (mark->source == NULL || mark->line <= 0) {
+        return;
+    }
+    size_t length = 0;
+    const char *line = find_line(mark, &length);
+    if (length == 0 || length > CARET_LINE_MAX) {
+        return;
+    }
+    ms_buffer_printf(text, "%5d | ", mark->line);
+    for (size_t i = 0; i < length; i++) {
+        char shown = line[i] == '\t' || ((unsigned char)line[i] < 32) ? ' ' : line[i];
+        ms_buffer_add(text, &shown, 1);
+    }
+    ms_buffer_puts(text, "\n");
+    int columns = 0;
+    for (size_t i = 0; i < length; i++) {
+        columns += is_continuation(line[i]) ? 0 : 1;
+    }
+    if (mark->column <= 0 || mark->column > columns + 1) {
+        return;
+    }
+    int width = mark->width;
+    if (width > columns - mark->column + 1) {
+        width = columns - mark->column + 1;
+    }
+    ms_buffer_printf(text, "      | %*s^", mark->column - 1, "");
+    for (int i = 1; i < width; i++) {
+        ms_buffer_puts(text, "~");
+    }
+    ms_buffer_puts(text, "\n");
+}
+
+void ms_diag_error(ms_diag *diag, const char *format, ...) {
+    if (diag->errors++ >= diag->limit) {
+        return;
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_puts(&text, "meshsim: error: ");
+    va_list args;
+    va_start(args, format);
+    add_formatted(&text, format, args);
+    va_end(args);
+    emit(diag, &text);
+}
+
+void ms_diag_warning(ms_diag *diag, const char *format, ...) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_puts(&text, "meshsim: warning: ");
+    va_list args;
+    va_start(args, format);
+    add_formatted(&text, format, args);
+    va_end(args);
+    emit(diag, &text);
+}
+
+static void add_place(ms_buffer *text, const ms_mark *mark) {
+    ms_buffer_puts(text, mark->file);
+    if (mark->line > 0) {
+        ms_buffer_printf(text, ":%d", mark->line);
+        if (mark->column > 0) {
+            ms_buffer_printf(text, ":%d", mark->column);
+        }
+    }
+}
+
+void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...) {
+    if (diag->errors++ >= diag->limit) {
+        return;
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    bool has_place = mark != NULL && mark->file != NULL;
+    if (has_place) {
+        add_place(&text, mark);
+    } else {
+        ms_buffer_puts(&text, "meshsim");
+    }
+    ms_buffer_puts(&text, ": error: ");
+    if (key_path != NULL && key_path[0] != '\0') {
+        ms_buffer_printf(&text, "%s: ", key_path);
+    }
+    va_list args;
+    va_start(args, format);
+    add_formatted(&text, format, args);
+    va_end(args);
+    if (has_place) {
+        add_caret(&text, mark);
+    }
+    emit(diag, &text);
+}
+
+void ms_diag_finish(ms_diag *diag) {
+    if (diag->errors > diag->limit) {
+        char text[64];
+        snprintf(text, sizeof text, "meshsim: ... and %d more faults\n", diag->errors - diag->limit);
+        diag->write(diag->context, text);
+    }
+}
+
+/* Levenshtein distance of two words, both cut at WORD_MAX. */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t row[WORD_MAX + 1];
+    size_t a_length = strnlen(a, WORD_MAX);
+    size_t b_length = strnlen(b, WORD_MAX);
+    for (size_t j = 0; j <= b_length; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            best = above + 1 < best ? above + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[b_length];
+}
+
+const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count) {
+    const char *nearest = NULL;
+    size_t least = strlen(word) / 3 + 2;
+    for (size_t i = 0; i < count; i++) {
+        if (candidates[i] != NULL) {
+            size_t distance = edit_distance(word, candidates[i]);
+            if (distance < least) {
+                least = distance;
+                nearest = candidates[i];
+            }
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,43 @@
+#include "meshsim/event.h"
+
+#include <string.h>
+
+static const char *const AXES[MS_AXIS_COUNT] = {"none", "tp", "cp", "ep", "pp", "dp", "other"};
+static const char *const COLLECTIVES[MS_COLL_COUNT] = {
+    "none", "p2p", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+static const char *const OPERATIONS[MS_OP_KIND_COUNT] = {
+    "forward", "input_gradient", "weight_gradient", "backward",   "recompute",  "optimizer",
+    "p2p",     "all_reduce",     "reduce_scatter",  "all_gather", "all_to_all", "broadcast"};
+static const char *const PASSES[MS_PASS_COUNT] = {"F", "I", "W", "B"};
+
+const char *ms_axis_name(ms_axis axis) {
+    return (unsigned)axis < MS_AXIS_COUNT ? AXES[axis] : "unknown";
+}
+
+const char *ms_coll_kind_name(ms_coll_kind kind) {
+    return (unsigned)kind < MS_COLL_COUNT ? COLLECTIVES[kind] : "unknown";
+}
+
+const char *ms_op_kind_name(ms_op_kind kind) {
+    return (unsigned)kind < MS_OP_KIND_COUNT ? OPERATIONS[kind] : "unknown";
+}
+
+const char *ms_pass_name(ms_pass pass) {
+    return (unsigned)pass < MS_PASS_COUNT ? PASSES[pass] : "?";
+}
+
+ms_axis ms_axis_from_name(const char *name) {
+    for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
+        if (strcmp(name, AXES[axis]) == 0) {
+            return (ms_axis)axis;
+        }
+    }
+    return MS_AXIS_OTHER;
+}
+
+ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
+    static const ms_op_kind KINDS[MS_COLL_COUNT] = {
+        MS_OP_P2P,        MS_OP_P2P,        MS_OP_ALL_REDUCE, MS_OP_REDUCE_SCATTER,
+        MS_OP_ALL_GATHER, MS_OP_ALL_TO_ALL, MS_OP_BROADCAST};
+    return (unsigned)kind < MS_COLL_COUNT ? KINDS[kind] : MS_OP_P2P;
+}

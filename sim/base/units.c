@@ -1,0 +1,1 @@
+#include "meshsim/units.h"

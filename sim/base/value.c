@@ -1,0 +1,207 @@
+#include "meshsim/value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+ms_value *ms_value_new_object(ms_arena *arena) {
+    ms_value *value = MS_NEW(arena, ms_value, 1);
+    if (value != NULL) {
+        value->type = MS_VALUE_OBJECT;
+        value->arena = arena;
+    }
+    return value;
+}
+
+ms_value *ms_value_add(ms_value *parent, const char *key, ms_value_type type) {
+    if (parent == NULL) {
+        return NULL;
+    }
+    ms_value *child = MS_NEW(parent->arena, ms_value, 1);
+    if (child == NULL) {
+        return NULL;
+    }
+    child->type = type;
+    child->arena = parent->arena;
+    if (key != NULL) {
+        child->key = ms_arena_strdup(parent->arena, key);
+        if (child->key == NULL) {
+            return NULL;
+        }
+    }
+    if (parent->last == NULL) {
+        parent->first = child;
+    } else {
+        parent->last->next = child;
+    }
+    parent->last = child;
+    parent->count++;
+    return child;
+}
+
+ms_value *ms_value_add_int(ms_value *parent, const char *key, int64_t integer) {
+    ms_value *child = ms_value_add(parent, key, MS_VALUE_INT);
+    if (child != NULL) {
+        child->as.integer = integer;
+    }
+    return child;
+}
+
+ms_value *ms_value_add_double(ms_value *parent, const char *key, double number) {
+    ms_value *child =
+        ms_value_add(parent, key, isfinite(number) ? MS_VALUE_DOUBLE : MS_VALUE_NULL);
+    if (child != NULL) {
+        child->as.number = number;
+    }
+    return child;
+}
+
+ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean) {
+    ms_value *child = ms_value_add(parent, key, MS_VALUE_BOOL);
+    if (child != NULL) {
+        child->as.boolean = boolean;
+    }
+    return child;
+}
+
+ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string) {
+    ms_value *child = ms_value_add(parent, key, MS_VALUE_STRING);
+    if (child != NULL) {
+        child->as.string = ms_arena_strdup(parent->arena, string);
+        if (child->as.string == NULL) {
+            child->type = MS_VALUE_NULL;
+        }
+    }
+    return child;
+}
+
+static const ms_value *get_span(const ms_value *object, const char *key, size_t length) {
+    if (object == NULL || object->type != MS_VALUE_OBJECT) {
+        return NULL;
+    }
+    for (const ms_value *child = object->first; child != NULL; child = child->next) {
+        if (strncmp(child->key, key, length) == 0 && child->key[length] == '\0') {
+            return child;
+        }
+    }
+    return NULL;
+}
+
+const ms_value *ms_value_get(const ms_value *object, const char *key) {
+    return get_span(object, key, strlen(key));
+}
+
+double ms_value_number(const ms_value *object, const char *path, double fallback) {
+    const ms_value *at = object;
+    while (at != NULL) {
+        size_t length = strcspn(path, ".");
+        at = get_span(at, path, length);
+        if (path[length] == '\0') {
+            break;
+        }
+        path += length + 1;
+    }
+    if (at == NULL) {
+        return fallback;
+    }
+    if (at->type == MS_VALUE_INT) {
+        return (double)at->as.integer;
+    }
+    return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
+}
+
+/* Length of the well-formed UTF-8 sequence at `text`, 0 if there is none. */
+static size_t utf8_length(const unsigned char *text) {
+    if (text[0] < 0x80) {
+        return 1;
+    }
+    size_t length = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
+    if (text[0] < 0xC2 || text[0] > 0xF4) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xC0U) != 0x80U) {
+            return 0;
+        }
+    }
+    bool is_overlong = (text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xF0 && text[1] < 0x90);
+    bool is_surrogate = text[0] == 0xED && text[1] > 0x9F;
+    bool is_beyond = text[0] == 0xF4 && text[1] > 0x8F;
+    return is_overlong || is_surrogate || is_beyond ? 0 : length;
+}
+
+void ms_json_write_string(ms_buffer *out, const char *text) {
+    ms_buffer_puts(out, "\"");
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = utf8_length(at);
+        if (length == 0) {
+            ms_buffer_puts(out, "\\ufffd");
+            at++;
+        } else if (*at == '"' || *at == '\\') {
+            ms_buffer_printf(out, "\\%c", *at++);
+        } else if (*at < 0x20) {
+            ms_buffer_printf(out, "\\u%04x", *at++);
+        } else {
+            ms_buffer_add(out, (const char *)at, length);
+            at += length;
+        }
+    }
+    ms_buffer_puts(out, "\"");
+}
+
+static void new_line(ms_buffer *out, int indent, int depth) {
+    if (indent > 0) {
+        ms_buffer_printf(out, "\n%*s", indent * depth, "");
+    }
+}
+
+static void write_at(const ms_value *value, int indent, int depth, ms_buffer *out);
+
+static void write_children(const ms_value *value, int indent, int depth, ms_buffer *out) {
+    bool is_object = value->type == MS_VALUE_OBJECT;
+    ms_buffer_puts(out, is_object ? "{" : "[");
+    for (const ms_value *child = value->first; child != NULL; child = child->next) {
+        new_line(out, indent, depth + 1);
+        if (is_object) {
+            ms_json_write_string(out, child->key);
+            ms_buffer_puts(out, indent > 0 ? ": " : ":");
+        }
+        write_at(child, indent, depth + 1, out);
+        if (child->next != NULL) {
+            ms_buffer_puts(out, ",");
+        }
+    }
+    if (value->first != NULL) {
+        new_line(out, indent, depth);
+    }
+    ms_buffer_puts(out, is_object ? "}" : "]");
+}
+
+static void write_at(const ms_value *value, int indent, int depth, ms_buffer *out) {
+    switch (value->type) {
+    case MS_VALUE_NULL:
+        ms_buffer_puts(out, "null");
+        break;
+    case MS_VALUE_BOOL:
+        ms_buffer_puts(out, value->as.boolean ? "true" : "false");
+        break;
+    case MS_VALUE_INT:
+        ms_buffer_printf(out, "%lld", (long long)value->as.integer);
+        break;
+    case MS_VALUE_DOUBLE:
+        ms_buffer_printf(out, "%.17g", value->as.number);
+        break;
+    case MS_VALUE_STRING:
+        ms_json_write_string(out, value->as.string);
+        break;
+    case MS_VALUE_ARRAY:
+    case MS_VALUE_OBJECT:
+        write_children(value, indent, depth, out);
+        break;
+    }
+}
+
+void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out) {
+    write_at(value, indent, 0, out);
+}
