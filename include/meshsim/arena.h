@@ -1,6 +1,7 @@
 /**
  * @file
- * Arenas: one per lifetime (input: the whole run; plan: one simulated iteration; scratch: one call).
+ * Arenas: one per lifetime (input: the whole run; plan: one simulated iteration; scratch: one
+ * call).
  *
  * Objects are never freed one by one; releasing the arena frees them all. Memory is zeroed and
  * aligned to 16 bytes. `malloc` appears in `sim/base/` only.
@@ -28,10 +29,12 @@ void ms_arena_release(ms_arena *arena);
  *  Returns NULL when memory runs out, the product overflows or the test hook says so. */
 void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size);
 
-/** Test hook: the first `allocations` further calls succeed, all later ones return NULL; < 0 ends it. */
+/** Test hook: the first `allocations` further calls succeed, all later ones return NULL; < 0 ends
+ * it. */
 void ms_arena_fail_after(ms_arena *arena, long allocations);
 
-/** Copy of the first `length` bytes of `text`, NUL-terminated, in `arena`; NULL when memory runs out. */
+/** Copy of the first `length` bytes of `text`, NUL-terminated, in `arena`; NULL when memory runs
+ * out. */
 char *ms_arena_strndup(ms_arena *arena, const char *text, size_t length);
 
 /** Copy of a C string in `arena`; NULL when memory runs out. */

@@ -1,9 +1,11 @@
 /**
  * @file
- * Collectives: (kind, algorithm, GPUs on a platform, bytes) -> phases, each a latency plus flows that run together.
+ * Collectives: (kind, algorithm, GPUs on a platform, bytes) -> phases, each a latency plus flows
+ * that run together.
  *
- * Pure: knows the platform's routes, not the time. A ring runs all its edges at the slowest one's pace, so it is one
- * flow over the multiset of the links of all its edges, carrying the bytes one edge carries.
+ * Pure: knows the platform's routes, not the time. A ring runs all its edges at the slowest one's
+ * pace, so it is one flow over the multiset of the links of all its edges, carrying the bytes one
+ * edge carries.
  */
 #ifndef MESHSIM_COLLECTIVE_H
 #define MESHSIM_COLLECTIVE_H
@@ -19,7 +21,7 @@
 #include "meshsim/status.h"
 
 typedef enum ms_coll_algorithm {
-    MS_ALGORITHM_AUTO,   /**< the library's choice by size; today always the ring */
+    MS_ALGORITHM_AUTO, /**< the library's choice by size; today always the ring */
     MS_ALGORITHM_RING,
     MS_ALGORITHM_DIRECT, /**< point-to-point */
     MS_ALGORITHM_COUNT,
@@ -50,28 +52,30 @@ typedef struct ms_coll_plan {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm;
     int members;
-    double size_B;          /**< full buffer as nccl-tests counts it [B] */
-    double sent_B;          /**< bytes each member sends [B] */
-    int tier;               /**< outermost tier crossed; -1 for one member */
-    ms_phase *phases;       /**< [phase_count] */
-    int phase_count;        /**< 0 for one member */
+    double size_B;    /**< full buffer as nccl-tests counts it [B] */
+    double sent_B;    /**< bytes each member sends [B] */
+    int tier;         /**< outermost tier crossed; -1 for one member */
+    ms_phase *phases; /**< [phase_count] */
+    int phase_count;  /**< 0 for one member */
 } ms_coll_plan;
 
 /** Lay out a collective among GPUs.
- *  gpus: [members] platform GPUs in group order, no repeats; for MS_COLL_P2P two, source first.  size_B: >= 0, full buffer:
- *  all-reduce its message, reduce-scatter its input, all-gather its output.  *plan_out: in `arena`.
- *  Across nodes as many rings run side by side as every node has members on different NICs; ring j enters and leaves a node through its j-th member.
- *  Returns MS_OK; MS_E_RANGE for a kind or algorithm not built; MS_E_NOMEM.  O(members * rings). */
+ *  gpus: [members] platform GPUs in group order, no repeats; for MS_COLL_P2P two, source first.
+ * size_B: >= 0, full buffer: all-reduce its message, reduce-scatter its input, all-gather its
+ * output.  *plan_out: in `arena`. Across nodes as many rings run side by side as every node has
+ * members on different NICs; ring j enters and leaves a node through its j-th member. Returns
+ * MS_OK; MS_E_RANGE for a kind or algorithm not built; MS_E_NOMEM.  O(members * rings). */
 ms_status ms_coll_plan_build(const ms_platform *platform, ms_coll_kind kind,
-                             ms_coll_algorithm algorithm, const int *gpus, int members, double size_B,
-                             ms_arena *arena, ms_coll_plan *plan_out);
+                             ms_coll_algorithm algorithm, const int *gpus, int members,
+                             double size_B, ms_arena *arena, ms_coll_plan *plan_out);
 
 /** Time of a plan with nothing else on the links: sum over phases of latency + slowest flow [s].
  *  A flow takes max over links of bytes * weight / capacity. */
 double ms_coll_plan_time_s(const ms_platform *platform, const ms_coll_plan *plan);
 
-/** Bus bandwidth as nccl-tests defines it: size / time times 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter,
- *  all-gather and all-to-all, 1 for the rest [B/s].  Source: nccl-tests doc/PERFORMANCE.md. */
+/** Bus bandwidth as nccl-tests defines it: size / time times 2(n-1)/n for all-reduce, (n-1)/n for
+ * reduce-scatter, all-gather and all-to-all, 1 for the rest [B/s].  Source: nccl-tests
+ * doc/PERFORMANCE.md. */
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s);
 
 /** Name of an algorithm ("auto", "ring", "direct"); static storage. */

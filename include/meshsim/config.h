@@ -1,11 +1,12 @@
 /**
  * @file
- * YAML documents as trees that remember where every value stands, and field tables that read them into structs.
+ * YAML documents as trees that remember where every value stands, and field tables that read them
+ * into structs.
  *
- * A layer declares one `ms_field` table per YAML mapping, beside the struct it fills. Unknown keys, repeated
- * keys, missing required keys, wrong types, units and ranges are all found and reported here, with
- * file:line:column, key path, what was expected, what came, the nearest key, and a caret. Reading goes on after
- * a fault; the status at the end says whether anything was wrong.
+ * A layer declares one `ms_field` table per YAML mapping, beside the struct it fills. Unknown keys,
+ * repeated keys, missing required keys, wrong types, units and ranges are all found and reported
+ * here, with file:line:column, key path, what was expected, what came, the nearest key, and a
+ * caret. Reading goes on after a fault; the status at the end says whether anything was wrong.
  */
 #ifndef MESHSIM_CONFIG_H
 #define MESHSIM_CONFIG_H
@@ -24,42 +25,46 @@
 
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
 
-/** One YAML value. Aliases are expanded (bounded in depth and number), merge keys (`<<`) are refused. */
+/** One YAML value. Aliases are expanded (bounded in depth and number), merge keys (`<<`) are
+ * refused. */
 typedef struct ms_node {
     ms_node_type type;
-    const char *text;          /**< scalar: its text; else NULL */
-    bool is_quoted;            /**< scalar: stood in quotes or as a block, so it is a string */
-    const char *key;           /**< inside a mapping: its key; else NULL */
-    ms_mark key_mark;          /**< where the key stands */
-    ms_mark mark;              /**< where the value stands */
-    const char *origin;        /**< "file", "default" or "--set" */
-    struct ms_node *first;     /**< children of a sequence or mapping */
-    struct ms_node *last;      /**< newest child */
-    struct ms_node *next;      /**< next sibling */
-    size_t count;              /**< number of children */
+    const char *text;      /**< scalar: its text; else NULL */
+    bool is_quoted;        /**< scalar: stood in quotes or as a block, so it is a string */
+    const char *key;       /**< inside a mapping: its key; else NULL */
+    ms_mark key_mark;      /**< where the key stands */
+    ms_mark mark;          /**< where the value stands */
+    const char *origin;    /**< "file", "default" or "--set" */
+    struct ms_node *first; /**< children of a sequence or mapping */
+    struct ms_node *last;  /**< newest child */
+    struct ms_node *next;  /**< next sibling */
+    size_t count;          /**< number of children */
 } ms_node;
 
 /** Read and parse a file of at most MS_INPUT_LIMIT_B.
  *  path: as the user gave it; also the name in diagnostics.  *root_out: mapping, in `arena`.
- *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not found, repeated
- *  keys, cyclic or too many aliases), reported; MS_E_IO when reading fails; MS_E_NOMEM. */
+ *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not
+ * found, repeated keys, cyclic or too many aliases), reported; MS_E_IO when reading fails;
+ * MS_E_NOMEM. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
-/** Parse a text already in memory (copied into `arena`); `name` stands for the file in diagnostics. */
+/** Parse a text already in memory (copied into `arena`); `name` stands for the file in diagnostics.
+ */
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
                         ms_diag *diag, ms_node **root_out);
 
 /** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
 ms_node *ms_node_get(const ms_node *mapping, const char *key);
 
-/** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds the key; missing
- *  mappings on the way are made; `name[2]` or `name.2` reaches an entry of a sequence. Its marks point into the
- *  override's own text, shown as file "--set".
- *  Returns MS_OK; MS_E_USAGE if there is no '=' or no key, MS_E_INPUT if the path runs through a scalar or the
+/** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
+ * the key; missing mappings on the way are made; `name[2]` or `name.2` reaches an entry of a
+ * sequence. Its marks point into the override's own text, shown as file "--set". Returns MS_OK;
+ * MS_E_USAGE if there is no '=' or no key, MS_E_INPUT if the path runs through a scalar or the
  *  value is no YAML; MS_E_NOMEM. */
 ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
 
-/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are shared, not copied. */
+/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are shared, not
+ * copied. */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
 
 /** Append the tree as YAML text that parses back to the same tree. */
@@ -74,11 +79,11 @@ typedef enum ms_field_type {
     MS_FIELD_STRING,   /**< const char *, in the arena */
     MS_FIELD_ENUM,     /**< int: index into `words` */
     MS_FIELD_NODE,     /**< const ms_node *: taken as it is, for code that reads it further */
-    MS_FIELD_MAP,      /**< a struct of its own at `offset`, read with `fields`; absent: its defaults */
-    MS_FIELD_INTS,     /**< ms_ints: a sequence of integers */
-    MS_FIELD_NUMBERS,  /**< ms_numbers: a number, or a sequence of numbers */
+    MS_FIELD_MAP,  /**< a struct of its own at `offset`, read with `fields`; absent: its defaults */
+    MS_FIELD_INTS, /**< ms_ints: a sequence of integers */
+    MS_FIELD_NUMBERS,    /**< ms_numbers: a number, or a sequence of numbers */
     MS_FIELD_QUANTITIES, /**< ms_numbers: a quantity, or a sequence of quantities */
-    MS_FIELD_WORDS,    /**< ms_words: a sequence of strings */
+    MS_FIELD_WORDS,      /**< ms_words: a sequence of strings */
 } ms_field_type;
 
 typedef struct ms_ints {
@@ -98,32 +103,36 @@ typedef struct ms_words {
 typedef struct ms_field {
     const char *key;
     ms_field_type type;
-    size_t offset;               /**< offsetof the member in the struct */
-    ms_dimension dimension;      /**< QUANTITY, QUANTITIES: what is measured */
-    bool is_required;            /**< absent is a fault; otherwise `fallback` applies */
-    const char *fallback;        /**< default as the user would type it; NULL: member is left as the caller set it */
-    double minimum, maximum;     /**< INT(S), NUMBER(S), QUANTITY(-IES): allowed range, both 0: not limited */
-    const char *const *words;    /**< ENUM: accepted words, NULL-terminated */
+    size_t offset;          /**< offsetof the member in the struct */
+    ms_dimension dimension; /**< QUANTITY, QUANTITIES: what is measured */
+    bool is_required;       /**< absent is a fault; otherwise `fallback` applies */
+    const char *fallback; /**< default as the user would type it; NULL: member is left as the caller
+                             set it */
+    double minimum,
+        maximum; /**< INT(S), NUMBER(S), QUANTITY(-IES): allowed range, both 0: not limited */
+    const char *const *words;      /**< ENUM: accepted words, NULL-terminated */
     const struct ms_field *fields; /**< MAP: its table */
-    const char *help;            /**< one line, lower case, with meaning (and unit) */
+    const char *help;              /**< one line, lower case, with meaning (and unit) */
 } ms_field;
 
 /** Read `mapping` into the struct at `out` by a table.
- *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults at `parent_mark`).
- *  key_path: dotted path of the mapping for messages, "" at the root.  out: the caller's struct, members without
- *  key and fallback are left untouched.  Strings and lists live in `arena`.
- *  Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_NOMEM. */
+ *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults at
+ * `parent_mark`). key_path: dotted path of the mapping for messages, "" at the root.  out: the
+ * caller's struct, members without key and fallback are left untouched.  Strings and lists live in
+ * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_NOMEM. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag);
 
 /** Whether the user gave this key (as opposed to a default). */
 bool ms_config_has(const ms_node *mapping, const char *key);
 
-/** Report a fault at a node's value (or at its parent mapping's mark when NULL) and return MS_E_INPUT. */
+/** Report a fault at a node's value (or at its parent mapping's mark when NULL) and return
+ * MS_E_INPUT. */
 ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** Append every key of a table with its value and where it came from (file line, --set, default), one per line. */
+/** Append every key of a table with its value and where it came from (file line, --set, default),
+ * one per line. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 

@@ -25,7 +25,7 @@ typedef struct ms_diag {
     void (*write)(void *context, const char *text); /**< receives whole messages, LF at the end */
     void *context;                                  /**< first argument of `write` */
     int errors;                                     /**< faults reported so far */
-    int limit;                                      /**< faults printed at most (20); later ones only counted */
+    int limit; /**< faults printed at most (20); later ones only counted */
 } ms_diag;
 
 /** A sink that prints to stderr. */
@@ -40,8 +40,8 @@ void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format
 /** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
 void ms_diag_warning(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Report a fault of an input: "file:line:column: error: key.path: ...", the source line and a caret.
- *  mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. */
+/** Report a fault of an input: "file:line:column: error: key.path: ...", the source line and a
+ * caret. mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. */
 void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

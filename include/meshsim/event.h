@@ -59,7 +59,8 @@ typedef enum ms_pass {
     MS_PASS_COUNT,
 } ms_pass;
 
-/** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never NULL. */
+/** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
+ * NULL. */
 const char *ms_axis_name(ms_axis axis);
 const char *ms_coll_kind_name(ms_coll_kind kind);
 const char *ms_op_kind_name(ms_op_kind kind);

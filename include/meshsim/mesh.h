@@ -19,12 +19,12 @@ enum { MS_MESH_AXES_MAX = 8 };
 
 /** Axes from outermost (slowest varying rank) to innermost. */
 typedef struct ms_mesh {
-    int axes;                              /**< number of axes, 1..MS_MESH_AXES_MAX */
-    const char *names[MS_MESH_AXES_MAX];   /**< [axes], outermost first */
-    ms_axis kinds[MS_MESH_AXES_MAX];       /**< [axes] */
-    int sizes[MS_MESH_AXES_MAX];           /**< [axes] >= 1 */
-    int strides[MS_MESH_AXES_MAX];         /**< [axes] rank distance of neighbours along the axis */
-    int ranks;                             /**< N, the product of the sizes */
+    int axes;                            /**< number of axes, 1..MS_MESH_AXES_MAX */
+    const char *names[MS_MESH_AXES_MAX]; /**< [axes], outermost first */
+    ms_axis kinds[MS_MESH_AXES_MAX];     /**< [axes] */
+    int sizes[MS_MESH_AXES_MAX];         /**< [axes] >= 1 */
+    int strides[MS_MESH_AXES_MAX];       /**< [axes] rank distance of neighbours along the axis */
+    int ranks;                           /**< N, the product of the sizes */
 } ms_mesh;
 
 /** The ranks that differ in one axis only, as an arithmetic sequence. */
@@ -36,7 +36,8 @@ typedef struct ms_group {
 
 /** Build a mesh.
  *  names, sizes: [axes] in the order outermost to innermost; names are borrowed.
- *  Returns MS_OK; MS_E_INPUT for a repeated or empty name, size < 1, too many axes, a product above 2^24 (reported, naming the numbers). */
+ *  Returns MS_OK; MS_E_INPUT for a repeated or empty name, size < 1, too many axes, a product above
+ * 2^24 (reported, naming the numbers). */
 ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *sizes, int axes,
                        ms_diag *diag);
 
@@ -65,12 +66,13 @@ ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index);
  *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
 ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);
 
-/** Outermost platform tier that a group's neighbouring members cross (rank r on GPU r); -1 for a group of one. */
+/** Outermost platform tier that a group's neighbouring members cross (rank r on GPU r); -1 for a
+ * group of one. */
 int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform);
 
-/** Read the workload's `mesh:` mapping: axis sizes by name and `order: [outermost, ..]` (default [pp, dp, cp, tp], axes absent there
- *  with size 1).  Unknown keys are new axes only if they stand in `order`.  Names live in `arena`.
- *  Returns MS_OK; MS_E_INPUT, reported. */
+/** Read the workload's `mesh:` mapping: axis sizes by name and `order: [outermost, ..]` (default
+ * [pp, dp, cp, tp], axes absent there with size 1).  Unknown keys are new axes only if they stand
+ * in `order`.  Names live in `arena`. Returns MS_OK; MS_E_INPUT, reported. */
 ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
                        ms_mesh *mesh_out);
 

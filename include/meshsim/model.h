@@ -1,10 +1,11 @@
 /**
  * @file
- * Models: (model, parallel degrees, microbatch, precision, recomputation) -> per virtual stage what a pass computes,
- * communicates and keeps in memory.
+ * Models: (model, parallel degrees, microbatch, precision, recomputation) -> per virtual stage what
+ * a pass computes, communicates and keeps in memory.
  *
- * Pure: knows the GPU type's rates, not the platform's links. The result, ms_stage_costs, is all that the later layers see,
- * so a workload with given `costs:` instead of a model takes the same way.
+ * Pure: knows the GPU type's rates, not the platform's links. The result, ms_stage_costs, is all
+ * that the later layers see, so a workload with given `costs:` instead of a model takes the same
+ * way.
  */
 #ifndef MESHSIM_MODEL_H
 #define MESHSIM_MODEL_H
@@ -23,21 +24,21 @@
 /** A dense transformer, GPT or Llama shape. */
 typedef struct ms_model {
     const char *name;
-    int layers;          /**< [count] */
-    int hidden;          /**< h [elements] */
-    int heads;           /**< a, query heads */
-    int kv_heads;        /**< key and value heads (a for plain attention) */
-    int head_dim;        /**< [elements], default hidden / heads */
-    int ffn;             /**< inner size of the MLP [elements] */
-    bool is_gated;       /**< MLP with three matrices (SwiGLU) instead of two */
-    bool has_bias;       /**< biases in the linear layers */
-    bool is_rms_norm;    /**< norms without bias */
-    bool has_positions;  /**< learned position embeddings */
-    int vocab;           /**< tokens; 0: no embedding, head or loss */
-    int sequence;        /**< s, tokens per sequence */
+    int layers;               /**< [count] */
+    int hidden;               /**< h [elements] */
+    int heads;                /**< a, query heads */
+    int kv_heads;             /**< key and value heads (a for plain attention) */
+    int head_dim;             /**< [elements], default hidden / heads */
+    int ffn;                  /**< inner size of the MLP [elements] */
+    bool is_gated;            /**< MLP with three matrices (SwiGLU) instead of two */
+    bool has_bias;            /**< biases in the linear layers */
+    bool is_rms_norm;         /**< norms without bias */
+    bool has_positions;       /**< learned position embeddings */
+    int vocab;                /**< tokens; 0: no embedding, head or loss */
+    int sequence;             /**< s, tokens per sequence */
     bool has_tied_embeddings; /**< the head uses the word embedding's weights */
     bool has_flash_attention; /**< fused attention: no s*s activations are kept */
-    double dropout;      /**< 0: no masks are kept in memory */
+    double dropout;           /**< 0: no masks are kept in memory */
 } ms_model;
 
 /** What is recomputed in the backward pass. */
@@ -45,31 +46,32 @@ typedef enum ms_recompute { MS_RECOMPUTE_NONE, MS_RECOMPUTE_FULL } ms_recompute;
 
 /** Bytes per element of what is stored. */
 typedef struct ms_precision {
-    double parameter_B;  /**< working parameters and activations, 2 */
-    double gradient_B;   /**< accumulated gradients, 2 or 4 */
-    double optimizer_B;  /**< per parameter: master copy and moments, 12 for Adam with fp32 */
+    double parameter_B; /**< working parameters and activations, 2 */
+    double gradient_B;  /**< accumulated gradients, 2 or 4 */
+    double optimizer_B; /**< per parameter: master copy and moments, 12 for Adam with fp32 */
 } ms_precision;
 
 /** How one pass is laid out over the GPUs. */
 typedef struct ms_model_layout {
-    int tp;                 /**< tensor-parallel degree */
-    int pp;                 /**< pipeline ranks P */
-    int chunks;             /**< V */
-    int dp;                 /**< data-parallel degree */
-    int micro_batch;        /**< b, sequences per microbatch and replica */
-    int zero;               /**< 0, or 1: optimizer state sharded over dp */
+    int tp;          /**< tensor-parallel degree */
+    int pp;          /**< pipeline ranks P */
+    int chunks;      /**< V */
+    int dp;          /**< data-parallel degree */
+    int micro_batch; /**< b, sequences per microbatch and replica */
+    int zero;        /**< 0, or 1: optimizer state sharded over dp */
     ms_recompute recompute;
-    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather restores it at the receiver */
+    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
+                                restores it at the receiver */
     const int *stage_layers; /**< [P*V] transformer layers per virtual stage */
 } ms_model_layout;
 
 /** A kernel shape that occurs in the model, for the kernel table. */
 typedef struct ms_kernel {
-    const char *name;   /**< such as "qkv", "attention", "mlp_up", "layer_norm" */
-    const char *shape;  /**< such as "4096x2304x12288" (m x n x k), or bytes moved */
-    double flop;        /**< per call */
-    double bytes;       /**< moved to and from HBM per call [B] */
-    double time_s;      /**< per call, launch included */
+    const char *name;  /**< such as "qkv", "attention", "mlp_up", "layer_norm" */
+    const char *shape; /**< such as "4096x2304x12288" (m x n x k), or bytes moved */
+    double flop;       /**< per call */
+    double bytes;      /**< moved to and from HBM per call [B] */
+    double time_s;     /**< per call, launch included */
     bool is_memory_bound;
 } ms_kernel;
 
@@ -79,18 +81,19 @@ typedef struct ms_kernel_use {
     int calls;
 } ms_kernel_use;
 
-/** A piece of a pass: either computation on the compute stream or a collective that the next piece waits for. */
+/** A piece of a pass: either computation on the compute stream or a collective that the next piece
+ * waits for. */
 typedef struct ms_segment {
     bool is_collective;
-    bool is_recompute;     /**< repeats forward work */
-    int layer;             /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
-    double time_s;         /**< computation [s] */
-    double flop;           /**< executed */
-    double bytes_moved;    /**< HBM traffic [B] */
-    ms_axis axis;          /**< collective: its axis */
-    ms_coll_kind coll;     /**< collective: its kind */
-    double coll_B;         /**< collective: full buffer [B] */
-    int use_first, uses;   /**< kernels called: kernel_uses[use_first .. use_first + uses) */
+    bool is_recompute; /**< repeats forward work */
+    int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
+    double time_s;       /**< computation [s] */
+    double flop;         /**< executed */
+    double bytes_moved;  /**< HBM traffic [B] */
+    ms_axis axis;        /**< collective: its axis */
+    ms_coll_kind coll;   /**< collective: its kind */
+    double coll_B;       /**< collective: full buffer [B] */
+    int use_first, uses; /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
 /** The pieces of one pass over one virtual stage and microbatch, in order. */
@@ -104,63 +107,72 @@ typedef struct ms_stage_memory {
     double parameter_B;
     double gradient_B;
     double optimizer_B;
-    double activation_B;     /**< kept from a microbatch's F to its B (or W) */
-    double working_B;        /**< peak extra during one pass: recomputed layer, logits, communication buffers */
-    double transformer_B;    /**< share of parameter_B + gradient_B + optimizer_B that belongs to transformer layers */
+    double activation_B;  /**< kept from a microbatch's F to its B (or W) */
+    double working_B;     /**< peak extra during one pass: recomputed layer, logits, communication
+                             buffers */
+    double transformer_B; /**< share of parameter_B + gradient_B + optimizer_B that belongs to
+                             transformer layers */
 } ms_stage_memory;
 
 /** One virtual stage. */
 typedef struct ms_stage_cost {
-    ms_pass_plan passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
-    double send_forward_B;   /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for the last stage */
-    double send_backward_B;  /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
-    double parameters;       /**< per GPU (after tp) [count] */
-    double tied_B;           /**< gradient bytes of the word embedding that first and last stage reduce; else 0 */
+    ms_pass_plan
+        passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
+    double send_forward_B;  /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
+                               the last stage */
+    double send_backward_B; /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
+    double parameters;      /**< per GPU (after tp) [count] */
+    double tied_B; /**< gradient bytes of the word embedding that first and last stage reduce; else
+                      0 */
     ms_stage_memory memory;
     int layer_first, layers; /**< transformer layers in it */
 } ms_stage_cost;
 
 /** Everything the later layers need to know of a model. */
 typedef struct ms_stage_costs {
-    int stages;                /**< S = P*V */
-    ms_stage_cost *stage;      /**< [S] */
+    int stages;           /**< S = P*V */
+    ms_stage_cost *stage; /**< [S] */
     ms_segment *segments;
     int segment_count;
-    ms_kernel *kernels;        /**< unique kernel shapes */
+    ms_kernel *kernels; /**< unique kernel shapes */
     int kernel_count;
     ms_kernel_use *uses;
     int use_count;
-    double parameters_total;   /**< of the whole model [count] */
-    double *optimizer_s;       /**< [P] optimizer update of one pipeline rank [s] */
-    double *gradient_B;        /**< [P] gradient bytes reduced over dp per GPU and step, all chunks [B] */
-    double *gather_B;          /**< [P] parameter bytes gathered over dp (ZeRO-1), full buffer [B]; 0 otherwise */
-    double forward_flop;       /**< matrix FLOP of one forward pass of one sequence through the whole model, attention not halved */
-    double attention_flop;     /**< the attention-score share of it (halved by the causal convention) */
+    double parameters_total; /**< of the whole model [count] */
+    double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
+    double *gradient_B;  /**< [P] gradient bytes reduced over dp per GPU and step, all chunks [B] */
+    double *gather_B;    /**< [P] parameter bytes gathered over dp (ZeRO-1), full buffer [B]; 0
+                            otherwise */
+    double forward_flop; /**< matrix FLOP of one forward pass of one sequence through the whole
+                            model, attention not halved */
+    double attention_flop; /**< the attention-score share of it (halved by the causal convention) */
 } ms_stage_costs;
 
 /** Read the workload's `model:` mapping.  `type: gpt|llama` sets the defaults of the shape flags.
- *  Returns MS_OK; MS_E_INPUT, every fault reported (heads not dividing hidden, kv_heads not dividing heads, ...). */
-ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
-                        ms_model *model_out);
+ *  Returns MS_OK; MS_E_INPUT, every fault reported (heads not dividing hidden, kv_heads not
+ * dividing heads, ...). */
+ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_model *model_out);
 
 /** Total parameters of a model, embeddings (and untied head) included [count]. */
 double ms_model_parameters(const ms_model *model);
 
 /** Lay a model out.
- *  *costs_out: in `arena`.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn or vocab not divisible by tp,
- *  layers not summing up), reported with the numbers and the nearest legal values; MS_E_NOMEM. */
+ *  *costs_out: in `arena`.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or
+ * ffn or vocab not divisible by tp, layers not summing up), reported with the numbers and the
+ * nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 
-/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient, p2p, optimizer; a value or a list per virtual
- *  stage) into the same result.  stages: S; ranks: P; memory is zero.
+/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient, p2p, optimizer;
+ * a value or a list per virtual stage) into the same result.  stages: S; ranks: P; memory is zero.
  *  Returns MS_OK; MS_E_INPUT, reported. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
                         ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
 
-/** Time of a matrix product C[m,n] = A[m,k] B[k,n] on a GPU type [s], launch included; `batch` independent ones in one kernel.
- *  element_B: bytes per element of the operands. */
+/** Time of a matrix product C[m,n] = A[m,k] B[k,n] on a GPU type [s], launch included; `batch`
+ * independent ones in one kernel. element_B: bytes per element of the operands. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, double m, double n, double k, double batch,
                       double element_B);
 

@@ -1,10 +1,12 @@
 /**
  * @file
- * Platforms: GPUs, their node's NVLink domain, NICs and the fabric, as one graph of directed links with routes on demand.
+ * Platforms: GPUs, their node's NVLink domain, NICs and the fabric, as one graph of directed links
+ * with routes on demand.
  *
- * GPUs are numbered 0..G-1, node after node; GPU i of a node uses NIC i mod NICs. A link has one direction. Every link
- * belongs to a tier (a level such as nvlink, rail, spine, core); the tier carries latency, bandwidth and the fraction of it
- * that transfers achieve. Nothing here depends on the job.
+ * GPUs are numbered 0..G-1, node after node; GPU i of a node uses NIC i mod NICs. A link has one
+ * direction. Every link belongs to a tier (a level such as nvlink, rail, spine, core); the tier
+ * carries latency, bandwidth and the fraction of it that transfers achieve. Nothing here depends on
+ * the job.
  */
 #ifndef MESHSIM_PLATFORM_H
 #define MESHSIM_PLATFORM_H
@@ -24,28 +26,31 @@ enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 24 };
 /** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
 typedef struct ms_gpu_type {
     const char *name;
-    double peak_flop_per_s;        /**< dense bf16/fp16 matrix peak [FLOP/s] */
-    double hbm_B;                  /**< memory capacity [B] */
-    double hbm_Bps;                /**< memory bandwidth [B/s] */
-    double reserve_B;              /**< memory not available to the job: context, NCCL, fragmentation [B] */
-    int sms;                       /**< streaming multiprocessors (or equivalent) [count] */
-    double gemm_efficiency;        /**< best share of the peak a large GEMM reaches, 0..1 */
-    double gemm_depth_half;        /**< inner dimension at which half of that is reached by the depth ramp [elements] */
-    int tile_m, tile_n;            /**< output tile of one SM for wave and tile quantisation [elements] */
-    double attention_efficiency;   /**< best share of the peak that fused attention reaches forward, 0..1 */
+    double peak_flop_per_s; /**< dense bf16/fp16 matrix peak [FLOP/s] */
+    double hbm_B;           /**< memory capacity [B] */
+    double hbm_Bps;         /**< memory bandwidth [B/s] */
+    double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
+    int sms;          /**< streaming multiprocessors (or equivalent) [count] */
+    double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
+    double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
+                               [elements] */
+    int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */
+    double attention_efficiency; /**< best share of the peak that fused attention reaches forward,
+                                    0..1 */
     double attention_backward_efficiency; /**< the same, backward */
-    double memory_efficiency;      /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
-    double kernel_launch_s;        /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
-    double compute_slowdown;       /**< factor >= 1 on compute while communication of the same GPU runs */
+    double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
+    double kernel_launch_s;  /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
+    double compute_slowdown; /**< factor >= 1 on compute while communication of the same GPU runs */
 } ms_gpu_type;
 
 /** A level of the platform. */
 typedef struct ms_tier {
     const char *name;
-    double bandwidth_Bps;  /**< nominal capacity of one link of the tier, per direction; INFINITY: not limited */
-    double efficiency;     /**< share of it that transfers achieve, 0..1 */
-    double latency_s;      /**< of one link crossing [s] */
-    int first_link;        /**< links of the tier are first_link .. first_link + links - 1 */
+    double bandwidth_Bps; /**< nominal capacity of one link of the tier, per direction; INFINITY:
+                             not limited */
+    double efficiency;    /**< share of it that transfers achieve, 0..1 */
+    double latency_s;     /**< of one link crossing [s] */
+    int first_link;       /**< links of the tier are first_link .. first_link + links - 1 */
     int links;
 } ms_tier;
 
@@ -54,24 +59,25 @@ typedef enum ms_routing { MS_ROUTING_SPREAD, MS_ROUTING_ECMP } ms_routing;
 
 typedef struct ms_platform {
     const char *name;
-    int nodes;               /**< [count] */
-    int gpus_per_node;       /**< [count] */
-    int nics_per_node;       /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
+    int nodes;         /**< [count] */
+    int gpus_per_node; /**< [count] */
+    int nics_per_node; /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
     ms_gpu_type gpu;
     ms_tier tiers[MS_TIER_MAX]; /**< innermost first */
     int tier_count;
-    int link_count;          /**< directed links of all tiers */
+    int link_count; /**< directed links of all tiers */
     ms_routing routing;
-    bool has_pxn;            /**< cross-rail traffic changes rail over NVLink inside the sending node */
-    void *topology;          /**< private to the layer: sizes of the fabric's levels */
+    bool has_pxn;   /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    void *topology; /**< private to the layer: sizes of the fabric's levels */
 } ms_platform;
 
-/** The links from one GPU to another, in order. Links that are not limited (infinite bandwidth) are left out. */
+/** The links from one GPU to another, in order. Links that are not limited (infinite bandwidth) are
+ * left out. */
 typedef struct ms_route {
     int links[MS_ROUTE_LINKS_MAX]; /**< [count] */
     int count;
-    double latency_s;         /**< sum over all links crossed, also those left out */
-    int tier;                 /**< outermost tier crossed, index into tiers; -1 if source == destination */
+    double latency_s; /**< sum over all links crossed, also those left out */
+    int tier;         /**< outermost tier crossed, index into tiers; -1 if source == destination */
 } ms_route;
 
 /** What is shown and checked of one link. */
@@ -79,14 +85,15 @@ typedef struct ms_link_info {
     int tier;
     double capacity_Bps; /**< bandwidth * efficiency * parallel links folded into it */
     double latency_s;
-    int parallel;        /**< physical links that act as this one (spread routing) */
+    int parallel; /**< physical links that act as this one (spread routing) */
 } ms_link_info;
 
-/** Load a platform: `name` is a path (contains '/' or ends in .yaml; relative to the current folder) or a bare name looked
- *  up as NAME.yaml in `folders` (NULL-terminated list). GPU types come from the subfolder `gpus` beside the platform file, or a path.
- *  overrides: mapping laid over the file's document (see ms_node_overlay), or NULL.
- *  *platform_out: in `arena`.  *document_out (may be NULL): the effective document.
- *  Returns MS_OK; MS_E_INPUT (reported, with every fault of the file); MS_E_IO; MS_E_NOMEM. */
+/** Load a platform: `name` is a path (contains '/' or ends in .yaml; relative to the current
+ * folder) or a bare name looked up as NAME.yaml in `folders` (NULL-terminated list). GPU types come
+ * from the subfolder `gpus` beside the platform file, or a path. overrides: mapping laid over the
+ * file's document (see ms_node_overlay), or NULL. *platform_out: in `arena`.  *document_out (may be
+ * NULL): the effective document. Returns MS_OK; MS_E_INPUT (reported, with every fault of the
+ * file); MS_E_IO; MS_E_NOMEM. */
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out);
@@ -98,27 +105,31 @@ int ms_platform_gpus(const ms_platform *platform);
 int ms_platform_node(const ms_platform *platform, int gpu);
 
 /** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
-void ms_platform_route(const ms_platform *platform, int source, int destination, ms_route *route_out);
+void ms_platform_route(const ms_platform *platform, int source, int destination,
+                       ms_route *route_out);
 
 /** Facts of a link.  link: 0..link_count-1.  O(tiers). */
 ms_link_info ms_platform_link(const ms_platform *platform, int link);
 
-/** Name of a link for people, such as "nvlink:gpu12:up".  text_out: [size], NUL-terminated.  Returns text_out. */
+/** Name of a link for people, such as "nvlink:gpu12:up".  text_out: [size], NUL-terminated. Returns
+ * text_out. */
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size);
 
-/** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest), one direction [B/s]. */
+/** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest),
+ * one direction [B/s]. */
 double ms_platform_bisection_Bps(const ms_platform *platform);
 
-/** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the source's and end at the
- *  destination's links, are symmetric in length and latency, cross no link twice; capacities and latencies are sane.
- *  Returns MS_OK; MS_E_BUG, reported. */
+/** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the
+ * source's and end at the destination's links, are symmetric in length and latency, cross no link
+ * twice; capacities and latencies are sane. Returns MS_OK; MS_E_BUG, reported. */
 ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
 
-/** Append the graph (switches as boxes, one node drawn per node up to 64 nodes, then a summary) in Graphviz's language. */
+/** Append the graph (switches as boxes, one node drawn per node up to 64 nodes, then a summary) in
+ * Graphviz's language. */
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out);
 
-/** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and latencies as used here.
- *  Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */
+/** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
+ * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */
 ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag, ms_buffer *out);
 
 #endif

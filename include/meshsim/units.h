@@ -2,9 +2,10 @@
  * @file
  * Units: suffixes exist at the YAML and command-line edge only; inside everything is SI.
  *
- * Bytes: B kB MB GB TB PB (powers of 1000), KiB MiB GiB TiB PiB (powers of 1024). Bandwidth: a byte unit
- * with /s, or bit/s kbit/s Mbit/s Gbit/s Tbit/s. Time: s ms us ns ps min h. FLOP rate: FLOP/s with k M G T P E.
- * FLOP: FLOP with the same prefixes. Suffixes are case-sensitive; a space before one is optional.
+ * Bytes: B kB MB GB TB PB (powers of 1000), KiB MiB GiB TiB PiB (powers of 1024). Bandwidth: a byte
+ * unit with /s, or bit/s kbit/s Mbit/s Gbit/s Tbit/s. Time: s ms us ns ps min h. FLOP rate: FLOP/s
+ * with k M G T P E. FLOP: FLOP with the same prefixes. Suffixes are case-sensitive; a space before
+ * one is optional.
  */
 #ifndef MESHSIM_UNITS_H
 #define MESHSIM_UNITS_H
@@ -25,13 +26,13 @@ typedef enum ms_dimension {
 
 /** Number with a compulsory unit to SI.
  *  text: such as "400 Gbit/s"; leading and trailing spaces allowed; 0 needs its unit too.
- *  *value_out: [SI of dimension], finite and >= 0.  *reason_out: on failure, static text of what was expected.
- *  Returns MS_OK; MS_E_INPUT, *value_out untouched. */
+ *  *value_out: [SI of dimension], finite and >= 0.  *reason_out: on failure, static text of what
+ * was expected. Returns MS_OK; MS_E_INPUT, *value_out untouched. */
 ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
                         const char **reason_out);
 
-/** Value for people with three to four significant digits and a fitting unit, such as "87.9 ms", "1.5 GiB".
- *  text_out: [size] bytes, always NUL-terminated.  Returns text_out. */
+/** Value for people with three to four significant digits and a fitting unit, such as "87.9 ms",
+ * "1.5 GiB". text_out: [size] bytes, always NUL-terminated.  Returns text_out. */
 char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size);
 
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */

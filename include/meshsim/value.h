@@ -56,11 +56,12 @@ ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *str
 
 /** Child of an object by key, NULL if there is none or `object` is NULL. */
 const ms_value *ms_value_get(const ms_value *object, const char *key);
-/** Number (integer or double) at a dotted path such as "time_share.compute"; `fallback` if there is none. */
+/** Number (integer or double) at a dotted path such as "time_share.compute"; `fallback` if there is
+ * none. */
 double ms_value_number(const ms_value *object, const char *path, double fallback);
 
-/** Append `value` as JSON (RFC 8259). Doubles are written with 17 significant digits, so they read back equal.
- *  indent: spaces per level, 0 writes everything on one line. */
+/** Append `value` as JSON (RFC 8259). Doubles are written with 17 significant digits, so they read
+ * back equal. indent: spaces per level, 0 writes everything on one line. */
 void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out);
 
 /** Append `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */

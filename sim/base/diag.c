@@ -29,7 +29,8 @@ static void add_formatted(ms_buffer *text, const char *format, va_list args) {
 }
 
 static void emit(ms_diag *diag, ms_buffer *text) {
-    diag->write(diag->context, text->failed ? "meshsim: error: out of memory\n" : ms_buffer_text(text));
+    diag->write(diag->context,
+                text->failed ? "meshsim: error: out of memory\n" : ms_buffer_text(text));
     ms_buffer_release(text);
 }
 
@@ -150,7 +151,8 @@ void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const 
 void ms_diag_finish(ms_diag *diag) {
     if (diag->errors > diag->limit) {
         char text[64];
-        snprintf(text, sizeof text, "meshsim: ... and %d more faults\n", diag->errors - diag->limit);
+        snprintf(text, sizeof text, "meshsim: ... and %d more faults\n",
+                 diag->errors - diag->limit);
         diag->write(diag->context, text);
     }
 }

@@ -48,8 +48,7 @@ ms_value *ms_value_add_int(ms_value *parent, const char *key, int64_t integer) {
 }
 
 ms_value *ms_value_add_double(ms_value *parent, const char *key, double number) {
-    ms_value *child =
-        ms_value_add(parent, key, isfinite(number) ? MS_VALUE_DOUBLE : MS_VALUE_NULL);
+    ms_value *child = ms_value_add(parent, key, isfinite(number) ? MS_VALUE_DOUBLE : MS_VALUE_NULL);
     if (child != NULL) {
         child->as.number = number;
     }

@@ -1,5 +1,6 @@
-/* The command line: one table of commands, one table of options per command. It feeds parsing, --help and the
- * man page. A command is one file cmd_NAME.c that defines `const ms_command ms_cmd_NAME`. */
+/* The command line: one table of commands, one table of options per command. It feeds parsing,
+ * --help and the man page. A command is one file cmd_NAME.c that defines `const ms_command
+ * ms_cmd_NAME`. */
 #ifndef MS_CLI_H
 #define MS_CLI_H
 
@@ -37,8 +38,8 @@ typedef struct ms_invocation {
     ms_given given[MS_OPTION_COUNT_MAX]; /**< by index into the command's option table */
     const char **positionals;            /**< [positional_count] */
     size_t positional_count;
-    const char *command_line;            /**< the whole command line as typed */
-    ms_arena *arena;                     /**< lives as long as the run */
+    const char *command_line; /**< the whole command line as typed */
+    ms_arena *arena;          /**< lives as long as the run */
     ms_diag *diag;
 } ms_invocation;
 
@@ -48,28 +49,33 @@ typedef struct ms_command {
     const char *positional_help; /**< such as "WORKLOAD.yaml" */
     size_t positionals_min, positionals_max;
     const ms_option *options;
-    const char *description;     /**< paragraphs for --help and the man page */
-    const char *example;         /**< a command line that works in a checkout */
+    const char *description; /**< paragraphs for --help and the man page */
+    const char *example;     /**< a command line that works in a checkout */
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 
-/** Value of an option by name: the last one given, or `fallback`. An unknown name is a bug and aborts. */
+/** Value of an option by name: the last one given, or `fallback`. An unknown name is a bug and
+ * aborts. */
 const char *ms_cli_value(const ms_invocation *call, const char *name, const char *fallback);
 /** Whether a flag or option was given. */
 bool ms_cli_has(const ms_invocation *call, const char *name);
 /** All values of a repeatable option. */
 ms_given ms_cli_all(const ms_invocation *call, const char *name);
-/** Option as a whole number in [low, high]; `fallback` when absent. Reports and returns MS_E_USAGE when it is none. */
-ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low, long high,
-                     long *out);
+/** Option as a whole number in [low, high]; `fallback` when absent. Reports and returns MS_E_USAGE
+ * when it is none. */
+ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
+                     long high, long *out);
 /** Option as a pure number, likewise. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
-/** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take it. */
+/** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take
+ * it. */
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
-/** Flush stdout and check it. Every command ends with this; MS_E_IO (reported) if anything was lost. */
+/** Flush stdout and check it. Every command ends with this; MS_E_IO (reported) if anything was
+ * lost. */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
 /** Write a whole text to a file through a temporary name beside it, then rename ("-" is stdout).
  *  Returns MS_OK; MS_E_IO (reported), an older file stays as it was. */
-ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text, size_t length);
+ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
+                            size_t length);
 
 #endif
