@@ -1,0 +1,176 @@
+/**
+ * @file
+ * The operation graph: what every engine runs and every metric reads. It knows no models, meshes or
+ * platforms.
+ *
+ * An operation carries out a `work` (a computation of fixed time, or a communication of phases of
+ * flows) for its `members`. A member is a place in the program order of one stream (a rank's
+ * compute stream, or one communicator of a rank). An operation starts when, for every member, all
+ * its dependencies have ended and the operation before it on the stream has released the stream. A
+ * stream is released at the operation's end; a pipelined work (a p2p message) releases it when its
+ * last flow has ended, its latency comes after that.
+ *
+ * Operations are numbered in the order they are added; dependencies may point forward as well as
+ * backward.
+ *
+ * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
+ * identical ones, whose load on shared links is in the weights of its flows.
+ */
+#ifndef MESHSIM_DAG_H
+#define MESHSIM_DAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/buffer.h"
+#include "meshsim/diag.h"
+#include "meshsim/event.h"
+#include "meshsim/status.h"
+
+/** A directed link that can bind. */
+typedef struct ms_dag_link {
+    double capacity_Bps; /**< finite, > 0 */
+    int32_t id;          /**< the platform's number of it, for output */
+    int32_t tier;        /**< index into the platform's tiers */
+} ms_dag_link;
+
+/** One link on the way of a flow. */
+typedef struct ms_dag_crossing {
+    int32_t link;   /**< index into ms_dag.links */
+    int32_t weight; /**< crossings of all flows that this one stands for: what the link carries,
+                       times the flow's bytes */
+    int32_t own;    /**< crossings of one of them */
+} ms_dag_crossing;
+
+/** A fluid transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
+typedef struct ms_dag_flow {
+    double bytes;           /**< bytes over each crossing [B], >= 0 */
+    int32_t crossing_first; /**< into ms_dag.crossings */
+    int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
+} ms_dag_flow;
+
+/** Flows that start together; when the last has ended, `latency_s` passes. */
+typedef struct ms_dag_phase {
+    double latency_s;
+    int32_t flow_first; /**< into ms_dag.flows */
+    int32_t flow_count;
+} ms_dag_phase;
+
+/** What an operation does; shared by all operations that do the same. */
+typedef struct ms_dag_work {
+    double time_s; /**< computation: its time; communication: 0 */
+    double flop;   /**< computation: executed FLOP */
+    double bytes;  /**< computation: HBM traffic; communication: bytes each member sends [B] */
+    double size_B; /**< communication: full buffer [B] */
+    int32_t phase_first; /**< into ms_dag.phases */
+    int32_t phase_count; /**< communication: >= 1; computation: 0 */
+    int32_t stands_for;  /**< identical works this one represents, >= 1 */
+    int32_t group_size;  /**< communication: ranks that take part (2 for p2p) */
+    int16_t tier;        /**< communication: outermost tier crossed, -1 none */
+    uint8_t coll;        /**< ms_coll_kind, MS_COLL_NONE for a computation */
+    uint8_t algorithm;   /**< ms_coll_algorithm of the plan */
+    bool is_communication;
+    bool is_pipelined; /**< releases its stream before its last latency */
+    int32_t tag;       /**< for the one who added it (the model's segment); -1 none */
+} ms_dag_work;
+
+/** One operation. */
+typedef struct ms_dag_op {
+    int32_t work;
+    int32_t mb;    /**< microbatch, -1 none */
+    int16_t stage; /**< virtual stage, -1 none */
+    int16_t chunk; /**< -1 none */
+    int16_t layer; /**< -1 none */
+    uint8_t kind;  /**< ms_op_kind */
+    uint8_t axis;  /**< ms_axis, MS_AXIS_NONE for computations */
+} ms_dag_op;
+
+/** A stream of a simulated rank. */
+typedef struct ms_dag_stream {
+    int32_t rank; /**< index into ms_dag.ranks */
+    int32_t peer; /**< p2p: the receiving simulated rank, index into ms_dag.ranks; else -1 */
+    int32_t axis; /**< MS_AXIS_NONE: the compute stream */
+} ms_dag_stream;
+
+/** A simulated rank. */
+typedef struct ms_dag_rank {
+    int32_t rank;         /**< rank of the job that is simulated */
+    int32_t multiplicity; /**< ranks it stands for, itself included */
+    int32_t pp;           /**< pipeline coordinate */
+    int32_t compute;      /**< its compute stream */
+} ms_dag_rank;
+
+/** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
+typedef struct ms_dag {
+    ms_dag_rank *ranks;
+    ms_dag_stream *streams;
+    ms_dag_link *links;
+    ms_dag_crossing *crossings;
+    ms_dag_flow *flows;
+    ms_dag_phase *phases;
+    ms_dag_work *works;
+    ms_dag_op *ops;
+    int32_t
+        *member_first; /**< [op_count + 1] members of op i: member_first[i] .. member_first[i+1] */
+    int32_t *member_stream; /**< [member_count] stream of each member */
+    int32_t *member_prev;   /**< [member_count] operation before it on the stream, -1 none */
+    int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: deps[dep_first[j] ..
+                               dep_first[j+1]) */
+    int32_t *deps;          /**< operation indices */
+    int32_t rank_count, stream_count, link_count, work_count, flow_count, phase_count,
+        crossing_count;
+    int32_t op_count, member_count, dep_count;
+    /* builder */
+    ms_vector vectors[13];
+    ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
+    bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
+} ms_dag;
+
+/** Start an empty graph. */
+void ms_dag_init(ms_dag *dag);
+/** Free everything. */
+void ms_dag_release(ms_dag *dag);
+
+/** Adders: copy the record, return its index (-1 after a failure). */
+int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp);
+/** A stream of simulated rank index `rank`; the first with axis NONE becomes its compute stream. */
+int32_t ms_dag_add_stream(ms_dag *dag, int32_t rank, int32_t peer, ms_axis axis);
+int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t tier);
+/** A work; for communications follow with phases, flows and crossings of it before the next work.
+ */
+int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work);
+/** A phase of the newest work. */
+int32_t ms_dag_add_phase(ms_dag *dag, double latency_s);
+/** A flow of the newest phase. */
+int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
+/** A crossing of the newest flow. */
+int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
+
+/** An operation without members; members and dependencies added next belong to it. */
+int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op);
+/** Next member of the newest operation: the next place on `stream`. */
+void ms_dag_add_member(ms_dag *dag, int32_t stream);
+/** Dependency of the newest member; a negative `op` is left out. */
+void ms_dag_add_dep(ms_dag *dag, int32_t op);
+
+/** Set the read pointers and check every index.
+ *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if an index is out of range, an operation has no
+ * member or a communication no phase. */
+ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
+
+/** Whether an operation occupies a compute stream. */
+static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
+    return !dag->works[dag->ops[op].work].is_communication;
+}
+
+/** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
+ * text_out. */
+char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size);
+
+/** Time of a work alone on its links: computations their time; communications the sum over phases
+ * of the slowest flow and the latency.  *transfer_out (may be NULL): the same without the last
+ * phase's latency. */
+double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, double *transfer_out);
+
+#endif

@@ -1,0 +1,56 @@
+/**
+ * @file
+ * Engines: run an operation graph, tell when every operation started and ended and which dependency
+ * released it.
+ *
+ * Two engines with one contract: the closed form (no contention: every communication takes its time
+ * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
+ * fairly; fidelity `flow`).
+ */
+#ifndef MESHSIM_ENGINE_H
+#define MESHSIM_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/dag.h"
+#include "meshsim/diag.h"
+#include "meshsim/status.h"
+
+typedef enum ms_fidelity { MS_FIDELITY_ANALYTIC, MS_FIDELITY_FLOW } ms_fidelity;
+
+/** What happened. All arrays in the arena given to the engine. */
+typedef struct ms_timeline {
+    int32_t op_count;
+    double *start_s;   /**< [op_count] */
+    double *end_s;     /**< [op_count] */
+    int32_t *cause;    /**< [op_count] dependency (or operation before it on a stream) that released
+                          it; -1: none. Of several that released    it at the same instant, the one with
+                          the lowest index. */
+    double makespan_s; /**< latest end */
+    double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
+                            ends [B] */
+    double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */
+    double *link_peak;  /**< [link_count] largest share of the capacity in use at once, each flow at
+                           its mean rate, 0..1 */
+    int64_t flows;      /**< flows that were simulated as flows */
+    int64_t timers;     /**< computations, latencies and private transfers */
+    int32_t flows_peak; /**< flows at once, at most */
+} ms_timeline;
+
+/** Run a graph.
+ *  *timeline_out: in `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other
+ * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM.  At most
+ * one MS_FIDELITY_FLOW run per process: SimGrid's clock never resets (a second is MS_E_RANGE,
+ * reported). */
+ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,
+                        ms_timeline *timeline_out);
+
+/** Name of a fidelity ("analytic", "flow"); static storage. */
+const char *ms_fidelity_name(ms_fidelity fidelity);
+
+/** Version of the SimGrid library this program runs with, such as "3.32"; static storage. */
+const char *ms_engine_simgrid_version(void);
+
+#endif

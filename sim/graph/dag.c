@@ -1,0 +1,286 @@
+#include "meshsim/dag.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RANKS,
+    STREAMS,
+    LINKS,
+    CROSSINGS,
+    FLOWS,
+    PHASES,
+    WORKS,
+    OPS,
+    MEMBER_FIRST,
+    MEMBER_STREAM,
+    MEMBER_PREV,
+    DEP_FIRST,
+    DEPS,
+};
+
+void ms_dag_init(ms_dag *dag) {
+    static const size_t SIZES[] = {
+        [RANKS] = sizeof(ms_dag_rank),    [STREAMS] = sizeof(ms_dag_stream),
+        [LINKS] = sizeof(ms_dag_link),    [CROSSINGS] = sizeof(ms_dag_crossing),
+        [FLOWS] = sizeof(ms_dag_flow),    [PHASES] = sizeof(ms_dag_phase),
+        [WORKS] = sizeof(ms_dag_work),    [OPS] = sizeof(ms_dag_op),
+        [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
+        [MEMBER_PREV] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
+        [DEPS] = sizeof(int32_t),
+    };
+    *dag = (ms_dag){0};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        ms_vector_init(&dag->vectors[i], SIZES[i]);
+    }
+    ms_vector_init(&dag->stream_last, sizeof(int32_t));
+}
+
+void ms_dag_release(ms_dag *dag) {
+    for (size_t i = 0; i < sizeof dag->vectors / sizeof dag->vectors[0]; i++) {
+        ms_vector_release(&dag->vectors[i]);
+    }
+    ms_vector_release(&dag->stream_last);
+    ms_dag_init(dag);
+}
+
+/* Append one record; its index, or -1. */
+static int32_t add(ms_dag *dag, int which, const void *record) {
+    ms_vector *vector = &dag->vectors[which];
+    if (dag->failed || vector->count >= INT32_MAX || ms_vector_add(vector, record, 1) == NULL) {
+        dag->failed = true;
+        return -1;
+    }
+    return (int32_t)(vector->count - 1);
+}
+
+int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp) {
+    return add(dag, RANKS,
+               &(ms_dag_rank){.rank = rank, .multiplicity = multiplicity, .pp = pp, .compute = -1});
+}
+
+int32_t ms_dag_add_stream(ms_dag *dag, int32_t rank, int32_t peer, ms_axis axis) {
+    int32_t none = -1;
+    int32_t stream =
+        add(dag, STREAMS, &(ms_dag_stream){.rank = rank, .peer = peer, .axis = (int32_t)axis});
+    if (stream < 0 || ms_vector_add(&dag->stream_last, &none, 1) == NULL) {
+        dag->failed = true;
+        return -1;
+    }
+    ms_dag_rank *owner = &MS_AT(&dag->vectors[RANKS], ms_dag_rank, rank);
+    if (axis == MS_AXIS_NONE && owner->compute < 0) {
+        owner->compute = stream;
+    }
+    return stream;
+}
+
+int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t tier) {
+    return add(dag, LINKS, &(ms_dag_link){.capacity_Bps = capacity_Bps, .id = id, .tier = tier});
+}
+
+int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
+    ms_dag_work copy = *work;
+    copy.phase_first = (int32_t)dag->vectors[PHASES].count;
+    copy.phase_count = 0;
+    return add(dag, WORKS, &copy);
+}
+
+int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
+    int32_t phase = add(
+        dag, PHASES,
+        &(ms_dag_phase){.latency_s = latency_s, .flow_first = (int32_t)dag->vectors[FLOWS].count});
+    if (phase >= 0) {
+        ms_vector *works = &dag->vectors[WORKS];
+        MS_AT(works, ms_dag_work, works->count - 1).phase_count++;
+    }
+    return phase;
+}
+
+int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
+    int32_t flow = add(
+        dag, FLOWS,
+        &(ms_dag_flow){.bytes = bytes, .crossing_first = (int32_t)dag->vectors[CROSSINGS].count});
+    if (flow >= 0) {
+        ms_vector *phases = &dag->vectors[PHASES];
+        MS_AT(phases, ms_dag_phase, phases->count - 1).flow_count++;
+    }
+    return flow;
+}
+
+int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
+    int32_t crossing =
+        add(dag, CROSSINGS, &(ms_dag_crossing){.link = link, .weight = weight, .own = own});
+    if (crossing >= 0) {
+        ms_vector *flows = &dag->vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).crossing_count++;
+    }
+    return crossing;
+}
+
+int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
+    int32_t first = (int32_t)dag->vectors[MEMBER_STREAM].count;
+    if (add(dag, MEMBER_FIRST, &first) < 0) {
+        return -1;
+    }
+    return add(dag, OPS, op);
+}
+
+void ms_dag_add_member(ms_dag *dag, int32_t stream) {
+    if (stream < 0 || (size_t)stream >= dag->stream_last.count) {
+        dag->failed = true;
+        return;
+    }
+    int32_t first = (int32_t)dag->vectors[DEPS].count;
+    int32_t *last = &MS_AT(&dag->stream_last, int32_t, stream);
+    int32_t prev = *last;
+    *last = (int32_t)dag->vectors[OPS].count - 1;
+    add(dag, MEMBER_STREAM, &stream);
+    add(dag, MEMBER_PREV, &prev);
+    add(dag, DEP_FIRST, &first);
+}
+
+void ms_dag_add_dep(ms_dag *dag, int32_t op) {
+    if (op >= 0) {
+        add(dag, DEPS, &op);
+    }
+}
+
+static void set_pointers(ms_dag *dag) {
+    const ms_vector *v = dag->vectors;
+    dag->ranks = v[RANKS].data;
+    dag->streams = v[STREAMS].data;
+    dag->links = v[LINKS].data;
+    dag->crossings = v[CROSSINGS].data;
+    dag->flows = v[FLOWS].data;
+    dag->phases = v[PHASES].data;
+    dag->works = v[WORKS].data;
+    dag->ops = v[OPS].data;
+    dag->member_first = v[MEMBER_FIRST].data;
+    dag->member_stream = v[MEMBER_STREAM].data;
+    dag->member_prev = v[MEMBER_PREV].data;
+    dag->dep_first = v[DEP_FIRST].data;
+    dag->deps = v[DEPS].data;
+    dag->rank_count = (int32_t)v[RANKS].count;
+    dag->stream_count = (int32_t)v[STREAMS].count;
+    dag->link_count = (int32_t)v[LINKS].count;
+    dag->crossing_count = (int32_t)v[CROSSINGS].count;
+    dag->flow_count = (int32_t)v[FLOWS].count;
+    dag->phase_count = (int32_t)v[PHASES].count;
+    dag->work_count = (int32_t)v[WORKS].count;
+    dag->op_count = (int32_t)v[OPS].count;
+    dag->member_count = (int32_t)v[MEMBER_STREAM].count;
+    dag->dep_count = (int32_t)v[DEPS].count;
+}
+
+static const char *find_bad_work(const ms_dag *dag) {
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        const ms_dag_work *work = &dag->works[i];
+        if (!(work->time_s >= 0.0) || !isfinite(work->time_s)) {
+            return "a work with a time that is negative or not finite";
+        }
+        if (work->is_communication != (work->phase_count > 0)) {
+            return "a communication without phases, or a computation with phases";
+        }
+        if (work->stands_for < 1) {
+            return "a work that stands for nothing";
+        }
+    }
+    for (int32_t i = 0; i < dag->crossing_count; i++) {
+        const ms_dag_crossing *crossing = &dag->crossings[i];
+        if (crossing->link < 0 || crossing->link >= dag->link_count || crossing->own < 1 ||
+            crossing->weight < crossing->own) {
+            return "a crossing of a link that does not exist, or without weight";
+        }
+    }
+    for (int32_t i = 0; i < dag->link_count; i++) {
+        if (!(dag->links[i].capacity_Bps > 0.0) || !isfinite(dag->links[i].capacity_Bps)) {
+            return "a link without a finite capacity";
+        }
+    }
+    return NULL;
+}
+
+static const char *find_bad_op(const ms_dag *dag) {
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        if (dag->ops[i].work < 0 || dag->ops[i].work >= dag->work_count) {
+            return "an operation without work";
+        }
+        if (dag->member_first[i + 1] <= dag->member_first[i]) {
+            return "an operation without members";
+        }
+    }
+    for (int32_t i = 0; i < dag->dep_count; i++) {
+        if (dag->deps[i] >= dag->op_count) {
+            return "a dependency on an operation that does not exist";
+        }
+    }
+    return NULL;
+}
+
+ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
+    int32_t members = (int32_t)dag->vectors[MEMBER_STREAM].count;
+    int32_t deps = (int32_t)dag->vectors[DEPS].count;
+    add(dag, MEMBER_FIRST, &members);
+    add(dag, DEP_FIRST, &deps);
+    if (dag->failed) {
+        ms_diag_error(diag, "out of memory while building the operation graph");
+        return MS_E_NOMEM;
+    }
+    set_pointers(dag);
+    const char *fault = find_bad_work(dag);
+    fault = fault == NULL ? find_bad_op(dag) : fault;
+    if (fault != NULL) {
+        ms_diag_error(diag, "bug: the operation graph has %s", fault);
+        return MS_E_BUG;
+    }
+    return MS_OK;
+}
+
+char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {
+    const ms_dag_op *o = &dag->ops[op];
+    const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
+    char place[96] = "";
+    int length = 0;
+    if (o->stage >= 0) {
+        length += snprintf(place, sizeof place, " stage %d", o->stage);
+    }
+    if (o->mb >= 0) {
+        length += snprintf(place + length, sizeof place - (size_t)length, " mb %d", o->mb);
+    }
+    if (o->layer >= 0) {
+        snprintf(place + length, sizeof place - (size_t)length, " layer %d", o->layer);
+    }
+    snprintf(text_out, size, "%s%s on rank %d", ms_op_kind_name((ms_op_kind)o->kind), place,
+             dag->ranks[stream->rank].rank);
+    return text_out;
+}
+
+static double flow_time_s(const ms_dag *dag, const ms_dag_flow *flow) {
+    double time_s = 0.0;
+    for (int32_t i = 0; i < flow->crossing_count; i++) {
+        const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + i];
+        time_s =
+            fmax(time_s, flow->bytes * crossing->weight / dag->links[crossing->link].capacity_Bps);
+    }
+    return time_s;
+}
+
+double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, double *transfer_out) {
+    double time_s = work->time_s;
+    double transfer_s = work->time_s;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        double slowest_s = 0.0;
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            slowest_s = fmax(slowest_s, flow_time_s(dag, &dag->flows[phase->flow_first + f]));
+        }
+        transfer_s = time_s + slowest_s;
+        time_s = transfer_s + phase->latency_s;
+    }
+    if (transfer_out != NULL) {
+        *transfer_out = transfer_s;
+    }
+    return time_s;
+}
