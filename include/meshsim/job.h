@@ -1,0 +1,93 @@
+/**
+ * @file
+ * Jobs: a workload file, read and checked, laid out on its platform, simulated and summed up.
+ */
+#ifndef MESHSIM_JOB_H
+#define MESHSIM_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/collective.h"
+#include "meshsim/config.h"
+#include "meshsim/dag.h"
+#include "meshsim/diag.h"
+#include "meshsim/engine.h"
+#include "meshsim/mesh.h"
+#include "meshsim/metrics.h"
+#include "meshsim/model.h"
+#include "meshsim/platform.h"
+#include "meshsim/schedule.h"
+#include "meshsim/status.h"
+#include "meshsim/value.h"
+
+/** What the user asked for. All strings are borrowed. */
+typedef struct ms_job_request {
+    const char *workload; /**< path of the workload file */
+    const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
+    const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
+    size_t set_count;
+    const char *fidelity;     /**< "analytic", "flow"; NULL: as the workload says */
+    bool no_fold;             /**< simulate every rank */
+    const char *command_line; /**< kept in the trace; NULL: "" */
+} ms_job_request;
+
+/** A workload, checked and laid out. Everything lives in the arena of ms_job_load. */
+typedef struct ms_job {
+    const char *name;
+    const char *workload_path;
+    const char *command_line;
+    const char
+        *workload_text; /**< effective workload as YAML, platform mapping included as given */
+    const char *platform_text; /**< effective platform as YAML */
+    ms_platform platform;
+    ms_mesh mesh;
+    bool has_model; /**< false: `costs:` given */
+    ms_model model;
+    ms_precision precision;
+    ms_model_layout layout;
+    ms_stage_costs costs;
+    ms_program program;
+    ms_fidelity fidelity;
+    bool no_fold;
+    bool is_fold_exact; /**< all ranks of a class are alike; false: the slowest stands for its class
+                         */
+    int global_batch;   /**< sequences per step; 0 with `costs:` and no batch */
+    int microbatches;   /**< M */
+    uint64_t seed;
+} ms_job;
+
+/** The outcome of a simulation. */
+typedef struct ms_result {
+    const ms_job *job;
+    ms_dag dag; /**< released by ms_result_release */
+    ms_timeline timeline;
+    ms_metrics metrics;
+    ms_rank_memory *memory; /**< [dag.rank_count] */
+    int peak_rank;          /**< simulated rank index with the highest peak */
+    bool fits;              /**< peak within capacity */
+    double capacity_B;      /**< HBM minus the stated reserve */
+    double wall_s;          /**< time the simulation took (lowering, engine, metrics) */
+    ms_value *summary;      /**< the tree of `run --json`, in the arena */
+} ms_result;
+
+/** Read and check a workload with its platform.  Returns MS_OK; MS_E_INPUT with every fault
+ * reported; MS_E_USAGE; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                      ms_job *job_out);
+
+/** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
+ * after a failure. */
+ms_status ms_job_lower(ms_job *job, ms_arena *arena, ms_diag *diag, ms_dag *dag_out);
+
+/** Lower, simulate, measure and sum up.  *result_out: released by the caller with
+ * ms_result_release, also after a failure. Returns MS_OK also when the job does not fit in memory
+ * (see `fits`). */
+ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out);
+
+/** Free what a result holds outside its arena. */
+void ms_result_release(ms_result *result);
+
+#endif

@@ -1,0 +1,128 @@
+/**
+ * @file
+ * Metrics: where every second of every simulated rank went, what each axis communicated, how full
+ * memory was.
+ *
+ * Definitions: for every rank, the categories of ms_time_category sum to the step time.
+ *
+ * A gap of a rank's compute stream before operation X (or before the step's end) is split by
+ * walking `cause` back from X through communication operations of any rank to the first computation
+ * c. Until end(c) the gap is bubble if c belongs to another pipeline rank's stage, imbalance if to
+ * the same; after end(c) each instant belongs to the axis of the communication on that chain at
+ * that instant.
+ */
+#ifndef MESHSIM_METRICS_H
+#define MESHSIM_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/dag.h"
+#include "meshsim/engine.h"
+#include "meshsim/event.h"
+#include "meshsim/model.h"
+#include "meshsim/status.h"
+
+/** Where a rank's time goes. */
+typedef enum ms_time_category {
+    MS_TIME_COMPUTE,
+    MS_TIME_OPTIMIZER,
+    MS_TIME_BUBBLE_WARMUP,
+    MS_TIME_BUBBLE_STEADY,
+    MS_TIME_BUBBLE_COOLDOWN,
+    MS_TIME_IMBALANCE,
+    MS_TIME_EXPOSED_TP,
+    MS_TIME_EXPOSED_CP,
+    MS_TIME_EXPOSED_EP,
+    MS_TIME_EXPOSED_PP,
+    MS_TIME_EXPOSED_DP,
+    MS_TIME_OTHER,
+    MS_TIME_COUNT,
+} ms_time_category;
+
+/** Name of a category as it stands in time_share ("compute", "exposed_tp"); static storage. */
+const char *ms_time_category_name(ms_time_category category);
+/** Category of exposed communication of an axis. */
+ms_time_category ms_time_category_of_axis(ms_axis axis);
+
+/** Communication of one axis on one rank (or a mean over ranks). busy_s = exposed_s + overlapped_s
+ * + in_idle_s. */
+typedef struct ms_axis_use {
+    double bytes;        /**< sent by the rank [B] */
+    double busy_s;       /**< union over time of [last arrival, end] of its operations */
+    double exposed_s;    /**< of it, while the compute stream idled because of this axis */
+    double overlapped_s; /**< of it, while the compute stream ran */
+    double in_idle_s;    /**< of it, during idle charged to another cause */
+    double wait_s;       /**< own arrival to last arrival, summed over operations */
+} ms_axis_use;
+
+/** One simulated rank. */
+typedef struct ms_rank_metrics {
+    double time_s[MS_TIME_COUNT]; /**< sums to the step time */
+    ms_axis_use axes[MS_AXIS_COUNT];
+    double warmup_end_s;     /**< start of its first backward pass; 0 without one */
+    double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
+} ms_rank_metrics;
+
+/** Operations of one sort, summed over the simulated ranks. */
+typedef struct ms_coll_row {
+    ms_axis axis;
+    ms_coll_kind kind;
+    int tier;
+    int algorithm;
+    int group_size;
+    double size_B;
+    double count_per_rank; /**< mean over ranks */
+    double time_s;         /**< mean of end - start */
+    double wait_s;         /**< mean over members of start - own arrival */
+} ms_coll_row;
+
+/** Everything computed from one timeline. Arrays in the arena. */
+typedef struct ms_metrics {
+    double step_time_s;
+    ms_rank_metrics *ranks;      /**< [rank_count] */
+    double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
+                                    the step */
+    ms_axis_use axes[MS_AXIS_COUNT];  /**< weighted means over ranks */
+    double critical_s[MS_TIME_COUNT]; /**< critical path; bubble categories stay 0; sums to
+                                         step_time_s */
+    ms_coll_row *collectives;         /**< [collective_count], in order of first use */
+    int collective_count;
+    double compute_flop; /**< FLOP executed by all ranks */
+} ms_metrics;
+
+/** Compute the metrics of a timeline.
+ *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG if the timeline contradicts itself.  O(operations log
+ * operations). */
+ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
+                             ms_diag *diag, ms_metrics *metrics_out);
+
+/** Memory of one simulated rank over the step. */
+typedef struct ms_memory_point {
+    double time_s;
+    double bytes;
+} ms_memory_point;
+
+typedef struct ms_rank_memory {
+    double peak_B;      /**< highest total */
+    double peak_time_s; /**< first instant at which it is reached */
+    double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B,
+        other_B; /**< at that instant, sum is peak_B */
+    double
+        transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
+    int inflight_peak; /**< stage-microbatches whose activations are kept at once, at most */
+    ms_memory_point *points; /**< [point_count] total after each change, in time order */
+    int point_count;
+} ms_rank_memory;
+
+/** Follow memory over a timeline: a stage's activations live from its F's start to the end of its B
+ * (or W); working memory during each pass. program_stage_rank: [S] pipeline rank of each virtual
+ * stage.  *ranks_out: [rank_count] in `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log
+ * operations). */
+ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
+                            const ms_stage_costs *costs, const int *program_stage_rank,
+                            ms_arena *arena, ms_rank_memory **ranks_out);
+
+#endif
