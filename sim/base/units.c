@@ -1,1 +1,513 @@
 #include "meshsim/units.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Longest number that is read, in characters, and the bound its written exponent is cut to. */
+enum { NUMBER_MAX = 100, EXPONENT_MAX = 100000 };
+
+#define KIB 1024.0
+#define MIB (1024.0 * KIB)
+#define GIB (1024.0 * MIB)
+#define TIB (1024.0 * GIB)
+#define PIB (1024.0 * TIB)
+
+/* A unit is `factor` times 10^exponent of its SI unit. The power of ten is added to the number's
+ * own exponent before conversion, and the factor is a power of two (or a small integer), so no
+ * rounding adds up. */
+typedef struct unit {
+    const char *name;
+    ms_dimension dimension;
+    int exponent;
+    double factor;
+} unit;
+
+/* Source: SI Brochure, 9th edition (decimal prefixes, min, h); IEC 80000-13 (binary prefixes). */
+static const unit UNITS[] = {
+    {"s", MS_DIM_TIME, 0, 1},
+    {"ms", MS_DIM_TIME, -3, 1},
+    {"us", MS_DIM_TIME, -6, 1},
+    {"ns", MS_DIM_TIME, -9, 1},
+    {"ps", MS_DIM_TIME, -12, 1},
+    {"min", MS_DIM_TIME, 0, 60},
+    {"h", MS_DIM_TIME, 0, 3600},
+    {"B", MS_DIM_BYTES, 0, 1},
+    {"kB", MS_DIM_BYTES, 3, 1},
+    {"MB", MS_DIM_BYTES, 6, 1},
+    {"GB", MS_DIM_BYTES, 9, 1},
+    {"TB", MS_DIM_BYTES, 12, 1},
+    {"PB", MS_DIM_BYTES, 15, 1},
+    {"KiB", MS_DIM_BYTES, 0, KIB},
+    {"MiB", MS_DIM_BYTES, 0, MIB},
+    {"GiB", MS_DIM_BYTES, 0, GIB},
+    {"TiB", MS_DIM_BYTES, 0, TIB},
+    {"PiB", MS_DIM_BYTES, 0, PIB},
+    {"B/s", MS_DIM_BANDWIDTH, 0, 1},
+    {"kB/s", MS_DIM_BANDWIDTH, 3, 1},
+    {"MB/s", MS_DIM_BANDWIDTH, 6, 1},
+    {"GB/s", MS_DIM_BANDWIDTH, 9, 1},
+    {"TB/s", MS_DIM_BANDWIDTH, 12, 1},
+    {"PB/s", MS_DIM_BANDWIDTH, 15, 1},
+    {"KiB/s", MS_DIM_BANDWIDTH, 0, KIB},
+    {"MiB/s", MS_DIM_BANDWIDTH, 0, MIB},
+    {"GiB/s", MS_DIM_BANDWIDTH, 0, GIB},
+    {"TiB/s", MS_DIM_BANDWIDTH, 0, TIB},
+    {"PiB/s", MS_DIM_BANDWIDTH, 0, PIB},
+    {"bit/s", MS_DIM_BANDWIDTH, 0, 0.125},
+    {"kbit/s", MS_DIM_BANDWIDTH, 3, 0.125},
+    {"Mbit/s", MS_DIM_BANDWIDTH, 6, 0.125},
+    {"Gbit/s", MS_DIM_BANDWIDTH, 9, 0.125},
+    {"Tbit/s", MS_DIM_BANDWIDTH, 12, 0.125},
+    {"FLOP/s", MS_DIM_FLOP_RATE, 0, 1},
+    {"kFLOP/s", MS_DIM_FLOP_RATE, 3, 1},
+    {"MFLOP/s", MS_DIM_FLOP_RATE, 6, 1},
+    {"GFLOP/s", MS_DIM_FLOP_RATE, 9, 1},
+    {"TFLOP/s", MS_DIM_FLOP_RATE, 12, 1},
+    {"PFLOP/s", MS_DIM_FLOP_RATE, 15, 1},
+    {"EFLOP/s", MS_DIM_FLOP_RATE, 18, 1},
+    {"FLOP", MS_DIM_FLOP, 0, 1},
+    {"kFLOP", MS_DIM_FLOP, 3, 1},
+    {"MFLOP", MS_DIM_FLOP, 6, 1},
+    {"GFLOP", MS_DIM_FLOP, 9, 1},
+    {"TFLOP", MS_DIM_FLOP, 12, 1},
+    {"PFLOP", MS_DIM_FLOP, 15, 1},
+    {"EFLOP", MS_DIM_FLOP, 18, 1},
+};
+enum { UNIT_COUNT = sizeof UNITS / sizeof UNITS[0] };
+
+/* What people write instead of a unit, where letter case alone does not lead to it. */
+typedef struct habit {
+    ms_dimension dimension;
+    const char *written, *unit;
+} habit;
+
+static const habit HABITS[] = {
+    {MS_DIM_TIME, "sec", "s"},
+    {MS_DIM_TIME, "secs", "s"},
+    {MS_DIM_TIME, "second", "s"},
+    {MS_DIM_TIME, "seconds", "s"},
+    {MS_DIM_TIME, "msec", "ms"},
+    {MS_DIM_TIME, "usec", "us"},
+    {MS_DIM_TIME, "\xC2\xB5s", "us"}, /* micro sign */
+    {MS_DIM_TIME, "\xCE\xBCs", "us"}, /* Greek mu */
+    {MS_DIM_TIME, "nsec", "ns"},
+    {MS_DIM_TIME, "minute", "min"},
+    {MS_DIM_TIME, "minutes", "min"},
+    {MS_DIM_TIME, "hour", "h"},
+    {MS_DIM_TIME, "hours", "h"},
+    {MS_DIM_TIME, "hr", "h"},
+    {MS_DIM_BYTES, "byte", "B"},
+    {MS_DIM_BYTES, "bytes", "B"},
+    {MS_DIM_BYTES, "K", "kB"},
+    {MS_DIM_BYTES, "M", "MB"},
+    {MS_DIM_BYTES, "G", "GB"},
+    {MS_DIM_BYTES, "T", "TB"},
+    {MS_DIM_BYTES, "Ki", "KiB"},
+    {MS_DIM_BYTES, "Mi", "MiB"},
+    {MS_DIM_BYTES, "Gi", "GiB"},
+    {MS_DIM_BYTES, "Ti", "TiB"},
+    {MS_DIM_BANDWIDTH, "Mb/s", "Mbit/s"},
+    {MS_DIM_BANDWIDTH, "Gb/s", "Gbit/s"},
+    {MS_DIM_BANDWIDTH, "Tb/s", "Tbit/s"},
+    {MS_DIM_BANDWIDTH, "MBps", "MB/s"},
+    {MS_DIM_BANDWIDTH, "GBps", "GB/s"},
+    {MS_DIM_BANDWIDTH, "TBps", "TB/s"},
+    {MS_DIM_BANDWIDTH, "Mbps", "Mbit/s"},
+    {MS_DIM_BANDWIDTH, "Gbps", "Gbit/s"},
+    {MS_DIM_BANDWIDTH, "Tbps", "Tbit/s"},
+    {MS_DIM_BANDWIDTH, "Mbit", "Mbit/s"},
+    {MS_DIM_BANDWIDTH, "Gbit", "Gbit/s"},
+    {MS_DIM_BANDWIDTH, "Tbit", "Tbit/s"},
+    {MS_DIM_FLOP_RATE, "FLOPS", "FLOP/s"},
+    {MS_DIM_FLOP_RATE, "GFLOPS", "GFLOP/s"},
+    {MS_DIM_FLOP_RATE, "TFLOPS", "TFLOP/s"},
+    {MS_DIM_FLOP_RATE, "PFLOPS", "PFLOP/s"},
+    {MS_DIM_FLOP_RATE, "EFLOPS", "EFLOP/s"},
+    {MS_DIM_FLOP, "FLOPS", "FLOP"},
+    {MS_DIM_FLOP, "GFLOPS", "GFLOP"},
+    {MS_DIM_FLOP, "TFLOPS", "TFLOP"},
+    {MS_DIM_FLOP, "PFLOPS", "PFLOP"},
+    {MS_DIM_FLOP, "EFLOPS", "EFLOP"},
+};
+
+/* How messages speak of a dimension. */
+typedef struct dimension_words {
+    const char *noun;                                         /* "a bandwidth" */
+    const char *si_unit;                                      /* "B/s"; "" for pure numbers */
+    const char *example;                                      /* "400 Gbit/s" */
+    const char *expected, *expected_unit, *expected_positive; /* reasons of ms_unit_parse */
+} dimension_words;
+
+#define DIMENSION(noun, si, example)                                                               \
+    {                                                                                              \
+        noun, si, example, "expected " noun " such as '" example "'",                              \
+            "expected a unit after the number, such as '" example "'",                             \
+            "expected " noun " of at least 0"                                                      \
+    }
+
+static const dimension_words WORDS[MS_DIM_COUNT] = {
+    [MS_DIM_NONE] = DIMENSION("a number", "", "0.5"),
+    [MS_DIM_TIME] = DIMENSION("a time", "s", "2 us"),
+    [MS_DIM_BYTES] = DIMENSION("a size", "B", "80 GiB"),
+    [MS_DIM_BANDWIDTH] = DIMENSION("a bandwidth", "B/s", "400 Gbit/s"),
+    [MS_DIM_FLOP_RATE] = DIMENSION("a FLOP rate", "FLOP/s", "312 TFLOP/s"),
+    [MS_DIM_FLOP] = DIMENSION("an amount of FLOP", "FLOP", "1e9 FLOP"),
+};
+
+typedef enum fault_kind {
+    FAULT_NONE,
+    FAULT_NO_NUMBER,
+    FAULT_NEGATIVE,
+    FAULT_TOO_LARGE,
+    FAULT_NO_UNIT,
+    FAULT_OTHER_DIMENSION,
+    FAULT_UNKNOWN_UNIT,
+} fault_kind;
+
+/* A text cut into number and unit. */
+typedef struct quantity {
+    bool is_negative;
+    const char *mantissa; /* digits with at most one point */
+    int mantissa_length;
+    int exponent;
+    const char *unit; /* behind the number, without spaces around */
+    int unit_length;
+    const unit *other; /* a unit of another dimension that was found instead */
+} quantity;
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_spaces(const char *at) {
+    while (*at == ' ' || *at == '\t') {
+        at++;
+    }
+    return at;
+}
+
+static const char *scan_mantissa(const char *at, quantity *out) {
+    out->mantissa = at;
+    int digits = 0;
+    for (; is_digit(*at); at++) {
+        digits++;
+    }
+    if (*at == '.') {
+        for (at++; is_digit(*at); at++) {
+            digits++;
+        }
+    }
+    if (digits == 0 || at - out->mantissa > NUMBER_MAX) {
+        return NULL;
+    }
+    out->mantissa_length = (int)(at - out->mantissa);
+    return at;
+}
+
+static const char *scan_exponent(const char *at, quantity *out) {
+    out->exponent = 0;
+    if (*at != 'e' && *at != 'E') {
+        return at;
+    }
+    const char *digits = at + 1;
+    bool is_negative = *digits == '-';
+    if (*digits == '-' || *digits == '+') {
+        digits++;
+    }
+    if (!is_digit(*digits)) {
+        return at; /* such as "1EFLOP" */
+    }
+    for (; is_digit(*digits); digits++) {
+        if (out->exponent < EXPONENT_MAX) {
+            out->exponent = out->exponent * 10 + (*digits - '0');
+        }
+    }
+    out->exponent = is_negative ? -out->exponent : out->exponent;
+    return digits;
+}
+
+static bool split(const char *text, quantity *out) {
+    *out = (quantity){0};
+    const char *at = skip_spaces(text);
+    out->is_negative = *at == '-';
+    if (*at == '-' || *at == '+') {
+        at++;
+    }
+    at = scan_mantissa(at, out);
+    if (at == NULL) {
+        return false;
+    }
+    at = skip_spaces(scan_exponent(at, out));
+    size_t length = strlen(at);
+    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t')) {
+        length--;
+    }
+    out->unit = at;
+    out->unit_length = length > NUMBER_MAX ? NUMBER_MAX : (int)length;
+    return true;
+}
+
+static bool is_unit(const quantity *q, const char *name) {
+    return strlen(name) == (size_t)q->unit_length &&
+           memcmp(name, q->unit, (size_t)q->unit_length) == 0;
+}
+
+static double convert(const quantity *q, int exponent, double factor) {
+    char text[NUMBER_MAX + 16];
+    snprintf(text, sizeof text, "%.*se%d", q->mantissa_length, q->mantissa, q->exponent + exponent);
+    double value = strtod(text, NULL) * factor;
+    return q->is_negative && value != 0 ? -value : value;
+}
+
+static fault_kind convert_with_unit(quantity *q, ms_dimension dimension, double *value_out) {
+    for (int i = 0; i < UNIT_COUNT; i++) {
+        if (is_unit(q, UNITS[i].name)) {
+            if (UNITS[i].dimension == dimension) {
+                *value_out = convert(q, UNITS[i].exponent, UNITS[i].factor);
+                return FAULT_NONE;
+            }
+            q->other = &UNITS[i];
+        }
+    }
+    return q->other != NULL ? FAULT_OTHER_DIMENSION : FAULT_UNKNOWN_UNIT;
+}
+
+static fault_kind parse(const char *text, ms_dimension dimension, quantity *q, double *value_out) {
+    if (!split(text, q)) {
+        return FAULT_NO_NUMBER;
+    }
+    double value = 0;
+    if (dimension == MS_DIM_NONE) {
+        if (q->unit_length > 0 && !is_unit(q, "%")) {
+            return FAULT_UNKNOWN_UNIT;
+        }
+        value = convert(q, q->unit_length > 0 ? -2 : 0, 1);
+    } else {
+        if (q->unit_length == 0) {
+            return FAULT_NO_UNIT;
+        }
+        fault_kind fault = convert_with_unit(q, dimension, &value);
+        if (fault != FAULT_NONE) {
+            return fault;
+        }
+    }
+    if (!isfinite(value)) {
+        return FAULT_TOO_LARGE;
+    }
+    *value_out = value;
+    return value < 0 ? FAULT_NEGATIVE : FAULT_NONE;
+}
+
+ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
+                        const char **reason_out) {
+    quantity q;
+    double value = 0;
+    switch (parse(text, dimension, &q, &value)) {
+    case FAULT_NONE:
+        *value_out = value;
+        return MS_OK;
+    case FAULT_NEGATIVE:
+        *reason_out = WORDS[dimension].expected_positive;
+        break;
+    case FAULT_NO_UNIT:
+        *reason_out = WORDS[dimension].expected_unit;
+        break;
+    case FAULT_TOO_LARGE:
+        *reason_out = "expected a number below 1.8e308 in SI units";
+        break;
+    case FAULT_NO_NUMBER:
+    case FAULT_OTHER_DIMENSION:
+    case FAULT_UNKNOWN_UNIT:
+        *reason_out = WORDS[dimension].expected;
+        break;
+    }
+    return MS_E_INPUT;
+}
+
+ms_status ms_number_parse(const char *text, double *value_out) {
+    quantity q;
+    double value = 0;
+    fault_kind fault = parse(text, MS_DIM_NONE, &q, &value);
+    if (fault != FAULT_NONE && fault != FAULT_NEGATIVE) {
+        return MS_E_INPUT;
+    }
+    *value_out = value;
+    return MS_OK;
+}
+
+/* The unit somebody meant who wrote the one in `q`; NULL when there is no telling. */
+static const char *guess_unit(const quantity *q, ms_dimension dimension) {
+    char written[NUMBER_MAX + 1];
+    snprintf(written, sizeof written, "%.*s", q->unit_length, q->unit);
+    const size_t habits = sizeof HABITS / sizeof HABITS[0];
+    for (size_t i = 0; i < habits; i++) {
+        if (HABITS[i].dimension == dimension && strcmp(HABITS[i].written, written) == 0) {
+            return HABITS[i].unit;
+        }
+    }
+    for (int i = 0; i < UNIT_COUNT; i++) {
+        if (UNITS[i].dimension == dimension && strcasecmp(UNITS[i].name, written) == 0) {
+            return UNITS[i].name;
+        }
+    }
+    for (size_t i = 0; i < habits; i++) {
+        if (HABITS[i].dimension == dimension && strcasecmp(HABITS[i].written, written) == 0) {
+            return HABITS[i].unit;
+        }
+    }
+    return NULL;
+}
+
+static void list_units(ms_dimension dimension, char *text_out, size_t size) {
+    size_t length = 0;
+    text_out[0] = '\0';
+    for (int i = 0; i < UNIT_COUNT && length < size; i++) {
+        if (UNITS[i].dimension == dimension) {
+            length += (size_t)snprintf(text_out + length, size - length, "%s%s",
+                                       length == 0 ? "" : " ", UNITS[i].name);
+        }
+    }
+}
+
+static void explain_unknown(const quantity *q, const char *text, ms_dimension dimension,
+                            char *text_out, size_t size) {
+    const dimension_words *words = &WORDS[dimension];
+    const char *guess = guess_unit(q, dimension);
+    char units[256];
+    list_units(dimension, units, sizeof units);
+    if (dimension == MS_DIM_NONE) {
+        snprintf(text_out, size, "expected a number without a unit, got '%s'", text);
+    } else if (guess != NULL) {
+        snprintf(text_out, size, "%s, got '%s'; did you mean '%s'?", words->expected, text, guess);
+    } else {
+        snprintf(text_out, size, "%s, got '%s'; units are %s", words->expected, text, units);
+    }
+}
+
+char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size) {
+    const dimension_words *words = &WORDS[dimension];
+    quantity q;
+    double value = 0;
+    switch (parse(text, dimension, &q, &value)) {
+    case FAULT_NEGATIVE:
+        snprintf(text_out, size, "%s, got '%s'", words->expected_positive, text);
+        break;
+    case FAULT_TOO_LARGE:
+        snprintf(text_out, size, "expected %s below 1.8e308, got '%s'", words->noun, text);
+        break;
+    case FAULT_NO_UNIT:
+        snprintf(text_out, size, "expected a unit after the number, such as '%s %s', got '%s'",
+                 text, words->si_unit, text);
+        break;
+    case FAULT_OTHER_DIMENSION:
+        snprintf(text_out, size, "'%s' is %s, %s", text, WORDS[q.other->dimension].noun,
+                 words->expected);
+        break;
+    case FAULT_UNKNOWN_UNIT:
+        explain_unknown(&q, text, dimension, text_out, size);
+        break;
+    case FAULT_NONE:
+    case FAULT_NO_NUMBER:
+        snprintf(text_out, size, "%s, got '%s'", words->expected, text);
+        break;
+    }
+    return text_out;
+}
+
+const char *ms_unit_example(ms_dimension dimension) {
+    return WORDS[dimension].example;
+}
+
+/* A unit for output, used for values from `from` (in SI) on. */
+typedef struct scale {
+    const char *unit;
+    double factor, from;
+} scale;
+
+static const scale TIME_SCALES[] = {{"ps", 1e-12, 0},   {"ns", 1e-9, 1e-9}, {"us", 1e-6, 1e-6},
+                                    {"ms", 1e-3, 1e-3}, {"s", 1, 1},        {"min", 60, 1000},
+                                    {"h", 3600, 3600},  {NULL, 0, 0}};
+static const scale BYTE_SCALES[] = {{"B", 1, 0},       {"KiB", KIB, KIB}, {"MiB", MIB, MIB},
+                                    {"GiB", GIB, GIB}, {"TiB", TIB, TIB}, {"PiB", PIB, PIB},
+                                    {NULL, 0, 0}};
+static const scale BANDWIDTH_SCALES[] = {
+    {"B/s", 1, 0},        {"kB/s", 1e3, 1e3},   {"MB/s", 1e6, 1e6}, {"GB/s", 1e9, 1e9},
+    {"TB/s", 1e12, 1e12}, {"PB/s", 1e15, 1e15}, {NULL, 0, 0}};
+static const scale RATE_SCALES[] = {{"FLOP/s", 1, 0},        {"kFLOP/s", 1e3, 1e3},
+                                    {"MFLOP/s", 1e6, 1e6},   {"GFLOP/s", 1e9, 1e9},
+                                    {"TFLOP/s", 1e12, 1e12}, {"PFLOP/s", 1e15, 1e15},
+                                    {"EFLOP/s", 1e18, 1e18}, {NULL, 0, 0}};
+static const scale FLOP_SCALES[] = {
+    {"FLOP", 1, 0},        {"kFLOP", 1e3, 1e3},   {"MFLOP", 1e6, 1e6},   {"GFLOP", 1e9, 1e9},
+    {"TFLOP", 1e12, 1e12}, {"PFLOP", 1e15, 1e15}, {"EFLOP", 1e18, 1e18}, {NULL, 0, 0}};
+
+static const scale *scales_of(ms_dimension dimension) {
+    switch (dimension) {
+    case MS_DIM_TIME:
+        return TIME_SCALES;
+    case MS_DIM_BYTES:
+        return BYTE_SCALES;
+    case MS_DIM_BANDWIDTH:
+        return BANDWIDTH_SCALES;
+    case MS_DIM_FLOP_RATE:
+        return RATE_SCALES;
+    case MS_DIM_FLOP:
+        return FLOP_SCALES;
+    case MS_DIM_NONE:
+    case MS_DIM_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* Three to four significant digits, without zeros at the end. */
+static void format_digits(double number, char *text_out, size_t size) {
+    if (number < 0.9995 || number >= 1e6) {
+        snprintf(text_out, size, "%.3g", number);
+        return;
+    }
+    int decimals = number < 9.995 ? 2 : number < 999.95 ? 1 : 0;
+    snprintf(text_out, size, "%.*f", decimals, number);
+    if (decimals > 0) {
+        size_t length = strlen(text_out);
+        while (text_out[length - 1] == '0') {
+            length--;
+        }
+        length -= text_out[length - 1] == '.' ? 1 : 0;
+        text_out[length] = '\0';
+    }
+}
+
+char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size) {
+    const scale *at = scales_of(dimension);
+    if (at == NULL) {
+        snprintf(text_out, size, "%.4g", value);
+        return text_out;
+    }
+    double magnitude = fabs(value);
+    if (magnitude == 0 || !isfinite(value)) {
+        snprintf(text_out, size, "%s %s",
+                 magnitude == 0 ? "0"
+                 : isnan(value) ? "nan"
+                 : value > 0    ? "inf"
+                                : "-inf",
+                 WORDS[dimension].si_unit);
+        return text_out;
+    }
+    char digits[32];
+    while (at[1].unit != NULL && magnitude >= at[1].from) {
+        at++;
+    }
+    format_digits(magnitude / at->factor, digits, sizeof digits);
+    /* rounding may reach the next unit: 999.97 us is 1 ms */
+    if (at[1].unit != NULL && strtod(digits, NULL) * at->factor >= at[1].from * (1 - 1e-9)) {
+        at++;
+        format_digits(magnitude / at->factor, digits, sizeof digits);
+    }
+    snprintf(text_out, size, "%s%s %s", value < 0 ? "-" : "", digits, at->unit);
+    return text_out;
+}
