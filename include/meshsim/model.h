@@ -33,6 +33,7 @@ typedef struct ms_model {
     bool is_gated;            /**< MLP with three matrices (SwiGLU) instead of two */
     bool has_bias;            /**< biases in the linear layers */
     bool is_rms_norm;         /**< norms without bias */
+    bool is_plain_norm;       /**< norms with neither gain nor bias */
     bool has_positions;       /**< learned position embeddings */
     int vocab;                /**< tokens; 0: no embedding, head or loss */
     int sequence;             /**< s, tokens per sequence */
@@ -88,7 +89,7 @@ typedef struct ms_segment {
     bool is_recompute; /**< repeats forward work */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
     double time_s;       /**< computation [s] */
-    double flop;         /**< executed */
+    double flop;         /**< executed: fused attention skips what the causal mask hides */
     double bytes_moved;  /**< HBM traffic [B] */
     ms_axis axis;        /**< collective: its axis */
     ms_coll_kind coll;   /**< collective: its kind */
@@ -146,6 +147,8 @@ typedef struct ms_stage_costs {
     double forward_flop; /**< matrix FLOP of one forward pass of one sequence through the whole
                             model, attention not halved */
     double attention_flop; /**< the attention-score share of it (halved by the causal convention) */
+    double recompute_flop; /**< forward_flop's share that the backward pass repeats; 0 without
+                              recomputation */
 } ms_stage_costs;
 
 /** Read the workload's `model:` mapping.  `type: gpt|llama` sets the defaults of the shape flags.

@@ -1,0 +1,97 @@
+/* What the first stage does before its layers and the last stage after its own: embedding, final
+ * norm, head and loss, with the vocabulary split over tp as in Megatron-LM. */
+#include "model/internal.h"
+
+void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
+    const ms_shard *shard = &builder->shard;
+    double elements = shard->tokens * shard->hidden;
+    double mask_B = builder->model->dropout > 0 ? elements : 0;
+    if (shard->vocab <= 0) {
+        return;
+    }
+    if (pass == MS_PASS_F) {
+        ms_cost_compute(builder);
+        /* the rows in, the plane out */
+        ms_cost_memory(builder, "embedding", 2 * elements * shard->element_B);
+        /* ranks without a word's row contribute zeros */
+        ms_cost_collective(builder, MS_COLL_ALL_REDUCE, elements * shard->element_B);
+        if (builder->model->has_positions) {
+            ms_cost_compute(builder);
+            ms_cost_memory(builder, "position_embedding", 3 * elements * shard->element_B);
+        }
+        if (mask_B > 0) {
+            ms_cost_compute(builder);
+            ms_cost_memory(builder, "embedding_dropout", 2 * elements * shard->element_B + mask_B);
+        }
+        return;
+    }
+    if (pass != MS_PASS_W && mask_B > 0) {
+        ms_cost_compute(builder);
+        ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
+    }
+    if (pass != MS_PASS_I) {
+        /* the plane's gradient in, its rows of the table's gradient read and written */
+        ms_cost_compute(builder);
+        ms_cost_memory(builder, "embedding_weight_grad",
+                       elements * (shard->element_B + 2 * shard->accumulation_B));
+    }
+}
+
+/* Cross entropy over a split vocabulary in fp32: the copy to fp32 (e in, 4 out), maximum (4 in),
+ * difference (4 in, 4 out), exponential (4 in, 4 out), sum (4 in), division (4 in, 4 out); backward
+ * the product with the loss's gradient (4 in, 4 out) and the copy back (4 in, e out).
+ * Source: order of operations of Megatron-LM's vocab_parallel_cross_entropy; bytes derived here. */
+enum { LOSS_FP32_B = 36, LOSS_BACKWARD_FP32_B = 12 };
+
+static void add_head_forward(ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double plane_B = shard->tokens * shard->hidden * shard->element_B;
+    double logits = shard->tokens * shard->vocab;
+    ms_cost_compute(builder);
+    ms_cost_memory(builder, builder->model->is_rms_norm ? "rms_norm" : "layer_norm", 2 * plane_B);
+    ms_cost_gemm(builder, "head", (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
+    ms_cost_memory(builder, "cross_entropy", logits * (LOSS_FP32_B + shard->element_B));
+    /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
+    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
+}
+
+static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    double plane_B = shard->tokens * shard->hidden * shard->element_B;
+    double logits = shard->tokens * shard->vocab;
+    ms_cost_compute(builder);
+    if (parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, "cross_entropy_backward",
+                       logits * (LOSS_BACKWARD_FP32_B + shard->element_B));
+        ms_cost_gemm(builder, "head_input_grad",
+                     (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
+        ms_cost_memory(builder, "norm_backward", 5 * plane_B);
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_gemm_accumulate(builder, "head_weight_grad",
+                                (ms_gemm_shape){shard->vocab, shard->hidden, shard->tokens, 1});
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_collective(builder, MS_COLL_ALL_REDUCE, plane_B);
+    }
+}
+
+void ms_cost_head(ms_cost_builder *builder, ms_pass pass) {
+    if (builder->shard.vocab <= 0) {
+        return;
+    }
+    switch (pass) {
+    case MS_PASS_F:
+        add_head_forward(builder);
+        break;
+    case MS_PASS_I:
+        add_head_backward(builder, MS_PART_INPUT);
+        break;
+    case MS_PASS_W:
+        add_head_backward(builder, MS_PART_WEIGHT);
+        break;
+    default:
+        add_head_backward(builder, MS_PART_INPUT | MS_PART_WEIGHT);
+        break;
+    }
+}

@@ -1,0 +1,145 @@
+/* `model:` of a workload. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/model.h"
+
+enum { TYPE_GPT, TYPE_LLAMA };
+enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
+enum { POSITIONS_LEARNED, POSITIONS_ROTARY };
+
+static const char *const TYPES[] = {"gpt", "llama", NULL};
+static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
+static const char *const POSITIONS[] = {"learned", "rotary", NULL};
+
+typedef struct model_text {
+    int type, norm, positions;
+    ms_model model;
+} model_text;
+
+#define SIZE_FIELD(key_, member_, required_, help_)                                                \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(model_text, model.member_),        \
+        .is_required = (required_), .minimum = 1, .maximum = 100000000, .help = (help_)            \
+    }
+#define FLAG_FIELD(key_, member_, help_)                                                           \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_BOOL, .offset = offsetof(model_text, model.member_),       \
+        .help = (help_)                                                                            \
+    }
+#define WORD_FIELD(key_, member_, required_, words_, help_)                                        \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_ENUM, .offset = offsetof(model_text, member_),             \
+        .is_required = (required_), .words = (words_), .help = (help_)                             \
+    }
+
+static const ms_field FIELDS[] = {
+    {.key = "name",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(model_text, model.name),
+     .fallback = "model",
+     .help = "name for output"},
+    WORD_FIELD("type", type, true, TYPES, "family that sets the defaults: gpt or llama"),
+    SIZE_FIELD("layers", layers, true, "transformer layers"),
+    SIZE_FIELD("hidden", hidden, true, "hidden size"),
+    SIZE_FIELD("heads", heads, true, "query heads"),
+    SIZE_FIELD("kv_heads", kv_heads, false, "key and value heads, default heads"),
+    SIZE_FIELD("head_dim", head_dim, false, "size of a head, default hidden / heads"),
+    SIZE_FIELD("ffn", ffn, false, "inner size of the MLP, default 4 hidden for gpt"),
+    {.key = "vocab",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(model_text, model.vocab),
+     .is_required = true,
+     .minimum = 0,
+     .maximum = 100000000,
+     .help = "vocabulary; 0: neither embedding nor head and loss"},
+    SIZE_FIELD("sequence", sequence, true, "tokens per sequence"),
+    FLAG_FIELD("tied_embeddings", has_tied_embeddings,
+               "the head uses the word embedding's weights, default true for gpt"),
+    FLAG_FIELD("flash_attention", has_flash_attention, "fused attention kernel, default true"),
+    {.key = "dropout",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(model_text, model.dropout),
+     .minimum = 0,
+     .maximum = 1,
+     .help = "dropout probability, default 0.1 for gpt and 0 for llama"},
+    FLAG_FIELD("bias", has_bias, "biases in the linear layers, default true for gpt"),
+    WORD_FIELD("norm", norm, false, NORMS,
+               "layer (gain and bias), rms (gain) or plain (neither); default layer for gpt"),
+    WORD_FIELD("positions", positions, false, POSITIONS,
+               "learned embedding (default for gpt) or rotary"),
+    FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
+    {.key = NULL}};
+
+/* What the type implies where the user says nothing.
+ * Source: Brown et al. 2020 (GPT-3) as Megatron-LM builds it, dropout 0.1 its default; Touvron et
+ * al. 2023 (Llama). */
+static model_text defaults_of(const ms_node *mapping) {
+    const ms_node *type = ms_node_get(mapping, "type");
+    bool is_llama = type && type->text && strcmp(type->text, TYPES[TYPE_LLAMA]) == 0;
+    return (model_text){.type = is_llama ? TYPE_LLAMA : TYPE_GPT,
+                        .norm = is_llama ? NORM_RMS : NORM_LAYER,
+                        .positions = is_llama ? POSITIONS_ROTARY : POSITIONS_LEARNED,
+                        .model = {.is_gated = is_llama,
+                                  .has_bias = !is_llama,
+                                  .has_tied_embeddings = !is_llama,
+                                  .has_flash_attention = true,
+                                  .dropout = is_llama ? 0 : 0.1}};
+}
+
+static ms_status fault(const ms_node *mapping, const char *key_path, ms_diag *diag, const char *key,
+                       const char *text) {
+    const ms_node *node = ms_node_get(mapping, key);
+    char path[160];
+    snprintf(path, sizeof path, "%s%s%s", key_path, key_path[0] ? "." : "", key);
+    return ms_config_fault(diag, node ? node : mapping, path, "%s", text);
+}
+
+/* Fill what follows from other sizes. */
+static ms_status derive(const ms_node *mapping, const char *key_path, ms_diag *diag,
+                        model_text *text) {
+    ms_model *model = &text->model;
+    char why[160];
+    ms_status status = MS_OK;
+    if (model->kv_heads == 0) {
+        model->kv_heads = model->heads;
+    }
+    if (model->heads % model->kv_heads != 0) {
+        snprintf(why, sizeof why, "'%d' key/value heads do not divide the %d heads",
+                 model->kv_heads, model->heads);
+        status = fault(mapping, key_path, diag, "kv_heads", why);
+    }
+    if (model->head_dim == 0 && model->hidden % model->heads != 0) {
+        snprintf(why, sizeof why, "'%d' heads do not divide hidden size %d: give 'head_dim'",
+                 model->heads, model->hidden);
+        status = fault(mapping, key_path, diag, "heads", why);
+    } else if (model->head_dim == 0) {
+        model->head_dim = model->hidden / model->heads;
+    }
+    if (model->ffn == 0 && text->type == TYPE_LLAMA) {
+        status =
+            fault(mapping, key_path, diag, "ffn",
+                  "key is missing: the inner size of a llama's MLP follows from no other size");
+    } else if (model->ffn == 0) {
+        model->ffn = 4 * model->hidden;
+    }
+    return status;
+}
+
+ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_model *model_out) {
+    model_text text = defaults_of(mapping);
+    ms_status status = ms_config_read(mapping, FIELDS, key_path, &text, arena, diag);
+    if (status == MS_OK) {
+        status = derive(mapping, key_path, diag, &text);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    text.model.is_rms_norm = text.norm == NORM_RMS;
+    text.model.is_plain_norm = text.norm == NORM_PLAIN;
+    text.model.has_positions = text.positions == POSITIONS_LEARNED;
+    *model_out = text.model;
+    return MS_OK;
+}
