@@ -1,0 +1,44 @@
+/**
+ * @file
+ * Lowering: a schedule, the costs of its passes, a mesh and a platform become one operation graph.
+ *
+ * Per pipeline rank one simulated rank stands for all (folded), or every rank is simulated. The
+ * graph is topologically sorted: every dependency has a lower index.
+ */
+#ifndef MESHSIM_LOWER_H
+#define MESHSIM_LOWER_H
+
+#include <stdbool.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/collective.h"
+#include "meshsim/dag.h"
+#include "meshsim/diag.h"
+#include "meshsim/mesh.h"
+#include "meshsim/model.h"
+#include "meshsim/platform.h"
+#include "meshsim/schedule.h"
+#include "meshsim/status.h"
+
+/** What is lowered. The mesh's ranks sit on the platform's GPUs of the same number. */
+typedef struct ms_lower_input {
+    const ms_platform *platform;
+    const ms_mesh *mesh;
+    const ms_program *program;
+    const ms_stage_costs *costs;
+    bool no_fold; /**< simulate every rank */
+    int zero;     /**< 0: gradients are all-reduced; 1: reduce-scattered, parameters all-gathered */
+} ms_lower_input;
+
+/** Operations that `no_fold` may make at most. */
+#define MS_LOWER_OP_LIMIT 40000000.0
+
+/** Lower.
+ *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
+ *  *is_exact_out: whether all ranks of each fold class are laid out alike; if not, the slowest
+ * route of a class stands for it. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself
+ * (reported with the waiting passes) or too many operations; MS_E_NOMEM. O(operations + ranks *
+ * links of a route). */
+ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, bool *is_exact_out);
+
+#endif

@@ -1,0 +1,174 @@
+/* Walks the schedule's lists of all pipeline ranks side by side and emits operations as soon as
+ * their inputs have been emitted, so the graph comes out topologically sorted. */
+#include "meshsim/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lowering.h"
+#include "passes.h"
+
+static size_t action_count(const ms_lowering *l) {
+    return l->in->program->first[l->pp];
+}
+
+static void *filled(ms_arena *arena, size_t count, int byte) {
+    int32_t *items = MS_NEW(arena, int32_t, count);
+    if (items != NULL) {
+        memset(items, byte, count * sizeof *items);
+    }
+    return items;
+}
+
+/* Operations that the lowering will make, about. */
+static double estimate_ops(const ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    double ops = 0.0;
+    for (size_t i = 0; i < action_count(l); i++) {
+        const ms_action *action = &program->actions[i];
+        ops += l->in->costs->stage[action->stage].passes[action->pass].count + 1.0;
+    }
+    return ops * l->sims;
+}
+
+static void list_stage_ranks(ms_lowering *l) {
+    int next = 0;
+    for (int p = 0; p < l->pp; p++) {
+        for (int rank = 0; rank < l->in->mesh->ranks; rank++) {
+            if (ms_mesh_coordinate(l->in->mesh, rank, MS_AXIS_PP) == p) {
+                l->place[rank] = next - p * l->group_ranks;
+                l->stage_ranks[next++] = rank;
+            }
+        }
+    }
+}
+
+static ms_status allocate(ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    size_t sims = (size_t)l->pp * (size_t)l->sims;
+    size_t inputs = (size_t)program->stages * (size_t)program->spec.microbatches * (size_t)l->sims;
+    size_t links = (size_t)l->in->platform->link_count;
+    l->stage_ranks = MS_NEW(l->arena, int, l->in->mesh->ranks);
+    l->place = MS_NEW(l->arena, int, l->in->mesh->ranks);
+    l->tail = filled(l->arena, sims, 0xFF);
+    l->tail_communicates = MS_NEW(l->arena, bool, sims);
+    l->streams = filled(l->arena, sims * MS_AXIS_COUNT, 0xFF);
+    l->forward_in = filled(l->arena, inputs, 0xFE);
+    l->backward_in = filled(l->arena, inputs, 0xFE);
+    l->segment_work = filled(l->arena, (size_t)l->in->costs->segment_count, 0xFF);
+    l->dag_link = filled(l->arena, links, 0xFF);
+    l->link_load = filled(l->arena, links, 0);
+    if (l->stage_ranks == NULL || l->place == NULL || l->tail == NULL ||
+        l->tail_communicates == NULL || l->streams == NULL || l->forward_in == NULL ||
+        l->backward_in == NULL || l->segment_work == NULL || l->dag_link == NULL ||
+        l->link_load == NULL) {
+        return MS_E_NOMEM;
+    }
+    list_stage_ranks(l);
+    return MS_OK;
+}
+
+static void add_ranks(ms_lowering *l) {
+    int multiplicity = l->group_ranks / l->sims;
+    for (int p = 0; p < l->pp; p++) {
+        for (int k = 0; k < l->sims; k++) {
+            int rank = l->stage_ranks[p * l->group_ranks + k];
+            int32_t index = ms_dag_add_rank(l->dag, rank, multiplicity, p);
+            ms_dag_add_stream(l->dag, index, -1, MS_AXIS_NONE);
+        }
+    }
+}
+
+/* Say which pass every rank waits at; the schedule cannot run. */
+static ms_status report_waiting(ms_lowering *l, const size_t *next) {
+    const ms_program *program = l->in->program;
+    char text[512];
+    int length = 0;
+    for (int p = 0; p < l->pp && length < 400; p++) {
+        if (next[p] < program->first[p + 1]) {
+            const ms_action *a = &program->actions[next[p]];
+            length += snprintf(text + length, sizeof text - (size_t)length, "%srank %d at %d%s%d",
+                               length > 0 ? ", " : "", p, a->stage, ms_pass_name((ms_pass)a->pass),
+                               a->mb);
+        }
+    }
+    ms_diag_error(l->diag, "the schedule '%s' waits for itself: %s", program->name, text);
+    return MS_E_INPUT;
+}
+
+static ms_status walk_schedule(ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    size_t *next = MS_NEW(l->arena, size_t, l->pp);
+    if (next == NULL) {
+        return MS_E_NOMEM;
+    }
+    memcpy(next, program->first, (size_t)l->pp * sizeof *next);
+    size_t left = action_count(l);
+    while (left > 0) {
+        size_t before = left;
+        for (int p = 0; p < l->pp; p++) {
+            while (next[p] < program->first[p + 1] &&
+                   ms_pass_is_ready(l, &program->actions[next[p]])) {
+                ms_status status = ms_pass_lower(l, p, &program->actions[next[p]]);
+                if (status != MS_OK) {
+                    return status;
+                }
+                next[p]++;
+                left--;
+            }
+        }
+        if (left == before) {
+            return report_waiting(l, next);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status lower_all(ms_lowering *l) {
+    double ops = estimate_ops(l);
+    if (ops > MS_LOWER_OP_LIMIT) {
+        ms_diag_error(l->diag,
+                      "simulating %d ranks takes about %.3g operations, more than the limit of "
+                      "%.3g; leave out --no-fold or use fewer microbatches",
+                      l->pp * l->sims, ops, MS_LOWER_OP_LIMIT);
+        return MS_E_INPUT;
+    }
+    ms_status status = allocate(l);
+    if (status != MS_OK) {
+        return status;
+    }
+    add_ranks(l);
+    status = walk_schedule(l);
+    return status == MS_OK ? ms_step_end_lower(l) : status;
+}
+
+ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
+                   bool *is_exact_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_dag_init(dag_out);
+    ms_lowering l = {
+        .in = input, .diag = diag, .arena = &scratch, .dag = dag_out, .is_exact = true};
+    l.pp = input->program->spec.pipeline_ranks;
+    l.group_ranks = input->mesh->ranks / l.pp;
+    l.sims = input->no_fold ? l.group_ranks : 1;
+    ms_vector_init(&l.keys, sizeof(ms_work_key));
+    ms_vector_init(&l.key_works, sizeof(int32_t));
+    ms_status status = lower_all(&l);
+    if (status == MS_OK && (l.keys.failed || l.key_works.failed)) {
+        status = MS_E_NOMEM;
+    }
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while laying out the step");
+    }
+    if (status == MS_OK) {
+        status = ms_dag_finish(dag_out, diag);
+    }
+    if (status == MS_OK) {
+        *is_exact_out = l.is_exact;
+    }
+    ms_vector_release(&l.keys);
+    ms_vector_release(&l.key_works);
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* State shared by the files of the lowering: lower.c walks the schedule, class_work.c lays
+ * collectives out. */
+#ifndef MS_GRAPH_LOWERING_H
+#define MS_GRAPH_LOWERING_H
+
+#include "meshsim/lower.h"
+
+/* A communication of one fold class: the same collective in every group of the class. */
+typedef struct ms_class_request {
+    ms_coll_kind kind;
+    double size_B;
+    const int *
+        gpus; /* [groups * members] GPUs, group after group; the first group is the simulated one */
+    int groups;
+    int members; /* per group */
+    bool is_pipelined;
+} ms_class_request;
+
+/* A work already made, by what identifies it. */
+typedef struct ms_work_key {
+    double size_B;
+    int32_t kind;
+    int32_t domain; /* what the caller distinguishes: axis, place */
+    int32_t first;  /* lowest GPU of the simulated group, or source of a p2p */
+    int32_t second; /* destination of a p2p, else 0 */
+} ms_work_key;
+
+typedef struct ms_lowering {
+    const ms_lower_input *in;
+    ms_diag *diag;
+    ms_arena *arena; /* scratch of the whole lowering */
+    ms_dag *dag;
+    bool is_exact;
+    /* ranks */
+    int pp, group_ranks;     /* pipeline ranks; ranks of one pipeline rank, N / P */
+    int sims;                /* simulated ranks per pipeline rank: 1 or group_ranks */
+    int *stage_ranks;        /* [P * group_ranks] ranks of each pipeline rank, in order */
+    int *place;              /* [N] where a rank stands among those of its pipeline rank */
+    int32_t *tail;           /* [P * sims] last operation of the rank's current chain, -1 */
+    bool *tail_communicates; /* [P * sims] whether that is a communication */
+    int32_t *streams;        /* [P * sims * MS_AXIS_COUNT] streams of collectives, -1 until used */
+    /* [S * M * sims] operation that F or I/B of a stage and microbatch waits for; NOT_YET until its
+     * producer was lowered */
+    int32_t *forward_in, *backward_in;
+    /* works */
+    int32_t *segment_work; /* [segments] of computations, -1 until used */
+    ms_vector keys;        /* of ms_work_key */
+    ms_vector key_works;   /* of int32_t, beside keys */
+    int32_t *key_table;    /* open hash over keys, -1 free */
+    size_t key_slots;
+    int32_t *dag_link;  /* [platform links] index in the graph, -1 until used */
+    int32_t *link_load; /* [platform links] crossings by the class at hand */
+} ms_lowering;
+
+/* Find a work by key, or -1. */
+int32_t ms_lowering_find(const ms_lowering *l, const ms_work_key *key);
+/* Remember a work. Memory failures show up in l->keys.failed. */
+void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work);
+
+/* Add the work of a class to the graph: the simulated group's links with the load of the whole
+ * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.
+ * Returns MS_OK or MS_E_NOMEM. O(groups * members * links of a route). */
+ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t *work_out);
+
+#endif
