@@ -1,0 +1,52 @@
+/* What must hold for every mesh. */
+#include "meshsim/mesh.h"
+
+static ms_status fail(ms_diag *diag, const char *what, int rank, int axis) {
+    ms_diag_error(diag, "mesh invariant broken: %s (rank %d, axis %d)", what, rank, axis);
+    return MS_E_BUG;
+}
+
+static ms_status check_round_trips(const ms_mesh *mesh, ms_diag *diag) {
+    for (int rank = 0; rank < mesh->ranks; rank++) {
+        int coordinates[MS_MESH_AXES_MAX];
+        ms_mesh_coordinates(mesh, rank, coordinates);
+        for (int axis = 0; axis < mesh->axes; axis++) {
+            if (coordinates[axis] < 0 || coordinates[axis] >= mesh->sizes[axis]) {
+                return fail(diag, "coordinate outside its axis", rank, axis);
+            }
+        }
+        if (ms_mesh_rank(mesh, coordinates) != rank) {
+            return fail(diag, "coordinates lead to another rank", rank, -1);
+        }
+    }
+    return MS_OK;
+}
+
+/* Every member names this group as its own, so groups are disjoint; counted, they cover all. */
+static ms_status check_partition(const ms_mesh *mesh, int axis, ms_diag *diag) {
+    int covered = 0;
+    int previous = -1;
+    for (int index = 0; index < ms_mesh_group_count(mesh, axis); index++) {
+        ms_group group = ms_mesh_group_at(mesh, axis, index);
+        if (group.first <= previous) {
+            return fail(diag, "groups out of order", group.first, axis);
+        }
+        previous = group.first;
+        for (int i = 0; i < group.size; i++) {
+            int rank = group.first + i * group.stride;
+            if (rank >= mesh->ranks || ms_mesh_group(mesh, axis, rank).first != group.first) {
+                return fail(diag, "member belongs to another group", rank, axis);
+            }
+            covered++;
+        }
+    }
+    return covered == mesh->ranks ? MS_OK : fail(diag, "groups miss ranks", covered, axis);
+}
+
+ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag) {
+    ms_status status = check_round_trips(mesh, diag);
+    for (int axis = 0; axis < mesh->axes && status == MS_OK; axis++) {
+        status = check_partition(mesh, axis, diag);
+    }
+    return status;
+}

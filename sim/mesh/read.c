@@ -1,0 +1,121 @@
+/* The workload's `mesh:` mapping. */
+#include <stddef.h>
+#include <string.h>
+
+#include "meshsim/mesh.h"
+
+static const char *const DEFAULT_ORDER[] = {"pp", "dp", "cp", "tp"};
+
+/* Largest size of one axis, as many as a mesh may have ranks. */
+enum { SIZE_MAX_AXIS = 1 << 24 };
+
+typedef struct mesh_file {
+    int sizes[MS_MESH_AXES_MAX];
+    ms_words order;
+} mesh_file;
+
+/* Number of axes and their names, outermost first. */
+static ms_status read_order(const ms_node *mapping, const char *order_path, ms_arena *arena,
+                            ms_diag *diag, ms_words *order_out) {
+    const ms_node *node = ms_node_get(mapping, "order");
+    if (node == NULL) {
+        *order_out = (ms_words){.items = MS_NEW(arena, const char *, 4), .count = 4};
+        if (order_out->items == NULL) {
+            return MS_E_NOMEM;
+        }
+        memcpy(order_out->items, DEFAULT_ORDER, sizeof DEFAULT_ORDER);
+        return MS_OK;
+    }
+    if (node->type != MS_NODE_SEQUENCE || node->count < 1 || node->count > MS_MESH_AXES_MAX) {
+        return ms_config_fault(diag, node, order_path,
+                               "expected a sequence of 1 to %d axis names, outermost first",
+                               (int)MS_MESH_AXES_MAX);
+    }
+    *order_out = (ms_words){.items = MS_NEW(arena, const char *, node->count)};
+    if (order_out->items == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (const ms_node *item = node->first; item != NULL; item = item->next) {
+        if (item->type != MS_NODE_SCALAR || item->text[0] == '\0' ||
+            strcmp(item->text, "order") == 0) {
+            return ms_config_fault(diag, item, order_path, "expected the name of an axis");
+        }
+        for (size_t i = 0; i < order_out->count; i++) {
+            if (strcmp(order_out->items[i], item->text) == 0) {
+                return ms_config_fault(diag, item, order_path, "axis '%s' stands twice",
+                                       item->text);
+            }
+        }
+        order_out->items[order_out->count++] = item->text;
+    }
+    return MS_OK;
+}
+
+/* Axes with a size that the order leaves out: named here, where the reason is known. */
+static ms_status check_left_out(const ms_node *mapping, const char *key_path, const ms_words *order,
+                                ms_arena *arena, ms_diag *diag) {
+    ms_status status = MS_OK;
+    for (const ms_node *child = mapping == NULL ? NULL : mapping->first; child != NULL;
+         child = child->next) {
+        bool is_listed = strcmp(child->key, "order") == 0;
+        for (size_t i = 0; i < order->count; i++) {
+            is_listed = is_listed || strcmp(child->key, order->items[i]) == 0;
+        }
+        if (is_listed) {
+            continue;
+        }
+        const char *path = ms_arena_printf(arena, "%s.%s", key_path, child->key);
+        const char *nearest = ms_nearest_word(child->key, order->items, order->count);
+        if (path == NULL) {
+            return MS_E_NOMEM;
+        }
+        const ms_node at = {.mark = child->key_mark};
+        status = ms_config_fault(diag, &at, path, "axis '%s' does not stand in `order`%s%s%s",
+                                 child->key, nearest == NULL ? "" : "; did you mean '",
+                                 nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    }
+    return status;
+}
+
+static ms_status read_sizes(const ms_node *mapping, const char *key_path, const ms_words *order,
+                            ms_arena *arena, ms_diag *diag, mesh_file *file) {
+    ms_field fields[MS_MESH_AXES_MAX + 2] = {{.key = NULL}};
+    for (size_t i = 0; i < order->count; i++) {
+        fields[i] = (ms_field){.key = order->items[i],
+                               .type = MS_FIELD_INT,
+                               .offset = offsetof(mesh_file, sizes) + i * sizeof(int),
+                               .fallback = "1",
+                               .minimum = 1,
+                               .maximum = SIZE_MAX_AXIS,
+                               .help = "size of the axis [count]"};
+    }
+    fields[order->count] = (ms_field){.key = "order",
+                                      .type = MS_FIELD_WORDS,
+                                      .offset = offsetof(mesh_file, order),
+                                      .help = "axes, outermost first"};
+    return ms_config_read(mapping, fields, key_path, file, arena, diag);
+}
+
+ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
+                       ms_mesh *mesh_out) {
+    if (mapping != NULL && mapping->type != MS_NODE_MAPPING) {
+        return ms_config_fault(diag, mapping, key_path, "expected a mapping of axes to sizes");
+    }
+    ms_words order = {0};
+    const char *order_path = ms_arena_printf(arena, "%s.order", key_path);
+    if (order_path == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = read_order(mapping, order_path, arena, diag, &order);
+    if (status == MS_OK) {
+        status = check_left_out(mapping, key_path, &order, arena, diag);
+    }
+    mesh_file file = {0};
+    if (status == MS_OK) {
+        status = read_sizes(mapping, key_path, &order, arena, diag, &file);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    return ms_mesh_init(mesh_out, order.items, file.sizes, (int)order.count, diag);
+}

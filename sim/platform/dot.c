@@ -1,0 +1,103 @@
+/* Graphviz picture of a platform: switches as boxes, nodes as ellipses, one arrow pair drawn as one
+ * edge with what it carries. */
+#include <math.h>
+#include <stdio.h>
+
+#include "meshsim/units.h"
+#include "platform/topology.h"
+
+/* Nodes drawn one by one; beyond that each unit shows how many it has. */
+enum { NODES_DRAWN_MAX = 64 };
+
+static void bandwidth_text(double value_Bps, char *out, size_t size) {
+    if (isinf(value_Bps)) {
+        snprintf(out, size, "unlimited");
+    } else {
+        ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, out, size);
+    }
+}
+
+/* What one link of a tier achieves, as an edge label. */
+static void write_label(const ms_platform *platform, int tier, int times, ms_buffer *out) {
+    char text[64];
+    ms_link_info info = ms_platform_link(platform, platform->tiers[tier].first_link);
+    bandwidth_text(info.capacity_Bps, text, sizeof text);
+    ms_buffer_puts(out, " [label=\"");
+    if (times > 1) {
+        ms_buffer_printf(out, "%d x ", times);
+    }
+    ms_buffer_printf(out, "%s\"];\n", text);
+}
+
+static void write_node(const ms_platform *platform, int node, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int unit = node / topology->nodes_per_unit;
+    int per_leaf = topology->ports_per_node / topology->leaves_per_unit;
+    ms_buffer_printf(out, "  node%d [label=\"node %d\\n%d x %s\"];\n", node, node,
+                     platform->gpus_per_node, platform->gpu.name);
+    for (int i = 0; i < topology->leaves_per_unit; i++) {
+        ms_buffer_printf(out, "  node%d -- leaf%d", node, unit * topology->leaves_per_unit + i);
+        write_label(platform, topology->port_tier, per_leaf, out);
+    }
+}
+
+/* A unit's nodes in one shape, when there are too many to draw. */
+static void write_unit(const ms_platform *platform, int unit, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int first = unit * topology->nodes_per_unit;
+    int left = platform->nodes - first;
+    int nodes = left < topology->nodes_per_unit ? left : topology->nodes_per_unit;
+    int per_leaf = topology->ports_per_node / topology->leaves_per_unit * nodes;
+    ms_buffer_printf(out, "  unit%d [label=\"nodes %d to %d\\n%d x %d x %s\"];\n", unit, first,
+                     first + nodes - 1, nodes, platform->gpus_per_node, platform->gpu.name);
+    for (int i = 0; i < topology->leaves_per_unit; i++) {
+        ms_buffer_printf(out, "  unit%d -- leaf%d", unit, unit * topology->leaves_per_unit + i);
+        write_label(platform, topology->port_tier, per_leaf, out);
+    }
+}
+
+static void write_switches(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int leaves = topology->units * topology->leaves_per_unit;
+    for (int leaf = 0; leaf < leaves; leaf++) {
+        int unit = leaf / topology->leaves_per_unit;
+        ms_buffer_printf(out, "  leaf%d [shape=box, label=\"leaf\\nunit %d", leaf, unit);
+        if (topology->kind == MS_FABRIC_RAILS) {
+            ms_buffer_printf(out, " rail %d", leaf % topology->leaves_per_unit);
+        }
+        ms_buffer_puts(out, "\"];\n");
+        if (topology->spine_tier >= 0) {
+            ms_buffer_printf(out, "  leaf%d -- spine%d", leaf, unit / topology->units_per_pod);
+            write_label(platform, topology->spine_tier, 1, out);
+        }
+    }
+    for (int pod = 0; pod < topology->pods && topology->spine_tier >= 0; pod++) {
+        ms_buffer_printf(out, "  spine%d [shape=box, label=\"spine of pod %d\"];\n", pod, pod);
+        if (topology->core_tier >= 0) {
+            ms_buffer_printf(out, "  spine%d -- core", pod);
+            write_label(platform, topology->core_tier, 1, out);
+        }
+    }
+    if (topology->core_tier >= 0) {
+        ms_buffer_puts(out, "  core [shape=box];\n");
+    }
+}
+
+void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    ms_buffer_printf(out, "// %s: %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
+                     platform->name, platform->nodes, ms_platform_gpus(platform));
+    ms_buffer_puts(out, "graph platform {\n  rankdir=BT;\n  node [fontname=\"sans-serif\"];\n"
+                        "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    if (platform->nodes <= NODES_DRAWN_MAX) {
+        for (int node = 0; node < platform->nodes; node++) {
+            write_node(platform, node, out);
+        }
+    } else {
+        for (int unit = 0; unit < topology->units; unit++) {
+            write_unit(platform, unit, out);
+        }
+    }
+    write_switches(platform, out);
+    ms_buffer_puts(out, "}\n");
+}

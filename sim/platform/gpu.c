@@ -1,0 +1,194 @@
+/* GPU types: platforms/gpus/NAME.yaml and the overrides a platform lays over it. */
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "meshsim/config.h"
+#include "platform/topology.h"
+
+typedef struct gpu_file {
+    const char *type; /* only in the platform's mapping: which file this came from */
+    ms_gpu_type gpu;
+} gpu_file;
+
+#define AT(member) offsetof(gpu_file, gpu.member)
+
+static const ms_field FIELDS[] = {
+    {.key = "type",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(gpu_file, type),
+     .help = "name of a file in gpus/, or a path (in platform files only)"},
+    {.key = "name",
+     .type = MS_FIELD_STRING,
+     .offset = AT(name),
+     .is_required = true,
+     .help = "name shown in results"},
+    {.key = "peak",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_FLOP_RATE,
+     .offset = AT(peak_flop_per_s),
+     .is_required = true,
+     .minimum = 1e6,
+     .maximum = 1e21,
+     .help = "dense bf16/fp16 matrix peak, without sparsity"},
+    {.key = "hbm",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = AT(hbm_B),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 1e18,
+     .help = "memory capacity"},
+    {.key = "hbm_bandwidth",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BANDWIDTH,
+     .offset = AT(hbm_Bps),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 1e21,
+     .help = "memory bandwidth"},
+    {.key = "reserve",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = AT(reserve_B),
+     .fallback = "0 B",
+     .help = "memory the job cannot use: context, communication library, fragmentation"},
+    {.key = "sms",
+     .type = MS_FIELD_INT,
+     .offset = AT(sms),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "streaming multiprocessors [count]"},
+    {.key = "gemm_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(gemm_efficiency),
+     .is_required = true,
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "best share of the peak that a large matrix product reaches"},
+    {.key = "gemm_depth_half",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(gemm_depth_half),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 1e9,
+     .help = "inner dimension at which half of gemm_efficiency is reached [elements]"},
+    {.key = "tile_m",
+     .type = MS_FIELD_INT,
+     .offset = AT(tile_m),
+     .fallback = "128",
+     .minimum = 1,
+     .maximum = 65536,
+     .help = "rows of the output tile of one SM [elements]"},
+    {.key = "tile_n",
+     .type = MS_FIELD_INT,
+     .offset = AT(tile_n),
+     .fallback = "128",
+     .minimum = 1,
+     .maximum = 65536,
+     .help = "columns of the output tile of one SM [elements]"},
+    {.key = "attention_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(attention_efficiency),
+     .is_required = true,
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "best share of the peak that fused attention reaches forward"},
+    {.key = "attention_backward_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(attention_backward_efficiency),
+     .is_required = true,
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "best share of the peak that fused attention reaches backward"},
+    {.key = "memory_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(memory_efficiency),
+     .is_required = true,
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "share of hbm_bandwidth that memory-bound kernels reach"},
+    {.key = "kernel_launch",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = AT(kernel_launch_s),
+     .fallback = "0 s",
+     .help = "fixed time of each kernel beside its roofline time"},
+    {.key = "compute_slowdown",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(compute_slowdown),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 100,
+     .help = "factor on compute while the same GPU communicates"},
+    {.key = NULL},
+};
+
+/* Path of a GPU type's file, in `arena`; NULL when no place has it (reported) or memory ran out. */
+static ms_status find_file(const ms_node *type, const char *const *places, ms_arena *arena,
+                           ms_diag *diag, const char **path_out) {
+    size_t length = strlen(type->text);
+    bool is_path = strchr(type->text, '/') != NULL ||
+                   (length > 5 && strcmp(type->text + length - 5, ".yaml") == 0);
+    if (is_path) {
+        *path_out = type->text;
+        return MS_OK;
+    }
+    const char *looked = "";
+    for (size_t i = 0; places[i] != NULL; i++) {
+        const char *path = ms_arena_printf(arena, "%s/gpus/%s.yaml", places[i], type->text);
+        const char *list = ms_arena_printf(arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
+        if (path == NULL || list == NULL) {
+            return MS_E_NOMEM;
+        }
+        if (access(path, F_OK) == 0) {
+            *path_out = path;
+            return MS_OK;
+        }
+        looked = list;
+    }
+    return ms_config_fault(diag, type, "gpu.type", "no GPU type '%s'; looked for %s", type->text,
+                           looked);
+}
+
+ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
+                      ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
+    const ms_node *type = ms_node_get(mapping, "type");
+    if (type == NULL) {
+        return ms_config_fault(diag, mapping, "gpu.type",
+                               "required key is missing: the name of a file in gpus/");
+    }
+    if (type->type != MS_NODE_SCALAR) {
+        return ms_config_fault(diag, type, "gpu.type", "expected the name of a file in gpus/");
+    }
+    const char *path = NULL;
+    ms_node *file = NULL;
+    ms_status status = find_file(type, places, arena, diag, &path);
+    if (status == MS_OK) {
+        status = ms_yaml_load(path, arena, diag, &file);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_node *stray = ms_node_get(file, "type");
+    if (stray != NULL) {
+        return ms_config_fault(diag, stray, "type", "unknown key; a GPU file is itself the type");
+    }
+    status = ms_node_overlay(file, mapping, arena);
+    gpu_file read = {0};
+    if (status == MS_OK) {
+        status = ms_config_read(file, FIELDS, "gpu", &read, arena, diag);
+    }
+    if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
+        status = ms_config_fault(diag, ms_node_get(file, "reserve"), "gpu.reserve",
+                                 "leaves no memory: %.4g GiB of %.4g GiB are reserved",
+                                 read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    *gpu_out = read.gpu;
+    *effective_out = file;
+    return MS_OK;
+}

@@ -1,0 +1,507 @@
+/* Platform files: field tables, cross-checks, and the sizes that follow from them. */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "meshsim/config.h"
+#include "platform/topology.h"
+
+/* Largest platform: route and link numbers stay well inside int. */
+enum { GPUS_MAX = 1 << 24, PLACES_MAX = 16 };
+
+typedef struct node_file {
+    int gpus, nics;
+} node_file;
+
+typedef struct fabric_file {
+    int kind;
+    int nodes_per_unit, units_per_pod;
+    double oversubscription, core_oversubscription;
+} fabric_file;
+
+typedef struct platform_file {
+    const char *name;
+    int nodes;
+    node_file node;
+    const ms_node *gpu, *tiers;
+    fabric_file fabric;
+    int routing;
+    bool has_pxn;
+} platform_file;
+
+static const char *const KINDS[] = {"flat", "rails", "leaf-spine", NULL};
+static const char *const ROUTINGS[] = {"spread", "ecmp", NULL};
+
+static const ms_field NODE_FIELDS[] = {
+    {.key = "gpus",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(node_file, gpus),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 4096,
+     .help = "GPUs of a node [count]"},
+    {.key = "nics",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(node_file, nics),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 4096,
+     .help = "NICs of a node, GPU i uses NIC i mod nics; 0 in flat fabrics [count]"},
+    {.key = NULL},
+};
+
+static const ms_field FABRIC_FIELDS[] = {
+    {.key = "kind",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(fabric_file, kind),
+     .words = KINDS,
+     .is_required = true,
+     .help = "flat, rails or leaf-spine"},
+    {.key = "nodes_per_unit",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(fabric_file, nodes_per_unit),
+     .minimum = 1,
+     .maximum = GPUS_MAX,
+     .help = "nodes whose NICs share a leaf switch [count]"},
+    {.key = "oversubscription",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(fabric_file, oversubscription),
+     .fallback = "1",
+     .minimum = 1e-3,
+     .maximum = 1e6,
+     .help = "links below a leaf per link above it"},
+    {.key = "units_per_pod",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(fabric_file, units_per_pod),
+     .minimum = 1,
+     .maximum = GPUS_MAX,
+     .help = "units whose leaves share a spine layer [count]"},
+    {.key = "core_oversubscription",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(fabric_file, core_oversubscription),
+     .fallback = "1",
+     .minimum = 1e-3,
+     .maximum = 1e6,
+     .help = "links below a pod's spine layer per link above it"},
+    {.key = NULL},
+};
+
+static const ms_field PLATFORM_FIELDS[] = {
+    {.key = "name",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(platform_file, name),
+     .is_required = true,
+     .help = "name shown in results"},
+    {.key = "nodes",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(platform_file, nodes),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = GPUS_MAX,
+     .help = "number of nodes; the fabric grows with it [count]"},
+    {.key = "node",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(platform_file, node),
+     .fields = NODE_FIELDS,
+     .is_required = true,
+     .help = "what a node holds"},
+    {.key = "gpu",
+     .type = MS_FIELD_NODE,
+     .offset = offsetof(platform_file, gpu),
+     .is_required = true,
+     .help = "GPU type, and keys of its file to change"},
+    {.key = "tiers",
+     .type = MS_FIELD_NODE,
+     .offset = offsetof(platform_file, tiers),
+     .is_required = true,
+     .help = "levels of links, innermost first"},
+    {.key = "fabric",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(platform_file, fabric),
+     .fields = FABRIC_FIELDS,
+     .is_required = true,
+     .help = "how nodes are joined"},
+    {.key = "routing",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(platform_file, routing),
+     .words = ROUTINGS,
+     .fallback = "spread",
+     .help = "how parallel links are chosen"},
+    {.key = "pxn",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(platform_file, has_pxn),
+     .help = "cross-rail traffic changes rail over NVLink in the sending node"},
+    {.key = NULL},
+};
+
+static const ms_field TIER_FIELDS[] = {
+    {.key = "bandwidth",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BANDWIDTH,
+     .offset = offsetof(ms_tier, bandwidth_Bps),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 1e18,
+     .help = "nominal capacity of one link per direction, or 'unlimited'"},
+    {.key = "efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(ms_tier, efficiency),
+     .fallback = "1",
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "share of the bandwidth that transfers achieve"},
+    {.key = "latency",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(ms_tier, latency_s),
+     .fallback = "0 s",
+     .minimum = 0,
+     .maximum = 3600,
+     .help = "of one link crossing"},
+    {.key = NULL},
+};
+
+/* The same with the bandwidth taken as it is: used where it reads 'unlimited'. */
+typedef struct unlimited_tier {
+    ms_tier tier;
+    const ms_node *bandwidth;
+} unlimited_tier;
+
+static ms_status read_unlimited_tier(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                                     ms_diag *diag, ms_tier *tier_out) {
+    ms_field fields[4];
+    memcpy(fields, TIER_FIELDS, sizeof fields);
+    fields[0].type = MS_FIELD_NODE;
+    fields[0].offset = offsetof(unlimited_tier, bandwidth);
+    fields[1].offset = offsetof(unlimited_tier, tier.efficiency);
+    fields[2].offset = offsetof(unlimited_tier, tier.latency_s);
+    unlimited_tier read = {0};
+    ms_status status = ms_config_read(mapping, fields, key_path, &read, arena, diag);
+    if (status == MS_OK) {
+        *tier_out = read.tier;
+        tier_out->bandwidth_Bps = INFINITY;
+    }
+    return status;
+}
+
+static bool is_name(const char *text) {
+    static const char ALLOWED[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    return text[0] != '\0' && text[strspn(text, ALLOWED)] == '\0';
+}
+
+static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *diag,
+                           ms_tier *tier_out) {
+    const char *key_path = ms_arena_printf(arena, "tiers.%s", mapping->key);
+    if (key_path == NULL) {
+        return MS_E_NOMEM;
+    }
+    if (!is_name(mapping->key)) {
+        return ms_config_fault(diag, mapping, key_path,
+                               "a tier's name has letters, digits, '_' and '-' only");
+    }
+    if (mapping->type != MS_NODE_MAPPING) {
+        return ms_config_fault(diag, mapping, key_path,
+                               "expected a mapping with bandwidth, efficiency and latency");
+    }
+    const ms_node *bandwidth = ms_node_get(mapping, "bandwidth");
+    bool is_unlimited = bandwidth != NULL && bandwidth->type == MS_NODE_SCALAR &&
+                        strcmp(bandwidth->text, "unlimited") == 0;
+    ms_tier tier = {0};
+    ms_status status = is_unlimited
+                           ? read_unlimited_tier(mapping, key_path, arena, diag, &tier)
+                           : ms_config_read(mapping, TIER_FIELDS, key_path, &tier, arena, diag);
+    if (status == MS_OK) {
+        *tier_out = tier;
+        tier_out->name = mapping->key;
+    }
+    return status;
+}
+
+static ms_status read_tiers(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
+                            ms_platform *platform) {
+    if (tiers->type != MS_NODE_MAPPING || tiers->count == 0) {
+        return ms_config_fault(diag, tiers, "tiers",
+                               "expected a mapping of tiers, innermost first");
+    }
+    if (tiers->count > MS_TIER_MAX) {
+        return ms_config_fault(diag, tiers, "tiers", "%zu tiers; at most %d are supported",
+                               tiers->count, (int)MS_TIER_MAX);
+    }
+    ms_status first = MS_OK;
+    for (const ms_node *child = tiers->first; child != NULL; child = child->next) {
+        ms_status status = read_tier(child, arena, diag, &platform->tiers[platform->tier_count]);
+        platform->tier_count++;
+        first = first == MS_OK ? status : first;
+    }
+    return first;
+}
+
+/* What the cross-checks look at. */
+typedef struct checks {
+    const ms_node *root;
+    const platform_file *file;
+    const ms_platform *platform;
+    ms_diag *diag;
+    ms_status status;
+} checks;
+
+static const ms_node *node_at(const checks *c, const char *mapping, const char *key) {
+    const ms_node *outer = mapping == NULL ? c->root : ms_node_get(c->root, mapping);
+    const ms_node *inner = ms_node_get(outer, key);
+    return inner != NULL ? inner : outer;
+}
+
+static void check_sizes(checks *c) {
+    const platform_file *f = c->file;
+    double gpus = (double)f->nodes * f->node.gpus;
+    if (gpus > GPUS_MAX) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "nodes"), "nodes",
+                                    "%d nodes of %d GPUs are %.0f GPUs; at most %d are supported",
+                                    f->nodes, f->node.gpus, gpus, (int)GPUS_MAX);
+    }
+    if (f->routing == MS_ROUTING_ECMP) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "routing"), "routing",
+                                    "'ecmp' is not built yet; use 'spread'");
+    }
+}
+
+static void refuse_key(checks *c, const char *mapping, const char *key, const char *why) {
+    const ms_node *outer = mapping == NULL ? c->root : ms_node_get(c->root, mapping);
+    const ms_node *node = ms_node_get(outer, key);
+    if (node != NULL) {
+        char path[64];
+        snprintf(path, sizeof path, "%s%s%s", mapping == NULL ? "" : mapping,
+                 mapping == NULL ? "" : ".", key);
+        c->status = ms_config_fault(c->diag, node, path, "%s", why);
+    }
+}
+
+static void check_flat(checks *c) {
+    if (c->platform->tier_count != 1) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "tiers"), "tiers",
+                                    "a flat fabric has 1 tier (GPU to switch), got %d",
+                                    c->platform->tier_count);
+    }
+    if (c->file->node.nics != 0) {
+        refuse_key(c, "node", "nics", "a flat fabric joins GPUs, leave nics out");
+    }
+    static const char *const KEYS[] = {"nodes_per_unit", "oversubscription", "units_per_pod",
+                                       "core_oversubscription"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        refuse_key(c, "fabric", KEYS[i], "a flat fabric is one switch and has no such level");
+    }
+}
+
+static void check_nics(checks *c) {
+    const node_file *node = &c->file->node;
+    if (node->nics < 1) {
+        c->status = ms_config_fault(c->diag, node_at(c, "node", "nics"), "node.nics",
+                                    "a '%s' fabric needs at least 1 NIC a node",
+                                    KINDS[c->file->fabric.kind]);
+    } else if (node->nics > node->gpus) {
+        c->status =
+            ms_config_fault(c->diag, node_at(c, "node", "nics"), "node.nics",
+                            "%d NICs for %d GPUs: GPU i uses NIC i mod nics, the rest would idle",
+                            node->nics, node->gpus);
+    }
+}
+
+/* Levels above the leaf: each needs its tier, and the other way round. */
+static void check_levels(checks *c) {
+    const fabric_file *fabric = &c->file->fabric;
+    int tiers = c->platform->tier_count;
+    if (tiers < 2 || tiers > 4) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "tiers"), "tiers",
+                                    "a '%s' fabric has 2 to 4 tiers (inside a node, NIC to leaf, "
+                                    "leaf to spine, spine to core), got %d",
+                                    KINDS[fabric->kind], tiers);
+        return;
+    }
+    if (tiers >= 3 && fabric->nodes_per_unit == 0) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "fabric"), "fabric.nodes_per_unit",
+                                    "required key is missing: nodes that share a leaf switch");
+    }
+    if (tiers == 4 && fabric->units_per_pod == 0) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "fabric"), "fabric.units_per_pod",
+                                    "required key is missing: units below one spine layer");
+    }
+    if (tiers < 3) {
+        refuse_key(c, "fabric", "oversubscription", "needs a third tier (leaf to spine)");
+    }
+    if (tiers < 4) {
+        refuse_key(c, "fabric", "units_per_pod", "needs a fourth tier (spine to core)");
+        refuse_key(c, "fabric", "core_oversubscription", "needs a fourth tier (spine to core)");
+    }
+    if (tiers == 2 && fabric->nodes_per_unit != 0 && c->file->nodes > fabric->nodes_per_unit) {
+        c->status = ms_config_fault(c->diag, node_at(c, "fabric", "nodes_per_unit"),
+                                    "fabric.nodes_per_unit",
+                                    "%d nodes in units of %d, but no third tier joins the units",
+                                    c->file->nodes, fabric->nodes_per_unit);
+    }
+}
+
+static void check_pxn(checks *c) {
+    const platform_file *f = c->file;
+    if (f->fabric.kind != MS_FABRIC_RAILS) {
+        refuse_key(c, NULL, "pxn", "only a 'rails' fabric has rails to change");
+    } else if (!f->has_pxn && c->platform->tier_count == 2 && f->node.nics > 1) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "pxn"), "pxn",
+                                    "without pxn and without a third tier nothing joins the rails");
+    }
+}
+
+static ms_status cross_check(checks *c) {
+    check_sizes(c);
+    if (c->file->fabric.kind == MS_FABRIC_FLAT) {
+        check_flat(c);
+    } else {
+        check_nics(c);
+        check_levels(c);
+    }
+    check_pxn(c);
+    return c->status;
+}
+
+static int ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
+
+static void size_topology(const platform_file *file, const ms_platform *platform,
+                          ms_topology *out) {
+    const fabric_file *fabric = &file->fabric;
+    bool is_flat = fabric->kind == MS_FABRIC_FLAT;
+    *out = (ms_topology){
+        .kind = (ms_fabric_kind)fabric->kind,
+        .node_tier = is_flat ? -1 : 0,
+        .port_tier = is_flat ? 0 : 1,
+        .spine_tier = platform->tier_count > 2 ? 2 : -1,
+        .core_tier = platform->tier_count > 3 ? 3 : -1,
+        .ports_per_node = is_flat ? file->node.gpus : file->node.nics,
+        .nodes_per_unit = fabric->nodes_per_unit > 0 ? fabric->nodes_per_unit : file->nodes,
+    };
+    out->leaves_per_unit = fabric->kind == MS_FABRIC_RAILS ? out->ports_per_node : 1;
+    out->units = ceil_div(file->nodes, out->nodes_per_unit);
+    out->units_per_pod = fabric->units_per_pod > 0 ? fabric->units_per_pod : out->units;
+    out->pods = ceil_div(out->units, out->units_per_pod);
+    double ports_per_leaf =
+        (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
+    out->uplinks_per_leaf = ports_per_leaf / fabric->oversubscription;
+    out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
+                           fabric->core_oversubscription;
+}
+
+/* Folders where GPU types are looked up: that of the platform's file first. */
+static ms_status gather_places(const char *path, const char *const *folders, ms_arena *arena,
+                               const char *places[PLACES_MAX + 2]) {
+    const char *slash = strrchr(path, '/');
+    size_t count = 0;
+    places[count++] =
+        slash == NULL ? "."
+                      : ms_arena_strndup(arena, path, slash == path ? 1 : (size_t)(slash - path));
+    if (places[0] == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; folders != NULL && folders[i] != NULL && i < PLACES_MAX; i++) {
+        if (strcmp(folders[i], places[0]) != 0) {
+            places[count++] = folders[i];
+        }
+    }
+    places[count] = NULL;
+    return MS_OK;
+}
+
+static ms_status find_file(const char *name, const char *const *folders, ms_arena *arena,
+                           ms_diag *diag, const char **path_out) {
+    size_t length = strlen(name);
+    if (strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".yaml") == 0)) {
+        *path_out = name;
+        return MS_OK;
+    }
+    const char *looked = "";
+    for (size_t i = 0; folders != NULL && folders[i] != NULL; i++) {
+        const char *path = ms_arena_printf(arena, "%s/%s.yaml", folders[i], name);
+        const char *list = ms_arena_printf(arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
+        if (path == NULL || list == NULL) {
+            return MS_E_NOMEM;
+        }
+        if (access(path, F_OK) == 0) {
+            *path_out = path;
+            return MS_OK;
+        }
+        looked = list;
+    }
+    ms_diag_error(diag, "no platform '%s'; looked for %s", name, looked[0] ? looked : "nothing");
+    return MS_E_INPUT;
+}
+
+/* Read everything of an effective document into *platform. */
+static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
+                               ms_diag *diag, ms_platform *platform) {
+    platform_file file = {.has_pxn = true};
+    ms_status status = ms_config_read(root, PLATFORM_FIELDS, "", &file, arena, diag);
+    if (status == MS_E_NOMEM) {
+        return status;
+    }
+    ms_node *gpu = NULL;
+    const ms_node *gpu_node = ms_node_get(root, "gpu");
+    if (gpu_node != NULL) {
+        ms_status gpu_status = ms_gpu_read(gpu_node, places, arena, diag, &platform->gpu, &gpu);
+        status = status == MS_OK ? gpu_status : status;
+    }
+    if (file.tiers != NULL) {
+        ms_status tier_status = read_tiers(file.tiers, arena, diag, platform);
+        status = status == MS_OK ? tier_status : status;
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    status =
+        cross_check(&(checks){.root = root, .file = &file, .platform = platform, .diag = diag});
+    ms_topology *topology = MS_NEW(arena, ms_topology, 1);
+    if (status != MS_OK || topology == NULL) {
+        return status != MS_OK ? status : MS_E_NOMEM;
+    }
+    size_topology(&file, platform, topology);
+    platform->name = file.name;
+    platform->nodes = file.nodes;
+    platform->gpus_per_node = file.node.gpus;
+    platform->nics_per_node = file.node.nics;
+    platform->routing = (ms_routing)file.routing;
+    platform->has_pxn = file.fabric.kind == MS_FABRIC_RAILS && file.has_pxn;
+    platform->topology = topology;
+    ms_topology_number_links(platform);
+    return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
+}
+
+ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
+                           ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
+                           const ms_node **document_out) {
+    const char *path = NULL;
+    const char *places[PLACES_MAX + 2];
+    ms_node *root = NULL;
+    ms_status status = find_file(name, folders, arena, diag, &path);
+    if (status == MS_OK) {
+        status = gather_places(path, folders, arena, places);
+    }
+    if (status == MS_OK) {
+        status = ms_yaml_load(path, arena, diag, &root);
+    }
+    if (status == MS_OK && overrides != NULL) {
+        status = ms_node_overlay(root, overrides, arena);
+    }
+    ms_platform platform = {0};
+    if (status == MS_OK) {
+        status = read_document(root, places, arena, diag, &platform);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    *platform_out = platform;
+    if (document_out != NULL) {
+        *document_out = root;
+    }
+    return MS_OK;
+}
