@@ -1,0 +1,241 @@
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/commands.h"
+
+enum { PAGE_COLUMNS = 80, OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14 };
+
+static const char PROGRAM_SUMMARY[] = "cluster simulator for large-model training";
+
+static const struct {
+    const char *code;
+    const char *meaning;
+} EXITS[] = {
+    {"0", "done"},
+    {"1", "the answer is no: does not fit in memory, regression found"},
+    {"2", "the command line is wrong"},
+    {"3", "an input is wrong"},
+    {"4", "reading or writing failed, or memory ran out"},
+    {"70", "a bug in meshsim"},
+    {"130", "interrupted (143: terminated)"},
+};
+
+enum { EXIT_COUNT = sizeof EXITS / sizeof EXITS[0] };
+
+/* Column that the end of the text stands at. */
+static size_t current_column(const ms_buffer *out) {
+    const char *text = ms_buffer_text(out);
+    const char *feed = strrchr(text, '\n');
+    return strlen(feed == NULL ? text : feed + 1);
+}
+
+static void pad_to(ms_buffer *out, size_t column) {
+    for (size_t at = current_column(out); at < column; at++) {
+        ms_buffer_puts(out, " ");
+    }
+}
+
+/* Words wrapped at the page's edge; new lines, those of the text too, start at `indent`. */
+static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
+    pad_to(out, indent);
+    size_t column = current_column(out);
+    bool is_line_start = true;
+    while (*text != '\0') {
+        if (*text == ' ') {
+            text++;
+            continue;
+        }
+        size_t width = strcspn(text, " \n");
+        if (*text == '\n' || (!is_line_start && column + 1 + width > PAGE_COLUMNS)) {
+            ms_buffer_puts(out, "\n");
+            column = indent;
+            is_line_start = true;
+            text += *text == '\n';
+            if (*text != '\n') {
+                pad_to(out, indent);
+            }
+            continue;
+        }
+        if (!is_line_start) {
+            ms_buffer_puts(out, " ");
+            column++;
+        }
+        ms_buffer_add(out, text, width);
+        column += width;
+        is_line_start = false;
+        text += width;
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+/* "-p, --ranks P" */
+static void add_option_words(ms_buffer *out, const ms_option *option) {
+    if (option->letter != '\0') {
+        ms_buffer_printf(out, "-%c, ", option->letter);
+    } else {
+        ms_buffer_puts(out, "    ");
+    }
+    ms_buffer_printf(out, "--%s", option->name);
+    if (option->argument != NULL) {
+        ms_buffer_printf(out, " %s", option->argument);
+    }
+}
+
+/* The help line with what the table says besides. */
+static void add_option_text(ms_buffer *out, const ms_option *option) {
+    ms_buffer_puts(out, option->help);
+    if (option->is_repeatable) {
+        ms_buffer_puts(out, "; may be repeated");
+    }
+    if (option->fallback != NULL) {
+        ms_buffer_printf(out, " (default: %s)", option->fallback);
+    }
+}
+
+static void add_option(ms_buffer *out, const ms_option *option) {
+    ms_buffer_puts(out, "  ");
+    add_option_words(out, option);
+    if (current_column(out) + 2 > OPTION_TEXT_COLUMN) {
+        ms_buffer_puts(out, "\n");
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    add_option_text(&text, option);
+    add_wrapped(out, ms_buffer_text(&text), OPTION_TEXT_COLUMN);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+static const ms_option HELP_OPTION = {.name = "help", .letter = 'h', .help = "print this page"};
+
+static bool has_letter_h(const ms_command *command) {
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        if (option->letter == 'h') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_options(ms_buffer *out, const ms_command *command) {
+    ms_buffer_puts(out, "\noptions:\n");
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        add_option(out, option);
+    }
+    ms_option help = HELP_OPTION;
+    help.letter = has_letter_h(command) ? '\0' : 'h';
+    add_option(out, &help);
+}
+
+static const char *positional_help(const ms_command *command) {
+    return command->positional_help == NULL ? "" : command->positional_help;
+}
+
+void ms_cli_help_command(const ms_command *command, ms_buffer *out) {
+    ms_buffer_printf(out, "usage: meshsim %s %s%s[options]\n\n", command->name,
+                     positional_help(command), positional_help(command)[0] == '\0' ? "" : " ");
+    add_wrapped(out, command->summary, 0);
+    if (command->description != NULL) {
+        ms_buffer_puts(out, "\n");
+        add_wrapped(out, command->description, 0);
+    }
+    add_options(out, command);
+    if (command->example != NULL) {
+        ms_buffer_printf(out, "\nexample:\n  %s\n", command->example);
+    }
+}
+
+void ms_cli_help_program(ms_buffer *out) {
+    ms_buffer_printf(out, "meshsim: %s\n\n", PROGRAM_SUMMARY);
+    ms_buffer_puts(out, "usage: meshsim COMMAND [arguments]\n"
+                        "       meshsim help COMMAND\n"
+                        "       meshsim --version\n\ncommands:\n");
+    for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
+        ms_buffer_printf(out, "  %s", (*command)->name);
+        add_wrapped(out, (*command)->summary, COMMAND_TEXT_COLUMN);
+    }
+    ms_buffer_puts(out, "  help");
+    add_wrapped(out, "print this page, or that of a command", COMMAND_TEXT_COLUMN);
+    ms_buffer_puts(out, "\nexit codes:\n");
+    for (size_t i = 0; i < EXIT_COUNT; i++) {
+        ms_buffer_printf(out, "  %s", EXITS[i].code);
+        add_wrapped(out, EXITS[i].meaning, COMMAND_TEXT_COLUMN);
+    }
+    ms_buffer_puts(out, "\nResults go to the standard output, all else to the standard error.\n");
+}
+
+/* Text for roff: no accidental requests, escapes or typographic hyphens; a blank line becomes a
+ * paragraph. */
+static void add_roff(ms_buffer *out, const char *text) {
+    bool is_line_start = true;
+    for (; *text != '\0'; text++) {
+        if (is_line_start && *text == '\n') {
+            ms_buffer_puts(out, ".PP\n");
+            continue;
+        }
+        if (is_line_start && (*text == '.' || *text == '\'')) {
+            ms_buffer_puts(out, "\\&");
+        }
+        if (*text == '\\') {
+            ms_buffer_puts(out, "\\e");
+        } else if (*text == '-') {
+            ms_buffer_puts(out, "\\-");
+        } else {
+            ms_buffer_add(out, text, 1);
+        }
+        is_line_start = *text == '\n';
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+static void add_man_option(ms_buffer *out, const ms_option *option) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    add_option_words(&text, option);
+    ms_buffer_puts(out, ".TP\n.B ");
+    add_roff(out, ms_buffer_text(&text) + strspn(ms_buffer_text(&text), " "));
+    ms_buffer_release(&text);
+    ms_buffer_init(&text);
+    add_option_text(&text, option);
+    add_roff(out, ms_buffer_text(&text));
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+static void add_man_command(ms_buffer *out, const ms_command *command) {
+    ms_buffer_printf(out, ".SS meshsim %s ", command->name);
+    add_roff(out, positional_help(command));
+    add_roff(out, command->summary);
+    if (command->description != NULL) {
+        ms_buffer_puts(out, ".PP\n");
+        add_roff(out, command->description);
+    }
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        add_man_option(out, option);
+    }
+    if (command->example != NULL) {
+        ms_buffer_puts(out, ".PP\nExample:\n.PP\n.nf\n");
+        add_roff(out, command->example);
+        ms_buffer_puts(out, ".fi\n");
+    }
+}
+
+void ms_cli_help_man(ms_buffer *out) {
+    ms_buffer_puts(out,
+                   ".TH MESHSIM 1 \"\" \"meshsim " MESHSIM_VERSION "\"\n.SH NAME\nmeshsim \\- ");
+    add_roff(out, PROGRAM_SUMMARY);
+    ms_buffer_puts(out,
+                   ".SH SYNOPSIS\n.B meshsim\n.I COMMAND\n[\\fIarguments\\fR]\n.SH COMMANDS\n");
+    for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
+        add_man_command(out, *command);
+    }
+    ms_buffer_puts(out, ".SH EXIT STATUS\n");
+    for (size_t i = 0; i < EXIT_COUNT; i++) {
+        ms_buffer_printf(out, ".TP\n.B %s\n", EXITS[i].code);
+        add_roff(out, EXITS[i].meaning);
+    }
+}

@@ -1,0 +1,176 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/parse.h"
+
+/* A closed standard stream would lend its number to the next file we open, which then gets our
+ * output. Open it the wrong way round instead: every use of it fails. */
+static void guard_standard_streams(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) == -1 && errno == EBADF) {
+            int guard = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+            if (guard != file && guard >= 0) {
+                close(guard);
+            }
+        }
+    }
+}
+
+static bool needs_quotes(const char *word) {
+    return word[0] == '\0' || strpbrk(word, " \t\n'\"\\$`*?[]{}()<>|&;#~!") != NULL;
+}
+
+/* The command line as one would type it in a shell. */
+static const char *join_words(ms_arena *arena, int count, char *const *words) {
+    ms_buffer line;
+    ms_buffer_init(&line);
+    ms_buffer_puts(&line, "meshsim");
+    for (int i = 1; i < count; i++) {
+        ms_buffer_puts(&line, " ");
+        if (!needs_quotes(words[i])) {
+            ms_buffer_puts(&line, words[i]);
+            continue;
+        }
+        ms_buffer_puts(&line, "'");
+        for (const char *at = words[i]; *at != '\0'; at++) {
+            ms_buffer_add(&line, at, 1);
+            if (*at == '\'') {
+                ms_buffer_puts(&line, "\\''");
+            }
+        }
+        ms_buffer_puts(&line, "'");
+    }
+    const char *copy = line.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&line));
+    ms_buffer_release(&line);
+    return copy;
+}
+
+static ms_status unknown_command(ms_diag *diag, const char *name) {
+    const char *nearest = ms_cli_nearest_command(name);
+    const char *kind = name[0] == '-' ? "option" : "command";
+    if (nearest != NULL) {
+        ms_diag_error(diag, "unknown %s '%s'; did you mean '%s'?", kind, name, nearest);
+    } else {
+        ms_diag_error(diag, "unknown %s '%s'", kind, name);
+    }
+    return MS_E_USAGE;
+}
+
+static ms_status print_page(const ms_invocation *call, const ms_buffer *page) {
+    if (page->failed) {
+        ms_diag_error(call->diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    return ms_cli_write_file(call, "-", ms_buffer_text(page), page->length);
+}
+
+static ms_status print_help(const ms_invocation *call, const ms_command *command) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    if (command == NULL) {
+        ms_cli_help_program(&page);
+    } else {
+        ms_cli_help_command(command, &page);
+    }
+    ms_status status = print_page(call, &page);
+    ms_buffer_release(&page);
+    return status;
+}
+
+static ms_status print_man(const ms_invocation *call) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_cli_help_man(&page);
+    ms_status status = print_page(call, &page);
+    ms_buffer_release(&page);
+    return status;
+}
+
+static ms_status run_help(const ms_invocation *call, int count, char *const *words) {
+    if (count > 1) {
+        ms_diag_error(call->diag, "superfluous argument '%s'", words[1]);
+        return MS_E_USAGE;
+    }
+    if (count == 0 || strcmp(words[0], "help") == 0 || strcmp(words[0], "--help") == 0) {
+        return print_help(call, NULL);
+    }
+    if (strcmp(words[0], "--man") == 0) {
+        return print_man(call);
+    }
+    const ms_command *command = ms_cli_find_command(words[0]);
+    return command == NULL ? unknown_command(call->diag, words[0]) : print_help(call, command);
+}
+
+static ms_status run_command(ms_invocation *call, int count, char *const *words) {
+    bool wants_help = false;
+    ms_status status = ms_cli_parse(call, (size_t)count, (const char *const *)words, &wants_help);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (wants_help) {
+        return print_help(call, call->command);
+    }
+    status = call->command->run(call);
+    if (status == MS_OK || status == MS_E_NO) {
+        ms_status flushed = ms_cli_finish_stdout(call);
+        status = flushed == MS_OK ? status : flushed;
+    }
+    return status;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
+    if (count < 2) {
+        ms_diag_error(call->diag, "no command given");
+        return MS_E_USAGE;
+    }
+    if (is_one_of(words[1], "--help", "-h") || strcmp(words[1], "help") == 0) {
+        return run_help(call, count - 2, words + 2);
+    }
+    if (is_one_of(words[1], "--version", "-V")) {
+        static const char VERSION[] = "meshsim " MESHSIM_VERSION "\n";
+        return ms_cli_write_file(call, "-", VERSION, sizeof VERSION - 1);
+    }
+    call->command = ms_cli_find_command(words[1]);
+    if (call->command == NULL) {
+        return unknown_command(call->diag, words[1]);
+    }
+    return run_command(call, count - 2, words + 2);
+}
+
+static void finish_talk(const ms_invocation *call, ms_status status) {
+    ms_diag_finish(call->diag);
+    if (status == MS_E_USAGE) {
+        fprintf(stderr, "meshsim: try 'meshsim %s%s--help'\n",
+                call->command == NULL ? "" : call->command->name, call->command == NULL ? "" : " ");
+    }
+}
+
+int main(int count, char **words) {
+    guard_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, exit 4, not a silent death */
+    ms_diag diag;
+    ms_diag_init_stderr(&diag);
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_invocation call = {.arena = &arena, .diag = &diag};
+    call.command_line = join_words(&arena, count, words);
+    ms_status status = MS_E_NOMEM;
+    if (call.command_line == NULL) {
+        ms_diag_error(&diag, "out of memory");
+    } else {
+        status = dispatch(&call, count, words);
+    }
+    finish_talk(&call, status);
+    ms_arena_release(&arena);
+    return ms_status_exit_code(status);
+}

@@ -1,0 +1,284 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/parse.h"
+
+/* Where the parser stands. */
+typedef struct parser {
+    ms_invocation *call;
+    const char *const *words;
+    size_t count;
+    size_t at; /* next word */
+} parser;
+
+static size_t option_count(const ms_command *command) {
+    size_t count = 0;
+    while (command->options != NULL && command->options[count].name != NULL) {
+        count++;
+    }
+    return count;
+}
+
+/* Index of the option whose long name is the first `length` bytes of `name`; option_count if there
+ * is none. */
+static size_t find_long(const ms_command *command, const char *name, size_t length) {
+    size_t count = option_count(command);
+    for (size_t i = 0; i < count; i++) {
+        const char *candidate = command->options[i].name;
+        if (strlen(candidate) == length && memcmp(candidate, name, length) == 0) {
+            return i;
+        }
+    }
+    return count;
+}
+
+static size_t find_letter(const ms_command *command, char letter) {
+    size_t count = option_count(command);
+    for (size_t i = 0; i < count; i++) {
+        if (command->options[i].letter != '\0' && command->options[i].letter == letter) {
+            return i;
+        }
+    }
+    return count;
+}
+
+/* Whether a word can only be an option of this command, so that it is no argument of the option
+ * before it. */
+static bool is_option_word(const ms_command *command, const char *word) {
+    if (word[0] != '-' || word[1] == '\0') {
+        return false;
+    }
+    return word[1] == '-' || find_letter(command, word[1]) < option_count(command);
+}
+
+/* Nearest long option to the first `length` bytes of `name`, NULL if none is near. */
+static const char *nearest_option(const ms_invocation *call, const char *name, size_t length) {
+    const char *names[MS_OPTION_COUNT_MAX + 1];
+    size_t count = option_count(call->command);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = call->command->options[i].name;
+    }
+    names[count] = "help";
+    const char *word = ms_arena_strndup(call->arena, name, length);
+    return word == NULL ? NULL : ms_nearest_word(word, names, count + 1);
+}
+
+static ms_status report_unknown(const ms_invocation *call, const char *word) {
+    const char *name = word + strspn(word, "-");
+    const char *nearest = nearest_option(call, name, strcspn(name, "="));
+    int width = (int)strcspn(word, "=");
+    if (nearest != NULL) {
+        ms_diag_error(call->diag, "unknown option '%.*s'; did you mean '--%s'?", width, word,
+                      nearest);
+    } else {
+        ms_diag_error(call->diag, "unknown option '%.*s'", width, word);
+    }
+    return MS_E_USAGE;
+}
+
+static ms_status report_no_memory(const ms_invocation *call) {
+    ms_diag_error(call->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+/* Take an option with its arguments; `attached` is the text behind '=' or behind the letter, NULL
+ * if none. */
+static ms_status take_option(parser *cursor, size_t index, const char *attached) {
+    ms_invocation *call = cursor->call;
+    const ms_option *option = &call->command->options[index];
+    ms_given *given = &call->given[index];
+    if (given->count > 0 && !option->is_repeatable) {
+        ms_diag_error(call->diag, "option '--%s' stands twice", option->name);
+        return MS_E_USAGE;
+    }
+    if (given->values == NULL) {
+        given->values = MS_NEW(call->arena, const char *, cursor->count + 1);
+        if (given->values == NULL) {
+            return report_no_memory(call);
+        }
+    }
+    const char **values = given->values + given->count * (size_t)option->arguments;
+    for (int i = 0; i < option->arguments; i++) {
+        if (i == 0 && attached != NULL) {
+            values[i] = attached;
+        } else if (cursor->at < cursor->count &&
+                   !is_option_word(call->command, cursor->words[cursor->at])) {
+            values[i] = cursor->words[cursor->at++];
+        } else {
+            ms_diag_error(call->diag, "option '--%s' needs %s %s", option->name,
+                          option->arguments == 1 ? "an argument," : "two arguments,",
+                          option->argument);
+            return MS_E_USAGE;
+        }
+    }
+    given->count++;
+    return MS_OK;
+}
+
+static ms_status take_long(parser *cursor, const char *word) {
+    const ms_invocation *call = cursor->call;
+    const char *name = word + 2;
+    size_t length = strcspn(name, "=");
+    size_t index = find_long(call->command, name, length);
+    if (index == option_count(call->command)) {
+        return report_unknown(call, word);
+    }
+    const char *attached = name[length] == '=' ? name + length + 1 : NULL;
+    if (attached != NULL && call->command->options[index].arguments == 0) {
+        ms_diag_error(call->diag, "option '--%s' takes no argument, got '%s'",
+                      call->command->options[index].name, attached);
+        return MS_E_USAGE;
+    }
+    return take_option(cursor, index, attached);
+}
+
+/* "-p 4", "-p4", and flags in one word such as "-jv". */
+static ms_status take_letters(parser *cursor, const char *word) {
+    const ms_command *command = cursor->call->command;
+    for (const char *letter = word + 1; *letter != '\0'; letter++) {
+        size_t index = find_letter(command, *letter);
+        if (index == option_count(command)) {
+            return report_unknown(cursor->call, word);
+        }
+        if (command->options[index].arguments > 0) {
+            return take_option(cursor, index, letter[1] == '\0' ? NULL : letter + 1);
+        }
+        ms_status status = take_option(cursor, index, NULL);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status take_positional(ms_invocation *call, const char *word) {
+    if (call->positional_count == call->command->positionals_max) {
+        ms_diag_error(call->diag, "superfluous argument '%s'", word);
+        return MS_E_USAGE;
+    }
+    call->positionals[call->positional_count++] = word;
+    return MS_OK;
+}
+
+static bool asks_for_help(const parser *cursor) {
+    bool has_own_h = find_letter(cursor->call->command, 'h') < option_count(cursor->call->command);
+    for (size_t i = 0; i < cursor->count && strcmp(cursor->words[i], "--") != 0; i++) {
+        if (strcmp(cursor->words[i], "--help") == 0 ||
+            (!has_own_h && strcmp(cursor->words[i], "-h") == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ms_status parse_words(parser *cursor) {
+    bool has_ended = false;
+    while (cursor->at < cursor->count) {
+        const char *word = cursor->words[cursor->at++];
+        ms_status status = MS_OK;
+        if (has_ended || word[0] != '-' || word[1] == '\0') {
+            status = take_positional(cursor->call, word);
+        } else if (strcmp(word, "--") == 0) {
+            has_ended = true;
+        } else if (word[1] == '-') {
+            status = take_long(cursor, word);
+        } else {
+            status = take_letters(cursor, word);
+        }
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
+                       bool *wants_help_out) {
+    parser cursor = {.call = call, .words = words, .count = count};
+    if (option_count(call->command) > MS_OPTION_COUNT_MAX) {
+        ms_diag_error(call->diag, "the option table of '%s' is too long", call->command->name);
+        return MS_E_BUG;
+    }
+    *wants_help_out = asks_for_help(&cursor);
+    if (*wants_help_out) {
+        return MS_OK;
+    }
+    call->positionals = MS_NEW(call->arena, const char *, count + 1);
+    if (call->positionals == NULL) {
+        return report_no_memory(call);
+    }
+    ms_status status = parse_words(&cursor);
+    if (status == MS_OK && call->positional_count < call->command->positionals_min) {
+        ms_diag_error(call->diag, "missing argument: %s", call->command->positional_help);
+        status = MS_E_USAGE;
+    }
+    return status;
+}
+
+/* Index of an option that a command asks its own table for. */
+static size_t own_option(const ms_invocation *call, const char *name) {
+    size_t index = find_long(call->command, name, strlen(name));
+    if (index == option_count(call->command)) {
+        ms_diag_error(call->diag,
+                      "bug: command '%s' asks for option '--%s', which is not in its table",
+                      call->command->name, name);
+        exit(ms_status_exit_code(MS_E_BUG));
+    }
+    return index;
+}
+
+ms_given ms_cli_all(const ms_invocation *call, const char *name) {
+    return call->given[own_option(call, name)];
+}
+
+bool ms_cli_has(const ms_invocation *call, const char *name) {
+    return ms_cli_all(call, name).count > 0;
+}
+
+const char *ms_cli_value(const ms_invocation *call, const char *name, const char *fallback) {
+    size_t index = own_option(call, name);
+    const ms_given *given = &call->given[index];
+    size_t arguments = (size_t)call->command->options[index].arguments;
+    return given->count == 0 || arguments == 0 ? fallback
+                                               : given->values[(given->count - 1) * arguments];
+}
+
+ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
+                     long high, long *out) {
+    const char *text = ms_cli_value(call, name, NULL);
+    if (text == NULL) {
+        *out = fallback;
+        return MS_OK;
+    }
+    char *end = NULL;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    bool is_clean = strspn(text, "+-0123456789") == strlen(text) && end != text && *end == '\0';
+    if (!is_clean || errno != 0 || value < low || value > high) {
+        ms_diag_error(call->diag, "option '--%s' takes a whole number from %ld to %ld, got '%s'",
+                      name, low, high, text);
+        return MS_E_USAGE;
+    }
+    *out = value;
+    return MS_OK;
+}
+
+ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out) {
+    const char *text = ms_cli_value(call, name, NULL);
+    if (text == NULL) {
+        *out = fallback;
+        return MS_OK;
+    }
+    char *end = NULL;
+    double value = strtod(text, &end);
+    bool is_clean = strspn(text, "+-.0123456789eE") == strlen(text) && end != text && *end == '\0';
+    if (!is_clean || !isfinite(value)) {
+        ms_diag_error(call->diag, "option '--%s' takes a number, got '%s'", name, text);
+        return MS_E_USAGE;
+    }
+    *out = value;
+    return MS_OK;
+}
