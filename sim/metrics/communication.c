@@ -1,0 +1,146 @@
+#include <string.h>
+
+#include "metrics/internal.h"
+
+/* When an operation let go of its streams: a pipelined one before its last latency. */
+static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op) {
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    double end_s = timeline->end_s[op];
+    if (!work->is_pipelined || work->phase_count == 0) {
+        return end_s;
+    }
+    return end_s - dag->phases[work->phase_first + work->phase_count - 1].latency_s;
+}
+
+double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                           int32_t member) {
+    double arrival_s = 0.0;
+    for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
+        arrival_s = fmax(arrival_s, timeline->end_s[dag->deps[d]]);
+    }
+    if (dag->member_prev[member] >= 0) {
+        arrival_s = fmax(arrival_s, release_s(dag, timeline, dag->member_prev[member]));
+    }
+    return fmin(arrival_s, timeline->start_s[op]);
+}
+
+/* Rows under construction. Rows are found by hash, for a graph may hold as many sizes as works. */
+typedef struct rows {
+    ms_vector list;   /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
+    int32_t *buckets; /* [bucket_count] row + 1, 0 free; at most half of them are taken */
+    size_t bucket_count;
+} rows;
+
+/* Bits of a size, so that even a size that is no number equals itself. */
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static bool is_same_sort(const ms_coll_row *a, const ms_coll_row *b) {
+    return a->axis == b->axis && a->kind == b->kind && a->tier == b->tier &&
+           a->algorithm == b->algorithm && a->group_size == b->group_size &&
+           bits_of(a->size_B) == bits_of(b->size_B);
+}
+
+/* Mixes the fields with the multiplier of Knuth's multiplicative hashing (2^64 / golden ratio). */
+static uint64_t hash_row(const ms_coll_row *row) {
+    uint64_t fields[] = {(uint64_t)row->axis,      (uint64_t)row->kind,       (uint64_t)row->tier,
+                         (uint64_t)row->algorithm, (uint64_t)row->group_size, bits_of(row->size_B)};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        hash = (hash ^ fields[i]) * 0x9E3779B97F4A7C15U;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* Row of the operation's sort, entered if new; NULL when memory runs out. */
+static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    ms_coll_row key = {.axis = (ms_axis)ms_op_axis(dag, op),
+                       .kind = (ms_coll_kind)work->coll,
+                       .tier = work->tier,
+                       .algorithm = work->algorithm,
+                       .group_size = work->group_size,
+                       .size_B = work->size_B};
+    size_t b = hash_row(&key) % all->bucket_count;
+    for (; all->buckets[b] != 0; b = (b + 1) % all->bucket_count) {
+        ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->buckets[b] - 1);
+        if (is_same_sort(row, &key)) {
+            return row;
+        }
+    }
+    ms_coll_row *row = ms_vector_add(&all->list, &key, 1);
+    if (row != NULL) {
+        all->buckets[b] = (int32_t)all->list.count;
+    }
+    return row;
+}
+
+static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    const ms_timeline *timeline = ops->timeline;
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        int32_t rank = dag->streams[dag->member_stream[m]].rank;
+        double weight = dag->ranks[rank].multiplicity;
+        double wait_s =
+            is_alone ? 0.0 : timeline->start_s[op] - ms_member_arrival_s(dag, timeline, op, m);
+        ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
+        use->bytes += work->bytes;
+        use->wait_s += wait_s;
+        row->count_per_rank += weight;
+        row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
+        row->wait_s += weight * wait_s;
+    }
+}
+
+static ms_status finish_rows(const rows *all, const ms_dag *dag, ms_arena *arena,
+                             ms_metrics *metrics) {
+    double ranks = 0.0;
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        ranks += dag->ranks[r].multiplicity;
+    }
+    metrics->collectives = MS_NEW(arena, ms_coll_row, all->list.count);
+    if (metrics->collectives == NULL) {
+        return MS_E_NOMEM;
+    }
+    metrics->collective_count = (int)all->list.count;
+    for (size_t i = 0; i < all->list.count; i++) {
+        ms_coll_row *row = &metrics->collectives[i];
+        *row = MS_AT(&all->list, ms_coll_row, i);
+        row->time_s /= row->count_per_rank;
+        row->wait_s /= row->count_per_rank;
+        row->count_per_rank /= ranks;
+    }
+    return MS_OK;
+}
+
+ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
+                                 ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    /* (work, axis) pairs bound the number of sorts */
+    rows all = {.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
+    ms_vector_init(&all.list, sizeof(ms_coll_row));
+    all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
+    ms_status status = all.buckets == NULL ? MS_E_NOMEM : MS_OK;
+    for (int32_t op = 0; op < dag->op_count && status == MS_OK; op++) {
+        if (ms_dag_is_compute(dag, op)) {
+            continue;
+        }
+        ms_coll_row *row = find_row(&all, dag, op);
+        if (row == NULL) {
+            status = MS_E_NOMEM;
+        } else {
+            count_op(ops, op, row, metrics);
+        }
+    }
+    if (status == MS_OK) {
+        status = finish_rows(&all, dag, arena, metrics);
+    }
+    ms_vector_release(&all.list);
+    return status;
+}

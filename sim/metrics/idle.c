@@ -1,0 +1,182 @@
+#include "metrics/internal.h"
+
+/* Operations of one stream may overlap by this share of the step, for an engine whose clock rounds.
+ * Far above rounding (1e-16 per operation), far below what a table shows. */
+static const double OVERLAP_TOLERANCE = 1e-9;
+
+/* A gap of a rank's compute stream. */
+typedef struct gap {
+    double from_s, to_s;
+    int32_t rank;
+    int32_t cause;           /* what ended it */
+    ms_time_category bubble; /* phase it lies in */
+} gap;
+
+static double clamp(double value, double low, double high) {
+    return fmin(fmax(value, low), high);
+}
+
+static void add_span(ms_vector *spans, double from_s, double to_s, ms_time_category category) {
+    if (to_s > from_s) {
+        ms_vector_add(spans, &(ms_span){.end_s = to_s, .category = category}, 1);
+    }
+}
+
+static void reverse_spans(ms_vector *spans, size_t first) {
+    if (spans->count == first) {
+        return;
+    }
+    for (size_t i = first, j = spans->count - 1; i < j; i++, j--) {
+        ms_span span = MS_AT(spans, ms_span, i);
+        MS_AT(spans, ms_span, i) = MS_AT(spans, ms_span, j);
+        MS_AT(spans, ms_span, j) = span;
+    }
+}
+
+/* Category of waiting for computation `op` on rank `rank`. */
+static ms_time_category category_of_wait(const ms_dag *dag, const gap *g, int32_t op) {
+    int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
+    if (other == g->rank) {
+        return MS_TIME_OTHER;
+    }
+    return dag->ranks[other].pp != dag->ranks[g->rank].pp ? g->bubble : MS_TIME_IMBALANCE;
+}
+
+/* Split a gap, walking back from its end. Each communication of the chain covers the time from its
+ * start to the start of the next: a pipelined message lets its successor start before its own end,
+ * and nothing must count twice. The walk stops at the gap's start: whatever came before had ended
+ * by then. */
+static ms_status split_gap(const ms_rank_ops *ops, const gap *g, ms_vector *spans) {
+    const ms_timeline *timeline = ops->timeline;
+    size_t first = spans->count;
+    double to_s = g->to_s;
+    int32_t op = g->cause;
+    int32_t steps = 0;
+    while (op >= 0 && to_s > g->from_s && !ms_dag_is_compute(ops->dag, op)) {
+        if (++steps > timeline->op_count) {
+            return MS_E_BUG;
+        }
+        double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
+        add_span(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)));
+        to_s = from_s;
+        op = timeline->cause[op];
+    }
+    if (to_s > g->from_s) {
+        double until_s = op < 0 ? g->from_s : clamp(timeline->end_s[op], g->from_s, to_s);
+        add_span(spans, until_s, to_s, MS_TIME_OTHER);
+        if (op >= 0) {
+            add_span(spans, g->from_s, until_s, category_of_wait(ops->dag, g, op));
+        }
+    }
+    reverse_spans(spans, first);
+    return MS_OK;
+}
+
+/* Where the passes of a rank begin and end, as positions in its list of computations. */
+typedef struct phases {
+    int32_t count;
+    int32_t first_backward; /* -1 none */
+    int32_t last_forward;   /* -1 none */
+} phases;
+
+static phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
+    phases p = {.count = count, .first_backward = -1, .last_forward = -1};
+    for (int32_t i = 0; i < count; i++) {
+        if (p.first_backward < 0 && ms_op_is_backward(dag, list[i])) {
+            p.first_backward = i;
+        }
+        if (dag->ops[list[i]].kind == MS_OP_FORWARD) {
+            p.last_forward = i;
+        }
+    }
+    return p;
+}
+
+/* Phase of the gap before position `i`; leading idle is warm-up, trailing idle cool-down. */
+static ms_time_category phase_of_gap(const phases *p, int32_t i) {
+    if (i == 0 || i <= p->first_backward) {
+        return MS_TIME_BUBBLE_WARMUP;
+    }
+    return i > p->last_forward ? MS_TIME_BUBBLE_COOLDOWN : MS_TIME_BUBBLE_STEADY;
+}
+
+static void set_phase_times(const ms_timeline *timeline, const phases *p, const int32_t *list,
+                            ms_rank_metrics *rank) {
+    rank->warmup_end_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
+    double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
+    rank->cooldown_start_s = fmax(rank->warmup_end_s, forward_end_s);
+}
+
+static void sum_spans(const ms_vector *spans, double *time_s) {
+    ms_sum sums[MS_TIME_COUNT] = {0};
+    double from_s = 0.0;
+    for (size_t i = 0; i < spans->count; i++) {
+        const ms_span *span = &MS_AT(spans, ms_span, i);
+        ms_sum_add(&sums[span->category], span->end_s - from_s);
+        from_s = span->end_s;
+    }
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        time_s[c] = ms_sum_total(&sums[c]);
+    }
+}
+
+static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
+    return dag->ops[op].kind == MS_OP_OPTIMIZER ? MS_TIME_OPTIMIZER : MS_TIME_COMPUTE;
+}
+
+ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
+                        ms_rank_metrics *rank_out) {
+    const ms_timeline *timeline = ops->timeline;
+    const int32_t *list = ops->compute_ops + ops->compute_first[rank];
+    int32_t count = ops->compute_first[rank + 1] - ops->compute_first[rank];
+    phases p = find_phases(ops->dag, list, count);
+    double now_s = 0.0;
+    spans->count = 0;
+    for (int32_t i = 0; i <= count; i++) {
+        int32_t op = i < count ? list[i] : ops->last_op;
+        gap g = {.from_s = now_s,
+                 .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
+                 .rank = rank,
+                 .cause = i < count ? timeline->cause[op] : op,
+                 .bubble = phase_of_gap(&p, i)};
+        if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
+            split_gap(ops, &g, spans) != MS_OK) {
+            return MS_E_BUG;
+        }
+        now_s = fmax(now_s, g.to_s);
+        if (i < count) {
+            add_span(spans, now_s, timeline->end_s[op], category_of_compute(ops->dag, op));
+            now_s = fmax(now_s, timeline->end_s[op]);
+        }
+    }
+    if (spans->failed) {
+        return MS_E_NOMEM;
+    }
+    sum_spans(spans, rank_out->time_s);
+    set_phase_times(timeline, &p, list, rank_out);
+    return MS_OK;
+}
+
+ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
+    const ms_timeline *timeline = ops->timeline;
+    ms_sum sums[MS_TIME_COUNT] = {0};
+    double to_s = timeline->makespan_s;
+    int32_t steps = 0;
+    for (int32_t op = ops->last_op; op >= 0; op = timeline->cause[op]) {
+        if (++steps > timeline->op_count) {
+            return MS_E_BUG;
+        }
+        double from_s = clamp(timeline->start_s[op], 0.0, to_s);
+        ms_time_category category =
+            ms_dag_is_compute(ops->dag, op)
+                ? category_of_compute(ops->dag, op)
+                : ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op));
+        ms_sum_add(&sums[category], to_s - from_s);
+        to_s = from_s;
+    }
+    ms_sum_add(&sums[MS_TIME_OTHER], to_s);
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        critical_s[c] = ms_sum_total(&sums[c]);
+    }
+    return MS_OK;
+}

@@ -1,0 +1,95 @@
+/**
+ * @file
+ * What the files of the metrics layer share.
+ */
+#ifndef MESHSIM_METRICS_INTERNAL_H
+#define MESHSIM_METRICS_INTERNAL_H
+
+#include <math.h>
+
+#include "meshsim/metrics.h"
+
+/** A sum that does not lose the small terms, so that a rank's categories sum to the step time
+ * whatever their number.  Source: Neumaier, ZAMM 54 (1974), compensated summation. */
+typedef struct ms_sum {
+    double value;
+    double rest; /**< what `value` lost to rounding so far */
+} ms_sum;
+
+static inline void ms_sum_add(ms_sum *sum, double term) {
+    double value = sum->value + term;
+    sum->rest +=
+        fabs(sum->value) >= fabs(term) ? (sum->value - value) + term : (term - value) + sum->value;
+    sum->value = value;
+}
+
+static inline double ms_sum_total(const ms_sum *sum) {
+    return sum->value + sum->rest;
+}
+
+/** A stretch of a rank's step; it starts where the one before it ends (the first at 0). */
+typedef struct ms_span {
+    double end_s;
+    ms_time_category category;
+} ms_span;
+
+/** A timeline and, per simulated rank, the operations that concern it. Arrays in a scratch arena.
+ */
+typedef struct ms_rank_ops {
+    const ms_dag *dag;
+    const ms_timeline *timeline;
+    int32_t *compute_first; /**< [rank_count + 1] into compute_ops */
+    int32_t *compute_ops;   /**< computations on each rank's compute stream, in program order */
+    int32_t *comm_first;    /**< [rank_count + 1] into comm_ops */
+    int32_t *comm_ops; /**< communications of each rank: its own and the messages it receives */
+    int32_t last_op;   /**< ends last, lowest index on ties; -1 in an empty graph */
+} ms_rank_ops;
+
+/** Collect the operations of every rank.
+ *  with_comm: collect comm_ops too.  Returns MS_OK; MS_E_NOMEM.  O(members). */
+ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bool with_comm,
+                              ms_arena *scratch, ms_rank_ops *ops_out);
+
+/** Whether an operation belongs to a backward pass (recomputation opens one). */
+bool ms_op_is_backward(const ms_dag *dag, int32_t op);
+
+/** Fill `spans` (of ms_span, emptied first) with where the time of one rank goes, from 0 to the
+ * step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of *rank_out.
+ *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go round in a
+ * circle (not reported here). */
+ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
+                        ms_rank_metrics *rank_out);
+
+/** Where the time of the longest chain goes.  critical_s: [MS_TIME_COUNT], sums to the makespan.
+ *  Returns MS_OK; MS_E_BUG when causes go round in a circle (not reported here).  O(operations). */
+ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s);
+
+/** Set busy_s, exposed_s, overlapped_s and in_idle_s of *rank_out.
+ *  spans: of the rank.  intervals: scratch, of ms_interval.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
+                       ms_vector *intervals, ms_rank_metrics *rank_out);
+
+/** A communication of a rank, from its last arrival to its end. */
+typedef struct ms_interval {
+    double start_s;
+    double end_s;
+    int axis;
+} ms_interval;
+
+/** Axis a communication is counted under: MS_AXIS_OTHER where it names none. */
+static inline int ms_op_axis(const ms_dag *dag, int32_t op) {
+    int axis = dag->ops[op].axis;
+    return axis == MS_AXIS_NONE || axis >= MS_AXIS_COUNT ? MS_AXIS_OTHER : axis;
+}
+
+/** When a member was ready by itself: the latest end of its dependencies and release of its stream,
+ * at most its operation's start [s]. */
+double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                           int32_t member);
+
+/** Add bytes and waiting times of all communications to metrics->ranks and set metrics->collectives
+ * (in `arena`).  Returns MS_OK; MS_E_NOMEM.  O(members + dependencies). */
+ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
+                                 ms_metrics *metrics);
+
+#endif
