@@ -1,8 +1,9 @@
 # Writes OUTPUT: one add_test per Criterion test of PROGRAM. A program without tests is an error.
+# Expects PROGRAM, NAME, OUTPUT and FAULTS (what no test may print).
 set(ENV{LC_ALL} C)
-execute_process(COMMAND ${PROGRAM} --list OUTPUT_VARIABLE listing RESULT_VARIABLE result)
+execute_process(COMMAND ${PROGRAM} --list OUTPUT_VARIABLE listing RESULT_VARIABLE result ERROR_VARIABLE said)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "${NAME}: '--list' ended with ${result}")
+  message(FATAL_ERROR "${NAME}: '--list' ended with ${result}\n${said}")
 endif()
 string(REPLACE "\n" ";" lines "${listing}")
 set(suite "")
@@ -15,9 +16,9 @@ foreach(line IN LISTS lines)
     set(test ${CMAKE_MATCH_1})
     math(EXPR count "${count} + 1")
     string(APPEND text
-      "add_test(${suite}.${test} \"${PROGRAM}\" -j1 --filter ${suite}/${test})\n"
-      "set_tests_properties(${suite}.${test} PROPERTIES TIMEOUT 120 "
-      "FAIL_REGULAR_EXPRESSION \"Sanitizer|runtime error:|Tested: 0 \")\n")
+      "add_test([==[${suite}.${test}]==] [==[${PROGRAM}]==] -j1 --filter ${suite}/${test})\n"
+      "set_tests_properties([==[${suite}.${test}]==] PROPERTIES TIMEOUT 120 "
+      "FAIL_REGULAR_EXPRESSION [==[${FAULTS}]==])\n")
   endif()
 endforeach()
 if(count EQUAL 0)

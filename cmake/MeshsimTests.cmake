@@ -1,6 +1,9 @@
 # Tests: tests/unit/<layer>/*.c becomes one Criterion program per layer, linked to that layer and those below it;
 # every test in it becomes a ctest entry of its own, listed from the program after it is linked.
 pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)
+# Debian's interpreter: its packages (h5py, xarray) are the ones scripts/setup installs
+find_program(MESHSIM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+set(MESHSIM_FAULTS "Sanitizer|runtime error:|Tested: 0 ")
 
 # ms_add_test_program(NAME SOURCES... LIBS...): a Criterion program whose tests are discovered at build time.
 function(ms_add_test_program name)
@@ -14,7 +17,7 @@ function(ms_add_test_program name)
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake)
   add_custom_command(TARGET ${name} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DNAME=${name} -DOUTPUT=${list_file}
-            -P ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
+            -DFAULTS=${MESHSIM_FAULTS} -P ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
     VERBATIM)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake
 "if(EXISTS \"${list_file}\")
@@ -26,6 +29,12 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake)
 endfunction()
 
+# ms_add_check(NAME COMMAND...): a ctest entry for a program that is not Criterion's.
+function(ms_add_check name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 FAIL_REGULAR_EXPRESSION "${MESHSIM_FAULTS}")
+endfunction()
+
 foreach(layer ${MESHSIM_LAYERS})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.c)
   if(sources)
@@ -33,9 +42,58 @@ foreach(layer ${MESHSIM_LAYERS})
   endif()
 endforeach()
 
+# tests/prop: properties that cross layers
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/prop/*.c)
+if(sources)
+  ms_add_test_program(test_prop SOURCES ${sources} LIBS ms_search)
+endif()
+
 # tests/unit/cli runs the program itself
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/cli/*.c)
 if(sources AND TARGET meshsim)
   ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_base)
   add_dependencies(test_cli meshsim)
+endif()
+
+# tests/golden/<case>/case
+file(GLOB cases CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*/case)
+if(TARGET meshsim)
+  foreach(case ${cases})
+    cmake_path(GET case PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    ms_add_check(golden.${name} ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/golden/golden.py
+                 $<TARGET_FILE:meshsim> ${name})
+  endforeach()
+endif()
+
+# tests/fuzz/fuzz_*.c: with MESHSIM_FUZZ libFuzzer drives them (scripts/fuzz); without, the kept inputs are replayed
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE ms_flags meshsim_library PkgConfig::SIMGRID PkgConfig::YAML hdf5::hdf5)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
+  target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
+  target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(MESHSIM_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/replay.c)
+    set(inputs ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/platforms)
+    if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+      list(APPEND inputs ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    endif()
+    ms_add_check(replay.${name} ${name} ${inputs})
+  endif()
+endforeach()
+
+# The installed library and program, and what the READMEs say: once, in the build that people use
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
+  if(TARGET meshsim)
+    foreach(readme README.md platforms/README.md workloads/README.md)
+      ms_add_check(readme.${readme} ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_readme
+                   $<TARGET_FILE:meshsim> ${readme})
+    endforeach()
+  endif()
 endif()

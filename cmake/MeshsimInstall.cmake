@@ -1,0 +1,15 @@
+# cmake --install: program, library, headers, pkg-config file, inputs, licence.
+install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET meshsim)
+  install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/meshsim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/platforms ${PROJECT_SOURCE_DIR}/workloads
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Paths relative to the file itself, so that `cmake --install --prefix` may name another place than was configured.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/meshsim.pc.in ${PROJECT_BINARY_DIR}/meshsim.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/meshsim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
