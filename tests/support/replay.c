@@ -1,5 +1,6 @@
-/* Stands in for libFuzzer in builds without it: hands each file named on the command line, and each file of a
- * folder named there, to the fuzz target once. So every kept input is a test with every compiler. */
+/* Stands in for libFuzzer in builds without it: hands each file named on the command line, and each
+ * file of a folder named there, to the fuzz target once. So every kept input is a test with every
+ * compiler. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,0 +1,151 @@
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/random.h"
+#include "meshsim/value.h"
+
+static void assert_json(const ms_value *value, int indent, const char *expected) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_value_write_json(value, indent, &text);
+    cr_assert_str_eq(ms_buffer_text(&text), expected);
+    ms_buffer_release(&text);
+}
+
+Test(value, writes_every_type_in_the_order_added) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_value *root = ms_value_new_object(&arena);
+    ms_value_add(root, "none", MS_VALUE_NULL);
+    ms_value_add_bool(root, "yes", true);
+    ms_value_add_int(root, "least", INT64_MIN);
+    ms_value_add_double(root, "half", 0.5);
+    ms_value_add_string(root, "name", "a b");
+    ms_value *list = ms_value_add(root, "list", MS_VALUE_ARRAY);
+    ms_value_add_int(list, NULL, 1);
+    ms_value_add(list, NULL, MS_VALUE_OBJECT);
+    assert_json(root, 0,
+                "{\"none\":null,\"yes\":true,\"least\":-9223372036854775808,\"half\":0.5,"
+                "\"name\":\"a b\",\"list\":[1,{}]}");
+    cr_assert_eq(root->count, 6U);
+    ms_arena_release(&arena);
+}
+
+Test(value, indents_levels_and_leaves_empty_ones_closed) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_value *root = ms_value_new_object(&arena);
+    ms_value *inner = ms_value_add(root, "a", MS_VALUE_OBJECT);
+    ms_value_add_int(inner, "b", 1);
+    ms_value_add(root, "c", MS_VALUE_ARRAY);
+    assert_json(root, 2, "{\n  \"a\": {\n    \"b\": 1\n  },\n  \"c\": []\n}");
+    ms_arena_release(&arena);
+}
+
+Test(value, what_json_cannot_say_becomes_null) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_value *root = ms_value_new_object(&arena);
+    ms_value_add_double(root, "nan", NAN);
+    ms_value_add_double(root, "inf", -INFINITY);
+    assert_json(root, 0, "{\"nan\":null,\"inf\":null}");
+    ms_arena_release(&arena);
+}
+
+Test(value, strings_are_escaped_and_always_utf8) {
+    static const struct {
+        const char *text, *json;
+    } CASES[] = {
+        {"", "\"\""},
+        {"\"\\/", "\"\\\"\\\\/\""},
+        {"\n\t\x01\x1f\x7f", "\"\\u000a\\u0009\\u0001\\u001f\x7f\""},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"a\xff"
+         "b",
+         "\"a\\ufffdb\""},
+        {"\xc3", "\"\\ufffd\""},                                  /* cut short */
+        {"\xc0\xaf", "\"\\ufffd\\ufffd\""},                       /* overlong, two bytes */
+        {"\xe0\x80\xaf", "\"\\ufffd\\ufffd\\ufffd\""},            /* overlong, three bytes */
+        {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},            /* a surrogate */
+        {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, /* above U+10FFFF */
+        {"\xf0\x9f\x98", "\"\\ufffd\\ufffd\\ufffd\""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_json_write_string(&text, CASES[i].text);
+        cr_assert_str_eq(ms_buffer_text(&text), CASES[i].json, "case %zu", i);
+        ms_buffer_release(&text);
+    }
+}
+
+/* Every finite double reads back with the same bits. */
+Test(value, doubles_read_back_equal) {
+    const char *given = getenv("MS_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 11;
+    ms_random random = {seed};
+    for (int i = 0; i < 2000; i++) {
+        uint64_t bits = ms_random_next(&random);
+        double number = 0;
+        memcpy(&number, &bits, sizeof number);
+        if (!isfinite(number)) {
+            continue;
+        }
+        ms_value value = {.type = MS_VALUE_DOUBLE, .as.number = number};
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_value_write_json(&value, 0, &text);
+        double back = strtod(ms_buffer_text(&text), NULL);
+        cr_assert_eq(memcmp(&back, &number, sizeof back), 0, "seed %llu: %s",
+                     (unsigned long long)seed, ms_buffer_text(&text));
+        ms_buffer_release(&text);
+    }
+}
+
+Test(value, finds_children_and_dotted_paths) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_value *root = ms_value_new_object(&arena);
+    ms_value *share = ms_value_add(root, "time_share", MS_VALUE_OBJECT);
+    ms_value_add_double(share, "compute", 0.75);
+    ms_value_add_int(root, "gpus", 8);
+    ms_value_add_string(root, "order", "tp");
+    cr_assert_eq(ms_value_get(root, "gpus")->as.integer, 8);
+    cr_assert_null(ms_value_get(root, "gpu"));
+    cr_assert_null(ms_value_get(NULL, "gpus"));
+    cr_assert_null(ms_value_get(ms_value_get(root, "gpus"), "inner"));
+    cr_assert_eq(ms_value_number(root, "time_share.compute", -1), 0.75);
+    cr_assert_eq(ms_value_number(root, "gpus", -1), 8.0);
+    cr_assert_eq(ms_value_number(root, "order", -1), -1.0);
+    cr_assert_eq(ms_value_number(root, "time_share.other", -1), -1.0);
+    cr_assert_eq(ms_value_number(root, "gpus.inner", -1), -1.0);
+    ms_arena_release(&arena);
+}
+
+/* Wherever memory runs out, adders give NULL, take NULL, and the tree that is there can still be
+ * written. */
+Test(value, memory_running_out_anywhere_is_survived) {
+    for (long allocations = 0; allocations < 12; allocations++) {
+        ms_arena arena;
+        ms_arena_init(&arena);
+        ms_arena_fail_after(&arena, allocations);
+        ms_value *root = ms_value_new_object(&arena);
+        ms_value *list = ms_value_add(root, "list", MS_VALUE_ARRAY);
+        ms_value_add_string(list, NULL, "text");
+        ms_value_add_double(list, NULL, 1.5);
+        ms_value_add_bool(root, "last", false);
+        if (root == NULL) {
+            cr_assert_eq(allocations, 0);
+        } else {
+            ms_buffer text;
+            ms_buffer_init(&text);
+            ms_value_write_json(root, 0, &text);
+            cr_assert_eq(ms_buffer_text(&text)[0], '{');
+            ms_buffer_release(&text);
+        }
+        ms_arena_release(&arena);
+    }
+}
