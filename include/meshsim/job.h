@@ -27,6 +27,7 @@
 typedef struct ms_job_request {
     const char *workload; /**< path of the workload file */
     const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
+    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
     size_t set_count;
     const char *fidelity;     /**< "analytic", "flow"; NULL: as the workload says */

@@ -1,0 +1,372 @@
+/* From a workload file to a job: platform, mesh, schedule and costs, each checked against the
+ * others. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "workload.h"
+
+/* State of one load. */
+typedef struct loading {
+    const ms_job_request *request;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_workload w;
+    ms_job *job;
+    ms_status status; /* first fault of any part */
+} loading;
+
+static bool note(loading *ld, ms_status status) {
+    ld->status = ld->status == MS_OK ? status : ld->status;
+    return status == MS_OK;
+}
+
+static void fault(loading *ld, ms_status status) {
+    note(ld, status);
+}
+
+/* Folder of a path, "." if it has none. */
+static const char *folder_of(ms_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path) + 1);
+}
+
+/* Name of a workload without a `name:` key: its file's, without folder and ending. */
+static const char *stem_of(ms_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+    return ms_arena_strndup(arena, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
+}
+
+/* The platform mapping without its `file` key. */
+static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
+    ms_node *copy = MS_NEW(arena, ms_node, 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *platform;
+    copy->first = copy->last = NULL;
+    copy->count = 0;
+    for (const ms_node *child = platform->first; child != NULL; child = child->next) {
+        if (strcmp(child->key, "file") == 0) {
+            continue;
+        }
+        ms_node *kept = MS_NEW(arena, ms_node, 1);
+        if (kept == NULL) {
+            return NULL;
+        }
+        *kept = *child;
+        kept->next = NULL;
+        if (copy->last == NULL) {
+            copy->first = kept;
+        } else {
+            copy->last->next = kept;
+        }
+        copy->last = kept;
+        copy->count++;
+    }
+    return copy;
+}
+
+/* The platform file's name: from the request, or from the workload, where a path is relative to the
+ * workload's folder. */
+static ms_status platform_name(loading *ld, const char **name_out) {
+    if (ld->request->platform != NULL) {
+        *name_out = ld->request->platform;
+        return MS_OK;
+    }
+    const ms_node *file = ms_node_get(ld->w.platform, "file");
+    if (file == NULL || file->type != MS_NODE_SCALAR) {
+        return ms_config_fault(ld->diag, file == NULL ? ld->w.platform : file, "platform.file",
+                               "expected the name or path of a platform file");
+    }
+    bool is_relative_path = strchr(file->text, '/') != NULL && file->text[0] != '/';
+    *name_out = is_relative_path
+                    ? ms_arena_printf(ld->arena, "%s%s",
+                                      folder_of(ld->arena, ld->request->workload), file->text)
+                    : file->text;
+    return *name_out == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status load_platform(loading *ld) {
+    const char *name = NULL;
+    ms_status status = platform_name(ld, &name);
+    if (status != MS_OK) {
+        return status;
+    }
+    const char *home = folder_of(ld->arena, ld->request->workload);
+    const char *folders[4] = {home, ms_arena_printf(ld->arena, "%s/../platforms", home), NULL};
+    if (ld->request->data_folder != NULL) {
+        folders[2] = ms_arena_printf(ld->arena, "%s/platforms", ld->request->data_folder);
+    }
+    ms_node *overrides = overrides_of(ld->arena, ld->w.platform);
+    if (home == NULL || folders[1] == NULL || overrides == NULL) {
+        return MS_E_NOMEM;
+    }
+    const ms_node *document = NULL;
+    status = ms_platform_load(name, folders, overrides, ld->arena, ld->diag, &ld->job->platform,
+                              &document);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_node_write(document, &text);
+    ld->job->platform_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+    return ld->job->platform_text == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status check_axes(loading *ld) {
+    const ms_mesh *mesh = &ld->job->mesh;
+    ms_status status = MS_OK;
+    for (int a = 0; a < mesh->axes; a++) {
+        bool is_built = mesh->kinds[a] == MS_AXIS_TP || mesh->kinds[a] == MS_AXIS_PP ||
+                        mesh->kinds[a] == MS_AXIS_DP;
+        if (!is_built && mesh->sizes[a] > 1) {
+            const ms_node *node = ms_node_get(ld->w.mesh, mesh->names[a]);
+            status = ms_config_fault(ld->diag, node == NULL ? ld->w.mesh : node, "mesh",
+                                     "axis '%s' of size %d: only tp, pp and dp can be larger "
+                                     "than 1 so far",
+                                     mesh->names[a], mesh->sizes[a]);
+        }
+    }
+    return status;
+}
+
+/* "pp 64 x dp 6 x tp 8" */
+static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
+    int length = 0;
+    text[0] = '\0';
+    for (int a = 0; a < mesh->axes && length < (int)size; a++) {
+        length += snprintf(text + length, size - (size_t)length, "%s%s %d", a > 0 ? " x " : "",
+                           mesh->names[a], mesh->sizes[a]);
+    }
+}
+
+static ms_status check_ranks(loading *ld) {
+    const ms_job *job = ld->job;
+    int gpus = ms_platform_gpus(&job->platform);
+    if (job->mesh.ranks == gpus) {
+        return MS_OK;
+    }
+    char shape[128];
+    describe_mesh(&job->mesh, shape, sizeof shape);
+    int per_node = job->platform.gpus_per_node;
+    if (job->mesh.ranks % per_node == 0) {
+        return ms_config_fault(ld->diag, ld->w.mesh, "mesh",
+                               "%s needs %d GPUs, the platform '%s' has %d (%d nodes of %d); use "
+                               "'platform.nodes: %d' or other sizes",
+                               shape, job->mesh.ranks, job->platform.name, gpus,
+                               job->platform.nodes, per_node, job->mesh.ranks / per_node);
+    }
+    return ms_config_fault(
+        ld->diag, ld->w.mesh, "mesh", "%s needs %d GPUs, the platform '%s' has %d (%d nodes of %d)",
+        shape, job->mesh.ranks, job->platform.name, gpus, job->platform.nodes, per_node);
+}
+
+/* Microbatches per step and replica from the batch keys. */
+static ms_status count_microbatches(loading *ld) {
+    const ms_workload_batch *batch = &ld->w.batch;
+    const ms_node *node = ms_node_get(ld->w.root, "batch");
+    long unit = (long)batch->micro * ms_mesh_size(&ld->job->mesh, MS_AXIS_DP);
+    if (batch->global == 0 && batch->microbatches == 0) {
+        return ms_config_fault(ld->diag, node == NULL ? ld->w.root : node, "batch",
+                               "expected 'global' (sequences per step) or 'microbatches'");
+    }
+    if (batch->global % unit != 0) {
+        long below = batch->global / unit * unit;
+        return ms_config_fault(ld->diag, ms_node_get(node, "global"), "batch.global",
+                               "%d sequences do not divide into microbatches of %d on %ld "
+                               "replicas (%ld at a time); nearest: %ld or %ld",
+                               batch->global, batch->micro, unit / batch->micro, unit,
+                               below > 0 ? below : unit, below + unit);
+    }
+    long microbatches = batch->global > 0 ? batch->global / unit : batch->microbatches;
+    if (batch->microbatches > 0 && microbatches != batch->microbatches) {
+        return ms_config_fault(ld->diag, ms_node_get(node, "microbatches"), "batch.microbatches",
+                               "%d disagrees with batch.global, which gives %ld",
+                               batch->microbatches, microbatches);
+    }
+    ld->job->microbatches = (int)microbatches;
+    ld->job->global_batch = (int)(microbatches * unit);
+    return MS_OK;
+}
+
+static ms_status build_schedule(loading *ld) {
+    const ms_workload_schedule *schedule = &ld->w.schedule;
+    const ms_node *node = ms_node_get(ld->w.root, "schedule");
+    ms_schedule_spec spec = {.pipeline_ranks = ms_mesh_size(&ld->job->mesh, MS_AXIS_PP),
+                             .chunks = schedule->chunks,
+                             .microbatches = ld->job->microbatches,
+                             .group = schedule->group};
+    if (ms_schedule_kind_from_name(schedule->kind, &spec.kind) != MS_OK) {
+        const char *const *names = ms_schedule_kind_names();
+        size_t count = 0;
+        while (names[count] != NULL) {
+            count++;
+        }
+        const char *nearest = ms_nearest_word(schedule->kind, names, count);
+        return ms_config_fault(ld->diag, ms_node_get(node, "kind"), "schedule.kind",
+                               "unknown schedule '%s'%s%s%s", schedule->kind,
+                               nearest == NULL ? "" : "; did you mean '",
+                               nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    }
+    ms_status status = ms_schedule_build(&spec, ld->arena, ld->diag, &ld->job->program);
+    return status == MS_OK ? ms_program_check(&ld->job->program, ld->diag) : status;
+}
+
+/* Deal the layers to the virtual stages: given one by one, or equal shares beside given ends. */
+static ms_status deal_layers(loading *ld) {
+    const ms_workload_schedule *schedule = &ld->w.schedule;
+    int stages = ld->job->program.stages;
+    const ms_node *node = ms_node_get(ld->w.root, "schedule");
+    node = node == NULL ? ld->w.model : node;
+    if (schedule->stage_layers.count > 0) {
+        if (schedule->stage_layers.count != (size_t)stages) {
+            return ms_config_fault(ld->diag, ms_node_get(node, "stage_layers"),
+                                   "schedule.stage_layers", "expected %d entries (pp x v), got %zu",
+                                   stages, schedule->stage_layers.count);
+        }
+        ld->job->layout.stage_layers = schedule->stage_layers.items;
+        return MS_OK; /* the model checks the sum */
+    }
+    int layers = ld->job->model.layers;
+    int first = schedule->first_stage_layers;
+    int last = schedule->last_stage_layers;
+    int inner = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
+    int left = layers - first - last;
+    if (inner < 0 || left < inner || (inner == 0 && left != 0) ||
+        (inner > 0 && left % inner != 0)) {
+        return ms_config_fault(ld->diag, node, "schedule",
+                               "%d layers do not divide among %d virtual stages%s; nearest number "
+                               "of layers: %d; or give 'stage_layers', 'first_stage_layers' and "
+                               "'last_stage_layers'",
+                               layers, stages, first + last > 0 ? " beside the given ends" : "",
+                               first + last +
+                                   (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
+    }
+    int *dealt = MS_NEW(ld->arena, int, stages);
+    if (dealt == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int s = 0; s < stages; s++) {
+        dealt[s] = inner > 0 ? left / inner : 0;
+    }
+    dealt[0] = first > 0 ? first : dealt[0];
+    dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
+    ld->job->layout.stage_layers = dealt;
+    return MS_OK;
+}
+
+static ms_status cost_model(loading *ld) {
+    ms_job *job = ld->job;
+    ms_status status = deal_layers(ld);
+    if (status != MS_OK) {
+        return status;
+    }
+    job->precision = (ms_precision){.parameter_B = ms_dtype_B(ld->w.precision.parameters),
+                                    .gradient_B = ms_dtype_B(ld->w.precision.gradients),
+                                    .optimizer_B = ld->w.precision.optimizer_B};
+    return ms_model_costs(&job->model, &job->layout, &job->precision, &job->platform.gpu, ld->arena,
+                          ld->diag, &job->costs);
+}
+
+static ms_status find_costs(loading *ld) {
+    ms_job *job = ld->job;
+    job->has_model = ld->w.model != NULL;
+    if (!job->has_model) {
+        return ms_costs_read(ld->w.costs, "costs", job->layout.pp, job->layout.chunks, ld->arena,
+                             ld->diag, &job->costs);
+    }
+    return cost_model(ld);
+}
+
+static void set_layout(loading *ld) {
+    ms_job *job = ld->job;
+    job->layout = (ms_model_layout){.tp = ms_mesh_size(&job->mesh, MS_AXIS_TP),
+                                    .pp = ms_mesh_size(&job->mesh, MS_AXIS_PP),
+                                    .dp = ms_mesh_size(&job->mesh, MS_AXIS_DP),
+                                    .chunks = ld->w.schedule.chunks,
+                                    .micro_batch = ld->w.batch.micro,
+                                    .zero = ld->w.zero,
+                                    .recompute = (ms_recompute)ld->w.recompute,
+                                    .has_scatter_gather = ld->w.has_scatter_gather};
+}
+
+static ms_status set_texts(loading *ld) {
+    ms_job *job = ld->job;
+    const ms_job_request *request = ld->request;
+    job->name = ld->w.name != NULL ? ld->w.name : stem_of(ld->arena, request->workload);
+    job->workload_path = request->workload;
+    job->command_line = request->command_line != NULL ? request->command_line : "";
+    job->no_fold = request->no_fold;
+    job->seed = (uint64_t)ld->w.seed;
+    job->fidelity = (ms_fidelity)ld->w.fidelity;
+    if (request->fidelity != NULL) {
+        if (strcmp(request->fidelity, "analytic") == 0) {
+            job->fidelity = MS_FIDELITY_ANALYTIC;
+        } else if (strcmp(request->fidelity, "flow") == 0) {
+            job->fidelity = MS_FIDELITY_FLOW;
+        } else {
+            ms_diag_error(ld->diag, "unknown fidelity '%s'; expected 'analytic' or 'flow'",
+                          request->fidelity);
+            return MS_E_USAGE;
+        }
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_node_write(ld->w.root, &text);
+    job->workload_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+    return job->workload_text == NULL || job->name == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* Parts in the order of their needs; a part runs when those it needs were fine, so one run reports
+ * faults of all parts that can be read. */
+static void load_parts(loading *ld) {
+    ms_job *job = ld->job;
+    bool has_platform = ld->w.platform != NULL && note(ld, load_platform(ld));
+    bool has_mesh = ld->w.mesh != NULL &&
+                    note(ld, ms_mesh_read(ld->w.mesh, "mesh", ld->arena, ld->diag, &job->mesh));
+    bool has_model = ld->w.model == NULL || note(ld, ms_model_read(ld->w.model, "model", ld->arena,
+                                                                   ld->diag, &job->model));
+    if (has_mesh) {
+        fault(ld, check_axes(ld));
+    }
+    if (has_mesh && has_platform) {
+        fault(ld, check_ranks(ld));
+    }
+    if (!has_mesh || ld->w.schedule.kind == NULL || ld->w.schedule.chunks < 1 ||
+        ld->w.batch.micro < 1) {
+        return;
+    }
+    set_layout(ld);
+    if (note(ld, count_microbatches(ld)) && note(ld, build_schedule(ld)) && has_platform &&
+        has_model) {
+        fault(ld, find_costs(ld));
+    }
+}
+
+ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                      ms_job *job_out) {
+    ms_job *job = MS_NEW(arena, ms_job, 1);
+    if (job == NULL) {
+        ms_diag_error(diag, "out of memory while reading '%s'", request->workload);
+        return MS_E_NOMEM;
+    }
+    loading ld = {.request = request, .arena = arena, .diag = diag, .job = job};
+    ld.status = ms_workload_read(request, arena, diag, &ld.w);
+    if (ld.w.root == NULL) {
+        return ld.status;
+    }
+    load_parts(&ld);
+    if (ld.status == MS_OK) {
+        fault(&ld, set_texts(&ld));
+    }
+    if (ld.status == MS_OK) {
+        *job_out = *job;
+    }
+    return ld.status;
+}

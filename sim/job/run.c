@@ -1,0 +1,71 @@
+/* One job from graph to summary. */
+#include <stddef.h>
+#include <time.h>
+
+#include "meshsim/job.h"
+#include "meshsim/lower.h"
+#include "summary.h"
+
+static double now_s(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+ms_status ms_job_lower(ms_job *job, ms_arena *arena, ms_diag *diag, ms_dag *dag_out) {
+    (void)arena;
+    ms_lower_input input = {.platform = &job->platform,
+                            .mesh = &job->mesh,
+                            .program = &job->program,
+                            .costs = &job->costs,
+                            .no_fold = job->no_fold,
+                            .zero = job->layout.zero};
+    return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
+}
+
+static void find_peak(ms_result *result) {
+    result->capacity_B = result->job->platform.gpu.hbm_B - result->job->platform.gpu.reserve_B;
+    result->peak_rank = 0;
+    for (int r = 1; r < result->dag.rank_count; r++) {
+        if (result->memory[r].peak_B > result->memory[result->peak_rank].peak_B) {
+            result->peak_rank = r;
+        }
+    }
+    result->fits = result->memory[result->peak_rank].peak_B <= result->capacity_B;
+}
+
+static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_status status = ms_job_lower(job, arena, diag, &result->dag);
+    if (status == MS_OK) {
+        status = ms_engine_run(&result->dag, job->fidelity, arena, diag, &result->timeline);
+    }
+    if (status == MS_OK) {
+        status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);
+    }
+    if (status == MS_OK) {
+        status = ms_memory_compute(&result->dag, &result->timeline, &job->costs,
+                                   job->program.stage_rank, arena, &result->memory);
+    }
+    return status;
+}
+
+ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out) {
+    double start_s = now_s();
+    *result_out = (ms_result){.job = job};
+    ms_dag_init(&result_out->dag);
+    ms_status status = simulate(job, arena, diag, result_out);
+    if (status != MS_OK) {
+        return status;
+    }
+    find_peak(result_out);
+    result_out->wall_s = now_s() - start_s;
+    status = ms_summary_build(result_out, arena, &result_out->summary);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while summing up");
+    }
+    return status;
+}
+
+void ms_result_release(ms_result *result) {
+    ms_dag_release(&result->dag);
+}

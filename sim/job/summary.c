@@ -1,0 +1,292 @@
+#include "summary.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
+                               MS_AXIS_PP, MS_AXIS_DP, MS_AXIS_OTHER};
+enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
+
+static ms_value *object(ms_value *parent, const char *key) {
+    return ms_value_add(parent, key, MS_VALUE_OBJECT);
+}
+
+static ms_value *array(ms_value *parent, const char *key) {
+    return ms_value_add(parent, key, MS_VALUE_ARRAY);
+}
+
+static void add_job(const ms_job *job, ms_value *root) {
+    ms_value_add_string(root, "workload", job->name);
+    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_int(root, "gpus", job->mesh.ranks);
+    ms_value *mesh = object(root, "mesh");
+    for (int a = 0; a < job->mesh.axes; a++) {
+        ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
+    }
+    ms_value *order = array(root, "order");
+    for (int a = 0; a < job->mesh.axes; a++) {
+        ms_value_add_string(order, NULL, job->mesh.names[a]);
+    }
+    ms_value_add_string(root, "schedule", job->program.name);
+    ms_value_add_string(root, "fidelity", ms_fidelity_name(job->fidelity));
+}
+
+/* FLOP that all ranks spend on recomputation. */
+static double recomputed_flop(const ms_dag *dag) {
+    double flop = 0.0;
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        if (dag->ops[i].kind == MS_OP_RECOMPUTE) {
+            const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
+            flop += dag->works[dag->ops[i].work].flop * dag->ranks[stream->rank].multiplicity;
+        }
+    }
+    return flop;
+}
+
+static void add_rates(const ms_result *result, ms_value *root) {
+    const ms_job *job = result->job;
+    double step_s = result->metrics.step_time_s;
+    double gpus = job->mesh.ranks;
+    double batch = job->global_batch;
+    double tokens = job->has_model ? batch * job->model.sequence : 0.0;
+    double forward = job->costs.forward_flop * batch;
+    double attention = job->costs.attention_flop * batch;
+    double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
+    ms_value_add_double(root, "samples_per_s", batch / step_s);
+    ms_value_add_double(root, "tokens_per_s", tokens / step_s);
+    ms_value_add_double(root, "tokens_per_s_per_gpu", tokens / step_s / gpus);
+    ms_value_add_int(root, "global_batch", job->global_batch);
+    ms_value_add_int(root, "num_microbatches", job->microbatches);
+    ms_value_add_double(root, "model_tflops_per_gpu", 3.0 * forward / step_s / gpus * 1e-12);
+    bool has_peak = isfinite(peak) && job->has_model;
+    double executed = 3.0 * forward + recomputed_flop(&result->dag);
+    ms_value_add_double(root, "mfu", has_peak ? 3.0 * forward / peak : 0.0);
+    ms_value_add_double(root, "mfu_causal",
+                        has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0);
+    ms_value_add_double(root, "hfu", has_peak ? executed / peak : 0.0);
+    ms_value_add_string(root, "flop_convention",
+                        "mfu: 3 x forward matrix FLOP, head included, attention not halved; "
+                        "mfu_causal halves attention; hfu adds recomputation");
+}
+
+static void add_shares(const ms_result *result, ms_value *root) {
+    const double *share = result->metrics.share;
+    double bubble = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
+                    share[MS_TIME_BUBBLE_COOLDOWN];
+    double compute = share[MS_TIME_COMPUTE];
+    ms_value_add_double(root, "bubble_fraction", bubble);
+    ms_value_add_double(root, "bubble_ratio", compute > 0.0 ? bubble / compute : 0.0);
+    ms_value_add_double(root, "idle_fraction", 1.0 - compute - share[MS_TIME_OPTIMIZER]);
+    ms_value_add_double(root, "compute_slowdown", 1.0);
+    ms_value *shares = object(root, "time_share");
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), share[c]);
+    }
+}
+
+static void add_comm(const ms_result *result, ms_value *root) {
+    ms_value *comm = object(root, "comm");
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        const ms_axis_use *use = &result->metrics.axes[AXES[i]];
+        ms_value *axis = object(comm, ms_axis_name(AXES[i]));
+        ms_value_add_double(axis, "bytes_per_rank", use->bytes);
+        ms_value_add_double(axis, "busy_s", use->busy_s);
+        ms_value_add_double(axis, "exposed_s", use->exposed_s);
+        ms_value_add_double(axis, "overlapped_s", use->overlapped_s);
+        ms_value_add_double(axis, "in_idle_s", use->in_idle_s);
+        ms_value_add_double(axis, "wait_s", use->wait_s);
+    }
+}
+
+static const char *tier_name(const ms_platform *platform, int tier) {
+    return tier >= 0 && tier < platform->tier_count ? platform->tiers[tier].name : "none";
+}
+
+static void add_collectives(const ms_result *result, ms_value *root) {
+    ms_value *rows = array(root, "collectives");
+    for (int i = 0; i < result->metrics.collective_count; i++) {
+        const ms_coll_row *c = &result->metrics.collectives[i];
+        ms_value *row = object(rows, NULL);
+        ms_value_add_string(row, "axis", ms_axis_name(c->axis));
+        ms_value_add_string(row, "kind", ms_coll_kind_name(c->kind));
+        ms_value_add_string(row, "tier", tier_name(&result->job->platform, c->tier));
+        ms_value_add_string(row, "algorithm",
+                            ms_coll_algorithm_name((ms_coll_algorithm)c->algorithm));
+        ms_value_add_double(row, "count_per_rank", c->count_per_rank);
+        ms_value_add_double(row, "size_B", c->size_B);
+        ms_value_add_double(row, "time_s", c->time_s);
+        ms_value_add_double(row, "busbw_Bps",
+                            ms_coll_busbw_Bps(c->kind, c->group_size, c->size_B, c->time_s));
+        ms_value_add_double(row, "wait_s", c->wait_s);
+    }
+}
+
+/* Bytes of a tier: every flow of every work, times the works it stands for, times its operations.
+ */
+static double tier_bytes(const ms_dag *dag, int tier) {
+    double bytes = 0.0;
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        const ms_dag_work *work = &dag->works[dag->ops[i].work];
+        for (int32_t p = 0; p < work->phase_count; p++) {
+            const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+            for (int32_t f = 0; f < phase->flow_count; f++) {
+                const ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
+                for (int32_t c = 0; c < flow->crossing_count; c++) {
+                    const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
+                    bool is_here = dag->links[crossing->link].tier == tier;
+                    bytes += is_here ? flow->bytes * crossing->own * work->stands_for : 0.0;
+                }
+            }
+        }
+    }
+    return bytes;
+}
+
+static void add_tiers(const ms_result *result, ms_value *root) {
+    const ms_platform *platform = &result->job->platform;
+    ms_value *tiers = object(root, "tiers");
+    for (int t = 0; t < platform->tier_count; t++) {
+        double busy_s = 0.0;
+        double peak = 0.0;
+        for (int32_t l = 0; l < result->dag.link_count; l++) {
+            if (result->dag.links[l].tier == t) {
+                busy_s = fmax(busy_s, result->timeline.link_busy_s[l]);
+                peak = fmax(peak, result->timeline.link_peak[l]);
+            }
+        }
+        ms_value *tier = object(tiers, platform->tiers[t].name);
+        ms_value_add_double(tier, "bytes", tier_bytes(&result->dag, t));
+        ms_value_add_double(tier, "busy_s", busy_s);
+        ms_value_add_double(tier, "peak_use", peak);
+    }
+}
+
+static void add_kernels(const ms_result *result, ms_arena *arena, ms_value *root) {
+    const ms_stage_costs *costs = &result->job->costs;
+    const ms_dag *dag = &result->dag;
+    ms_value *rows = array(root, "kernels");
+    double *calls = MS_NEW(arena, double, costs->kernel_count);
+    for (int32_t i = 0; calls != NULL && i < dag->op_count; i++) {
+        int32_t tag = dag->works[dag->ops[i].work].tag;
+        if (tag < 0) {
+            continue;
+        }
+        const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
+        const ms_segment *segment = &costs->segments[tag];
+        for (int u = 0; u < segment->uses; u++) {
+            const ms_kernel_use *use = &costs->uses[segment->use_first + u];
+            calls[use->kernel] += (double)use->calls * dag->ranks[stream->rank].multiplicity;
+        }
+    }
+    for (int k = 0; calls != NULL && k < costs->kernel_count; k++) {
+        const ms_kernel *kernel = &costs->kernels[k];
+        ms_value *row = object(rows, NULL);
+        ms_value_add_string(row, "name", kernel->name);
+        ms_value_add_string(row, "shape", kernel->shape);
+        ms_value_add_double(row, "count", calls[k] / result->job->mesh.ranks);
+        ms_value_add_double(row, "time_s", kernel->time_s);
+        ms_value_add_double(row, "flop_per_s",
+                            kernel->time_s > 0.0 ? kernel->flop / kernel->time_s : 0.0);
+        ms_value_add_string(row, "bound", kernel->is_memory_bound ? "memory" : "compute");
+    }
+}
+
+static void add_memory(const ms_result *result, ms_value *root) {
+    const ms_rank_memory *peak = &result->memory[result->peak_rank];
+    ms_value *memory = object(root, "memory");
+    ms_value_add_double(memory, "capacity_B", result->capacity_B);
+    ms_value_add_double(memory, "peak_B", peak->peak_B);
+    ms_value_add_bool(memory, "fits", result->fits);
+    ms_value_add_double(memory, "parameters_B", peak->parameter_B);
+    ms_value_add_double(memory, "gradients_B", peak->gradient_B);
+    ms_value_add_double(memory, "optimizer_B", peak->optimizer_B);
+    ms_value_add_double(memory, "activations_B", peak->activation_B);
+    ms_value_add_double(memory, "buffers_B", peak->buffer_B);
+    ms_value_add_double(memory, "other_B", peak->other_B);
+    ms_value_add_double(memory, "transformer_B", peak->transformer_B);
+    ms_value_add_int(memory, "peak_rank", result->dag.ranks[result->peak_rank].rank);
+}
+
+/* One row per pipeline rank: the mean over its simulated ranks, the highest memory peak. */
+static void add_stages(const ms_result *result, ms_value *root) {
+    ms_value *rows = array(root, "stages");
+    int ranks = result->dag.rank_count;
+    for (int first = 0; first < ranks;) {
+        int pp = result->dag.ranks[first].pp;
+        double sum[3] = {0.0, 0.0, 0.0};
+        double peak_B = 0.0;
+        int next = first;
+        for (; next < ranks && result->dag.ranks[next].pp == pp; next++) {
+            const double *time_s = result->metrics.ranks[next].time_s;
+            sum[0] += time_s[MS_TIME_COMPUTE];
+            for (int c = MS_TIME_BUBBLE_WARMUP; c <= MS_TIME_BUBBLE_COOLDOWN; c++) {
+                sum[1] += time_s[c];
+            }
+            for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+                sum[2] += time_s[c];
+            }
+            peak_B = fmax(peak_B, result->memory[next].peak_B);
+        }
+        double count = next - first;
+        ms_value *row = object(rows, NULL);
+        ms_value_add_int(row, "pp_rank", pp);
+        ms_value_add_double(row, "compute_s", sum[0] / count);
+        ms_value_add_double(row, "bubble_s", sum[1] / count);
+        ms_value_add_double(row, "exposed_s", sum[2] / count);
+        ms_value_add_double(row, "peak_B", peak_B);
+        first = next;
+    }
+}
+
+static void add_critical_path(const ms_result *result, ms_value *root) {
+    static const struct {
+        const char *key;
+        ms_time_category category;
+    } KEYS[] = {{"compute", MS_TIME_COMPUTE},     {"optimizer", MS_TIME_OPTIMIZER},
+                {"imbalance", MS_TIME_IMBALANCE}, {"tp", MS_TIME_EXPOSED_TP},
+                {"cp", MS_TIME_EXPOSED_CP},       {"ep", MS_TIME_EXPOSED_EP},
+                {"pp", MS_TIME_EXPOSED_PP},       {"dp", MS_TIME_EXPOSED_DP},
+                {"other", MS_TIME_OTHER}};
+    ms_value *path = object(root, "critical_path");
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        ms_value_add_double(path, KEYS[i].key, result->metrics.critical_s[KEYS[i].category]);
+    }
+}
+
+static void add_engine(const ms_result *result, ms_value *root) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    ms_value *engine = object(root, "engine");
+    ms_value_add_int(engine, "ops", result->dag.op_count);
+    ms_value_add_int(engine, "flows", result->timeline.flows);
+    ms_value_add_int(engine, "simulated_ranks", result->dag.rank_count);
+    ms_value_add_bool(engine, "fold_exact", result->job->is_fold_exact);
+    ms_value_add_double(engine, "wall_s", result->wall_s);
+    /* Linux counts the peak resident set in KiB */
+    ms_value_add_double(engine, "peak_rss_B", 1024.0 * (double)usage.ru_maxrss);
+}
+
+ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out) {
+    ms_value *root = ms_value_new_object(arena);
+    if (root == NULL) {
+        return MS_E_NOMEM;
+    }
+    add_job(result->job, root);
+    ms_value_add_double(root, "step_time_s", result->metrics.step_time_s);
+    add_rates(result, root);
+    add_shares(result, root);
+    add_comm(result, root);
+    add_collectives(result, root);
+    add_tiers(result, root);
+    add_kernels(result, arena, root);
+    add_memory(result, root);
+    add_stages(result, root);
+    add_critical_path(result, root);
+    add_engine(result, root);
+    /* the engine object comes last, so it is missing whenever memory ran out on the way there */
+    if (ms_value_get(ms_value_get(root, "engine"), "peak_rss_B") == NULL) {
+        return MS_E_NOMEM;
+    }
+    *summary_out = root;
+    return MS_OK;
+}

@@ -1,0 +1,253 @@
+#include "workload.h"
+
+#include <string.h>
+
+static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};
+static const char *const RECOMPUTES[] = {"none", "full", NULL};
+static const char *const FIDELITIES[] = {"analytic", "flow", NULL};
+
+double ms_dtype_B(int dtype) {
+    return dtype == 2 ? 4.0 : 2.0;
+}
+
+#define AT(member) offsetof(ms_workload, member)
+
+static const ms_field SCHEDULE_FIELDS[] = {
+    {.key = "kind",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(ms_workload_schedule, kind),
+     .fallback = "1f1b",
+     .help = "pipeline schedule: gpipe, 1f1b or interleaved"},
+    {.key = "v",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_schedule, chunks),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1024,
+     .help = "virtual stages per pipeline rank"},
+    {.key = "group",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_schedule, group),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 1048576,
+     .help = "microbatches per group of the interleaved schedule; 0: the number of pipeline ranks"},
+    {.key = "first_stage_layers",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_schedule, first_stage_layers),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "layers of the first virtual stage; 0: an equal share"},
+    {.key = "last_stage_layers",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_schedule, last_stage_layers),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "layers of the last virtual stage; 0: an equal share"},
+    {.key = "stage_layers",
+     .type = MS_FIELD_INTS,
+     .offset = offsetof(ms_workload_schedule, stage_layers),
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "layers of every virtual stage, in order of the stages"},
+    {0},
+};
+
+static const ms_field BATCH_FIELDS[] = {
+    {.key = "global",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_batch, global),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 100000000,
+     .help = "sequences per step over all replicas"},
+    {.key = "micro",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_batch, micro),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "sequences per microbatch and replica"},
+    {.key = "microbatches",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_workload_batch, microbatches),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 10000000,
+     .help = "microbatches per step and replica; instead of, or agreeing with, global"},
+    {0},
+};
+
+static const ms_field PRECISION_FIELDS[] = {
+    {.key = "parameters",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(ms_workload_precision, parameters),
+     .fallback = "bf16",
+     .words = (const char *const[]){"bf16", "fp16", NULL},
+     .help = "type of working parameters and activations"},
+    {.key = "gradients",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(ms_workload_precision, gradients),
+     .fallback = "fp32",
+     .words = DTYPES,
+     .help = "type in which gradients are accumulated and reduced"},
+    {.key = "optimizer",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = offsetof(ms_workload_precision, optimizer_B),
+     .fallback = "12 B",
+     .minimum = 0,
+     .maximum = 64,
+     .help = "optimizer state per parameter; Adam with fp32 master copy and two moments: 12 B"},
+    {0},
+};
+
+static const ms_field DATA_PARALLEL_FIELDS[] = {
+    {.key = "zero",
+     .type = MS_FIELD_INT,
+     .offset = AT(zero),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "0: replicas hold everything; 1: optimizer state is sharded over dp (ZeRO-1)"},
+    {0},
+};
+
+static const ms_field PIPELINE_FIELDS[] = {
+    {.key = "scatter_gather",
+     .type = MS_FIELD_BOOL,
+     .offset = AT(has_scatter_gather),
+     .fallback = "false",
+     .help = "each tp rank sends 1/tp of a boundary tensor, the receiver gathers it over tp"},
+    {0},
+};
+
+const ms_field MS_WORKLOAD_FIELDS[] = {
+    {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
+    {.key = "description",
+     .type = MS_FIELD_STRING,
+     .offset = AT(description),
+     .help = "what it is and where its figures come from"},
+    {.key = "platform",
+     .type = MS_FIELD_NODE,
+     .offset = AT(platform),
+     .is_required = true,
+     .help = "platform file, or {file: name, key: override, ...}"},
+    {.key = "mesh",
+     .type = MS_FIELD_NODE,
+     .offset = AT(mesh),
+     .is_required = true,
+     .help = "sizes of the axes and their order"},
+    {.key = "model", .type = MS_FIELD_NODE, .offset = AT(model), .help = "the transformer"},
+    {.key = "costs",
+     .type = MS_FIELD_NODE,
+     .offset = AT(costs),
+     .help = "given times per virtual stage, instead of a model"},
+    {.key = "schedule",
+     .type = MS_FIELD_MAP,
+     .offset = AT(schedule),
+     .fields = SCHEDULE_FIELDS,
+     .help = "pipeline schedule and how layers are dealt to stages"},
+    {.key = "batch",
+     .type = MS_FIELD_MAP,
+     .offset = AT(batch),
+     .fields = BATCH_FIELDS,
+     .help = "sequences per step"},
+    {.key = "precision",
+     .type = MS_FIELD_MAP,
+     .offset = AT(precision),
+     .fields = PRECISION_FIELDS,
+     .help = "bytes per stored element"},
+    {.key = "data_parallel",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = DATA_PARALLEL_FIELDS,
+     .help = "what replicas share"},
+    {.key = "pipeline",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = PIPELINE_FIELDS,
+     .help = "how stages exchange tensors"},
+    {.key = "recompute",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(recompute),
+     .fallback = "none",
+     .words = RECOMPUTES,
+     .help = "activations recomputed in the backward pass"},
+    {.key = "fidelity",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(fidelity),
+     .fallback = "flow",
+     .words = FIDELITIES,
+     .help = "analytic: no contention; flow: transfers share links"},
+    {.key = "seed",
+     .type = MS_FIELD_INT,
+     .offset = AT(seed),
+     .fallback = "1",
+     .minimum = 0,
+     .maximum = 2147483647,
+     .help = "seed of everything random; kept in the trace"},
+    {0},
+};
+
+/* `platform: name` means `platform: {file: name}`, so that overrides find a mapping. */
+static ms_status normalise_platform(ms_node *root, ms_arena *arena) {
+    ms_node *platform = ms_node_get(root, "platform");
+    if (platform == NULL || platform->type != MS_NODE_SCALAR) {
+        return MS_OK;
+    }
+    ms_node *file = MS_NEW(arena, ms_node, 1);
+    if (file == NULL) {
+        return MS_E_NOMEM;
+    }
+    *file = *platform;
+    file->key = "file";
+    file->next = NULL;
+    platform->type = MS_NODE_MAPPING;
+    platform->text = NULL;
+    platform->first = file;
+    platform->last = file;
+    platform->count = 1;
+    return MS_OK;
+}
+
+/* Overrides in the order given; a --platform file comes after the workload's own but before --set.
+ */
+static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
+                               ms_diag *diag) {
+    ms_status first = MS_OK;
+    for (size_t i = 0; i < request->set_count; i++) {
+        ms_status status = ms_node_set(root, request->sets[i], arena, diag);
+        first = first == MS_OK ? status : first;
+    }
+    return first;
+}
+
+ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_workload *workload_out) {
+    *workload_out = (ms_workload){0};
+    ms_node *root = NULL;
+    ms_status status = ms_yaml_load(request->workload, arena, diag, &root);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = normalise_platform(root, arena);
+    if (status == MS_OK) {
+        status = apply_request(request, root, arena, diag);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    workload_out->root = root;
+    status = ms_config_read(root, MS_WORKLOAD_FIELDS, "", workload_out, arena, diag);
+    if ((workload_out->model == NULL) == (workload_out->costs == NULL)) {
+        const ms_node *place = workload_out->costs != NULL ? workload_out->costs : root;
+        return ms_config_fault(diag, place, "",
+                               workload_out->costs == NULL
+                                   ? "expected either 'model' or 'costs', got neither"
+                                   : "expected either 'model' or 'costs', got both");
+    }
+    return status;
+}

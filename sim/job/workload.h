@@ -1,0 +1,58 @@
+/* The workload file as it is read, before anything is laid out. */
+#ifndef MS_JOB_WORKLOAD_H
+#define MS_JOB_WORKLOAD_H
+
+#include "meshsim/job.h"
+
+typedef struct ms_workload_schedule {
+    const char *kind;
+    int chunks;
+    int group;
+    int first_stage_layers; /* 0: not given */
+    int last_stage_layers;  /* 0: not given */
+    ms_ints stage_layers;   /* count 0: not given */
+} ms_workload_schedule;
+
+typedef struct ms_workload_batch {
+    int global;       /* sequences per step; 0: not given */
+    int micro;        /* sequences per microbatch and replica */
+    int microbatches; /* 0: not given */
+} ms_workload_batch;
+
+typedef struct ms_workload_precision {
+    int parameters; /* index into ms_dtype_words */
+    int gradients;
+    double optimizer_B; /* per parameter */
+} ms_workload_precision;
+
+typedef struct ms_workload {
+    const char *name;
+    const char *description;
+    const ms_node *root;
+    const ms_node *platform;
+    const ms_node *mesh;
+    const ms_node *model;
+    const ms_node *costs;
+    ms_workload_schedule schedule;
+    ms_workload_batch batch;
+    ms_workload_precision precision;
+    int zero;
+    int recompute;
+    bool has_scatter_gather;
+    int fidelity;
+    int seed;
+} ms_workload;
+
+/* Load the file, apply the request's overrides, read the keys. Returns MS_OK, or MS_E_INPUT with
+ * every fault of this level reported; then *workload_out holds what could be read, so that deeper
+ * levels can report theirs (root is NULL if nothing could be). */
+ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_workload *workload_out);
+
+/* The table of the file's keys, for `check --effective`. */
+extern const ms_field MS_WORKLOAD_FIELDS[];
+
+/* Bytes per element of a dtype word. */
+double ms_dtype_B(int dtype);
+
+#endif
