@@ -30,7 +30,8 @@ typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } 
 typedef struct ms_node {
     ms_node_type type;
     const char *text;      /**< scalar: its text; else NULL */
-    bool is_quoted;        /**< scalar: stood in quotes or as a block, so it is a string */
+    bool is_quoted;        /**< scalar: in quotes, a block or several lines, so it is a string */
+    bool has_fault;        /**< the parser reported a fault in or below it */
     const char *key;       /**< inside a mapping: its key; else NULL */
     ms_mark key_mark;      /**< where the key stands */
     ms_mark mark;          /**< where the value stands */
@@ -44,8 +45,11 @@ typedef struct ms_node {
 /** Read and parse a file of at most MS_INPUT_LIMIT_B.
  *  path: as the user gave it; also the name in diagnostics.  *root_out: mapping, in `arena`.
  *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not
- * found, repeated keys, cyclic or too many aliases), reported; MS_E_IO when reading fails;
- * MS_E_NOMEM. */
+ * found, several documents, cyclic or too many aliases, more than 64 levels), reported; MS_E_IO
+ * when reading fails; MS_E_INTERRUPTED when a signal ends the wait for a pipe; MS_E_NOMEM. Repeated
+ * keys, merge keys, keys that are no scalars, tags and NUL characters leave a tree that can be read
+ * on: they are reported, marked as `has_fault` up to the root, and make ms_config_read return
+ * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
 /** Parse a text already in memory (copied into `arena`); `name` stands for the file in diagnostics.
@@ -63,11 +67,13 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key);
  *  value is no YAML; MS_E_NOMEM. */
 ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
 
-/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are shared, not
- * copied. */
+/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are copied into
+ * `arena`, their texts are shared.  Returns MS_OK; MS_E_NOMEM, `base` may then be half merged.
+ * O(nodes of over, times keys of base). */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
 
-/** Append the tree as YAML text that parses back to the same tree. */
+/** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
+ *  node: a tree as the parser makes it; a plain scalar made by hand is quoted where it must be. */
 void ms_node_write(const ms_node *node, ms_buffer *out);
 
 /** What a field holds; the C type behind `offset` is named for each. */
@@ -79,7 +85,8 @@ typedef enum ms_field_type {
     MS_FIELD_STRING,   /**< const char *, in the arena */
     MS_FIELD_ENUM,     /**< int: index into `words` */
     MS_FIELD_NODE,     /**< const ms_node *: taken as it is, for code that reads it further */
-    MS_FIELD_MAP,  /**< a struct of its own at `offset`, read with `fields`; absent: its defaults */
+    MS_FIELD_MAP,  /**< a struct of its own at `offset`, read with `fields`; absent: its defaults,
+                      and  its required keys are not asked for */
     MS_FIELD_INTS, /**< ms_ints: a sequence of integers */
     MS_FIELD_NUMBERS,    /**< ms_numbers: a number, or a sequence of numbers */
     MS_FIELD_QUANTITIES, /**< ms_numbers: a quantity, or a sequence of quantities */
@@ -108,16 +115,17 @@ typedef struct ms_field {
     bool is_required;       /**< absent is a fault; otherwise `fallback` applies */
     const char *fallback; /**< default as the user would type it; NULL: member is left as the caller
                              set it */
-    double minimum,
-        maximum; /**< INT(S), NUMBER(S), QUANTITY(-IES): allowed range, both 0: not limited */
+    /** INT(S), NUMBER(S), QUANTITY(-IES): allowed range; both 0: not limited; maximum < minimum: no
+     * upper limit */
+    double minimum, maximum;
     const char *const *words;      /**< ENUM: accepted words, NULL-terminated */
     const struct ms_field *fields; /**< MAP: its table */
     const char *help;              /**< one line, lower case, with meaning (and unit) */
 } ms_field;
 
 /** Read `mapping` into the struct at `out` by a table.
- *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults at
- * `parent_mark`). key_path: dotted path of the mapping for messages, "" at the root.  out: the
+ *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults
+ * without a place). key_path: dotted path of the mapping for messages, "" at the root.  out: the
  * caller's struct, members without key and fallback are left untouched.  Strings and lists live in
  * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_NOMEM. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
@@ -126,13 +134,14 @@ ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const c
 /** Whether the user gave this key (as opposed to a default). */
 bool ms_config_has(const ms_node *mapping, const char *key);
 
-/** Report a fault at a node's value (or at its parent mapping's mark when NULL) and return
- * MS_E_INPUT. */
+/** Report a fault at a node's value (at its key where a mapping or list stands below it; without a
+ * place when NULL) and return MS_E_INPUT. */
 ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** Append every key of a table with its value and where it came from (file line, --set, default),
- * one per line. */
+/** Append every key of a table with its value and where it came from, one per line:
+ * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", and "key =  # not given" for an
+ * absent key without a default. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 

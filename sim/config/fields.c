@@ -1,0 +1,232 @@
+/* Field tables: reading a mapping into a struct and reporting every fault in it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/fields.h"
+
+enum { KEY_LIST_MAX = 600, MESSAGE_MAX = 1536 };
+
+const char *ms_path_text(const ms_path *path, char *out) {
+    const ms_path *parts[MS_DEPTH_LIMIT * 2];
+    size_t count = 0;
+    for (; path != NULL && count < sizeof parts / sizeof parts[0]; path = path->parent) {
+        parts[count++] = path;
+    }
+    size_t length = 0;
+    out[0] = '\0';
+    while (count > 0 && length < MS_PATH_MAX) {
+        const ms_path *part = parts[--count];
+        char shown[MS_SHOWN_MAX + 4];
+        int added = 0;
+        if (part->key == NULL) {
+            added = snprintf(out + length, MS_PATH_MAX - length, "[%zu]", part->index);
+        } else if (part->parent == NULL) {
+            added = snprintf(out + length, MS_PATH_MAX - length, "%s", part->key);
+        } else {
+            added = snprintf(out + length, MS_PATH_MAX - length, "%s%s", length == 0 ? "" : ".",
+                             ms_shown(part->key, shown));
+        }
+        length += (size_t)added;
+    }
+    return out;
+}
+
+static void report(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                   va_list args) {
+    char message[MESSAGE_MAX];
+    vsnprintf(message, sizeof message, format, args);
+    ms_diag_at(diag, mark, key_path, "%s", message);
+}
+
+void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *path,
+                      const char *format, ...) {
+    char text[MS_PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    report(reading->diag, mark, ms_path_text(path, text), format, args);
+    va_end(args);
+    reading->has_fault = true;
+}
+
+ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
+                          const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report(diag, node == NULL ? NULL : ms_node_place(node), key_path, format, args);
+    va_end(args);
+    return MS_E_INPUT;
+}
+
+static const ms_field *find_field(const ms_field *fields, const char *key) {
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        if (strcmp(field->key, key) == 0) {
+            return field;
+        }
+    }
+    return NULL;
+}
+
+static const char *nearest_key(const ms_field *fields, const char *key) {
+    const char *best = NULL;
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        const char *pair[2] = {best, field->key};
+        best = ms_nearest_word(key, pair, 2);
+    }
+    return best;
+}
+
+static void list_keys(const ms_field *fields, char *out) {
+    size_t length = 0;
+    out[0] = '\0';
+    for (const ms_field *field = fields; field->key != NULL && length < KEY_LIST_MAX; field++) {
+        length += (size_t)snprintf(out + length, KEY_LIST_MAX - length, "%s%s",
+                                   length == 0 ? "" : ", ", field->key);
+    }
+}
+
+static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
+                           const ms_path *path) {
+    const char *near = nearest_key(fields, child->key);
+    if (near != NULL) {
+        ms_reading_fault(reading, &child->key_mark, path, "unknown key; did you mean '%s'?", near);
+        return;
+    }
+    char keys[KEY_LIST_MAX];
+    list_keys(fields, keys);
+    ms_reading_fault(reading, &child->key_mark, path, "unknown key; the keys here are %s", keys);
+}
+
+/* Whether an unknown key was probably meant to be this one, so that one slip makes one fault. */
+static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const char *key) {
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        if (find_field(fields, child->key) == NULL) {
+            const char *near = nearest_key(fields, child->key);
+            if (near != NULL && strcmp(near, key) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void report_missing(ms_reading *reading, const ms_node *mapping, const ms_field *field,
+                           const ms_path *path) {
+    const ms_mark *mark = mapping == NULL ? NULL : ms_node_place(mapping);
+    if (field->help == NULL) {
+        ms_reading_fault(reading, mark, path, "this key is required");
+    } else {
+        ms_reading_fault(reading, mark, path, "this key is required: %s", field->help);
+    }
+}
+
+ms_node *ms_field_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag) {
+    const char *text = field->fallback;
+    if (text[0] != '[' && text[0] != '{') {
+        ms_node *node = MS_NEW(arena, ms_node, 1);
+        if (node != NULL) {
+            *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "default"};
+            node->is_quoted = text[0] == '\0';
+        }
+        return node;
+    }
+    ms_yaml_input input = {.origin = "default"};
+    ms_node *node = NULL;
+    ms_status status = ms_source_init(&input.source, "default", text, strlen(text), arena, diag);
+    if (status == MS_OK) {
+        status = ms_yaml_build(&input, arena, diag, &node);
+    }
+    return status == MS_OK ? node : NULL;
+}
+
+/* A mapping to be read: its table, and where it goes. */
+typedef struct target {
+    const ms_field *fields;
+    const ms_path *path;
+    char *out;
+    bool asks_required;
+} target;
+
+static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to);
+
+static void read_map(ms_reading *reading, const ms_node *child, const ms_field *field,
+                     const target *to) {
+    target below = {field->fields, to->path, to->out + field->offset, child != NULL};
+    if (child != NULL && child->type != MS_NODE_MAPPING) {
+        char shown[MS_SHOWN_MAX + 8];
+        ms_reading_fault(reading, ms_node_place(child), to->path,
+                         "expected a mapping of keys to values, got %s",
+                         ms_node_shown(child, shown));
+        return;
+    }
+    read_mapping(reading, child, &below);
+}
+
+static void read_present(ms_reading *reading, const ms_node *child, const ms_field *field,
+                         const target *to) {
+    ms_path path = {.parent = to->path, .key = field->key};
+    if (field->type == MS_FIELD_MAP) {
+        target here = {to->fields, &path, to->out, to->asks_required};
+        read_map(reading, child, field, &here);
+    } else {
+        ms_field_read(reading, field, child, &path, to->out + field->offset);
+    }
+}
+
+static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_field *field,
+                        const target *to) {
+    ms_path path = {.parent = to->path, .key = field->key};
+    if (field->is_required && to->asks_required &&
+        (mapping == NULL || !is_misspelt(mapping, to->fields, field->key))) {
+        report_missing(reading, mapping, field, &path);
+    }
+    if (field->type == MS_FIELD_MAP) {
+        target here = {to->fields, &path, to->out, to->asks_required};
+        read_map(reading, NULL, field, &here);
+    } else if (field->fallback != NULL) {
+        const ms_node *node = ms_field_fallback(field, reading->arena, reading->diag);
+        if (node == NULL) {
+            reading->has_no_memory = true;
+        } else {
+            ms_field_read(reading, field, node, &path, to->out + field->offset);
+        }
+    }
+}
+
+/* Keys in the order of the file, so that faults come in it, then those that are absent. */
+static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to) {
+    const ms_node *child = mapping == NULL ? NULL : mapping->first;
+    reading->has_fault = reading->has_fault || (mapping != NULL && mapping->has_fault);
+    for (; child != NULL; child = child->next) {
+        const ms_field *field = find_field(to->fields, child->key);
+        if (field == NULL) {
+            ms_path path = {.parent = to->path, .key = child->key};
+            report_unknown(reading, to->fields, child, &path);
+        } else if (ms_node_get(mapping, child->key) == child) { /* the first, if it is repeated */
+            read_present(reading, child, field, to);
+        }
+    }
+    for (const ms_field *field = to->fields; field->key != NULL; field++) {
+        if (ms_node_get(mapping, field->key) == NULL) {
+            read_absent(reading, mapping, field, to);
+        }
+    }
+}
+
+ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
+                         void *out, ms_arena *arena, ms_diag *diag) {
+    ms_reading reading = {.arena = arena, .diag = diag};
+    ms_path path = {.key = key_path};
+    target to = {fields, &path, out, true};
+    if (mapping != NULL && mapping->type != MS_NODE_MAPPING) {
+        char shown[MS_SHOWN_MAX + 8];
+        return ms_config_fault(diag, mapping, key_path,
+                               "expected a mapping of keys to values, got %s",
+                               ms_node_shown(mapping, shown));
+    }
+    read_mapping(&reading, mapping, &to);
+    if (reading.has_no_memory) {
+        return ms_config_nomem(diag);
+    }
+    return reading.has_fault ? MS_E_INPUT : MS_OK;
+}

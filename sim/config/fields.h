@@ -1,0 +1,41 @@
+/**
+ * @file
+ * Reading fields: what fields.c (tables) and values.c (single values) share.
+ */
+#ifndef MESHSIM_CONFIG_FIELDS_H
+#define MESHSIM_CONFIG_FIELDS_H
+
+#include "config/internal.h"
+
+/* A key path, linked from its end; the first part is the key path the caller gave. */
+typedef struct ms_path {
+    const struct ms_path *parent;
+    const char *key; /* NULL: an entry of a list */
+    size_t index;
+} ms_path;
+
+/* One call of ms_config_read. */
+typedef struct ms_reading {
+    ms_arena *arena;
+    ms_diag *diag;
+    bool has_fault;
+    bool has_no_memory;
+} ms_reading;
+
+enum { MS_PATH_MAX = 512 };
+
+/* The dotted path as text. out: [MS_PATH_MAX]. Returns out. */
+const char *ms_path_text(const ms_path *path, char *out);
+
+/* Reports a fault at a mark, or without a place when NULL. */
+void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *path,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Reads one value of any type but MAP into the member it belongs to. */
+void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
+                   const ms_path *path, void *member);
+
+/* The node a fallback stands for; NULL when memory ran out or (reported) the table is wrong. */
+ms_node *ms_field_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag);
+
+#endif

@@ -1,0 +1,232 @@
+/* Input texts: reading files within bounds, UTF-8, line starts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/internal.h"
+
+enum { READ_B = 64 * 1024 };
+
+/* Length of the UTF-8 sequence at `at` and its code point; 0 if the bytes are none (overlong forms,
+ * surrogates and values above U+10FFFF included).  Source: RFC 3629, section 4. */
+static size_t decode(const unsigned char *at, size_t available, uint32_t *code_out) {
+    static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = at[0];
+    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length == 0 || length > available || first > 0xF4) {
+        return 0;
+    }
+    uint32_t code = length == 1 ? first : first & (0x7FU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xC0U) != 0x80U) {
+            return 0;
+        }
+        code = (code << 6) | (at[i] & 0x3FU);
+    }
+    if (code < LEAST[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+        return 0;
+    }
+    *code_out = code;
+    return length;
+}
+
+/* Characters a YAML text may hold, less the three line ends that no editor shows as such (NEL, LS,
+ * PS). Source: YAML 1.1, section 5.1 and 5.4. */
+static bool is_allowed(uint32_t code) {
+    if (code < 0xA0) {
+        return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code < 0x7F);
+    }
+    return code != 0x2028 && code != 0x2029 && code != 0xFEFF && code != 0xFFFE && code != 0xFFFF;
+}
+
+/* First bad place of a text; counts the characters and lines before it. */
+typedef struct scan {
+    size_t at_B, characters, line_count;
+    uint32_t code; /* of the bad character */
+    bool is_utf8;  /* whether the bad place is a character at all */
+} scan;
+
+static void scan_text(const char *text, size_t length_B, scan *out) {
+    *out = (scan){.line_count = 1, .is_utf8 = true};
+    while (out->at_B < length_B) {
+        const unsigned char *at = (const unsigned char *)text + out->at_B;
+        size_t length = decode(at, length_B - out->at_B, &out->code);
+        if (length == 0 || !is_allowed(out->code)) {
+            out->is_utf8 = length != 0;
+            return;
+        }
+        out->line_count += out->code == '\n' ? 1 : 0;
+        out->at_B += length;
+        out->characters++;
+    }
+}
+
+static bool find_lines(ms_source *source, size_t line_count, ms_arena *arena) {
+    source->lines = MS_NEW(arena, size_t, line_count + 1);
+    if (source->lines == NULL) {
+        return false;
+    }
+    source->line_count = 1;
+    size_t characters = 0;
+    for (size_t i = 0; i < source->length_B && source->line_count < line_count; i++) {
+        characters += ((unsigned char)source->text[i] & 0xC0U) != 0x80U ? 1 : 0;
+        if (source->text[i] == '\n') {
+            source->lines[source->line_count++] = characters;
+        }
+    }
+    return true;
+}
+
+/* Replaces all that must not reach a terminal, so that the line can be shown. */
+static void blank_bad_bytes(char *text, size_t length_B) {
+    size_t at = 0;
+    while (at < length_B) {
+        uint32_t code = 0;
+        size_t length = decode((const unsigned char *)text + at, length_B - at, &code);
+        if (length == 0 || !is_allowed(code)) {
+            size_t count = length == 0 ? 1 : length;
+            memset(text + at, '?', count);
+            length = count;
+        }
+        at += length;
+    }
+}
+
+static ms_status report_bad_text(ms_source *source, char *text, const scan *bad, ms_arena *arena,
+                                 ms_diag *diag) {
+    unsigned char byte = (unsigned char)text[bad->at_B];
+    blank_bad_bytes(text, source->length_B);
+    if (!find_lines(source, bad->line_count, arena)) {
+        return MS_E_NOMEM;
+    }
+    ms_mark mark = ms_source_mark(source, bad->characters, bad->characters + 1);
+    if (!bad->is_utf8) {
+        ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got the byte 0x%02x", byte);
+    } else if (bad->code == 0) {
+        ms_diag_at(diag, &mark, NULL, "expected text, got a NUL byte");
+    } else {
+        ms_diag_at(diag, &mark, NULL, "expected text, got the control character U+%04X",
+                   (unsigned)bad->code);
+    }
+    return MS_E_INPUT;
+}
+
+ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
+                         ms_arena *arena, ms_diag *diag) {
+    *source = (ms_source){.file = ms_arena_strdup(arena, name)};
+    if (source->file == NULL) {
+        return MS_E_NOMEM;
+    }
+    if (length_B >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0)) {
+        ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
+        ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got UTF-16");
+        return MS_E_INPUT;
+    }
+    if (length_B >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+        text += 3;
+        length_B -= 3;
+    }
+    char *copy = ms_arena_strndup(arena, text, length_B);
+    if (copy == NULL) {
+        return MS_E_NOMEM;
+    }
+    source->text = copy;
+    source->length_B = length_B;
+    scan end;
+    scan_text(copy, length_B, &end);
+    if (end.at_B < length_B) {
+        return report_bad_text(source, copy, &end, arena, diag);
+    }
+    return find_lines(source, end.line_count, arena) ? MS_OK : MS_E_NOMEM;
+}
+
+ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to) {
+    size_t low = 0;
+    size_t high = source->line_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (source->lines[middle] <= from) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (low + 1 < source->line_count && to >= source->lines[low + 1]) {
+        to = source->lines[low + 1] - 1;
+    }
+    size_t width = to > from ? to - from : 1;
+    return (ms_mark){.file = source->file,
+                     .source = source->text,
+                     .source_B = source->length_B,
+                     .line = (int)low + 1,
+                     .column = (int)(from - source->lines[low]) + 1,
+                     .width = (int)width};
+}
+
+static ms_status report_open(const char *path, ms_diag *diag) {
+    int error = errno;
+    ms_mark mark = {.file = path};
+    if (error == ENOENT || error == ENOTDIR) {
+        ms_diag_at(diag, &mark, NULL, "no such file");
+        return MS_E_INPUT;
+    }
+    ms_diag_at(diag, &mark, NULL, "cannot open: %s", strerror(error));
+    return error == ENAMETOOLONG || error == ELOOP ? MS_E_INPUT : MS_E_IO;
+}
+
+/* What can be said before reading a byte. */
+static ms_status check_kind(int descriptor, const char *path, ms_diag *diag) {
+    ms_mark mark = {.file = path};
+    struct stat info;
+    if (fstat(descriptor, &info) != 0) {
+        ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(errno));
+        return MS_E_IO;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        ms_diag_at(diag, &mark, NULL, "expected a YAML file, got a directory");
+        return MS_E_INPUT;
+    }
+    if (S_ISREG(info.st_mode) && info.st_size > (off_t)MS_INPUT_LIMIT_B) {
+        ms_diag_at(diag, &mark, NULL, "expected at most 16 MiB, got %.1f MiB",
+                   (double)info.st_size / (1024.0 * 1024.0));
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+static ms_status read_all(int descriptor, const char *path, ms_buffer *out, ms_diag *diag) {
+    ms_mark mark = {.file = path};
+    char chunk[READ_B];
+    for (;;) {
+        ssize_t count = read(descriptor, chunk, sizeof chunk);
+        if (count < 0) {
+            ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(errno));
+            return errno == EINTR ? MS_E_INTERRUPTED : MS_E_IO;
+        }
+        if (count == 0) {
+            return out->failed ? MS_E_NOMEM : MS_OK;
+        }
+        ms_buffer_add(out, chunk, (size_t)count);
+        if (out->length > MS_INPUT_LIMIT_B) { /* a pipe or device, whose size nobody knows before */
+            ms_diag_at(diag, &mark, NULL, "expected at most 16 MiB, got more");
+            return MS_E_INPUT;
+        }
+    }
+}
+
+ms_status ms_file_read(const char *path, ms_buffer *out, ms_diag *diag) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) {
+        return report_open(path, diag);
+    }
+    ms_status status = check_kind(descriptor, path, diag);
+    if (status == MS_OK) {
+        status = read_all(descriptor, path, out, diag);
+    }
+    close(descriptor);
+    return status;
+}

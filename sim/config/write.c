@@ -1,0 +1,185 @@
+/* Nodes to YAML text that parses back to the same nodes. */
+#include <stdint.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+enum { INDENT = 2, SIMPLE_KEY_MAX = 100 };
+
+static void add_indent(ms_buffer *out, int level) {
+    for (int i = 0; i < level * INDENT; i++) {
+        ms_buffer_puts(out, " ");
+    }
+}
+
+/* Code point of the valid UTF-8 sequence at `at`, and its length. */
+static uint32_t decode_valid(const unsigned char *at, size_t *length_out) {
+    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    uint32_t code = length == 1 ? at[0] : at[0] & (0x7FU >> length);
+    for (size_t i = 1; i < length; i++) {
+        code = (code << 6) | (at[i] & 0x3FU);
+    }
+    *length_out = length;
+    return code;
+}
+
+static void add_escaped(ms_buffer *out, uint32_t code) {
+    if (code == '"' || code == '\\') {
+        ms_buffer_printf(out, "\\%c", (int)code);
+    } else if (code == '\n') {
+        ms_buffer_puts(out, "\\n");
+    } else if (code == '\t') {
+        ms_buffer_puts(out, "\\t");
+    } else if (code <= 0xFF) {
+        ms_buffer_printf(out, "\\x%02X", (unsigned)code);
+    } else {
+        ms_buffer_printf(out, "\\u%04X", (unsigned)code);
+    }
+}
+
+static bool needs_escape(uint32_t code) {
+    return code < 0x20 || code == '"' || code == '\\' || (code >= 0x7F && code < 0xA0) ||
+           code == 0x2028 || code == 0x2029 || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
+}
+
+static void write_quoted(const char *text, ms_buffer *out) {
+    ms_buffer_puts(out, "\"");
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = 1;
+        uint32_t code = decode_valid(at, &length);
+        if (needs_escape(code)) {
+            add_escaped(out, code);
+        } else {
+            ms_buffer_add(out, (const char *)at, length);
+        }
+        at += length;
+    }
+    ms_buffer_puts(out, "\"");
+}
+
+static bool is_blank_or_end(char c) {
+    return c == ' ' || c == '\t' || c == '\0';
+}
+
+/* Whether a text stands for itself without quotes in a block mapping or sequence.
+ * Source: YAML 1.1, section 9.1.3 (plain style). */
+static bool is_plain(const char *text) {
+    size_t length = strlen(text);
+    if (length == 0) {
+        return true; /* nothing */
+    }
+    if (strchr(",[]{}#&*!|>'\"%@` \t", text[0]) != NULL || is_blank_or_end(text[length - 1])) {
+        return false;
+    }
+    if ((text[0] == '-' || text[0] == '?' || text[0] == ':') && is_blank_or_end(text[1])) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        bool is_key = text[i] == ':' && is_blank_or_end(text[i + 1]);
+        bool is_comment = text[i] == '#' && is_blank_or_end(text[i - 1]);
+        if (is_key || is_comment || ((unsigned char)text[i] < 0x20 && text[i] != '\t')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Letters, digits and what stands in names, numbers and units: plain in any place. */
+static bool is_word(const char *text) {
+    static const char *const INSIDE = "_./%+- ";
+    for (const char *at = text; *at != '\0'; at++) {
+        bool is_alnum =
+            (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        if (!is_alnum && (at == text || strchr(INSIDE, *at) == NULL)) {
+            return false;
+        }
+    }
+    return *text != '\0' && text[strlen(text) - 1] != ' ';
+}
+
+static void write_scalar(const ms_node *node, ms_buffer *out) {
+    if (!node->is_quoted && is_plain(node->text)) {
+        ms_buffer_puts(out, node->text);
+    } else {
+        write_quoted(node->text, out);
+    }
+}
+
+/* Whether a sequence fits on one line as [a, b]. */
+static bool is_flow(const ms_node *sequence) {
+    for (const ms_node *child = sequence->first; child != NULL; child = child->next) {
+        if (child->type != MS_NODE_SCALAR || (!child->is_quoted && !is_word(child->text))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void write_flow(const ms_node *sequence, ms_buffer *out) {
+    ms_buffer_puts(out, "[");
+    for (const ms_node *child = sequence->first; child != NULL; child = child->next) {
+        write_scalar(child, out);
+        ms_buffer_puts(out, child->next == NULL ? "" : ", ");
+    }
+    ms_buffer_puts(out, "]");
+}
+
+static void write_children(const ms_node *node, int level, ms_buffer *out);
+
+/* A value behind "key:" or "-", with the end of its line. */
+static void write_value(const ms_node *node, int level, ms_buffer *out) {
+    if (node->type == MS_NODE_SCALAR) {
+        ms_buffer_puts(out, node->is_quoted || *node->text != '\0' ? " " : "");
+        write_scalar(node, out);
+        ms_buffer_puts(out, "\n");
+    } else if (node->type == MS_NODE_SEQUENCE && is_flow(node)) {
+        ms_buffer_puts(out, " ");
+        write_flow(node, out);
+        ms_buffer_puts(out, "\n");
+    } else if (node->count == 0) {
+        ms_buffer_puts(out, " {}\n");
+    } else {
+        ms_buffer_puts(out, "\n");
+        write_children(node, level + 1, out);
+    }
+}
+
+static void write_children(const ms_node *node, int level, ms_buffer *out) {
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        add_indent(out, level);
+        if (node->type == MS_NODE_SEQUENCE) {
+            ms_buffer_puts(out, "-");
+            write_value(child, level, out);
+            continue;
+        }
+        /* a long key would be no simple one, so it takes the form "? key" and ": value" */
+        bool is_long = strlen(child->key) > SIMPLE_KEY_MAX;
+        ms_buffer_puts(out, is_long ? "? " : "");
+        if (is_word(child->key) && strcmp(child->key, "<<") != 0) {
+            ms_buffer_puts(out, child->key);
+        } else {
+            write_quoted(child->key, out);
+        }
+        if (is_long) {
+            ms_buffer_puts(out, "\n");
+            add_indent(out, level);
+        }
+        ms_buffer_puts(out, ":");
+        write_value(child, level, out);
+    }
+}
+
+void ms_node_write(const ms_node *node, ms_buffer *out) {
+    if (node->type == MS_NODE_SCALAR) {
+        write_scalar(node, out);
+        ms_buffer_puts(out, "\n");
+    } else if (node->type == MS_NODE_SEQUENCE && is_flow(node)) {
+        write_flow(node, out);
+        ms_buffer_puts(out, "\n");
+    } else if (node->count == 0) {
+        ms_buffer_puts(out, "{}\n");
+    } else {
+        write_children(node, 0, out);
+    }
+}
