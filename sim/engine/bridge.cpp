@@ -1,0 +1,168 @@
+// The only file that knows SimGrid. See bridge.h; no logic beyond it.
+#include "engine/bridge.h"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <simgrid/Exception.hpp>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+
+namespace sg = simgrid;
+
+namespace {
+
+// A zone of two hosts whose route is whatever the bridge says at the moment.
+class flat_zone : public sg::kernel::routing::NetZoneImpl {
+  public:
+    std::vector<sg::kernel::resource::StandardLinkImpl *> links;
+    const int32_t *route = nullptr;
+    int32_t route_count = 0;
+
+    explicit flat_zone(const std::string &name) : NetZoneImpl(name) {
+    }
+
+    void get_local_route(const sg::kernel::routing::NetPoint *,
+                         const sg::kernel::routing::NetPoint *, sg::kernel::routing::Route *into,
+                         double *) override {
+        into->link_list_.reserve(static_cast<size_t>(route_count));
+        for (int32_t i = 0; i < route_count; i++) {
+            into->link_list_.push_back(links[static_cast<size_t>(route[i])]);
+        }
+    }
+};
+
+struct bridge {
+    ms_bridge_setup setup;
+    sg::s4u::Engine *engine;
+    flat_zone *zone;
+    sg::s4u::Host *from;
+    sg::s4u::Host *to;
+    sg::s4u::CommPtr ended; // SimGrid still uses a transfer after its completion callback
+};
+
+bridge *the_bridge = nullptr; // one per process, kept to its end
+char error_text[256] = "";
+
+template <class F> ms_status guarded(F body) noexcept {
+    try {
+        body();
+        return MS_OK;
+    } catch (const std::bad_alloc &) {
+        std::snprintf(error_text, sizeof error_text, "out of memory");
+        return MS_E_NOMEM;
+    } catch (const std::exception &fault) {
+        std::snprintf(error_text, sizeof error_text, "%s", fault.what());
+    } catch (...) {
+        std::snprintf(error_text, sizeof error_text, "unknown exception");
+    }
+    return MS_E_BUG;
+}
+
+void on_completion(const sg::s4u::Activity &activity) {
+    const auto token = reinterpret_cast<intptr_t>(activity.get_data<void>());
+    const auto *comm = static_cast<const sg::s4u::Comm *>(&activity);
+    the_bridge->ended = const_cast<sg::s4u::Comm *>(comm); // and lets go of the one before
+    intrusive_ptr_release(the_bridge->ended.get());        // the reference of ms_bridge_flow
+    the_bridge->setup.on_flow(the_bridge->setup.context, static_cast<int32_t>(token));
+}
+
+void make_links(bridge *b) {
+    b->zone->links.reserve(static_cast<size_t>(b->setup.link_count));
+    for (int32_t i = 0; i < b->setup.link_count; i++) {
+        const std::string name = std::to_string(i);
+        b->zone->create_link(name, {b->setup.link_bandwidths[i]})->seal();
+        b->zone->links.push_back(b->zone->get_link_by_name_or_null(name));
+    }
+}
+
+void start(const ms_bridge_setup *setup) {
+    char precision[64];
+    std::snprintf(precision, sizeof precision, "--cfg=surf/precision:%.3g", setup->precision_s);
+    // CM02 without the factors meant for TCP and without traffic in the other direction; the solver
+    // as exact as the clock; silent. The first word stands for the program's name.
+    std::string words[] = {"meshsim",
+                           "--log=root.thres:warning",
+                           "--cfg=network/model:CM02",
+                           "--cfg=network/TCP-gamma:0",
+                           "--cfg=network/crosstraffic:0",
+                           "--cfg=maxmin/precision:1e-12",
+                           precision};
+    std::vector<char *> argv;
+    for (auto &word : words) {
+        argv.push_back(&word[0]);
+    }
+    argv.push_back(nullptr);
+    int argc = static_cast<int>(argv.size()) - 1;
+    auto *b = new bridge();
+    b->setup = *setup;
+    b->engine = new sg::s4u::Engine(&argc, argv.data());
+    b->zone = new flat_zone("fabric");
+    b->from = b->zone->create_host("from", std::vector<double>{1.0})->seal();
+    b->to = b->zone->create_host("to", std::vector<double>{1.0})->seal();
+    make_links(b);
+    b->zone->seal();
+    sg::s4u::Activity::on_completion_cb(on_completion);
+    the_bridge = b;
+}
+
+void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
+    sg::s4u::CommPtr comm = sg::s4u::Comm::sendto_init();
+    comm->set_payload_size(payload);
+    comm->set_data(reinterpret_cast<void *>(static_cast<intptr_t>(token)));
+    comm->set_source(the_bridge->from);
+    the_bridge->zone->route = route;
+    the_bridge->zone->route_count = count;
+    intrusive_ptr_add_ref(comm.get());     // given back at its completion
+    comm->set_destination(the_bridge->to); // starts it, which asks for the route
+}
+
+} // namespace
+
+extern "C" ms_status ms_bridge_start(const ms_bridge_setup *setup) {
+    return guarded([=] { start(setup); });
+}
+
+extern "C" ms_status ms_bridge_wake(double date_s, int32_t token) {
+    return guarded([=] {
+        sg::kernel::timer::Timer::set(
+            date_s, [token] { the_bridge->setup.on_wake(the_bridge->setup.context, token); });
+    });
+}
+
+extern "C" ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count,
+                                    int32_t token) {
+    return guarded([=] { start_flow(payload, route, count, token); });
+}
+
+extern "C" ms_status ms_bridge_run(void) {
+    return guarded([] { the_bridge->engine->run(); });
+}
+
+extern "C" double ms_bridge_clock_s(void) {
+    return sg::s4u::Engine::get_clock();
+}
+
+extern "C" const char *ms_bridge_error(void) {
+    return error_text;
+}
+
+extern "C" const char *ms_bridge_version(void) {
+    static char text[32];
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+    sg_version_get(&major, &minor, &patch);
+    if (patch == 0) {
+        std::snprintf(text, sizeof text, "%d.%d", major, minor);
+    } else {
+        std::snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
+    }
+    return text;
+}

@@ -1,0 +1,223 @@
+/* The SimGrid engine: operations with contended transfers, on top of the walk. */
+#include "engine/bridge.h"
+#include "engine/contention.h"
+#include "engine/core.h"
+
+#include <math.h>
+#include <signal.h>
+
+/* SimGrid replaces these; ours are put back once it is up. */
+static const int SIGNALS[] = {SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGABRT, SIGPIPE};
+enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0] };
+
+/* The operation that holds a stream and has contended transfers. */
+typedef struct active_op {
+    double phase_s; /* when its phase begins */
+    double flows_s; /* latest end of a flow of the phase so far */
+    int32_t op;
+    int32_t phase; /* index into ms_dag.phases */
+    int32_t left;  /* contended flows of the phase that have not ended */
+} active_op;
+
+typedef struct flow_run {
+    ms_walk *walk;
+    ms_contention contention;
+    active_op *active; /* [stream_count] by the operation's lowest stream */
+    int32_t live;      /* contended flows under way */
+    ms_status status;  /* first failure of the bridge */
+} flow_run;
+
+const char *ms_engine_simgrid_version(void) {
+    return ms_bridge_version();
+}
+
+static bool keep_status(flow_run *run, ms_status status) {
+    run->status = run->status == MS_OK ? status : run->status;
+    return status == MS_OK;
+}
+
+static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
+    ms_account *account = &run->walk->account;
+    account->records[account->count] =
+        (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .stream = stream};
+    return (int32_t)account->count++;
+}
+
+/* A flow whose time is known; returns its end. */
+static double run_alone(flow_run *run, int32_t flow, double start_s) {
+    double end_s = start_s + ms_walk_flow_time_s(run->walk->dag, flow);
+    if (run->walk->dag->flows[flow].crossing_count > 0) {
+        run->walk->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
+        run->walk->timeline.timers += end_s > start_s;
+    }
+    return end_s;
+}
+
+static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
+    const ms_contention *c = &run->contention;
+    active_op *active = &run->active[stream];
+    int32_t first = c->route_first[flow];
+    int32_t record = add_record(run, flow, active->phase_s, stream);
+    if (!keep_status(run, ms_bridge_flow((uint64_t)c->payload[flow], &c->route[first],
+                                         c->route_first[flow + 1] - first, record))) {
+        return;
+    }
+    active->left++;
+    run->live++;
+    ms_timeline *timeline = &run->walk->timeline;
+    timeline->flows++;
+    timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
+}
+
+/* Start the flows of the phase that `stream` has come to; its time is now. */
+static void start_phase(flow_run *run, int32_t stream) {
+    active_op *active = &run->active[stream];
+    const ms_dag_phase *phase = &run->walk->dag->phases[active->phase];
+    active->flows_s = active->phase_s;
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        if (run->contention.is_contended_flow[i]) {
+            start_contended(run, i, stream);
+        } else {
+            active->flows_s = fmax(active->flows_s, run_alone(run, i, active->phase_s));
+        }
+    }
+}
+
+static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        if (run->contention.is_contended_flow[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The flows of the phase have ended: its latency passes. */
+static void end_phase(flow_run *run, active_op *active) {
+    double latency_s = run->walk->dag->phases[active->phase].latency_s;
+    active->phase_s = active->flows_s + latency_s;
+    active->phase++;
+    run->walk->timeline.timers += latency_s > 0.0;
+}
+
+/* Carry on with the operation on `stream` until it has to wait for the clock or is over. */
+static void advance(flow_run *run, int32_t stream) {
+    const ms_dag *dag = run->walk->dag;
+    active_op *active = &run->active[stream];
+    const ms_dag_work *work = &dag->works[dag->ops[active->op].work];
+    while (active->phase < work->phase_first + work->phase_count) {
+        bool is_contended = is_contended_phase(run, &dag->phases[active->phase]);
+        if (is_contended && active->phase_s > ms_bridge_clock_s()) {
+            keep_status(run, ms_bridge_wake(active->phase_s, stream));
+            return;
+        }
+        start_phase(run, stream);
+        if (is_contended) {
+            return;
+        }
+        end_phase(run, active);
+    }
+    ms_walk_settle(run->walk, active->op, active->flows_s, active->phase_s);
+}
+
+static void begin(void *context, int32_t op) {
+    flow_run *run = context;
+    const ms_dag *dag = run->walk->dag;
+    int32_t stream = ms_contention_stream(dag, op);
+    run->active[stream] = (active_op){.op = op,
+                                      .phase = dag->works[dag->ops[op].work].phase_first,
+                                      .phase_s = run->walk->timeline.start_s[op]};
+    advance(run, stream);
+}
+
+static void on_wake(void *context, int32_t stream) {
+    start_phase(context, stream);
+}
+
+static void on_flow(void *context, int32_t index) {
+    flow_run *run = context;
+    ms_flow_record *record = &run->walk->account.records[index];
+    active_op *active = &run->active[record->stream];
+    record->end_s = fmax(record->start_s, ms_bridge_clock_s());
+    active->flows_s = fmax(active->flows_s, record->end_s);
+    run->live--;
+    if (--active->left == 0) {
+        end_phase(run, active);
+        advance(run, record->stream);
+        ms_walk_drain(run->walk);
+    }
+}
+
+/* What SimGrid may take for simultaneous: 1e-12 s, but never less than the clock can tell apart
+ * (2^-50 of the busiest stream's time), or events would be lost. */
+static double choose_precision_s(const ms_walk *walk, double *busy_s) {
+    const ms_dag *dag = walk->dag;
+    double busiest_s = 0.0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        double time_s = walk->work_time_s[dag->ops[op].work];
+        for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+            double *busy = &busy_s[dag->member_stream[j]];
+            *busy += time_s;
+            busiest_s = fmax(busiest_s, *busy);
+        }
+    }
+    return fmax(1e-12, ldexp(busiest_s, -50));
+}
+
+static ms_status start_simgrid(flow_run *run, double precision_s) {
+    struct sigaction handlers[SIGNAL_COUNT];
+    ms_bridge_setup setup = {.link_bandwidths = run->contention.bandwidths,
+                             .link_count = run->contention.link_count,
+                             .precision_s = precision_s,
+                             .context = run,
+                             .on_wake = on_wake,
+                             .on_flow = on_flow};
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        sigaction(SIGNALS[i], NULL, &handlers[i]);
+    }
+    ms_status status = ms_bridge_start(&setup);
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        sigaction(SIGNALS[i], &handlers[i], NULL);
+    }
+    return status;
+}
+
+static void run_graph(flow_run *run, double precision_s) {
+    ms_walk *walk = run->walk;
+    walk->is_contended = run->contention.is_contended_work;
+    walk->begin = begin;
+    walk->context = run;
+    if (run->contention.link_count == 0) { /* nothing can meet: the walk settles everything */
+        ms_walk_start(walk);
+        ms_walk_drain(walk);
+    } else if (keep_status(run, start_simgrid(run, precision_s))) {
+        ms_walk_start(walk);
+        ms_walk_drain(walk);
+        keep_status(run, run->status == MS_OK ? ms_bridge_run() : MS_OK);
+    }
+}
+
+ms_status ms_engine_run_flows(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
+    static bool is_used = false;
+    if (is_used) {
+        ms_diag_error(diag, "a process simulates flows once: SimGrid's clock never resets; fork "
+                            "before each further run");
+        return MS_E_RANGE;
+    }
+    flow_run run = {.walk = walk, .status = MS_OK};
+    run.active = MS_NEW(scratch, active_op, walk->dag->stream_count);
+    double *busy_s = MS_NEW(scratch, double, walk->dag->stream_count);
+    if (run.active == NULL || busy_s == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    ms_status status = ms_contention_find(walk->dag, scratch, diag, &run.contention);
+    if (status != MS_OK) {
+        return status;
+    }
+    is_used = true;
+    run_graph(&run, choose_precision_s(walk, busy_s));
+    if (run.status != MS_OK) {
+        ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
+    }
+    return run.status;
+}
