@@ -30,10 +30,11 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
         ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
     }
     if (pass != MS_PASS_I) {
-        /* the plane's gradient in, its rows of the table's gradient read and written */
+        /* the table's gradient is dense: zeroed, and per token a row read, added to and written */
+        double table = ms_embedding_parameters(builder->model, shard);
         ms_cost_compute(builder);
-        ms_cost_memory(builder, "embedding_weight_grad",
-                       elements * (shard->element_B + 2 * shard->accumulation_B));
+        ms_cost_memory(builder, "embedding_weight_grad", (table + 3 * elements) * shard->element_B);
+        ms_cost_accumulate(builder, table);
     }
 }
 
@@ -68,7 +69,7 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
         ms_cost_memory(builder, "norm_backward", 5 * plane_B);
     }
     if (parts & MS_PART_WEIGHT) {
-        ms_cost_gemm_accumulate(builder, "head_weight_grad",
+        ms_cost_weight_gradient(builder, "head_weight_grad",
                                 (ms_gemm_shape){shard->vocab, shard->hidden, shard->tokens, 1});
     }
     if (parts & MS_PART_INPUT) {

@@ -85,15 +85,21 @@ typedef struct ms_gemm_shape {
     double m, n, k, batch;
 } ms_gemm_shape;
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
-/** The same with the result added to an accumulator of accumulation_B per element. */
-void ms_cost_gemm_accumulate(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
+/** Add the product that gives a weight's gradient, and its addition to the accumulated gradient:
+ * inside the kernel, or as a kernel of its own. */
+void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
+/** Add a kernel that adds a microbatch's gradient to the accumulated one. */
+void ms_cost_accumulate(ms_cost_builder *builder, double parameters);
 /** Add a kernel that is bound by memory.  bytes: read and written [B]. */
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes);
-/** Add a fused kernel.  efficiency: share of the peak it reaches. */
+/** Work of one kernel. */
 typedef struct ms_fused_work {
-    double flop, bytes, efficiency;
+    double flop, bytes;
+    double exposed_B;  /**< part of bytes that arithmetic never hides [B] */
+    double efficiency; /**< share of the peak the arithmetic reaches */
     const char *shape;
 } ms_fused_work;
+/** Add a fused kernel. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
 /** Add a collective over tp; nothing when tp is 1.  bytes: full buffer [B]. */
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);

@@ -58,6 +58,8 @@ static const ms_field FIELDS[] = {
     FLAG_FIELD("tied_embeddings", has_tied_embeddings,
                "the head uses the word embedding's weights, default true for gpt"),
     FLAG_FIELD("flash_attention", has_flash_attention, "fused attention kernel, default true"),
+    FLAG_FIELD("fused_accumulation", has_fused_accumulation,
+               "weight-gradient products add into the gradient buffer themselves, default true"),
     {.key = "dropout",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(model_text, model.dropout),
@@ -85,6 +87,7 @@ static model_text defaults_of(const ms_node *mapping) {
                                   .has_bias = !is_llama,
                                   .has_tied_embeddings = !is_llama,
                                   .has_flash_attention = true,
+                                  .has_fused_accumulation = true,
                                   .dropout = is_llama ? 0 : 0.1}};
 }
 
