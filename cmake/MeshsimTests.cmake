@@ -11,8 +11,6 @@ function(ms_add_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ms_flags ${ARG_LIBS} PkgConfig::CRITERION)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim ${PROJECT_SOURCE_DIR}/tests/support)
-  # Criterion's macros shadow names and declare functions without prototypes; the rules hold for our own code
-  target_compile_options(${name} PRIVATE -Wno-missing-prototypes -Wno-strict-prototypes -Wno-conversion -Wno-cast-qual)
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" MS_BINARY_DIR="${PROJECT_BINARY_DIR}")
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake)
   add_custom_command(TARGET ${name} POST_BUILD
@@ -73,7 +71,8 @@ foreach(source ${sources})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ms_flags meshsim_library PkgConfig::SIMGRID PkgConfig::YAML hdf5::hdf5)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
-  target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
+  # libFuzzer declares its entry point in no header
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(MESHSIM_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
