@@ -13,6 +13,20 @@ static ms_status fail(ms_diag *diag, const char *what, int first, int second) {
     return MS_E_BUG;
 }
 
+/* Numbering the links afresh must give the same ranges. */
+static ms_status check_numbering(const ms_platform *platform, ms_diag *diag) {
+    ms_platform again = *platform;
+    ms_topology_number_links(&again);
+    for (int t = 0; t < platform->tier_count; t++) {
+        if (again.tiers[t].first_link != platform->tiers[t].first_link ||
+            again.tiers[t].links != platform->tiers[t].links) {
+            return fail(diag, "a tier's links do not follow from the sizes", t,
+                        platform->tiers[t].links);
+        }
+    }
+    return MS_OK;
+}
+
 static ms_status check_tiers(const ms_platform *platform, ms_diag *diag) {
     int next = 0;
     for (int t = 0; t < platform->tier_count; t++) {
@@ -88,6 +102,7 @@ static ms_status check_pair(const ms_platform *platform, int from, int to, ms_di
 
 ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag) {
     ms_status status = check_tiers(platform, diag);
+    status = status == MS_OK ? check_numbering(platform, diag) : status;
     int64_t gpus = ms_platform_gpus(platform);
     int64_t pairs = gpus * gpus;
     int64_t count = pairs < SAMPLED_PAIRS ? pairs : SAMPLED_PAIRS;
