@@ -1,0 +1,278 @@
+/* Axes, coordinates, groups. */
+#include "meshsim/mesh.h"
+#include "meshsim/random.h"
+#include "platform_fixture.h"
+
+static ms_diag silent_diag(ms_buffer *messages) {
+    ms_diag diag;
+    ms_buffer_init(messages);
+    ms_diag_init(&diag, fixture_keep, messages);
+    return diag;
+}
+
+/* "{0, 4}{1, 5}" of an axis. */
+static void groups_text(const ms_mesh *mesh, const char *axis_name, ms_buffer *out) {
+    int axis = ms_mesh_axis(mesh, axis_name);
+    cr_assert_geq(axis, 0);
+    for (int i = 0; i < ms_mesh_group_count(mesh, axis); i++) {
+        ms_group group = ms_mesh_group_at(mesh, axis, i);
+        for (int m = 0; m < group.size; m++) {
+            ms_buffer_printf(out, "%s%d", m == 0 ? "{" : ",", group.first + m * group.stride);
+        }
+        ms_buffer_puts(out, "}");
+    }
+}
+
+typedef struct group_case {
+    const char *names[3];
+    int sizes[3];
+    const char *axis;
+    const char *groups;
+} group_case;
+
+/* Source: the groups of PyTorch's DeviceMesh (dp, pp, tp) and of Megatron-LM (pp, dp, tp) for 8
+ * ranks. */
+static const group_case GROUPS[] = {
+    {{"dp", "pp", "tp"}, {2, 2, 2}, "tp", "{0,1}{2,3}{4,5}{6,7}"},
+    {{"dp", "pp", "tp"}, {2, 2, 2}, "pp", "{0,2}{1,3}{4,6}{5,7}"},
+    {{"dp", "pp", "tp"}, {2, 2, 2}, "dp", "{0,4}{1,5}{2,6}{3,7}"},
+    {{"pp", "dp", "tp"}, {2, 2, 2}, "tp", "{0,1}{2,3}{4,5}{6,7}"},
+    {{"pp", "dp", "tp"}, {2, 2, 2}, "dp", "{0,2}{1,3}{4,6}{5,7}"},
+    {{"pp", "dp", "tp"}, {2, 2, 2}, "pp", "{0,4}{1,5}{2,6}{3,7}"},
+    {{"dp", "pp", "tp"}, {2, 1, 4}, "pp", "{0}{1}{2}{3}{4}{5}{6}{7}"},
+    {{"dp", "pp", "tp"}, {1, 1, 8}, "tp", "{0,1,2,3,4,5,6,7}"},
+};
+
+Test(mesh, groups_by_order) {
+    for (size_t i = 0; i < sizeof GROUPS / sizeof GROUPS[0]; i++) {
+        ms_buffer messages, text;
+        ms_diag diag = silent_diag(&messages);
+        ms_mesh mesh;
+        cr_assert_eq(ms_mesh_init(&mesh, GROUPS[i].names, GROUPS[i].sizes, 3, &diag), MS_OK);
+        ms_buffer_init(&text);
+        groups_text(&mesh, GROUPS[i].axis, &text);
+        cr_assert_str_eq(ms_buffer_text(&text), GROUPS[i].groups, "case %zu", i);
+        ms_buffer_release(&text);
+        ms_buffer_release(&messages);
+    }
+}
+
+Test(mesh, counts_of_8x4x8) {
+    static const char *const NAMES[] = {"dp", "pp", "tp"};
+    static const int SIZES[] = {8, 4, 8};
+    static const int COUNTS[] = {32, 64, 32};
+    ms_buffer messages;
+    ms_diag diag = silent_diag(&messages);
+    ms_mesh mesh;
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 3, &diag), MS_OK);
+    int all = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        cr_assert_eq(ms_mesh_group_count(&mesh, axis), COUNTS[axis]);
+        all += ms_mesh_group_count(&mesh, axis);
+    }
+    cr_assert_eq(all, 128);
+    ms_group dp = ms_mesh_group(&mesh, 0, 0);
+    cr_assert(dp.first == 0 && dp.stride == 32 && dp.size == 8);
+    ms_group pp = ms_mesh_group(&mesh, 1, 0);
+    cr_assert(pp.first == 0 && pp.stride == 8 && pp.size == 4);
+    ms_buffer_release(&messages);
+}
+
+Test(mesh, axes_by_kind) {
+    static const char *const NAMES[] = {"pp", "replica", "tp"};
+    static const int SIZES[] = {3, 5, 4};
+    ms_buffer messages;
+    ms_diag diag = silent_diag(&messages);
+    ms_mesh mesh;
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 3, &diag), MS_OK);
+    cr_assert_eq(ms_mesh_size(&mesh, MS_AXIS_PP), 3);
+    cr_assert_eq(ms_mesh_size(&mesh, MS_AXIS_OTHER), 5);
+    cr_assert_eq(ms_mesh_size(&mesh, MS_AXIS_DP), 1);
+    cr_assert_eq(ms_mesh_axis(&mesh, "dp"), -1);
+    int rank = 2 * 20 + 3 * 4 + 1;
+    cr_assert_eq(ms_mesh_coordinate(&mesh, rank, MS_AXIS_PP), 2);
+    cr_assert_eq(ms_mesh_coordinate(&mesh, rank, MS_AXIS_OTHER), 3);
+    cr_assert_eq(ms_mesh_coordinate(&mesh, rank, MS_AXIS_TP), 1);
+    cr_assert_eq(ms_mesh_coordinate(&mesh, rank, MS_AXIS_DP), 0);
+    cr_assert_eq(ms_mesh_neighbour(&mesh, rank, MS_AXIS_PP, 0), 3 * 4 + 1);
+    cr_assert_eq(ms_mesh_neighbour(&mesh, rank, MS_AXIS_DP, 0), rank);
+    ms_buffer_release(&messages);
+}
+
+typedef struct fault_case {
+    const char *names[MS_MESH_AXES_MAX + 1];
+    int sizes[MS_MESH_AXES_MAX + 1];
+    int axes;
+    const char *words[3]; /* all must stand in the message */
+} fault_case;
+
+static const fault_case FAULTS[] = {
+    {{"dp", "dp"}, {2, 3}, 2, {"'dp' stands twice", "2", "3"}},
+    {{"dp", ""}, {2, 3}, 2, {"axis 2 of 2", "no name"}},
+    {{"dp", "tp"}, {2, 0}, 2, {"'tp'", "size 0", "at least 1"}},
+    {{"dp", "tp"}, {2, -4}, 2, {"'tp'", "size -4"}},
+    {{"dp", "tp"}, {4097, 4096}, 2, {"16777216", "4097", "4096"}},
+    {{"dp", "tp"}, {2147483647, 2147483647}, 2, {"16777216", "2147483647"}},
+    {{"a"}, {1}, 0, {"1 to 8", "got 0"}},
+    {{"a", "b", "c", "d", "e", "f", "g", "h", "i"},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1},
+     9,
+     {"1 to 8", "got 9"}},
+};
+
+Test(mesh, faults_name_the_numbers) {
+    for (size_t i = 0; i < sizeof FAULTS / sizeof FAULTS[0]; i++) {
+        const fault_case *c = &FAULTS[i];
+        ms_buffer messages;
+        ms_diag diag = silent_diag(&messages);
+        ms_mesh mesh = {.ranks = -7};
+        cr_assert_eq(ms_mesh_init(&mesh, c->names, c->sizes, c->axes, &diag), MS_E_INPUT);
+        cr_assert_eq(mesh.ranks, -7, "written in spite of a fault");
+        cr_assert_eq(diag.errors, 1);
+        for (size_t w = 0; w < 3 && c->words[w] != NULL; w++) {
+            cr_assert_not_null(strstr(ms_buffer_text(&messages), c->words[w]), "case %zu: %s", i,
+                               ms_buffer_text(&messages));
+        }
+        ms_buffer_release(&messages);
+    }
+}
+
+static uint64_t test_seed(void) {
+    const char *text = getenv("MS_SEED");
+    return text == NULL ? 20240607 : strtoull(text, NULL, 10);
+}
+
+/* A random mesh of at most `limit` ranks. */
+static void random_mesh(ms_random *random, int limit, ms_diag *diag, ms_mesh *out) {
+    static const char *const NAMES[] = {"pp", "dp", "cp", "tp", "ep", "a", "b", "c"};
+    const char *names[MS_MESH_AXES_MAX];
+    int sizes[MS_MESH_AXES_MAX];
+    int axes = (int)ms_random_range(random, 1, MS_MESH_AXES_MAX);
+    int ranks = 1;
+    for (int i = 0; i < axes; i++) {
+        names[i] = NAMES[i];
+        sizes[i] = (int)ms_random_range(random, 1, 12);
+        sizes[i] = ranks * sizes[i] > limit ? 1 : sizes[i];
+        ranks *= sizes[i];
+    }
+    for (int i = axes - 1; i > 0; i--) {
+        int j = (int)ms_random_range(random, 0, i);
+        const char *name = names[i];
+        names[i] = names[j];
+        names[j] = name;
+    }
+    cr_assert_eq(ms_mesh_init(out, names, sizes, axes, diag), MS_OK);
+    cr_assert_eq(out->ranks, ranks);
+}
+
+Test(mesh, invariants_hold_on_random_meshes) {
+    uint64_t seed = test_seed();
+    ms_random random = {.state = seed};
+    for (int i = 0; i < 300; i++) {
+        ms_buffer messages;
+        ms_diag diag = silent_diag(&messages);
+        ms_mesh mesh;
+        random_mesh(&random, 5000, &diag, &mesh);
+        cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_OK, "seed %llu: %s", (unsigned long long)seed,
+                     ms_buffer_text(&messages));
+        ms_buffer_release(&messages);
+    }
+}
+
+/* Independent of the check: mark members group by group; every rank is marked once per axis. */
+Test(mesh, groups_partition_the_ranks) {
+    uint64_t seed = test_seed();
+    ms_random random = {.state = seed ^ 1};
+    for (int i = 0; i < 100; i++) {
+        ms_buffer messages;
+        ms_diag diag = silent_diag(&messages);
+        ms_mesh mesh;
+        ms_arena arena;
+        ms_arena_init(&arena);
+        random_mesh(&random, 2000, &diag, &mesh);
+        for (int axis = 0; axis < mesh.axes; axis++) {
+            int *marks = MS_NEW(&arena, int, mesh.ranks);
+            for (int g = 0; g < ms_mesh_group_count(&mesh, axis); g++) {
+                ms_group group = ms_mesh_group_at(&mesh, axis, g);
+                for (int m = 0; m < group.size; m++) {
+                    marks[group.first + m * group.stride]++;
+                }
+            }
+            for (int rank = 0; rank < mesh.ranks; rank++) {
+                cr_assert_eq(marks[rank], 1, "seed %llu, rank %d", (unsigned long long)seed, rank);
+                ms_group own = ms_mesh_group(&mesh, axis, rank);
+                int c[MS_MESH_AXES_MAX];
+                ms_mesh_coordinates(&mesh, rank, c);
+                cr_assert_eq(own.first + c[axis] * own.stride, rank);
+            }
+        }
+        ms_arena_release(&arena);
+        ms_buffer_release(&messages);
+    }
+}
+
+Test(mesh, a_million_ranks) {
+    static const char *const NAMES[] = {"pp", "dp", "cp", "tp"};
+    static const int SIZES[] = {64, 256, 8, 8};
+    ms_buffer messages;
+    ms_diag diag = silent_diag(&messages);
+    ms_mesh mesh;
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 4, &diag), MS_OK);
+    cr_assert_eq(mesh.ranks, 1048576);
+    cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_OK);
+    ms_buffer_release(&messages);
+}
+
+Test(mesh, check_finds_what_is_broken) {
+    static const char *const NAMES[] = {"dp", "pp", "tp"};
+    static const int SIZES[] = {2, 3, 4};
+    for (int fault = 0; fault < 3; fault++) {
+        ms_buffer messages;
+        ms_diag diag = silent_diag(&messages);
+        ms_mesh mesh;
+        cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 3, &diag), MS_OK);
+        if (fault == 0) {
+            mesh.strides[1] = 3;
+        } else if (fault == 1) {
+            mesh.sizes[2] = 3;
+        } else {
+            mesh.ranks = 25;
+        }
+        cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_E_BUG, "fault %d", fault);
+        cr_assert_eq(diag.errors, 1);
+        ms_buffer_release(&messages);
+    }
+}
+
+typedef struct tier_case {
+    int sizes[3]; /* pp, dp, tp */
+    const char *tiers[3];
+} tier_case;
+
+/* DGX A100 nodes of 8, units of 20: 8 GPUs share NVLink, 160 share leaf switches. */
+static const tier_case TIERS[] = {
+    {{2, 2, 2}, {"nvlink", "nvlink", "nvlink"}}, {{1, 1, 8}, {NULL, NULL, "nvlink"}},
+    {{1, 1, 16}, {NULL, NULL, "rail"}},          {{4, 4, 8}, {"rail", "rail", "nvlink"}},
+    {{2, 20, 8}, {"spine", "rail", "nvlink"}},   {{40, 1, 8}, {"spine", NULL, "nvlink"}},
+};
+
+Test(mesh, tiers_of_groups) {
+    static const char *const NAMES[] = {"pp", "dp", "tp"};
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "dgx-a100", "{nodes: 40}");
+    for (size_t i = 0; i < sizeof TIERS / sizeof TIERS[0]; i++) {
+        ms_mesh mesh;
+        cr_assert_eq(ms_mesh_init(&mesh, NAMES, TIERS[i].sizes, 3, &fixture.diag), MS_OK);
+        for (int axis = 0; axis < 3; axis++) {
+            ms_group group = ms_mesh_group(&mesh, axis, 0);
+            int tier = ms_mesh_group_tier(&group, platform);
+            if (TIERS[i].tiers[axis] == NULL) {
+                cr_assert_eq(tier, -1);
+            } else {
+                cr_assert_str_eq(platform->tiers[tier].name, TIERS[i].tiers[axis], "case %zu %d", i,
+                                 axis);
+            }
+        }
+    }
+    fixture_release(&fixture);
+}
