@@ -41,4 +41,19 @@ typedef struct ms_lower_input {
  * links of a route). */
 ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, bool *is_exact_out);
 
+/** A row of collectives of one kind. */
+typedef struct ms_collective_row {
+    ms_coll_kind kind;     /**< p2p, all-reduce, reduce-scatter or all-gather */
+    int members;           /**< on GPUs 0..members-1; 2 for p2p */
+    const double *sizes_B; /**< [count] full buffers */
+    int count;
+} ms_collective_row;
+
+/** Lower a row of collectives, one after the other on one communicator, on an otherwise idle
+ * platform. dag_out: operation i is the collective of sizes_B[i]; initialised here, released by the
+ * caller, also after a failure. Returns MS_OK; MS_E_RANGE for a kind that is not built; MS_E_NOMEM
+ * (reported). */
+ms_status ms_lower_collectives(const ms_platform *platform, const ms_collective_row *row,
+                               ms_diag *diag, ms_dag *dag_out);
+
 #endif

@@ -1,0 +1,62 @@
+#include "cli/job_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef MESHSIM_DATA_DIR
+#define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
+#endif
+
+const char *ms_cli_data_folder(void) {
+    const char *given = getenv("MESHSIM_DATA");
+    return given != NULL && given[0] != '\0' ? given : MESHSIM_DATA_DIR;
+}
+
+ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
+    ms_given sets = ms_cli_all(call, "set");
+    ms_job_request request = {
+        .workload = call->positionals[0],
+        .platform = ms_cli_value(call, "platform", NULL),
+        .data_folder = ms_cli_data_folder(),
+        .sets = sets.values,
+        .set_count = sets.count,
+        .fidelity = ms_cli_value(call, "fidelity", NULL),
+        .no_fold = ms_cli_has(call, "no-fold"),
+        .command_line = call->command_line,
+    };
+    return ms_job_load(&request, call->arena, call->diag, job_out);
+}
+
+/* An override of a platform may be written as for a workload, with "platform." in front. */
+static const char *without_prefix(const char *assignment) {
+    static const char PREFIX[] = "platform.";
+    size_t length = sizeof PREFIX - 1;
+    return strncmp(assignment, PREFIX, length) == 0 ? assignment + length : assignment;
+}
+
+/* The --set options as one mapping; NULL without any. */
+static ms_status read_overrides(const ms_invocation *call, ms_node **overrides_out) {
+    ms_given sets = ms_cli_all(call, "set");
+    *overrides_out = NULL;
+    if (sets.count == 0) {
+        return MS_OK;
+    }
+    ms_status status = ms_yaml_parse("{}", 2, "--set", call->arena, call->diag, overrides_out);
+    for (size_t i = 0; i < sets.count && status == MS_OK; i++) {
+        status =
+            ms_node_set(*overrides_out, without_prefix(sets.values[i]), call->arena, call->diag);
+    }
+    return status;
+}
+
+ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
+                               ms_platform *platform_out) {
+    ms_node *overrides = NULL;
+    ms_status status = read_overrides(call, &overrides);
+    if (status != MS_OK) {
+        return status;
+    }
+    const char *installed = ms_arena_printf(call->arena, "%s/platforms", ms_cli_data_folder());
+    const char *folders[] = {".", "platforms", installed, NULL};
+    return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
+}
