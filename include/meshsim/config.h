@@ -127,7 +127,8 @@ typedef struct ms_field {
  *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults
  * without a place). key_path: dotted path of the mapping for messages, "" at the root.  out: the
  * caller's struct, members without key and fallback are left untouched.  Strings and lists live in
- * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_NOMEM. */
+ * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_BUG if a
+ * fallback does not fit its own field; MS_E_NOMEM. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag);
 

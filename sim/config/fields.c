@@ -5,7 +5,7 @@
 
 #include "config/fields.h"
 
-enum { KEY_LIST_MAX = 600, MESSAGE_MAX = 1536 };
+enum { KEY_LIST_MAX = 600, MESSAGE_MAX = 1536, MISSPELT_MAX = 200 };
 
 const char *ms_path_text(const ms_path *path, char *out) {
     const ms_path *parts[MS_DEPTH_LIMIT * 2];
@@ -87,7 +87,8 @@ static void list_keys(const ms_field *fields, char *out) {
 
 static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
                            const ms_path *path) {
-    const char *near = nearest_key(fields, child->key);
+    bool is_shown = reading->diag->errors < reading->diag->limit;
+    const char *near = is_shown ? nearest_key(fields, child->key) : NULL;
     if (near != NULL) {
         ms_reading_fault(reading, &child->key_mark, path, "unknown key; did you mean '%s'?", near);
         return;
@@ -99,7 +100,8 @@ static void report_unknown(ms_reading *reading, const ms_field *fields, const ms
 
 /* Whether an unknown key was probably meant to be this one, so that one slip makes one fault. */
 static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const char *key) {
-    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+    const ms_node *child = mapping->first;
+    for (int i = 0; child != NULL && i < MISSPELT_MAX; i++, child = child->next) {
         if (find_field(fields, child->key) == NULL) {
             const char *near = nearest_key(fields, child->key);
             if (near != NULL && strcmp(near, key) == 0) {
@@ -120,23 +122,24 @@ static void report_missing(ms_reading *reading, const ms_node *mapping, const ms
     }
 }
 
-ms_node *ms_field_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag) {
+/* The node a fallback stands for. */
+static ms_status parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
+                                ms_node **node_out) {
     const char *text = field->fallback;
-    if (text[0] != '[' && text[0] != '{') {
-        ms_node *node = MS_NEW(arena, ms_node, 1);
-        if (node != NULL) {
-            *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "default"};
-            node->is_quoted = text[0] == '\0';
-        }
-        return node;
+    if (text[0] == '[' || text[0] == '{') {
+        ms_yaml_input input = {.origin = "default"};
+        ms_status status =
+            ms_source_init(&input.source, "default", text, strlen(text), arena, diag);
+        return status == MS_OK ? ms_yaml_build(&input, arena, diag, node_out) : status;
     }
-    ms_yaml_input input = {.origin = "default"};
-    ms_node *node = NULL;
-    ms_status status = ms_source_init(&input.source, "default", text, strlen(text), arena, diag);
-    if (status == MS_OK) {
-        status = ms_yaml_build(&input, arena, diag, &node);
+    ms_node *node = MS_NEW(arena, ms_node, 1);
+    if (node == NULL) {
+        return MS_E_NOMEM;
     }
-    return status == MS_OK ? node : NULL;
+    *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "default"};
+    node->is_quoted = text[0] == '\0'; /* an empty text, not nothing */
+    *node_out = node;
+    return MS_OK;
 }
 
 /* A mapping to be read: its table, and where it goes. */
@@ -173,6 +176,18 @@ static void read_present(ms_reading *reading, const ms_node *child, const ms_fie
     }
 }
 
+static void read_fallback(ms_reading *reading, const ms_field *field, const ms_path *path,
+                          void *member) {
+    ms_node *node = NULL;
+    ms_status status = parse_fallback(field, reading->arena, reading->diag, &node);
+    ms_reading own = {.arena = reading->arena, .diag = reading->diag};
+    if (status == MS_OK) {
+        ms_field_read(&own, field, node, path, member);
+    }
+    reading->has_no_memory = reading->has_no_memory || own.has_no_memory || status == MS_E_NOMEM;
+    reading->has_bad_table = reading->has_bad_table || own.has_fault || status == MS_E_INPUT;
+}
+
 static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_field *field,
                         const target *to) {
     ms_path path = {.parent = to->path, .key = field->key};
@@ -184,12 +199,7 @@ static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_fi
         target here = {to->fields, &path, to->out, to->asks_required};
         read_map(reading, NULL, field, &here);
     } else if (field->fallback != NULL) {
-        const ms_node *node = ms_field_fallback(field, reading->arena, reading->diag);
-        if (node == NULL) {
-            reading->has_no_memory = true;
-        } else {
-            ms_field_read(reading, field, node, &path, to->out + field->offset);
-        }
+        read_fallback(reading, field, &path, to->out + field->offset);
     }
 }
 
@@ -227,6 +237,9 @@ ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const c
     read_mapping(&reading, mapping, &to);
     if (reading.has_no_memory) {
         return ms_config_nomem(diag);
+    }
+    if (reading.has_bad_table) {
+        return MS_E_BUG;
     }
     return reading.has_fault ? MS_E_INPUT : MS_OK;
 }

@@ -20,6 +20,7 @@ typedef struct ms_reading {
     ms_diag *diag;
     bool has_fault;
     bool has_no_memory;
+    bool has_bad_table; /* a fallback does not fit its own field */
 } ms_reading;
 
 enum { MS_PATH_MAX = 512 };
@@ -34,8 +35,5 @@ void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *p
 /* Reads one value of any type but MAP into the member it belongs to. */
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member);
-
-/* The node a fallback stands for; NULL when memory ran out or (reported) the table is wrong. */
-ms_node *ms_field_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag);
 
 #endif

@@ -125,10 +125,10 @@ static void write_flow(const ms_node *sequence, ms_buffer *out) {
     ms_buffer_puts(out, "]");
 }
 
-static void write_children(const ms_node *node, int level, ms_buffer *out);
+static void write_children(const ms_node *node, int level, bool is_inline, ms_buffer *out);
 
 /* A value behind "key:" or "-", with the end of its line. */
-static void write_value(const ms_node *node, int level, ms_buffer *out) {
+static void write_value(const ms_node *node, int level, bool is_entry, ms_buffer *out) {
     if (node->type == MS_NODE_SCALAR) {
         ms_buffer_puts(out, node->is_quoted || *node->text != '\0' ? " " : "");
         write_scalar(node, out);
@@ -140,33 +140,38 @@ static void write_value(const ms_node *node, int level, ms_buffer *out) {
     } else if (node->count == 0) {
         ms_buffer_puts(out, " {}\n");
     } else {
-        ms_buffer_puts(out, "\n");
-        write_children(node, level + 1, out);
+        ms_buffer_puts(out, is_entry ? " " : "\n");
+        write_children(node, level + 1, is_entry, out);
     }
 }
 
-static void write_children(const ms_node *node, int level, ms_buffer *out) {
-    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+static void write_key(const char *key, int level, ms_buffer *out) {
+    /* a long key would be no simple one, so it takes the form "? key" and ": value" */
+    bool is_long = strlen(key) > SIMPLE_KEY_MAX;
+    ms_buffer_puts(out, is_long ? "? " : "");
+    if (is_word(key)) {
+        ms_buffer_puts(out, key);
+    } else {
+        write_quoted(key, out);
+    }
+    if (is_long) {
+        ms_buffer_puts(out, "\n");
         add_indent(out, level);
-        if (node->type == MS_NODE_SEQUENCE) {
+    }
+    ms_buffer_puts(out, ":");
+}
+
+/* is_inline: the first child goes on the line that a "-" began. */
+static void write_children(const ms_node *node, int level, bool is_inline, ms_buffer *out) {
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        add_indent(out, is_inline && child == node->first ? 0 : level);
+        bool is_entry = node->type == MS_NODE_SEQUENCE;
+        if (is_entry) {
             ms_buffer_puts(out, "-");
-            write_value(child, level, out);
-            continue;
-        }
-        /* a long key would be no simple one, so it takes the form "? key" and ": value" */
-        bool is_long = strlen(child->key) > SIMPLE_KEY_MAX;
-        ms_buffer_puts(out, is_long ? "? " : "");
-        if (is_word(child->key) && strcmp(child->key, "<<") != 0) {
-            ms_buffer_puts(out, child->key);
         } else {
-            write_quoted(child->key, out);
+            write_key(child->key, level, out);
         }
-        if (is_long) {
-            ms_buffer_puts(out, "\n");
-            add_indent(out, level);
-        }
-        ms_buffer_puts(out, ":");
-        write_value(child, level, out);
+        write_value(child, level, is_entry, out);
     }
 }
 
@@ -180,6 +185,6 @@ void ms_node_write(const ms_node *node, ms_buffer *out) {
     } else if (node->count == 0) {
         ms_buffer_puts(out, "{}\n");
     } else {
-        write_children(node, 0, out);
+        write_children(node, 0, true, out);
     }
 }

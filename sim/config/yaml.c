@@ -419,8 +419,10 @@ static ms_status read_events(builder *b) {
 static ms_status check_root(builder *b) {
     const ms_source *source = &b->input->source;
     ms_mark start = ms_source_mark(source, b->input->from_characters, b->input->from_characters);
-    if (b->root == NULL || (b->input->is_document && ms_node_is_null(b->root))) {
-        return fail(b, &start, "expected keys and values, got nothing");
+    if (b->root == NULL) {
+        return fail(b, &start,
+                    b->input->is_document ? "expected keys and values, got nothing"
+                                          : "expected a value behind '=', got nothing");
     }
     if (b->input->is_document && b->root->type != MS_NODE_MAPPING) {
         char shown[MS_SHOWN_MAX + 8];
