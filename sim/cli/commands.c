@@ -4,6 +4,8 @@
 
 /* In the order of the help page. A row is added together with its file. */
 static const ms_command *const COMMANDS[] = {
+    &ms_cmd_platform,
+    &ms_cmd_mesh,
     NULL,
 };
 

@@ -1,0 +1,303 @@
+/* meshsim platform: what a platform is made of, and how one GPU reaches another. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "meshsim/buffer.h"
+#include "meshsim/units.h"
+
+enum { TEXT_SIZE = 96 };
+
+static const ms_option OPTIONS[] = {
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "override a key of the platform, such as platform.nodes=128"},
+    {.name = "route",
+     .argument = "A B",
+     .arguments = 2,
+     .help = "show each link from GPU A to GPU B"},
+    {.name = "dot",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write the graph for Graphviz ('-': standard output)"},
+    {.name = "simgrid-xml",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write the graph for SimGrid, up to 1,024 GPUs ('-': standard output)"},
+    MS_OPTION_JSON,
+    {.name = NULL},
+};
+
+/* A route with what is derived from it. */
+typedef struct path {
+    int from, to;
+    ms_route route;
+    double bottleneck_Bps; /* INFINITY when nothing on the way is limited */
+} path;
+
+static char *bandwidth(double value_Bps, char text[TEXT_SIZE]) {
+    if (isinf(value_Bps)) {
+        memcpy(text, "unlimited", sizeof "unlimited");
+        return text;
+    }
+    return ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, text, TEXT_SIZE);
+}
+
+static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]) {
+    return ms_unit_format(value, dimension, text, TEXT_SIZE);
+}
+
+static void print_tiers(const ms_platform *platform) {
+    char nominal[TEXT_SIZE], achieved[TEXT_SIZE], latency[TEXT_SIZE];
+    printf("%-10s %10s %14s %14s %9s %9s\n", "tier", "links", "nominal", "achieved", "parallel",
+           "latency");
+    for (int t = 0; t < platform->tier_count; t++) {
+        const ms_tier *tier = &platform->tiers[t];
+        ms_link_info link = ms_platform_link(platform, tier->first_link);
+        printf("%-10s %10d %14s %14s %9d %9s\n", tier->name, tier->links,
+               bandwidth(tier->bandwidth_Bps, nominal), bandwidth(link.capacity_Bps, achieved),
+               link.parallel, quantity(tier->latency_s, MS_DIM_TIME, latency));
+    }
+    printf("links are directed; achieved is what one of them carries, all its parallel cables "
+           "together\n");
+}
+
+static void print_gpu(const ms_gpu_type *gpu) {
+    char peak[TEXT_SIZE], hbm[TEXT_SIZE], reserve[TEXT_SIZE], speed[TEXT_SIZE];
+    printf("GPU           %s: %s peak, %s (%s reserved) at %s\n", gpu->name,
+           quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak),
+           quantity(gpu->hbm_B, MS_DIM_BYTES, hbm), quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
+           quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
+}
+
+static void print_platform(const ms_platform *platform) {
+    char text[TEXT_SIZE];
+    printf("platform      %s\n", platform->name);
+    printf("GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform), platform->nodes,
+           platform->gpus_per_node);
+    if (platform->nics_per_node > 0) {
+        printf("NICs          %d a node%s\n", platform->nics_per_node,
+               platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
+    }
+    print_gpu(&platform->gpu);
+    printf("bisection     %s per direction\n\n",
+           bandwidth(ms_platform_bisection_Bps(platform), text));
+    print_tiers(platform);
+}
+
+static void print_path(const ms_platform *platform, const path *p) {
+    char name[TEXT_SIZE], capacity[TEXT_SIZE], latency[TEXT_SIZE];
+    printf("\nroute from GPU %d (node %d) to GPU %d (node %d)\n", p->from,
+           ms_platform_node(platform, p->from), p->to, ms_platform_node(platform, p->to));
+    for (int i = 0; i < p->route.count; i++) {
+        ms_link_info link = ms_platform_link(platform, p->route.links[i]);
+        printf("  %-32s %14s %9s\n",
+               ms_platform_link_name(platform, p->route.links[i], name, sizeof name),
+               bandwidth(link.capacity_Bps, capacity),
+               quantity(link.latency_s, MS_DIM_TIME, latency));
+    }
+    printf("bottleneck %s, latency %s, outermost tier %s\n", bandwidth(p->bottleneck_Bps, capacity),
+           quantity(p->route.latency_s, MS_DIM_TIME, latency),
+           p->route.tier < 0 ? "none" : platform->tiers[p->route.tier].name);
+}
+
+static void add_tiers(const ms_platform *platform, ms_value *root) {
+    ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_ARRAY);
+    for (int t = 0; t < platform->tier_count; t++) {
+        const ms_tier *tier = &platform->tiers[t];
+        ms_link_info link = ms_platform_link(platform, tier->first_link);
+        ms_value *row = ms_value_add(tiers, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "name", tier->name);
+        ms_value_add_int(row, "links", tier->links);
+        ms_value_add_double(row, "bandwidth_Bps", tier->bandwidth_Bps);
+        ms_value_add_double(row, "efficiency", tier->efficiency);
+        ms_value_add_int(row, "parallel", link.parallel);
+        ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
+        ms_value_add_double(row, "latency_s", tier->latency_s);
+    }
+}
+
+static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
+    ms_value *object = ms_value_add(root, "gpu", MS_VALUE_OBJECT);
+    ms_value_add_string(object, "name", gpu->name);
+    ms_value_add_double(object, "peak_flop_per_s", gpu->peak_flop_per_s);
+    ms_value_add_double(object, "hbm_B", gpu->hbm_B);
+    ms_value_add_double(object, "reserve_B", gpu->reserve_B);
+    ms_value_add_double(object, "hbm_Bps", gpu->hbm_Bps);
+    ms_value_add_int(object, "sms", gpu->sms);
+}
+
+static void add_path(const ms_platform *platform, const path *p, ms_value *root) {
+    ms_value *object = ms_value_add(root, "route", MS_VALUE_OBJECT);
+    ms_value_add_int(object, "source", p->from);
+    ms_value_add_int(object, "destination", p->to);
+    ms_value *links = ms_value_add(object, "links", MS_VALUE_ARRAY);
+    for (int i = 0; i < p->route.count; i++) {
+        char name[TEXT_SIZE];
+        ms_link_info link = ms_platform_link(platform, p->route.links[i]);
+        ms_value *row = ms_value_add(links, NULL, MS_VALUE_OBJECT);
+        ms_platform_link_name(platform, p->route.links[i], name, sizeof name);
+        ms_value_add_string(row, "name", name);
+        ms_value_add_string(row, "tier", platform->tiers[link.tier].name);
+        ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
+        ms_value_add_double(row, "latency_s", link.latency_s);
+    }
+    ms_value_add_double(object, "bottleneck_Bps", p->bottleneck_Bps);
+    ms_value_add_double(object, "latency_s", p->route.latency_s);
+    if (p->route.tier >= 0) {
+        ms_value_add_string(object, "tier", platform->tiers[p->route.tier].name);
+    } else {
+        ms_value_add(object, "tier", MS_VALUE_NULL);
+    }
+}
+
+static ms_status print_platform_json(const ms_invocation *call, const ms_platform *platform,
+                                     const path *route) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "platform", platform->name);
+    ms_value_add_int(root, "nodes", platform->nodes);
+    ms_value_add_int(root, "gpus_per_node", platform->gpus_per_node);
+    ms_value_add_int(root, "nics_per_node", platform->nics_per_node);
+    ms_value_add_int(root, "gpus", ms_platform_gpus(platform));
+    ms_value_add_int(root, "links", platform->link_count);
+    ms_value_add_bool(root, "pxn", platform->has_pxn);
+    ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
+    add_gpu(&platform->gpu, root);
+    add_tiers(platform, root);
+    if (route != NULL) {
+        add_path(platform, route, root);
+    }
+    return ms_cli_print_json(call, root);
+}
+
+/* A GPU number of --route. */
+static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_platform *platform,
+                          int *gpu_out) {
+    char *end = NULL;
+    long gpu = strtol(text, &end, 10);
+    bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0';
+    if (!is_number || gpu >= ms_platform_gpus(platform)) {
+        ms_diag_error(call->diag, "--route: expected a GPU from 0 to %d, got '%s'",
+                      ms_platform_gpus(platform) - 1, text);
+        return MS_E_USAGE;
+    }
+    *gpu_out = (int)gpu;
+    return MS_OK;
+}
+
+static ms_status find_path(const ms_invocation *call, const ms_platform *platform, path *out) {
+    ms_given given = ms_cli_all(call, "route");
+    const char *const *ends = given.values + 2 * (given.count - 1);
+    ms_status status = read_gpu(call, ends[0], platform, &out->from);
+    if (status == MS_OK) {
+        status = read_gpu(call, ends[1], platform, &out->to);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_platform_route(platform, out->from, out->to, &out->route);
+    out->bottleneck_Bps = INFINITY;
+    for (int i = 0; i < out->route.count; i++) {
+        double capacity_Bps = ms_platform_link(platform, out->route.links[i]).capacity_Bps;
+        out->bottleneck_Bps = fmin(out->bottleneck_Bps, capacity_Bps);
+    }
+    return MS_OK;
+}
+
+static ms_status write_text(const ms_invocation *call, const char *option, ms_buffer *text) {
+    if (text->failed) {
+        ms_diag_error(call->diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    return ms_cli_write_file(call, ms_cli_value(call, option, NULL), ms_buffer_text(text),
+                             text->length);
+}
+
+static ms_status export_files(const ms_invocation *call, const ms_platform *platform) {
+    ms_buffer text;
+    ms_status status = MS_OK;
+    if (ms_cli_has(call, "dot")) {
+        ms_buffer_init(&text);
+        ms_platform_write_dot(platform, &text);
+        status = write_text(call, "dot", &text);
+        ms_buffer_release(&text);
+    }
+    if (status == MS_OK && ms_cli_has(call, "simgrid-xml")) {
+        ms_buffer_init(&text);
+        status = ms_platform_write_simgrid_xml(platform, call->diag, &text);
+        status = status == MS_OK ? write_text(call, "simgrid-xml", &text) : status;
+        ms_buffer_release(&text);
+    }
+    return status;
+}
+
+/* Whether an export took the standard output, so that nothing else may stand there. */
+static bool is_stdout_taken(const ms_invocation *call) {
+    return strcmp(ms_cli_value(call, "dot", ""), "-") == 0 ||
+           strcmp(ms_cli_value(call, "simgrid-xml", ""), "-") == 0;
+}
+
+static ms_status check_stdout(const ms_invocation *call) {
+    bool has_both = strcmp(ms_cli_value(call, "dot", ""), "-") == 0 &&
+                    strcmp(ms_cli_value(call, "simgrid-xml", ""), "-") == 0;
+    if (has_both || (is_stdout_taken(call) && ms_cli_has(call, "json"))) {
+        ms_diag_error(call->diag, "only one of --dot, --simgrid-xml and --json can go to the "
+                                  "standard output");
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_platform platform;
+    path route;
+    bool has_route = ms_cli_has(call, "route");
+    ms_status status = check_stdout(call);
+    if (status == MS_OK) {
+        status = ms_cli_load_platform(call, call->positionals[0], &platform);
+    }
+    if (status == MS_OK) {
+        status = ms_platform_check(&platform, call->diag);
+    }
+    if (status == MS_OK && has_route) {
+        status = find_path(call, &platform, &route);
+    }
+    if (status == MS_OK) {
+        status = export_files(call, &platform);
+    }
+    if (status != MS_OK || is_stdout_taken(call)) {
+        return status;
+    }
+    if (ms_cli_has(call, "json")) {
+        return print_platform_json(call, &platform, has_route ? &route : NULL);
+    }
+    print_platform(&platform);
+    if (has_route) {
+        print_path(&platform, &route);
+    }
+    return ms_cli_finish_stdout(call);
+}
+
+const ms_command ms_cmd_platform = {
+    .name = "platform",
+    .summary = "show a platform: tiers, counts, bisection, routes",
+    .positional_help = "PLATFORM.yaml",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description =
+        "Reads a platform file (or the name of one in ./platforms or among the installed ones) and "
+        "shows what it is made of: GPUs, the tiers of links with their nominal and achieved "
+        "bandwidth, and the bandwidth between the two halves of its nodes.\n"
+        "\n"
+        "--route lists the links between two GPUs in order; unlimited links are left out. --dot "
+        "and "
+        "--simgrid-xml write the graph for other programs; in the SimGrid file, SimGrid's shortest "
+        "paths are the routes shown here.",
+    .example = "meshsim platform platforms/dgx-a100.yaml --set platform.nodes=40 --route 0 165",
+    .run = run,
+};
