@@ -1,0 +1,245 @@
+#include "dag_fixture.h"
+#include "meshsim/metrics.h"
+
+static const ms_stage_memory MEMORY = {.parameter_B = 100.0,
+                                       .gradient_B = 200.0,
+                                       .optimizer_B = 600.0,
+                                       .activation_B = 10.0,
+                                       .working_B = 3.0,
+                                       .transformer_B = 700.0};
+
+/* Costs of `stages` equal stages, of which only the memory is set; stage s on rank s % ranks. */
+typedef struct memory_setup {
+    ms_stage_cost stage[64];
+    ms_stage_costs costs;
+    int stage_rank[64];
+} memory_setup;
+
+static void set_up(memory_setup *setup, int stages, int ranks) {
+    *setup = (memory_setup){.costs = {.stages = stages}};
+    setup->costs.stage = setup->stage;
+    for (int s = 0; s < stages; s++) {
+        setup->stage[s].memory = MEMORY;
+        setup->stage_rank[s] = s % ranks;
+    }
+}
+
+static ms_rank_memory *compute(dag_fixture *f, const memory_setup *setup) {
+    ms_rank_memory *ranks;
+    cr_assert_eq(ms_memory_compute(&f->dag, &f->timeline, &setup->costs, setup->stage_rank,
+                                   &f->arena, &ranks),
+                 MS_OK);
+    return ranks;
+}
+
+static void add_pass(dag_fixture *f, ms_op_kind kind, int stage, int mb, double time_s) {
+    fixture_compute c = {.kind = kind, .stage = stage, .mb = mb, .time_s = time_s};
+    fixture_add_compute(f, &c, -1);
+}
+
+static void expect_points(const ms_rank_memory *memory, const ms_memory_point *points, int count) {
+    cr_assert_eq(memory->point_count, count, "%d points, expected %d", memory->point_count, count);
+    for (int i = 0; i < count; i++) {
+        cr_assert_float_eq(memory->points[i].time_s, points[i].time_s, 1e-12, "point %d at %g", i,
+                           memory->points[i].time_s);
+        cr_assert_float_eq(memory->points[i].bytes, points[i].bytes, 1e-9, "point %d: %g B", i,
+                           memory->points[i].bytes);
+    }
+}
+
+/* F0 0-1, F1 1-2, recomputation and B0 2-4, a hole until 5, B1 5-6. */
+Test(memory, follows_a_rank_by_hand) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 1, 1);
+    set_up(&setup, 1, 1);
+    fixture_compute late = {.rank = 1, .kind = MS_OP_OPTIMIZER, .stage = -1, .mb = -1, .time_s = 5};
+    int32_t wait = fixture_add_compute(&f, &late, -1);
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 0, 1, 1.0);
+    add_pass(&f, MS_OP_RECOMPUTE, 0, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 1, 1.0);
+    ms_dag_add_dep(&f.dag, wait);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {1, 923}, {4, 910}, {5, 913}, {6, 900}};
+    expect_points(&ranks[0], expected, 5);
+    cr_assert_float_eq(ranks[0].peak_B, 923.0, 1e-9);
+    cr_assert_float_eq(ranks[0].peak_time_s, 1.0, 1e-12, "the first instant of the peak");
+    cr_assert_float_eq(ranks[0].parameter_B, 100.0, 1e-9);
+    cr_assert_float_eq(ranks[0].gradient_B, 200.0, 1e-9);
+    cr_assert_float_eq(ranks[0].optimizer_B, 600.0, 1e-9);
+    cr_assert_float_eq(ranks[0].activation_B, 20.0, 1e-9);
+    cr_assert_float_eq(ranks[0].buffer_B, 3.0, 1e-9);
+    cr_assert_float_eq(ranks[0].transformer_B, 700.0, 1e-9);
+    cr_assert_eq(ranks[0].inflight_peak, 2);
+    /* the other rank has no stage */
+    cr_assert_float_eq(ranks[1].peak_B, 0.0, 0.0);
+    cr_assert_eq(ranks[1].point_count, 1);
+    fixture_release(&f);
+}
+
+/* With the backward pass split, W keeps the activations until its end: F 0-1, I 1-2, F' 2-3,
+ * W 3-4. */
+Test(memory, weight_gradient_keeps_activations) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 1, 1);
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_INPUT_GRAD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 0, 1, 1.0);
+    add_pass(&f, MS_OP_WEIGHT_GRAD, 0, 0, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {2, 923}, {4, 910}};
+    expect_points(&ranks[0], expected, 3);
+    cr_assert_eq(ranks[0].inflight_peak, 2);
+    fixture_release(&f);
+}
+
+/* Two stages of unlike size on a rank: each microbatch counts with its own stage's bytes. */
+Test(memory, stages_of_a_rank_add_up) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 2, 1);
+    setup.stage[1].memory = (ms_stage_memory){.parameter_B = 1.0, .activation_B = 1000.0};
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 1, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 1, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 914}, {1, 1911}, {3, 914}, {4, 901}};
+    expect_points(&ranks[0], expected, 4);
+    cr_assert_float_eq(ranks[0].activation_B, 1010.0, 1e-9);
+    cr_assert_float_eq(ranks[0].buffer_B, 0.0, 1e-9);
+    cr_assert_eq(ranks[0].inflight_peak, 2);
+    fixture_release(&f);
+}
+
+/* Microbatches in flight: GPipe keeps all M, 1F1B min(M, P-r), interleaved 1F1B
+ * min(VM, 2(P-1-r) + (V-1)P + 1).  Source: Narayanan et al., SC'21, section 2.2. */
+Test(memory, inflight_is_what_the_schedule_keeps) {
+    static const fixture_pipeline CASES[] = {
+        {.is_gpipe = true, .ranks = 4, .chunks = 1, .microbatches = 10},
+        {.ranks = 4, .chunks = 1, .microbatches = 10},
+        {.ranks = 8, .chunks = 1, .microbatches = 3},
+        {.ranks = 4, .chunks = 2, .microbatches = 8},
+        {.ranks = 8, .chunks = 4, .microbatches = 16},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        fixture_pipeline p = CASES[i];
+        p.forward_s = 1.0;
+        p.backward_s = 2.0;
+        dag_fixture f;
+        memory_setup setup;
+        fixture_init(&f);
+        fixture_add_pipeline(&f, &p);
+        fixture_run(&f);
+        set_up(&setup, p.ranks * p.chunks, p.ranks);
+        ms_rank_memory *ranks = compute(&f, &setup);
+        for (int r = 0; r < p.ranks; r++) {
+            int total = p.chunks * p.microbatches;
+            int kept =
+                p.chunks == 1 ? p.ranks - r : 2 * (p.ranks - 1 - r) + (p.chunks - 1) * p.ranks + 1;
+            kept = p.is_gpipe || kept > total ? total : kept;
+            cr_assert_eq(ranks[r].inflight_peak, kept, "case %zu rank %d: %d", i, r,
+                         ranks[r].inflight_peak);
+            cr_assert_float_eq(ranks[r].peak_B, 900.0 * p.chunks + 10.0 * kept + 3.0, 1e-9);
+            const ms_memory_point *last = &ranks[r].points[ranks[r].point_count - 1];
+            cr_assert_float_eq(last->bytes, 900.0 * p.chunks, 1e-9, "everything is given back");
+        }
+        fixture_release(&f);
+    }
+}
+
+/* Without memory figures a timeline is a single point. */
+Test(memory, zero_costs_give_one_point) {
+    fixture_pipeline p = {
+        .ranks = 2, .chunks = 1, .microbatches = 4, .forward_s = 1.0, .backward_s = 1.0};
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_add_pipeline(&f, &p);
+    fixture_run(&f);
+    set_up(&setup, 2, 2);
+    setup.stage[0].memory = setup.stage[1].memory = (ms_stage_memory){0};
+    ms_rank_memory *ranks = compute(&f, &setup);
+    cr_assert_eq(ranks[0].point_count, 1);
+    cr_assert_float_eq(ranks[0].peak_B, 0.0, 0.0);
+    cr_assert_eq(ranks[0].inflight_peak, 2);
+    fixture_release(&f);
+}
+
+/* Every total in the points is static memory plus whole activations and buffers, the peak is the
+ * highest of them and the parts sum to it. */
+Test(memory, points_and_peak_agree) {
+    fixture_pipeline p = {.ranks = 3,
+                          .chunks = 2,
+                          .microbatches = 9,
+                          .forward_s = 0.7,
+                          .backward_s = 1.9,
+                          .latency_s = 0.3};
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_add_pipeline(&f, &p);
+    fixture_run(&f);
+    set_up(&setup, 6, 3);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    for (int r = 0; r < 3; r++) {
+        const ms_rank_memory *m = &ranks[r];
+        double highest_B = 0.0;
+        double highest_s = 0.0;
+        for (int i = 0; i < m->point_count; i++) {
+            cr_assert(i == 0 || m->points[i].time_s > m->points[i - 1].time_s);
+            cr_assert(i == 0 || m->points[i].bytes != m->points[i - 1].bytes);
+            if (m->points[i].bytes > highest_B) {
+                highest_B = m->points[i].bytes;
+                highest_s = m->points[i].time_s;
+            }
+        }
+        cr_assert_float_eq(m->peak_B, highest_B, 0.0);
+        cr_assert_float_eq(m->peak_time_s, highest_s, 0.0);
+        cr_assert_float_eq(m->peak_B,
+                           m->parameter_B + m->gradient_B + m->optimizer_B + m->activation_B +
+                               m->buffer_B + m->other_B,
+                           0.0);
+    }
+    fixture_release(&f);
+}
+
+Test(memory, running_out_of_memory_is_told) {
+    fixture_pipeline p = {
+        .ranks = 2, .chunks = 1, .microbatches = 4, .forward_s = 1.0, .backward_s = 1.0};
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_add_pipeline(&f, &p);
+    fixture_run(&f);
+    set_up(&setup, 2, 2);
+    ms_status status = MS_E_NOMEM;
+    int fails = 0;
+    for (long n = 0; status != MS_OK && n < 100; n++) {
+        ms_rank_memory untouched = {0};
+        ms_rank_memory *ranks = &untouched;
+        ms_arena arena;
+        ms_arena_init(&arena);
+        ms_arena_fail_after(&arena, n);
+        status =
+            ms_memory_compute(&f.dag, &f.timeline, &setup.costs, setup.stage_rank, &arena, &ranks);
+        cr_assert(status == MS_OK || (status == MS_E_NOMEM && ranks == &untouched));
+        fails += status != MS_OK;
+        ms_arena_release(&arena);
+    }
+    cr_assert_eq(status, MS_OK);
+    cr_assert_geq(fails, 3);
+    fixture_release(&f);
+}
