@@ -295,7 +295,24 @@ static void set_layout(loading *ld) {
                                     .has_scatter_gather = ld->w.has_scatter_gather};
 }
 
-static ms_status set_texts(loading *ld) {
+/* The effective workload as YAML, and with the origin of every value. */
+static ms_status write_texts(loading *ld) {
+    ms_buffer text;
+    ms_buffer effective;
+    ms_buffer_init(&text);
+    ms_buffer_init(&effective);
+    ms_node_write(ld->w.root, &text);
+    ms_config_write_effective(ld->w.root, MS_WORKLOAD_FIELDS, "", &effective);
+    bool has_failed = text.failed || effective.failed;
+    ld->job->workload_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
+    ld->job->effective_text = ms_arena_strdup(ld->arena, ms_buffer_text(&effective));
+    ms_buffer_release(&text);
+    ms_buffer_release(&effective);
+    has_failed = has_failed || ld->job->workload_text == NULL || ld->job->effective_text == NULL;
+    return has_failed ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status set_names(loading *ld) {
     ms_job *job = ld->job;
     const ms_job_request *request = ld->request;
     job->name = ld->w.name != NULL ? ld->w.name : stem_of(ld->arena, request->workload);
@@ -315,12 +332,7 @@ static ms_status set_texts(loading *ld) {
             return MS_E_USAGE;
         }
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_node_write(ld->w.root, &text);
-    job->workload_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return job->workload_text == NULL || job->name == NULL ? MS_E_NOMEM : MS_OK;
+    return job->name == NULL ? MS_E_NOMEM : write_texts(ld);
 }
 
 /* Parts in the order of their needs; a part runs when those it needs were fine, so one run reports
@@ -363,7 +375,7 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
     }
     load_parts(&ld);
     if (ld.status == MS_OK) {
-        fault(&ld, set_texts(&ld));
+        fault(&ld, set_names(&ld));
     }
     if (ld.status == MS_OK) {
         *job_out = *job;

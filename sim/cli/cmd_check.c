@@ -1,0 +1,135 @@
+/* meshsim check: validate a workload and say what can be said without simulating it. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "cli/show_result.h"
+#include "meshsim/outlook.h"
+#include "meshsim/units.h"
+
+static const ms_option OPTIONS[] = {
+    MS_OPTION_PLATFORM,
+    MS_OPTION_SET,
+    MS_OPTION_FIDELITY,
+    {.name = "effective", .help = "print every key with its value and where it came from"},
+    {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
+    MS_OPTION_JSON,
+    {0},
+};
+
+static ms_value *make_json(const ms_invocation *call, const ms_job *job, const ms_outlook *look) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "workload", job->name);
+    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_int(root, "gpus", job->mesh.ranks);
+    ms_value *mesh = ms_value_add(root, "mesh", MS_VALUE_OBJECT);
+    for (int a = 0; a < job->mesh.axes; a++) {
+        ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
+    }
+    ms_value_add_string(root, "schedule", job->program.name);
+    ms_value_add_int(root, "global_batch", job->global_batch);
+    ms_value_add_int(root, "num_microbatches", job->microbatches);
+    ms_value_add_double(root, "parameters", job->costs.parameters_total);
+    ms_value_add_double(root, "ideal_step_time_s", look->ideal_step_s);
+    ms_value_add_double(root, "busiest_compute_s", look->busiest_s);
+    ms_value_add_double(root, "ideal_bubble_fraction", look->bubble_fraction);
+    const ms_rank_outlook *peak = &look->ranks[look->peak_rank];
+    ms_value *memory = ms_value_add(root, "memory", MS_VALUE_OBJECT);
+    ms_value_add_double(memory, "capacity_B", look->capacity_B);
+    ms_value_add_double(memory, "peak_B", peak->peak_B);
+    ms_value_add_bool(memory, "fits", look->fits);
+    ms_value *rows = ms_value_add(root, "stages", MS_VALUE_ARRAY);
+    for (int p = 0; p < job->layout.pp; p++) {
+        const ms_rank_outlook *rank = &look->ranks[p];
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_int(row, "pp_rank", p);
+        ms_value_add_int(row, "layers", rank->layers);
+        ms_value_add_double(row, "compute_s", rank->compute_s);
+        ms_value_add_double(row, "static_B", rank->static_B);
+        ms_value_add_double(row, "activations_B", rank->activation_B);
+        ms_value_add_double(row, "buffers_B", rank->buffer_B);
+        ms_value_add_double(row, "peak_B", rank->peak_B);
+    }
+    return root;
+}
+
+static void print_ranks(const ms_job *job, const ms_outlook *look) {
+    printf(
+        "\npipeline rank  layers     compute      static  activations     buffers        peak\n");
+    for (int p = 0; p < job->layout.pp; p++) {
+        const ms_rank_outlook *rank = &look->ranks[p];
+        char text[5][32];
+        printf("%13d %7d %11s %11s %12s %11s %11s\n", p, rank->layers,
+               ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
+               ms_unit_format(rank->static_B, MS_DIM_BYTES, text[1], sizeof text[1]),
+               ms_unit_format(rank->activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
+               ms_unit_format(rank->buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
+               ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
+    }
+}
+
+static void print_outlook(const ms_job *job, const ms_outlook *look) {
+    char step[32];
+    char busiest[32];
+    char peak[32];
+    char capacity[32];
+    ms_show_job(job, stdout);
+    if (job->has_model) {
+        printf("model      %.4g parameters, %d layers\n", job->costs.parameters_total,
+               job->model.layers);
+    }
+    printf("ideal      %s a step without any communication, bubble %.2f %%\n",
+           ms_unit_format(look->ideal_step_s, MS_DIM_TIME, step, sizeof step),
+           100.0 * look->bubble_fraction);
+    printf("           %s computation and optimizer on the busiest rank\n",
+           ms_unit_format(look->busiest_s, MS_DIM_TIME, busiest, sizeof busiest));
+    printf("memory     %s of %s usable on pipeline rank %d: %s\n",
+           ms_unit_format(look->ranks[look->peak_rank].peak_B, MS_DIM_BYTES, peak, sizeof peak),
+           ms_unit_format(look->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity),
+           look->peak_rank, look->fits ? "fits" : "DOES NOT FIT");
+    print_ranks(job, look);
+}
+
+static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
+    printf("# workload\n%s\n# platform\n%s", job->effective_text, job->platform_text);
+    return ms_cli_finish_stdout(call);
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_job job;
+    ms_outlook look;
+    ms_status status = ms_cli_load_job(call, &job);
+    if (status == MS_OK && ms_cli_has(call, "effective")) {
+        return print_effective(call, &job);
+    }
+    if (status == MS_OK) {
+        status = ms_outlook_compute(&job, call->arena, call->diag, &look);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    if (ms_cli_has(call, "json")) {
+        status = ms_cli_print_json(call, make_json(call, &job, &look));
+    } else {
+        print_outlook(&job, &look);
+        status = ms_cli_finish_stdout(call);
+    }
+    bool is_no = !look.fits && !ms_cli_has(call, "ignore-memory");
+    return status == MS_OK && is_no ? MS_E_NO : status;
+}
+
+const ms_command ms_cmd_check = {
+    .name = "check",
+    .summary = "validate a workload; print mesh, memory and ideal times",
+    .positional_help = "WORKLOAD.yaml",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description = "Reads and checks a workload with its platform, reports every fault, and prints "
+                   "what follows without simulating: mesh, memory of every pipeline rank, and the "
+                   "step time that computation alone allows. Exits with 1 when the job does not "
+                   "fit in memory.",
+    .example = "meshsim check workloads/gpt3-175b-1024.yaml",
+    .run = run,
+};

@@ -1,0 +1,241 @@
+/* meshsim collective: nccl-tests on a cluster that need not exist. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "meshsim/collective.h"
+#include "meshsim/engine.h"
+#include "meshsim/lower.h"
+#include "meshsim/units.h"
+
+enum { ROWS_MAX = 64 };
+
+static const ms_option OPTIONS[] = {
+    MS_OPTION_PLATFORM,
+    MS_OPTION_SET,
+    {.name = "ranks",
+     .letter = 'n',
+     .argument = "RANKS",
+     .arguments = 1,
+     .fallback = "all GPUs",
+     .help = "ranks 0..RANKS-1 on the first GPUs"},
+    {.name = "begin",
+     .letter = 'b',
+     .argument = "SIZE",
+     .arguments = 1,
+     .fallback = "1 MiB",
+     .help = "smallest message"},
+    {.name = "end",
+     .letter = 'e',
+     .argument = "SIZE",
+     .arguments = 1,
+     .fallback = "16 GiB",
+     .help = "largest message"},
+    {.name = "factor",
+     .letter = 'f',
+     .argument = "F",
+     .arguments = 1,
+     .fallback = "2",
+     .help = "each message is F times the one before"},
+    {.name = "algorithm",
+     .argument = "A",
+     .arguments = 1,
+     .fallback = "auto",
+     .help = "auto or ring (p2p: direct)"},
+    MS_OPTION_FIDELITY,
+    MS_OPTION_JSON,
+    {0},
+};
+
+/* What the command line asks for. */
+typedef struct study {
+    ms_coll_kind kind;
+    ms_fidelity fidelity;
+    int ranks;
+    double sizes[ROWS_MAX];
+    double times_s[ROWS_MAX];
+    int rows;
+    ms_coll_algorithm used;
+    ms_dag dag;
+    ms_timeline timeline;
+} study;
+
+static ms_status read_kind(const ms_invocation *call, study *s) {
+    static const ms_coll_kind BUILT[] = {MS_COLL_P2P, MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
+                                         MS_COLL_ALL_GATHER};
+    const char *name = call->positionals[0];
+    const char *names[sizeof BUILT / sizeof BUILT[0]];
+    for (size_t i = 0; i < sizeof BUILT / sizeof BUILT[0]; i++) {
+        names[i] = ms_coll_kind_name(BUILT[i]);
+        if (strcmp(name, names[i]) == 0) {
+            s->kind = BUILT[i];
+            return MS_OK;
+        }
+    }
+    const char *nearest = ms_nearest_word(name, names, sizeof BUILT / sizeof BUILT[0]);
+    ms_diag_error(call->diag,
+                  "unknown collective '%s'%s%s%s; expected p2p, all_reduce, reduce_scatter or "
+                  "all_gather",
+                  name, nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
+                  nearest == NULL ? "" : "'?");
+    return MS_E_USAGE;
+}
+
+static ms_status read_choice(const ms_invocation *call, study *s) {
+    const char *algorithm = ms_cli_value(call, "algorithm", "auto");
+    ms_coll_algorithm own = s->kind == MS_COLL_P2P ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING;
+    if (strcmp(algorithm, "auto") != 0 && strcmp(algorithm, ms_coll_algorithm_name(own)) != 0) {
+        ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected auto or %s",
+                      algorithm, ms_coll_kind_name(s->kind), ms_coll_algorithm_name(own));
+        return MS_E_USAGE;
+    }
+    s->used = own;
+    const char *fidelity = ms_cli_value(call, "fidelity", "flow");
+    s->fidelity = MS_FIDELITY_FLOW;
+    if (strcmp(fidelity, "analytic") == 0) {
+        s->fidelity = MS_FIDELITY_ANALYTIC;
+    } else if (strcmp(fidelity, "flow") != 0) {
+        ms_diag_error(call->diag, "unknown fidelity '%s'; expected analytic or flow", fidelity);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status read_size(const ms_invocation *call, const char *name, const char *fallback,
+                           double *size_out) {
+    const char *reason = "";
+    const char *given = ms_cli_value(call, name, fallback);
+    if (ms_unit_parse(given, MS_DIM_BYTES, size_out, &reason) != MS_OK) {
+        ms_diag_error(call->diag, "--%s '%s': %s", name, given, reason);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status read_sizes(const ms_invocation *call, study *s) {
+    double begin_B = 0.0;
+    double end_B = 0.0;
+    double factor = 2.0;
+    ms_status status = read_size(call, "begin", "1 MiB", &begin_B);
+    status = status == MS_OK ? read_size(call, "end", "16 GiB", &end_B) : status;
+    status = status == MS_OK ? ms_cli_number(call, "factor", 2.0, &factor) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    if (!(factor > 1.0) || begin_B < 1.0 || end_B < begin_B) {
+        ms_diag_error(call->diag, "expected 1 B <= begin <= end and a factor above 1");
+        return MS_E_USAGE;
+    }
+    for (double size_B = begin_B; size_B <= end_B; size_B *= factor) {
+        if (s->rows == ROWS_MAX) {
+            ms_diag_error(call->diag, "more than %d sizes; use a larger --factor", (int)ROWS_MAX);
+            return MS_E_USAGE;
+        }
+        s->sizes[s->rows++] = floor(size_B);
+    }
+    return MS_OK;
+}
+
+static ms_status read_ranks(const ms_invocation *call, const ms_platform *platform, study *s) {
+    long ranks = 0;
+    long gpus = ms_platform_gpus(platform);
+    bool is_p2p = s->kind == MS_COLL_P2P;
+    ms_status status = ms_cli_int(call, "ranks", is_p2p ? 2 : gpus, 2, gpus, &ranks);
+    if (status == MS_OK && is_p2p && ranks != 2) {
+        ms_diag_error(call->diag, "p2p takes 2 ranks, got %ld", ranks);
+        return MS_E_USAGE;
+    }
+    s->ranks = (int)ranks;
+    return status;
+}
+
+static ms_status simulate(const ms_invocation *call, const ms_platform *platform, study *s) {
+    ms_collective_row row = {
+        .kind = s->kind, .members = s->ranks, .sizes_B = s->sizes, .count = s->rows};
+    ms_status status = ms_lower_collectives(platform, &row, call->diag, &s->dag);
+    if (status == MS_OK) {
+        status = ms_engine_run(&s->dag, s->fidelity, call->arena, call->diag, &s->timeline);
+    }
+    for (int i = 0; status == MS_OK && i < s->rows; i++) {
+        s->times_s[i] = s->timeline.end_s[i] - s->timeline.start_s[i];
+    }
+    return status;
+}
+
+static ms_value *make_json(const ms_invocation *call, const study *s) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value *rows = ms_value_add(root, "rows", MS_VALUE_ARRAY);
+    for (int i = 0; i < s->rows; i++) {
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_double(row, "size_B", s->sizes[i]);
+        ms_value_add_double(row, "time_s", s->times_s[i]);
+        ms_value_add_double(row, "algbw_Bps", s->sizes[i] / s->times_s[i]);
+        ms_value_add_double(row, "busbw_Bps",
+                            ms_coll_busbw_Bps(s->kind, s->ranks, s->sizes[i], s->times_s[i]));
+        ms_value_add_string(row, "algorithm", ms_coll_algorithm_name(s->used));
+        ms_value_add_string(row, "protocol", "simple");
+    }
+    ms_value *engine = ms_value_add(root, "engine", MS_VALUE_OBJECT);
+    ms_value_add_int(engine, "ops", s->dag.op_count);
+    ms_value_add_int(engine, "flows", s->timeline.flows);
+    ms_value_add_int(engine, "simulated_ranks", s->dag.rank_count);
+    return root;
+}
+
+static void print_table(const ms_platform *platform, const study *s) {
+    printf("# %s on %d GPUs of %s, %s, fidelity %s\n", ms_coll_kind_name(s->kind), s->ranks,
+           platform->name, ms_coll_algorithm_name(s->used), ms_fidelity_name(s->fidelity));
+    printf("#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)", "busbw (GB/s)");
+    for (int i = 0; i < s->rows; i++) {
+        printf("%16.0f %16.2f %14.2f %14.2f\n", s->sizes[i], 1e6 * s->times_s[i],
+               1e-9 * s->sizes[i] / s->times_s[i],
+               1e-9 * ms_coll_busbw_Bps(s->kind, s->ranks, s->sizes[i], s->times_s[i]));
+    }
+}
+
+static ms_status run_study(const ms_invocation *call, study *s) {
+    ms_platform platform;
+    const char *name = ms_cli_value(call, "platform", NULL);
+    if (name == NULL) {
+        ms_diag_error(call->diag, "expected --platform P.yaml");
+        return MS_E_USAGE;
+    }
+    ms_status status = ms_cli_load_platform(call, name, &platform);
+    status = status == MS_OK ? read_ranks(call, &platform, s) : status;
+    status = status == MS_OK ? simulate(call, &platform, s) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, make_json(call, s));
+    }
+    print_table(&platform, s);
+    return ms_cli_finish_stdout(call);
+}
+
+static ms_status run(const ms_invocation *call) {
+    study s = {0};
+    ms_dag_init(&s.dag);
+    ms_status status = read_kind(call, &s);
+    status = status == MS_OK ? read_choice(call, &s) : status;
+    status = status == MS_OK ? read_sizes(call, &s) : status;
+    status = status == MS_OK ? run_study(call, &s) : status;
+    ms_dag_release(&s.dag);
+    return status;
+}
+
+const ms_command ms_cmd_collective = {
+    .name = "collective",
+    .summary = "time a collective on a platform, as nccl-tests prints it",
+    .positional_help = "KIND",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description = "KIND is p2p, all_reduce, reduce_scatter or all_gather. Runs it on an otherwise "
+                   "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
+                   "bandwidth as nccl-tests defines them.",
+    .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",
+    .run = run,
+};

@@ -1,0 +1,92 @@
+#include "meshsim/outlook.h"
+
+#include <math.h>
+
+/* Computation of one pass over a stage; collectives count nothing here. */
+static double pass_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
+    const ms_pass_plan *plan = &costs->stage[stage].passes[pass];
+    double time_s = 0.0;
+    for (int i = 0; i < plan->count; i++) {
+        const ms_segment *segment = &costs->segments[plan->first + i];
+        time_s += segment->is_collective ? 0.0 : segment->time_s;
+    }
+    return time_s;
+}
+
+/* Memory depends on the order of a rank's passes only, so walking its list is exact. */
+static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
+    const ms_program *program = &job->program;
+    for (int s = 0; s < program->stages; s++) {
+        const ms_stage_cost *stage = &job->costs.stage[s];
+        if (program->stage_rank[s] == p) {
+            rank->layers += stage->layers;
+            rank->static_B +=
+                stage->memory.parameter_B + stage->memory.gradient_B + stage->memory.optimizer_B;
+        }
+    }
+    double kept_B = 0.0;
+    for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        const ms_stage_memory *memory = &job->costs.stage[action->stage].memory;
+        rank->compute_s += pass_time_s(&job->costs, action->stage, (ms_pass)action->pass);
+        kept_B += action->pass == MS_PASS_F ? memory->activation_B : 0.0;
+        double peak_B = rank->static_B + kept_B + memory->working_B;
+        if (peak_B > rank->peak_B) {
+            rank->peak_B = peak_B;
+            rank->activation_B = kept_B;
+            rank->buffer_B = memory->working_B;
+        }
+        bool is_done = action->pass == MS_PASS_B || action->pass == MS_PASS_W;
+        kept_B -= is_done ? memory->activation_B : 0.0;
+    }
+    rank->compute_s += job->costs.optimizer_s[p];
+}
+
+/* The schedule on paper with the computations of the model and free communication. */
+static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                              ms_schedule_result *result_out) {
+    int stages = job->program.stages;
+    double *times_s = MS_NEW(arena, double, 4 * stages);
+    if (times_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int s = 0; s < stages; s++) {
+        times_s[s] = pass_time_s(&job->costs, s, MS_PASS_F);
+        times_s[stages + s] = pass_time_s(&job->costs, s, MS_PASS_I);
+        times_s[2 * stages + s] = pass_time_s(&job->costs, s, MS_PASS_B) - times_s[stages + s];
+    }
+    ms_schedule_costs costs = {.forward = times_s,
+                               .input_grad = times_s + stages,
+                               .weight_grad = times_s + 2 * stages,
+                               .p2p = times_s + 3 * stages};
+    return ms_schedule_evaluate(&job->program, &costs, arena, diag, result_out);
+}
+
+ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                             ms_outlook *outlook_out) {
+    int ranks = job->layout.pp;
+    ms_outlook look = {.ranks = MS_NEW(arena, ms_rank_outlook, ranks)};
+    ms_schedule_result paper;
+    ms_status status = look.ranks == NULL ? MS_E_NOMEM : run_on_paper(job, arena, diag, &paper);
+    if (status != MS_OK) {
+        if (status == MS_E_NOMEM) {
+            ms_diag_error(diag, "out of memory");
+        }
+        return status;
+    }
+    double optimizer_s = 0.0;
+    for (int p = 0; p < ranks; p++) {
+        walk_rank(job, p, &look.ranks[p]);
+        look.busiest_s = fmax(look.busiest_s, look.ranks[p].compute_s);
+        optimizer_s = fmax(optimizer_s, job->costs.optimizer_s[p]);
+        if (look.ranks[p].peak_B > look.ranks[look.peak_rank].peak_B) {
+            look.peak_rank = p;
+        }
+    }
+    look.capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
+    look.fits = look.ranks[look.peak_rank].peak_B <= look.capacity_B;
+    look.ideal_step_s = paper.makespan + optimizer_s;
+    look.bubble_fraction = paper.bubble_fraction;
+    *outlook_out = look;
+    return MS_OK;
+}
