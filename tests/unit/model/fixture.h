@@ -1,0 +1,174 @@
+/**
+ * @file
+ * Models, GPUs and a diagnostic sink for the model layer's tests.
+ */
+#ifndef MESHSIM_TEST_MODEL_FIXTURE_H
+#define MESHSIM_TEST_MODEL_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/model.h"
+#include "meshsim/random.h"
+
+/** What was reported, one message after the other. */
+typedef struct fixture_log {
+    char text[4096];
+} fixture_log;
+
+static inline void fixture_write(void *context, const char *text) {
+    fixture_log *log = context;
+    size_t used = strlen(log->text);
+    snprintf(log->text + used, sizeof log->text - used, "%s", text);
+}
+
+/** An A100 80GB in round numbers. */
+static inline ms_gpu_type fixture_a100(void) {
+    return (ms_gpu_type){.name = "a100",
+                         .peak_flop_per_s = 312e12,
+                         .hbm_B = 80e9,
+                         .hbm_Bps = 2.039e12,
+                         .sms = 108,
+                         .gemm_efficiency = 0.844,
+                         .gemm_depth_half = 150,
+                         .tile_m = 128,
+                         .tile_n = 256,
+                         .attention_efficiency = 0.68,
+                         .attention_backward_efficiency = 0.54,
+                         .memory_efficiency = 0.85,
+                         .kernel_launch_s = 2e-6,
+                         .compute_slowdown = 1};
+}
+
+/** A GPU without losses. */
+static inline ms_gpu_type fixture_ideal(void) {
+    return (ms_gpu_type){.name = "ideal",
+                         .peak_flop_per_s = 1e15,
+                         .hbm_B = 1e12,
+                         .hbm_Bps = 1e13,
+                         .sms = 1,
+                         .gemm_efficiency = 1,
+                         .gemm_depth_half = 0,
+                         .tile_m = 1,
+                         .tile_n = 1,
+                         .attention_efficiency = 1,
+                         .attention_backward_efficiency = 1,
+                         .memory_efficiency = 1,
+                         .compute_slowdown = 1};
+}
+
+/** A GPT as Megatron-LM built it in 2021: biases, dropout, no fused attention. */
+static inline ms_model fixture_gpt(int layers, int hidden, int heads, int vocab) {
+    return (ms_model){.name = "gpt",
+                      .layers = layers,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .kv_heads = heads,
+                      .head_dim = hidden / heads,
+                      .ffn = 4 * hidden,
+                      .has_bias = true,
+                      .has_positions = true,
+                      .vocab = vocab,
+                      .sequence = 2048,
+                      .has_tied_embeddings = true,
+                      .dropout = 0.1};
+}
+
+/** A Llama shape. */
+static inline ms_model fixture_llama(int layers, int hidden, int heads, int kv_heads, int ffn) {
+    return (ms_model){.name = "llama",
+                      .layers = layers,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .kv_heads = kv_heads,
+                      .head_dim = hidden / heads,
+                      .ffn = ffn,
+                      .is_gated = true,
+                      .is_rms_norm = true,
+                      .vocab = 128256,
+                      .sequence = 8192,
+                      .has_flash_attention = true,
+                      .has_fused_accumulation = true};
+}
+
+/** fp16 parameters, fp32 gradients, Adam. */
+static inline ms_precision fixture_precision(void) {
+    return (ms_precision){.parameter_B = 2, .gradient_B = 4, .optimizer_B = 12};
+}
+
+/** A laid-out model with what it lives in. */
+typedef struct fixture_costs {
+    ms_arena arena;
+    fixture_log log;
+    ms_diag diag;
+    int stage_layers[256];
+    ms_model_layout layout;
+    ms_stage_costs costs;
+    ms_status status;
+} fixture_costs;
+
+/** Fill the layers per stage evenly; a remainder goes to the first stages. */
+static inline void fixture_split(fixture_costs *fixture, const ms_model *model) {
+    int stages = fixture->layout.pp * fixture->layout.chunks;
+    cr_assert_leq(stages, 256);
+    for (int i = 0; i < stages; i++) {
+        fixture->stage_layers[i] = model->layers / stages + (i < model->layers % stages);
+    }
+    fixture->layout.stage_layers = fixture->stage_layers;
+}
+
+static inline void fixture_init(fixture_costs *fixture) {
+    memset(fixture, 0, sizeof *fixture);
+    ms_arena_init(&fixture->arena);
+    ms_diag_init(&fixture->diag, fixture_write, &fixture->log);
+    fixture->layout = (ms_model_layout){.tp = 1, .pp = 1, .chunks = 1, .dp = 1, .micro_batch = 1};
+}
+
+/** Lay out `model` with fixture->layout (its degrees filled by the caller). */
+static inline void fixture_run(fixture_costs *fixture, const ms_model *model,
+                               const ms_gpu_type *gpu) {
+    ms_precision precision = fixture_precision();
+    fixture_split(fixture, model);
+    fixture->status = ms_model_costs(model, &fixture->layout, &precision, gpu, &fixture->arena,
+                                     &fixture->diag, &fixture->costs);
+}
+
+static inline void fixture_clear(fixture_costs *fixture) {
+    ms_arena_release(&fixture->arena);
+}
+
+/** Compute seconds of a pass. */
+static inline double fixture_pass_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
+    ms_pass_plan plan = costs->stage[stage].passes[pass];
+    double sum = 0;
+    for (int i = plan.first; i < plan.first + plan.count; i++) {
+        sum += costs->segments[i].time_s;
+    }
+    return sum;
+}
+
+/** FLOP of a pass. */
+static inline double fixture_pass_flop(const ms_stage_costs *costs, int stage, ms_pass pass) {
+    ms_pass_plan plan = costs->stage[stage].passes[pass];
+    double sum = 0;
+    for (int i = plan.first; i < plan.first + plan.count; i++) {
+        sum += costs->segments[i].flop;
+    }
+    return sum;
+}
+
+/** Relative difference. */
+static inline double fixture_gap(double a, double b) {
+    return a == b ? 0 : fabs(a - b) / fmax(fabs(a), fabs(b));
+}
+
+/** Seed of a property test: MS_SEED when set. */
+static inline uint64_t fixture_seed(void) {
+    const char *text = getenv("MS_SEED");
+    return text ? strtoull(text, NULL, 10) : 20260101;
+}
+
+#endif

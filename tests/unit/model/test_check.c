@@ -1,0 +1,106 @@
+#include "fixture.h"
+
+typedef struct bad_layout {
+    const char *name;
+    int tp, pp, chunks, micro_batch, zero;
+    const char *expected; /* words in the message, the numbers among them */
+} bad_layout;
+
+static const bad_layout BAD[] = {
+    {"heads", 5, 1, 1, 1, 0, "'5' does not fit 96 attention heads: nearest that does is 4 or 6"},
+    {"kv heads", 12, 1, 1, 1, 0, "'12' does not fit 8 key/value heads: nearest that does is 8"},
+    {"ffn", 32, 1, 1, 1, 0, "'32' does not fit 1000 columns of the MLP (ffn)"},
+    {"too many stages", 1, 13, 4, 1, 0,
+     "52 virtual stages (pp 13 x 4) are more than the model's "
+     "48 layers: at most 3 per rank fit pp 13"},
+    {"no microbatch", 1, 1, 1, 0, 0, "microbatch is '0'"},
+    {"no pipeline", 1, 0, 1, 1, 0, "pp is '0'"},
+    {"zero 3", 1, 1, 1, 1, 3, "ZeRO stage '3' is not built"},
+};
+
+Test(check, clashing_degrees_are_named_with_the_nearest_legal_ones) {
+    ms_model model = fixture_gpt(48, 12288, 96, 51200);
+    model.kv_heads = 8;
+    model.ffn = 1000;
+    ms_gpu_type gpu = fixture_a100();
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout = (ms_model_layout){.tp = BAD[i].tp,
+                                           .pp = BAD[i].pp,
+                                           .chunks = BAD[i].chunks,
+                                           .dp = 1,
+                                           .micro_batch = BAD[i].micro_batch,
+                                           .zero = BAD[i].zero};
+        if (fixture.layout.pp > 0) {
+            fixture_split(&fixture, &model);
+        }
+        ms_precision precision = fixture_precision();
+        ms_stage_costs costs = {.stages = -7};
+        ms_status status = ms_model_costs(&model, &fixture.layout, &precision, &gpu, &fixture.arena,
+                                          &fixture.diag, &costs);
+        cr_assert_eq(status, MS_E_INPUT, "%s", BAD[i].name);
+        cr_assert(strstr(fixture.log.text, BAD[i].expected), "%s: got %s", BAD[i].name,
+                  fixture.log.text);
+        cr_assert_eq(costs.stages, -7);
+        fixture_clear(&fixture);
+    }
+}
+
+Test(check, every_clash_is_reported_at_once) {
+    ms_model model = fixture_gpt(4, 960, 10, 51200);
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    model.ffn = 1001;
+    fixture.layout.tp = 4;
+    fixture_run(&fixture, &model, &gpu);
+    cr_assert_eq(fixture.status, MS_E_INPUT);
+    cr_assert_eq(fixture.diag.errors, 3);
+    fixture_clear(&fixture);
+}
+
+Test(check, layers_must_sum_up) {
+    ms_model model = fixture_gpt(8, 512, 8, 51200);
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    ms_precision precision = fixture_precision();
+    const int UNEVEN[4] = {1, 3, 3, 1}, SHORT[4] = {2, 2, 2, 1}, NEGATIVE[4] = {5, 5, -1, -1};
+    fixture.layout.pp = 4;
+    fixture.layout.stage_layers = UNEVEN;
+    cr_assert_eq(ms_model_costs(&model, &fixture.layout, &precision, &gpu, &fixture.arena,
+                                &fixture.diag, &fixture.costs),
+                 MS_OK);
+    const int FIRST[4] = {0, 1, 4, 7};
+    for (int stage = 0; stage < 4; stage++) {
+        cr_assert_eq(fixture.costs.stage[stage].layers, UNEVEN[stage]);
+        cr_assert_eq(fixture.costs.stage[stage].layer_first, FIRST[stage]);
+    }
+    fixture.layout.stage_layers = SHORT;
+    cr_assert_eq(ms_model_costs(&model, &fixture.layout, &precision, &gpu, &fixture.arena,
+                                &fixture.diag, &fixture.costs),
+                 MS_E_INPUT);
+    cr_assert(strstr(fixture.log.text, "sum to '7', the model has 8"), "%s", fixture.log.text);
+    fixture.layout.stage_layers = NEGATIVE;
+    cr_assert_eq(ms_model_costs(&model, &fixture.layout, &precision, &gpu, &fixture.arena,
+                                &fixture.diag, &fixture.costs),
+                 MS_E_INPUT);
+    cr_assert(strstr(fixture.log.text, "stage 2 has '-1' layers"), "%s", fixture.log.text);
+    fixture_clear(&fixture);
+}
+
+Test(check, replicated_key_value_heads_are_allowed) {
+    ms_model model = fixture_llama(2, 1024, 16, 2, 4096);
+    model.vocab = 0;
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    fixture.layout.tp = 8;
+    fixture_run(&fixture, &model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK);
+    /* per rank: 2 query heads and one copy of a key and a value head, of 64 elements */
+    double layer = 1024 * (2 * 64 + 2 * 64 + 2 * 64) + 3 * 1024 * 512 + 2 * 1024;
+    cr_assert_eq(fixture.costs.stage[0].parameters, 2 * layer);
+    fixture_clear(&fixture);
+}

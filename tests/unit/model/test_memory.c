@@ -1,0 +1,126 @@
+#include "fixture.h"
+
+static const double GIB = 1073741824.0;
+
+/* Korthikanti et al. 2022, figure 1: transformer layers only, fp32 gradients. */
+Test(memory, activations_and_states_of_the_published_models) {
+    const struct {
+        int layers, hidden, heads, pp, micro_batch;
+        double states_GiB, activations_GiB; /* activations: without the interleaving factor */
+    } ROWS[] = {{48, 6144, 64, 1, 4, 45.5625, 59.25},
+                {96, 12288, 96, 8, 1, 45.5625, 66.84375 / (1 + 7.0 / 24)},
+                {105, 20480, 128, 35, 1, 31.640625, 114.0234375 / (1 + 34.0 / 105)},
+                {128, 25600, 160, 64, 1, 32.958984375, 131.25}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        ms_model model = fixture_gpt(ROWS[i].layers, ROWS[i].hidden, ROWS[i].heads, 0);
+        model.has_bias = false;
+        model.is_plain_norm = true;
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        ms_gpu_type gpu = fixture_a100();
+        fixture.layout.tp = 8;
+        fixture.layout.pp = ROWS[i].pp;
+        fixture.layout.micro_batch = ROWS[i].micro_batch;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK);
+        const ms_stage_memory *memory = &fixture.costs.stage[0].memory;
+        /* the first of P stages holds P microbatches of L/P layers */
+        cr_assert_lt(fixture_gap(memory->activation_B * ROWS[i].pp, ROWS[i].activations_GiB * GIB),
+                     1e-14);
+        cr_assert_lt(fixture_gap(memory->transformer_B, ROWS[i].states_GiB * GIB), 1e-14);
+        fixture_clear(&fixture);
+    }
+}
+
+static double layer_activation_B(const ms_model *model, int tp, ms_recompute recompute) {
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    fixture.layout.tp = tp;
+    fixture.layout.recompute = recompute;
+    fixture_run(&fixture, model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+    double activation_B = fixture.costs.stage[0].memory.activation_B;
+    fixture_clear(&fixture);
+    return activation_B / model->layers;
+}
+
+Test(memory, activation_terms_come_and_go_with_their_tensors) {
+    ms_model model = fixture_gpt(4, 1024, 16, 0);
+    double s = 2048, h = 1024, a = 16, t = 4;
+    double full = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
+    cr_assert_lt(fixture_gap(full, s * h * (10 + 24 / t + 5 * a * s / (h * t))), 1e-14);
+    model.has_flash_attention = true; /* two fp32 statistics as one log-sum-exp per row and head */
+    double flash = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
+    cr_assert_lt(fixture_gap(flash, s * h * (10 + 24 / t) + 4 * s * a / t), 1e-14);
+    model.dropout = 0; /* two masks of a byte */
+    double no_dropout = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
+    cr_assert_lt(fixture_gap(flash - no_dropout, 2 * s * h), 1e-12);
+    model.has_flash_attention = false; /* only the probabilities: 2 a s^2 of 5 */
+    double plain = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
+    cr_assert_lt(fixture_gap(plain, s * h * (8 + 24 / t + 2 * a * s / (h * t))), 1e-14);
+    double checkpoint = layer_activation_B(&model, 4, MS_RECOMPUTE_FULL);
+    cr_assert_eq(checkpoint, 2 * s * h);
+}
+
+Test(memory, gated_and_grouped_layers_keep_what_they_read_again) {
+    ms_model model = fixture_llama(4, 4096, 32, 8, 14336);
+    model.vocab = 0;
+    double s = 8192, h = 4096, t = 2;
+    double qkv = 4096 + 2 * 1024, f = 14336;
+    /* norm and product inputs 4h; q, k, v and the attention's output; gate, up and their product */
+    double expected = s * (2 * 4 * h + 2 * (qkv + h) / t + 4 * 32 / t + 2 * 3 * f / t);
+    cr_assert_lt(fixture_gap(layer_activation_B(&model, 2, MS_RECOMPUTE_NONE), expected), 1e-14);
+}
+
+Test(memory, zero_shards_the_optimizer_only) {
+    ms_model model = fixture_gpt(4, 1024, 16, 51200);
+    fixture_costs plain, sharded;
+    ms_gpu_type gpu = fixture_a100();
+    fixture_init(&plain);
+    plain.layout.dp = 8;
+    fixture_run(&plain, &model, &gpu);
+    fixture_init(&sharded);
+    sharded.layout.dp = 8;
+    sharded.layout.zero = 1;
+    fixture_run(&sharded, &model, &gpu);
+    const ms_stage_memory *before = &plain.costs.stage[0].memory;
+    const ms_stage_memory *after = &sharded.costs.stage[0].memory;
+    double parameters = plain.costs.stage[0].parameters;
+    cr_assert_eq(before->parameter_B, 2 * parameters);
+    cr_assert_eq(before->gradient_B, 4 * parameters);
+    cr_assert_eq(before->optimizer_B, 12 * parameters);
+    cr_assert_eq(after->parameter_B, before->parameter_B);
+    cr_assert_eq(after->gradient_B, before->gradient_B);
+    cr_assert_eq(after->optimizer_B, before->optimizer_B / 8);
+    cr_assert_eq(plain.costs.gather_B[0], 0);
+    cr_assert_eq(sharded.costs.gather_B[0], 2 * parameters);
+    cr_assert_eq(sharded.costs.gradient_B[0], 4 * parameters);
+    cr_assert_lt(sharded.costs.optimizer_s[0], plain.costs.optimizer_s[0]);
+    fixture_clear(&plain);
+    fixture_clear(&sharded);
+}
+
+Test(memory, recomputation_trades_kept_for_working_memory) {
+    ms_model model = fixture_gpt(8, 1024, 16, 51200);
+    fixture_costs none, full;
+    ms_gpu_type gpu = fixture_a100();
+    fixture_init(&none);
+    none.layout.pp = 2;
+    fixture_run(&none, &model, &gpu);
+    fixture_init(&full);
+    full.layout.pp = 2;
+    full.layout.recompute = MS_RECOMPUTE_FULL;
+    fixture_run(&full, &model, &gpu);
+    for (int stage = 0; stage < 2; stage++) {
+        const ms_stage_memory *a = &none.costs.stage[stage].memory;
+        const ms_stage_memory *b = &full.costs.stage[stage].memory;
+        cr_assert_lt(b->activation_B, a->activation_B);
+        cr_assert_gt(b->working_B, a->working_B);
+        /* the last stage keeps its probabilities in fp32 beside its layers */
+        double logits_B = stage == 1 ? 4.0 * 2048 * 51200 : 0;
+        cr_assert_geq(b->activation_B, logits_B + 4 * 2.0 * 2048 * 1024);
+    }
+    fixture_clear(&none);
+    fixture_clear(&full);
+}
