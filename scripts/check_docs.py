@@ -49,7 +49,7 @@ class Reader:
     def take(self, kind, text, line):
         """One token of the header."""
         if kind == "doc" and self.depth == 0 and not text.startswith("/**<"):
-            self.doc, self.fresh = text, True
+            self.doc, self.fresh = text, "@file" not in text
         elif kind == "blank" and self.depth == 0 and not self.declaration.strip():
             self.fresh = False
         elif kind == "open":

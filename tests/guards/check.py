@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The guards find what they are there to find: small trees, each with one breach, and one without any."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
+CLEAN = {
+    "include/meshsim/mesh.h": "/**\n * @file\n * Meshes.\n */\n#include \"meshsim/platform.h\"\n\n"
+                              "/** One.  Returns MS_OK. */\nms_status ms_one(int a, int *sum_out);\n",
+    "include/meshsim/platform.h": "/**\n * @file\n * Platforms.\n */\n\n/** Two, three. */\nint ms_two(void);\nint ms_three(void);\n",
+    "sim/mesh/mesh.c": '#include "mesh/own.h"\n\n#include "meshsim/mesh.h"\n\nvoid f(void) {\n    ms_x_free(a); /* free(a) */\n}\n',
+    "sim/mesh/own.h": "int own;\n",
+    "sim/config/yaml.c": "#include <yaml.h>\n",
+    "sim/engine/bridge.cpp": "#include <simgrid/s4u.hpp>\n",
+}
+LONG = "void f(void) {\n" + "    x();\n" * 80 + "}\n"
+# guard, file, text, what it must complain of
+BREACHES = [
+    ("check_layers", "sim/mesh/a.c", '#include "meshsim/model.h"\n', "sim/mesh/a.c:1: model stands above mesh"),
+    ("check_layers", "sim/model/a.c", '\n#include "meshsim/schedule.h"\n', "sim/model/a.c:2: schedule stands beside model"),
+    ("check_layers", "sim/cli/a.c", '#include "mesh/own.h"\n', "a private header of mesh"),
+    ("check_layers", "sim/mesh/a.c", '#include "own.h"\n', "named by their path"),
+    ("check_layers", "include/meshsim/platform.h", '#include "meshsim/mesh.h"\n', "mesh stands above platform"),
+    ("check_layers", "include/meshsim/unheard.h", "\n", "in no layer"),
+    ("check_layers", "sim/unheard/a.c", "\n", "is no layer"),
+    ("check_layers", "sim/config/other.c", "#include <yaml.h>\n", "yaml.h in more than one file"),
+    ("check_layers", "sim/mesh/a.c", "#include <yaml.h>\n", "one file of sim/config only"),
+    ("check_layers", "sim/report/a.c", "#include <hdf5.h>\n", "sim/trace only"),
+    ("check_layers", "sim/engine/a.c", "#include <simgrid/engine.h>\n", "bridge.cpp only"),
+    ("check_layers", "sim/engine/other.cpp", "\n", "C++ in sim/engine/bridge.cpp only"),
+    ("check_layers", "sim/mesh/a.c", "void f(void) {\n    p = malloc(3);\n}\n", "sim/mesh/a.c:2: malloc() outside"),
+    ("check_layers", "sim/mesh/a.c", "void f(void) { free(p); }\n", "free() outside"),
+    ("check_layers", "include/meshsim/meshsim.h", "int a;\n", "an index holds no code"),
+    ("check_size.py", "sim/mesh/a.c", LONG, "f has 82 lines"),
+    ("check_size.py", "tests/unit/mesh/a.c", LONG.replace("void f(void)", "Test(mesh, f)"), "has 82 lines"),
+    ("check_size.py", "sim/mesh/a.c", "int f(int a, int b, int c, int d, int e, int g) {\n}\n", "f has 6 parameters"),
+    ("check_size.py", "include/meshsim/a.h", "int f(int a, int b, int c, int d, int e, int *g);\n", "f has 6 parameters"),
+    ("check_size.py", "sim/mesh/a.c", "int a;\n" * 1001, "1001 lines, limit 1000"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\nint ms_a(void);\n", "a.h:2: ms_a has no comment"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/**  */\nint ms_a(void);\n", "ms_a has no comment"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nint ms_a(void);\n\nint ms_b(void);\n", "ms_b has no comment"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nms_status ms_a(void);\n", "does not say what it returns"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\nstatic inline int ms_a(void) {\n    return 1;\n}\n", "ms_a has no comment"),
+    ("check_docs.py", "include/meshsim/a.h", "/** A. */\nint ms_a(void);\n", "does not open with"),
+]
+GUARDS = ["check_layers", "check_size.py", "check_docs.py"]
+
+
+def run_guard(guard, extra):
+    """(exit code, output) of a guard over the clean tree with some files added or replaced."""
+    with tempfile.TemporaryDirectory(prefix="meshsim-guards-") as name:
+        root = Path(name)
+        for path, text in {**CLEAN, **extra}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, SCRIPTS / guard, root], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    failures = 0
+    for guard in GUARDS:
+        code, output = run_guard(guard, {})
+        if code != 0:
+            failures += 1
+            print(f"{guard} complains of a clean tree:\n{output}")
+    for guard, path, text, complaint in BREACHES:
+        code, output = run_guard(guard, {path: text})
+        if code != 1 or complaint not in output:
+            failures += 1
+            print(f"{guard} lets pass in {path}: expected '{complaint}', exit code {code}, output:\n{output}")
+    print(f"{len(GUARDS) + len(BREACHES)} cases for the guards, {failures} fail")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
