@@ -1,0 +1,128 @@
+#include "cli/show_result.h"
+
+#include <math.h>
+
+#include "meshsim/units.h"
+
+enum { BAR_WIDTH = 34 };
+
+typedef char text[32];
+
+static const char *time_text(double time_s, char *out) {
+    return ms_unit_format(time_s, MS_DIM_TIME, out, sizeof(text));
+}
+
+static const char *bytes_text(double bytes, char *out) {
+    return ms_unit_format(bytes, MS_DIM_BYTES, out, sizeof(text));
+}
+
+void ms_show_job(const ms_job *job, FILE *out) {
+    fprintf(out, "workload   %s\n", job->name);
+    fprintf(out, "platform   %s: %d nodes x %d %s\n", job->platform.name, job->platform.nodes,
+            job->platform.gpus_per_node, job->platform.gpu.name);
+    fprintf(out, "mesh       ");
+    for (int a = 0; a < job->mesh.axes; a++) {
+        fprintf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a], job->mesh.sizes[a]);
+    }
+    fprintf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
+    fprintf(out, "schedule   %s, %d stages, %d microbatches", job->program.name,
+            job->program.stages, job->microbatches);
+    if (job->has_model) {
+        fprintf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
+    }
+    fprintf(out, "\n");
+}
+
+static void show_bar(double share, FILE *out) {
+    int filled = (int)lround(share * BAR_WIDTH);
+    for (int i = 0; i < filled; i++) {
+        fputc('#', out);
+    }
+}
+
+static void show_shares(const ms_result *result, FILE *out) {
+    fprintf(out, "\nwhere the time goes (mean over GPUs)\n");
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        double share = result->metrics.share[c];
+        if (share < 5e-6) {
+            continue;
+        }
+        text time;
+        fprintf(out, "  %-16s %10s %6.2f %%  ", ms_time_category_name((ms_time_category)c),
+                time_text(share * result->metrics.step_time_s, time), 100.0 * share);
+        show_bar(share, out);
+        fputc('\n', out);
+    }
+}
+
+static void show_comm(const ms_result *result, FILE *out) {
+    fprintf(out, "\ncommunication per GPU     sent       busy    exposed  overlapped  waiting\n");
+    for (int a = MS_AXIS_TP; a < MS_AXIS_COUNT; a++) {
+        const ms_axis_use *use = &result->metrics.axes[a];
+        if (use->bytes <= 0.0 && use->busy_s <= 0.0) {
+            continue;
+        }
+        text sent;
+        text busy;
+        text exposed;
+        text overlapped;
+        text waiting;
+        fprintf(out, "  %-15s %12s %10s %10s %10s %9s\n", ms_axis_name((ms_axis)a),
+                bytes_text(use->bytes, sent), time_text(use->busy_s, busy),
+                time_text(use->exposed_s, exposed), time_text(use->overlapped_s, overlapped),
+                time_text(use->wait_s, waiting));
+    }
+}
+
+void ms_show_memory_row(const char *label, double bytes, double capacity_B, FILE *out) {
+    text size;
+    if (bytes > 0.0) {
+        fprintf(out, "  %-16s %10s %6.2f %%\n", label, bytes_text(bytes, size),
+                100.0 * bytes / capacity_B);
+    }
+}
+
+static void show_memory(const ms_result *result, FILE *out) {
+    const ms_rank_memory *peak = &result->memory[result->peak_rank];
+    if (!result->job->has_model) {
+        return;
+    }
+    text size;
+    fprintf(out, "\nmemory at the peak (rank %d), of %s usable: %s\n",
+            result->dag.ranks[result->peak_rank].rank, bytes_text(result->capacity_B, size),
+            result->fits ? "fits" : "DOES NOT FIT");
+    double capacity_B = result->capacity_B;
+    ms_show_memory_row("parameters", peak->parameter_B, capacity_B, out);
+    ms_show_memory_row("gradients", peak->gradient_B, capacity_B, out);
+    ms_show_memory_row("optimizer", peak->optimizer_B, capacity_B, out);
+    ms_show_memory_row("activations", peak->activation_B, capacity_B, out);
+    ms_show_memory_row("buffers", peak->buffer_B, capacity_B, out);
+    ms_show_memory_row("total", peak->peak_B, capacity_B, out);
+}
+
+static void show_headline(const ms_result *result, FILE *out) {
+    text step;
+    const ms_value *s = result->summary;
+    fprintf(out, "\nstep time  %s", time_text(result->metrics.step_time_s, step));
+    if (result->job->has_model) {
+        fprintf(
+            out, "   %.1f TFLOP/s per GPU   MFU %.1f %%   HFU %.1f %%\n           %.0f tokens/s",
+            ms_value_number(s, "model_tflops_per_gpu", 0.0), 100.0 * ms_value_number(s, "mfu", 0.0),
+            100.0 * ms_value_number(s, "hfu", 0.0), ms_value_number(s, "tokens_per_s", 0.0));
+    }
+    fprintf(out, "   bubble %.2f %%\n", 100.0 * ms_value_number(s, "bubble_fraction", 0.0));
+}
+
+void ms_show_result(const ms_result *result, FILE *out) {
+    ms_show_job(result->job, out);
+    show_headline(result, out);
+    show_shares(result, out);
+    show_comm(result, out);
+    show_memory(result, out);
+    text wall;
+    fprintf(
+        out, "\nsimulated %d ranks (%s), %d operations, %lld flows in %s\n", result->dag.rank_count,
+        result->job->no_fold ? "every one"
+                             : (result->job->is_fold_exact ? "folded" : "folded, slowest route"),
+        result->dag.op_count, (long long)result->timeline.flows, time_text(result->wall_s, wall));
+}
