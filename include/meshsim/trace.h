@@ -1,0 +1,125 @@
+/**
+ * @file
+ * Traces: the HDF5 file of a run, written whole or not at all, and read back by column.
+ *
+ * sim/trace/README.md lists every group, column and unit. Times in a trace are whole picoseconds.
+ */
+#ifndef MESHSIM_TRACE_H
+#define MESHSIM_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/diag.h"
+#include "meshsim/job.h"
+#include "meshsim/status.h"
+#include "meshsim/value.h"
+
+/** Version of the layout written by this program; a reader refuses a higher one. */
+#define MS_TRACE_FORMAT_VERSION 1
+
+/** Picoseconds in a second. */
+#define MS_PS_PER_S 1e12
+
+/** Whether a trace could be written to `path`: its folder exists and takes new files, and nothing
+ * but a regular file stands there.  To be asked before a long simulation.  path: as the user gave
+ * it.  Returns MS_OK; MS_E_IO, reported with the path and the cause. */
+ms_status ms_trace_check_target(const char *path, ms_diag *diag);
+
+/** Write the trace of a result.
+ *  The file is built under a temporary name in the folder of `path`, flushed, synced and renamed;
+ * after any failure (or SIGINT, SIGTERM) the temporary file is gone and an older file at `path` is
+ * as it was.  The same result gives the same bytes.
+ *  result: dag, timeline, metrics, job and summary are read; the summary's engine.wall_s and
+ * engine.peak_rss_B stay out.  program_version: such as "0.1.0".
+ *  Returns MS_OK; MS_E_IO (reported with path and cause); MS_E_NOMEM.  O(operations), memory for
+ * one chunk of one column. */
+ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
+                         ms_diag *diag);
+
+/** Columns of /events, for ms_trace_read. */
+typedef enum ms_trace_column {
+    MS_TRACE_START = 1 << 0,
+    MS_TRACE_END = 1 << 1,
+    MS_TRACE_STREAM = 1 << 2,
+    MS_TRACE_KIND = 1 << 3,
+    MS_TRACE_AXIS = 1 << 4,
+    MS_TRACE_STAGE = 1 << 5,
+    MS_TRACE_CHUNK = 1 << 6,
+    MS_TRACE_MB = 1 << 7,
+    MS_TRACE_LAYER = 1 << 8,
+    MS_TRACE_BYTES = 1 << 9,
+    MS_TRACE_FLOP = 1 << 10,
+    MS_TRACE_CAUSE = 1 << 11,
+} ms_trace_column;
+
+/** All columns; none: only what is beside the events. */
+enum { MS_TRACE_NOTHING = 0, MS_TRACE_EVERYTHING = (1 << 12) - 1 };
+
+/** A simulated rank of a trace. */
+typedef struct ms_trace_rank {
+    int32_t rank;         /**< rank of the job */
+    int32_t multiplicity; /**< ranks it stands for, itself included */
+    int32_t pp;           /**< pipeline coordinate */
+} ms_trace_rank;
+
+/** A stream of a trace. */
+typedef struct ms_trace_stream {
+    int32_t rank_index; /**< into ms_trace.ranks */
+    int32_t peer_index; /**< p2p: the receiver, into ms_trace.ranks; else -1 */
+    uint8_t axis;       /**< ms_axis; NONE: a compute stream */
+} ms_trace_stream;
+
+/** A member of an event after its first. */
+typedef struct ms_trace_member {
+    int32_t event;
+    int32_t stream;
+} ms_trace_member;
+
+/** A point of the memory timelines. */
+typedef struct ms_trace_memory {
+    int32_t rank_index; /**< into ms_trace.ranks */
+    int64_t time_ps;
+    double bytes; /**< allocated from here on [B] */
+} ms_trace_memory;
+
+/** A trace in memory; everything in the arena of ms_trace_read. */
+typedef struct ms_trace {
+    const char *path;
+    const char *program_version;
+    const char *command_line;
+    const ms_value *summary; /**< the tree of `run --json`, without wall time and memory use */
+    int64_t step_ps;         /**< end of the last step */
+    ms_trace_rank *ranks;    /**< [rank_count] */
+    int32_t rank_count;
+    ms_trace_stream *streams; /**< [stream_count] */
+    int32_t stream_count;
+    ms_trace_member *members; /**< [member_count], by event */
+    int32_t member_count;
+    ms_trace_memory *memory; /**< [memory_count], by rank, then time */
+    int32_t memory_count;
+    int32_t event_count;
+    /* columns of /events, [event_count], NULL when not asked for */
+    int64_t *start_ps;
+    int64_t *end_ps;
+    int32_t *stream;
+    uint8_t *kind; /**< ms_op_kind */
+    uint8_t *axis; /**< ms_axis */
+    int16_t *stage;
+    int16_t *chunk;
+    int32_t *mb;
+    int16_t *layer;
+    double *bytes;
+    double *flop;
+    int32_t *cause;
+} ms_trace;
+
+/** Read a trace.
+ *  columns: ms_trace_column values or-ed together.  *trace_out: in `arena`.
+ *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
+ * version (reported); MS_E_IO when it cannot be opened; MS_E_NOMEM.  O(events). */
+ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
+                        ms_trace *trace_out);
+
+#endif

@@ -1,0 +1,22 @@
+/* Result trees in HDF5: an object is a group, a scalar an attribute, an array of alike scalars an
+ * array attribute, any other array a group (attribute `array_length`) with children "000", "001".
+ * null is an attribute without data, a boolean an 8-bit enum {FALSE, TRUE} as h5py has it. */
+#ifndef MS_TRACE_SUMMARY_H
+#define MS_TRACE_SUMMARY_H
+
+#include "meshsim/status.h"
+#include "meshsim/value.h"
+#include "trace/h5.h"
+
+/* Write `object` (NULL: nothing) as group `name`. */
+void ms_summary_write(ms_h5 *h5, const char *name, const ms_value *object);
+
+/* Read group `name` back into a tree in `arena`.  *object_out: new.  Returns MS_OK; MS_E_INPUT if
+ * it is not such a tree (not reported); MS_E_NOMEM. */
+ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out);
+
+/* Whether a summary's dotted path says how the simulation went rather than what came out: wall time
+ * and memory use of the program, versions and paths. */
+bool ms_summary_is_volatile(const char *path);
+
+#endif

@@ -1,0 +1,502 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/engine.h"
+#include "meshsim/trace.h"
+#include "trace/h5.h"
+#include "trace/summary.h"
+#include "trace/target.h"
+
+enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
+
+static int64_t to_ps(double seconds) {
+    return (int64_t)llrint(seconds * MS_PS_PER_S);
+}
+
+/* ---- /events ---- */
+
+static void fill_ps(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const double *seconds = (const double *)column->source + first;
+    int64_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = to_ps(seconds[i]);
+    }
+}
+
+static int32_t first_stream(const ms_dag *dag, size_t op) {
+    return dag->member_stream[dag->member_first[op]];
+}
+
+static void fill_stream(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = first_stream(dag, first + i);
+    }
+}
+
+static void fill_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = dag->ranks[dag->streams[first_stream(dag, first + i)].rank].rank;
+    }
+}
+
+static void fill_bytes(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    double *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = dag->works[dag->ops[first + i].work].bytes;
+    }
+}
+
+static void fill_flop(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    double *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = dag->works[dag->ops[first + i].work].flop;
+    }
+}
+
+#define OP_CELL(member)                                                                            \
+    .source = dag->ops, .stride = sizeof(ms_dag_op), .offset = offsetof(ms_dag_op, member)
+
+static void write_events(ms_h5 *h5, const ms_result *result) {
+    const ms_dag *dag = &result->dag;
+    const ms_timeline *timeline = &result->timeline;
+    const ms_column columns[] = {
+        {"start_ps", MS_H5_I64, "ps", "start of the operation", .source = timeline->start_s,
+         .fill = fill_ps},
+        {"end_ps", MS_H5_I64, "ps", "end of the operation", .source = timeline->end_s,
+         .fill = fill_ps},
+        {"rank", MS_H5_I32, "1", "rank of the job of the first member", .source = dag,
+         .fill = fill_rank},
+        {"stream", MS_H5_I32, "1", "stream of the first member, row of /streams", .source = dag,
+         .fill = fill_stream},
+        {"kind", MS_H5_KIND, "1", "what the operation does", OP_CELL(kind)},
+        {"axis", MS_H5_AXIS, "1", "mesh axis of a communication, none for a computation",
+         OP_CELL(axis)},
+        {"stage", MS_H5_I16, "1", "virtual pipeline stage, -1 none", OP_CELL(stage)},
+        {"chunk", MS_H5_I16, "1", "which of its rank's stages it is, -1 none", OP_CELL(chunk)},
+        {"mb", MS_H5_I32, "1", "microbatch, -1 none", OP_CELL(mb)},
+        {"layer", MS_H5_I16, "1", "layer of the model, -1 none", OP_CELL(layer)},
+        {"bytes", MS_H5_F64, "B",
+         "communication: bytes each member sends; computation: bytes moved to and from memory",
+         .source = dag, .fill = fill_bytes},
+        {"flop", MS_H5_F64, "FLOP", "floating-point operations executed", .source = dag,
+         .fill = fill_flop},
+        {"cause", MS_H5_I32, "1", "event whose end released this one, -1 none",
+         .source = timeline->cause, .stride = sizeof(int32_t)},
+    };
+    const ms_h5_table table = {"events",
+                               "event",
+                               "one row per operation, in order of the graph",
+                               (size_t)dag->op_count,
+                               columns,
+                               sizeof columns / sizeof columns[0]};
+    ms_h5_write_table(h5, &table);
+}
+
+/* ---- /members, /streams ---- */
+
+typedef struct extra_member {
+    int32_t event;
+    int32_t stream;
+} extra_member;
+
+static void write_members(ms_h5 *h5, const ms_dag *dag) {
+    ms_vector members;
+    ms_vector_init(&members, sizeof(extra_member));
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        for (int32_t at = dag->member_first[op] + 1; at < dag->member_first[op + 1]; at++) {
+            const extra_member member = {op, dag->member_stream[at]};
+            ms_vector_add(&members, &member, 1);
+        }
+    }
+    if (members.failed) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    const ms_column columns[] = {
+        {"event", MS_H5_I32, "1", "row of /events", .source = members.data,
+         .stride = sizeof(extra_member), .offset = offsetof(extra_member, event)},
+        {"stream", MS_H5_I32, "1", "row of /streams", .source = members.data,
+         .stride = sizeof(extra_member), .offset = offsetof(extra_member, stream)},
+    };
+    const ms_h5_table table = {
+        "members",     "member", "members of collective operations after their first",
+        members.count, columns,  2};
+    ms_h5_write_table(h5, &table);
+    ms_vector_release(&members);
+}
+
+static void fill_stream_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = dag->ranks[dag->streams[first + i].rank].rank;
+    }
+}
+
+static void fill_stream_peer(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        int32_t peer = dag->streams[first + i].peer;
+        cells[i] = peer < 0 ? -1 : dag->ranks[peer].rank;
+    }
+}
+
+static void fill_stream_axis(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int8_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = (int8_t)dag->streams[first + i].axis;
+    }
+}
+
+static void write_streams(ms_h5 *h5, const ms_dag *dag) {
+    const ms_column columns[] = {
+        {"rank", MS_H5_I32, "1", "rank of the job", .source = dag, .fill = fill_stream_rank},
+        {"peer", MS_H5_I32, "1", "point-to-point: the receiving rank, else -1", .source = dag,
+         .fill = fill_stream_peer},
+        {"axis", MS_H5_AXIS, "1", "axis it communicates along, none for the compute stream",
+         .source = dag, .fill = fill_stream_axis},
+    };
+    const ms_h5_table table = {
+        "streams", "stream", "one row per stream of a simulated rank", (size_t)dag->stream_count,
+        columns,   3};
+    ms_h5_write_table(h5, &table);
+}
+
+/* ---- /ranks, /axes ---- */
+
+#define RANK_CELL(member)                                                                          \
+    .source = dag->ranks, .stride = sizeof(ms_dag_rank), .offset = offsetof(ms_dag_rank, member)
+#define MEMORY_CELL(member)                                                                        \
+    .source = result->memory, .stride = sizeof(ms_rank_memory),                                    \
+    .offset = offsetof(ms_rank_memory, member)
+
+static size_t add_time_columns(const ms_result *result, char (*names)[RANK_NAME_B],
+                               ms_column *columns) {
+    for (size_t i = 0; i < MS_TIME_COUNT; i++) {
+        snprintf(names[i], RANK_NAME_B, "%s_s", ms_time_category_name((ms_time_category)i));
+        columns[i] = (ms_column){names[i],
+                                 MS_H5_F64,
+                                 "s",
+                                 "share of the step time; the rank's categories sum to it",
+                                 .source = result->metrics.ranks,
+                                 .stride = sizeof(ms_rank_metrics),
+                                 .offset = offsetof(ms_rank_metrics, time_s) + i * sizeof(double)};
+    }
+    return MS_TIME_COUNT;
+}
+
+static size_t add_memory_columns(const ms_result *result, ms_column *columns) {
+    const ms_column memory[] = {
+        {"peak_B", MS_H5_F64, "B", "highest memory use", MEMORY_CELL(peak_B)},
+        {"peak_time_s", MS_H5_F64, "s", "first instant at which it is reached",
+         MEMORY_CELL(peak_time_s)},
+        {"parameters_B", MS_H5_F64, "B", "parameters at the peak", MEMORY_CELL(parameter_B)},
+        {"gradients_B", MS_H5_F64, "B", "gradients at the peak", MEMORY_CELL(gradient_B)},
+        {"optimizer_B", MS_H5_F64, "B", "optimizer state at the peak", MEMORY_CELL(optimizer_B)},
+        {"activations_B", MS_H5_F64, "B", "activations at the peak", MEMORY_CELL(activation_B)},
+        {"buffers_B", MS_H5_F64, "B", "communication and working buffers at the peak",
+         MEMORY_CELL(buffer_B)},
+        {"other_B", MS_H5_F64, "B", "everything else at the peak", MEMORY_CELL(other_B)},
+        {"inflight_peak", MS_H5_I32, "1", "stage-microbatches kept at once, at most",
+         MEMORY_CELL(inflight_peak)},
+    };
+    memcpy(columns, memory, sizeof memory);
+    return sizeof memory / sizeof memory[0];
+}
+
+static void write_ranks(ms_h5 *h5, const ms_result *result) {
+    const ms_dag *dag = &result->dag;
+    char names[MS_TIME_COUNT][RANK_NAME_B];
+    ms_column columns[RANK_COLUMNS_MAX] = {
+        {"rank", MS_H5_I32, "1", "rank of the job that was simulated", RANK_CELL(rank)},
+        {"multiplicity", MS_H5_I32, "1", "ranks it stands for, itself included",
+         RANK_CELL(multiplicity)},
+        {"pp", MS_H5_I32, "1", "pipeline coordinate", RANK_CELL(pp)},
+    };
+    size_t count = 3;
+    if (result->metrics.ranks != NULL) {
+        count += add_time_columns(result, names, columns + count);
+    }
+    if (result->memory != NULL) {
+        count += add_memory_columns(result, columns + count);
+    }
+    const ms_h5_table table = {
+        "ranks", "simulated_rank", "one row per simulated rank", (size_t)dag->rank_count, columns,
+        count};
+    ms_h5_write_table(h5, &table);
+}
+
+typedef struct axis_row {
+    int32_t rank;
+    uint8_t axis;
+    ms_axis_use use;
+} axis_row;
+
+#define AXIS_CELL(member)                                                                          \
+    .source = rows.data, .stride = sizeof(axis_row), .offset = offsetof(axis_row, member)
+
+static void collect_axes(const ms_result *result, ms_vector *rows) {
+    for (int32_t i = 0; result->metrics.ranks != NULL && i < result->dag.rank_count; i++) {
+        for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
+            const ms_axis_use *use = &result->metrics.ranks[i].axes[axis];
+            if (use->bytes > 0 || use->busy_s > 0 || use->wait_s > 0) {
+                const axis_row row = {result->dag.ranks[i].rank, (uint8_t)axis, *use};
+                ms_vector_add(rows, &row, 1);
+            }
+        }
+    }
+}
+
+static void write_axes(ms_h5 *h5, const ms_result *result) {
+    ms_vector rows;
+    ms_vector_init(&rows, sizeof(axis_row));
+    collect_axes(result, &rows);
+    if (rows.failed) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    const ms_column columns[] = {
+        {"rank", MS_H5_I32, "1", "rank of the job", AXIS_CELL(rank)},
+        {"axis", MS_H5_AXIS, "1", "mesh axis", AXIS_CELL(axis)},
+        {"bytes", MS_H5_F64, "B", "bytes the rank sends", AXIS_CELL(use.bytes)},
+        {"busy_s", MS_H5_F64, "s", "time with its operations between last arrival and end",
+         AXIS_CELL(use.busy_s)},
+        {"exposed_s", MS_H5_F64, "s", "of it, while the compute stream idles because of it",
+         AXIS_CELL(use.exposed_s)},
+        {"overlapped_s", MS_H5_F64, "s", "of it, while the compute stream runs",
+         AXIS_CELL(use.overlapped_s)},
+        {"in_idle_s", MS_H5_F64, "s", "of it, during idle time charged to another cause",
+         AXIS_CELL(use.in_idle_s)},
+        {"wait_s", MS_H5_F64, "s", "own arrival to last arrival, summed over operations",
+         AXIS_CELL(use.wait_s)},
+    };
+    const ms_h5_table table = {
+        "axes",     "use",   "communication of a simulated rank along an axis",
+        rows.count, columns, sizeof columns / sizeof columns[0]};
+    ms_h5_write_table(h5, &table);
+    ms_vector_release(&rows);
+}
+
+/* ---- /mesh, /steps ---- */
+
+static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
+    const ms_column columns[] = {
+        {"axis", MS_H5_TEXT, "1", "name of the axis", .source = mesh->names,
+         .stride = sizeof(const char *)},
+        {"size", MS_H5_I32, "1", "ranks along the axis", .source = mesh->sizes,
+         .stride = sizeof(int)},
+        {"stride", MS_H5_I32, "1", "rank distance of neighbours along the axis",
+         .source = mesh->strides, .stride = sizeof(int)},
+    };
+    const ms_h5_table table = {"mesh",
+                               "level",
+                               "axes of the device mesh, outermost (slowest varying rank) first",
+                               (size_t)mesh->axes,
+                               columns,
+                               3};
+    ms_h5_write_table(h5, &table);
+}
+
+static void write_steps(ms_h5 *h5, const ms_result *result) {
+    const int64_t start_ps = 0;
+    const int64_t end_ps = to_ps(result->metrics.step_time_s);
+    const ms_column columns[] = {
+        {"start_ps", MS_H5_I64, "ps", "start of the step", .source = &start_ps,
+         .stride = sizeof start_ps},
+        {"end_ps", MS_H5_I64, "ps", "last end on any rank", .source = &end_ps,
+         .stride = sizeof end_ps},
+    };
+    const ms_h5_table table = {"steps", "step", "one row per optimizer step", 1, columns, 2};
+    ms_h5_write_table(h5, &table);
+}
+
+/* ---- /tiers, /links ---- */
+
+#define TIER_CELL(member)                                                                          \
+    .source = platform->tiers, .stride = sizeof(ms_tier), .offset = offsetof(ms_tier, member)
+
+static void write_tiers(ms_h5 *h5, const ms_platform *platform) {
+    const ms_column columns[] = {
+        {"name", MS_H5_TEXT, "1", "name of the tier", TIER_CELL(name)},
+        {"bandwidth_Bps", MS_H5_F64, "B/s", "nominal capacity of one link, per direction",
+         TIER_CELL(bandwidth_Bps)},
+        {"efficiency", MS_H5_F64, "1", "share of it that transfers achieve", TIER_CELL(efficiency)},
+        {"latency_s", MS_H5_F64, "s", "latency of one link", TIER_CELL(latency_s)},
+        {"links", MS_H5_I32, "1", "directed links of the tier", TIER_CELL(links)},
+    };
+    const ms_h5_table table = {
+        "tiers", "tier", "tiers of the platform, innermost first", (size_t)platform->tier_count,
+        columns, 5};
+    ms_h5_write_table(h5, &table);
+}
+
+static void fill_link_name(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_result *result = column->source;
+    char *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        char name[MS_H5_TEXT_B];
+        int32_t link = result->dag.links[first + i].id;
+        ms_h5_put_text(cells + i * MS_H5_TEXT_B,
+                       ms_platform_link_name(&result->job->platform, link, name, sizeof name));
+    }
+}
+
+#define LINK_CELL(member)                                                                          \
+    .source = dag->links, .stride = sizeof(ms_dag_link), .offset = offsetof(ms_dag_link, member)
+
+static void write_links(ms_h5 *h5, const ms_result *result) {
+    const ms_dag *dag = &result->dag;
+    const ms_timeline *timeline = &result->timeline;
+    const ms_column columns[] = {
+        {"link", MS_H5_I32, "1", "number of the link in the platform", LINK_CELL(id)},
+        {"name", MS_H5_TEXT, "1", "where the link is", .source = result, .fill = fill_link_name},
+        {"tier", MS_H5_I32, "1", "row of /tiers", LINK_CELL(tier)},
+        {"capacity_Bps", MS_H5_F64, "B/s", "bandwidth that transfers can achieve",
+         LINK_CELL(capacity_Bps)},
+        {"bytes", MS_H5_F64, "B", "bytes carried in the step", .source = timeline->link_bytes,
+         .stride = sizeof(double)},
+        {"busy_s", MS_H5_F64, "s", "time with at least one flow on it",
+         .source = timeline->link_busy_s, .stride = sizeof(double)},
+        {"peak_use", MS_H5_F64, "1", "largest share of the capacity in use at once",
+         .source = timeline->link_peak, .stride = sizeof(double)},
+    };
+    const ms_h5_table table = {"links",
+                               "used_link",
+                               "directed links that some transfer of the simulated ranks crosses",
+                               (size_t)dag->link_count,
+                               columns,
+                               sizeof columns / sizeof columns[0]};
+    ms_h5_write_table(h5, &table);
+}
+
+/* ---- /memory, /critical_path ---- */
+
+typedef struct memory_row {
+    int32_t rank;
+    int64_t time_ps;
+    double bytes;
+} memory_row;
+
+#define MEMORY_ROW(member)                                                                         \
+    .source = rows.data, .stride = sizeof(memory_row), .offset = offsetof(memory_row, member)
+
+static void write_memory(ms_h5 *h5, const ms_result *result) {
+    ms_vector rows;
+    ms_vector_init(&rows, sizeof(memory_row));
+    for (int32_t i = 0; result->memory != NULL && i < result->dag.rank_count; i++) {
+        for (int p = 0; p < result->memory[i].point_count; p++) {
+            const ms_memory_point *point = &result->memory[i].points[p];
+            const memory_row row = {result->dag.ranks[i].rank, to_ps(point->time_s), point->bytes};
+            ms_vector_add(&rows, &row, 1);
+        }
+    }
+    if (rows.failed) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    const ms_column columns[] = {
+        {"rank", MS_H5_I32, "1", "rank of the job", MEMORY_ROW(rank)},
+        {"time_ps", MS_H5_I64, "ps", "instant of the change", MEMORY_ROW(time_ps)},
+        {"bytes", MS_H5_F64, "B", "memory in use from then on", MEMORY_ROW(bytes)},
+    };
+    const ms_h5_table table = {
+        "memory",   "point", "memory use of each simulated rank over the step",
+        rows.count, columns, 3};
+    ms_h5_write_table(h5, &table);
+    ms_vector_release(&rows);
+}
+
+static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
+    const char *names[MS_TIME_COUNT];
+    double time_s[MS_TIME_COUNT];
+    size_t rows = 0;
+    for (int i = 0; i < MS_TIME_COUNT; i++) {
+        if (i < MS_TIME_BUBBLE_WARMUP || i > MS_TIME_BUBBLE_COOLDOWN) {
+            const char *name = ms_time_category_name((ms_time_category)i);
+            names[rows] = strncmp(name, "exposed_", 8) == 0 ? name + 8 : name;
+            time_s[rows++] = metrics->critical_s[i];
+        }
+    }
+    const ms_column columns[] = {
+        {"category", MS_H5_TEXT, "1", "what the time went to", .source = names,
+         .stride = sizeof names[0]},
+        {"time_s", MS_H5_F64, "s", "time on the critical path; sums to the step time",
+         .source = time_s, .stride = sizeof time_s[0]},
+    };
+    const ms_h5_table table = {
+        "critical_path", "part", "the chain of causes from the end of the step to its start", rows,
+        columns,         2};
+    ms_h5_write_table(h5, &table);
+}
+
+/* ---- / and /input ---- */
+
+static void write_head(ms_h5 *h5, const ms_result *result, const char *program_version) {
+    const ms_job *job = result->job;
+    unsigned version[3] = {0, 0, 0};
+    char text[48];
+    ms_h5_check(h5, H5get_libversion(&version[0], &version[1], &version[2]));
+    snprintf(text, sizeof text, "%u.%u.%u", version[0], version[1], version[2]);
+    ms_h5_text(h5, h5->file, "format", "meshsim-trace");
+    ms_h5_integer(h5, h5->file, "format_version", MS_TRACE_FORMAT_VERSION);
+    ms_h5_text(h5, h5->file, "program_version", program_version);
+    ms_h5_text(h5, h5->file, "simgrid_version", ms_engine_simgrid_version());
+    ms_h5_text(h5, h5->file, "hdf5_version", text);
+    ms_h5_text(h5, h5->file, "command_line", job->command_line == NULL ? "" : job->command_line);
+    ms_h5_integer(h5, h5->file, "seed", (int64_t)job->seed);
+    hid_t input = ms_h5_group(h5, h5->file, "input");
+    ms_h5_document(h5, input, "workload", job->workload_text == NULL ? "" : job->workload_text);
+    ms_h5_document(h5, input, "platform", job->platform_text == NULL ? "" : job->platform_text);
+    ms_h5_close_group(h5, input);
+}
+
+static void write_all(ms_h5 *h5, const ms_result *result, const char *program_version) {
+    write_head(h5, result, program_version);
+    write_events(h5, result);
+    write_members(h5, &result->dag);
+    write_streams(h5, &result->dag);
+    write_ranks(h5, result);
+    write_mesh(h5, &result->job->mesh);
+    write_steps(h5, result);
+    write_axes(h5, result);
+    write_tiers(h5, &result->job->platform);
+    write_links(h5, result);
+    write_memory(h5, result);
+    write_critical_path(h5, &result->metrics);
+    ms_summary_write(h5, "summary", result->summary);
+}
+
+ms_status ms_trace_check_target(const char *path, ms_diag *diag) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, diag);
+    if (status == MS_OK) {
+        ms_target_abandon(&target);
+    }
+    return status;
+}
+
+ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
+                         ms_diag *diag) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_h5 h5;
+    ms_h5_create(&h5, target.temporary, &scratch);
+    if (!h5.failed) {
+        write_all(&h5, result, program_version);
+    }
+    bool is_whole = ms_h5_close(&h5);
+    ms_arena_release(&scratch);
+    return is_whole ? ms_target_commit(&target, diag) : ms_target_fail(&target, h5.cause, diag);
+}
