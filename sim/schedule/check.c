@@ -1,0 +1,134 @@
+#include "schedule/internal.h"
+
+/* One bit per pass of a (stage, microbatch). */
+static unsigned bit(ms_pass pass) {
+    return 1U << (unsigned)pass;
+}
+
+static ms_status report(ms_diag *diag, int rank, const ms_action *action, const char *what) {
+    ms_diag_error(diag, "rank %d: '%d%s%d' %s", rank, action->stage,
+                  ms_pass_name((ms_pass)action->pass), action->mb, what);
+    return MS_E_INPUT;
+}
+
+static bool is_action_well_formed(const ms_program *program, int rank, const ms_action *action,
+                                  ms_diag *diag) {
+    if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
+        action->mb < 0 || action->mb >= program->spec.microbatches) {
+        ms_diag_error(diag, "rank %d: pass %d, stage %d, microbatch %d: no such action", rank,
+                      action->pass, action->stage, action->mb);
+        return false;
+    }
+    if (action->is_overlapped != 0) {
+        report(diag, rank, action, "is overlapped with the next action, which is not supported");
+        return false;
+    }
+    if (program->stage_rank[action->stage] != rank) {
+        ms_diag_error(diag, "rank %d: '%d%s%d' belongs to rank %d, which owns the stage", rank,
+                      action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
+                      program->stage_rank[action->stage]);
+        return false;
+    }
+    return true;
+}
+
+bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
+    for (int stage = 0; stage < program->stages; stage++) {
+        int rank = program->stage_rank[stage];
+        if (rank < 0 || rank >= program->spec.pipeline_ranks) {
+            ms_diag_error(diag, "stage %d is on rank '%d', which does not exist", stage, rank);
+            return false;
+        }
+    }
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            if (!is_action_well_formed(program, rank, &program->actions[i], diag)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* `seen` holds what came before on this rank. */
+static ms_status check_order(const ms_action *action, int rank, unsigned seen, ms_diag *diag) {
+    ms_pass pass = (ms_pass)action->pass;
+    if ((seen & bit(pass)) != 0) {
+        return report(diag, rank, action, "stands twice");
+    }
+    if ((pass == MS_PASS_B || pass == MS_PASS_I) && (seen & bit(MS_PASS_F)) == 0) {
+        return report(diag, rank, action, "comes before its forward pass");
+    }
+    if (pass == MS_PASS_W && (seen & (bit(MS_PASS_I) | bit(MS_PASS_B))) == 0) {
+        return report(diag, rank, action, "comes before its input gradient");
+    }
+    bool is_split = pass == MS_PASS_I || pass == MS_PASS_W;
+    unsigned rival = is_split            ? bit(MS_PASS_B)
+                     : pass == MS_PASS_B ? bit(MS_PASS_I) | bit(MS_PASS_W)
+                                         : 0;
+    if ((seen & rival) != 0) {
+        return report(diag, rank, action, "stands beside the other form of the same backward pass");
+    }
+    return MS_OK;
+}
+
+static ms_status check_lists(const ms_program *program, uint8_t *seen, ms_diag *diag) {
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            const ms_action *action = &program->actions[i];
+            size_t key =
+                (size_t)action->stage * (size_t)program->spec.microbatches + (size_t)action->mb;
+            ms_status status = check_order(action, rank, seen[key], diag);
+            if (status != MS_OK) {
+                return status;
+            }
+            seen[key] = (uint8_t)(seen[key] | bit((ms_pass)action->pass));
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_complete(const ms_program *program, const uint8_t *seen, ms_diag *diag) {
+    unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
+    unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
+    for (int stage = 0; stage < program->stages; stage++) {
+        for (int mb = 0; mb < program->spec.microbatches; mb++) {
+            unsigned passes = *seen++;
+            if (passes == fused || passes == split) {
+                continue;
+            }
+            const char *missing = (passes & bit(MS_PASS_F)) == 0   ? "F"
+                                  : (passes & bit(MS_PASS_I)) != 0 ? "W"
+                                                                   : "B";
+            ms_diag_error(diag, "rank %d: '%d%s%d' is missing", program->stage_rank[stage], stage,
+                          missing, mb);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
+    if (!ms_program_is_well_formed(program, diag)) {
+        return MS_E_INPUT;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    size_t keys = (size_t)program->stages * (size_t)program->spec.microbatches;
+    uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
+    ms_walk walk = {.program = program};
+    ms_status status = MS_E_NOMEM;
+    if (seen == NULL) {
+        ms_diag_error(diag, "out of memory");
+    } else {
+        status = check_lists(program, seen, diag);
+    }
+    if (status == MS_OK) {
+        status = check_complete(program, seen, diag);
+    }
+    if (status == MS_OK) {
+        status = ms_walk_run(&walk, &scratch, diag);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,75 @@
+/* Compute-only CSV: one line per rank, cells "<stage><pass><mb>", LF ends, no header, no empty
+ * cells. Source: the format of torch.distributed.pipelining (_PipelineScheduleRuntime._load_csv,
+ * "compute_only"). */
+#include "schedule/internal.h"
+
+/* Takes the text piece by piece, so that the checksum needs no copy of it. */
+typedef struct text_sink {
+    ms_buffer *buffer; /* NULL: only the checksum */
+    uint32_t crc;
+    uint32_t table[256];
+} text_sink;
+
+/* Source: ISO 3309 / RFC 1952 section 8, reversed polynomial 0xEDB88320, as in zlib. */
+static void fill_crc_table(uint32_t table[256]) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t remainder = byte;
+        for (int bit = 0; bit < 8; bit++) {
+            remainder = (remainder & 1U) != 0 ? (remainder >> 1) ^ 0xEDB88320U : remainder >> 1;
+        }
+        table[byte] = remainder;
+    }
+}
+
+static void put(text_sink *sink, const char *text, size_t length) {
+    if (sink->buffer != NULL) {
+        ms_buffer_add(sink->buffer, text, length);
+        return;
+    }
+    for (size_t i = 0; i < length; i++) {
+        sink->crc = sink->table[(sink->crc ^ (unsigned char)text[i]) & 0xFFU] ^ (sink->crc >> 8);
+    }
+}
+
+/* Decimal digits of a number >= 0, right-aligned in front of `end`. Returns their start. */
+static char *put_digits(char *end, int number) {
+    do {
+        *--end = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return end;
+}
+
+static void put_cell(text_sink *sink, const ms_action *action, bool is_last) {
+    char cell[32];
+    char *at = cell + sizeof cell;
+    *--at = is_last ? '\n' : ',';
+    at = put_digits(at, action->mb);
+    *--at = ms_pass_name((ms_pass)action->pass)[0];
+    at = put_digits(at, action->stage);
+    put(sink, at, (size_t)(cell + sizeof cell - at));
+}
+
+static void put_program(text_sink *sink, const ms_program *program) {
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        size_t end = program->first[rank + 1];
+        for (size_t i = program->first[rank]; i < end; i++) {
+            put_cell(sink, &program->actions[i], i + 1 == end);
+        }
+        if (program->first[rank] == end) {
+            put(sink, "\n", 1);
+        }
+    }
+}
+
+void ms_program_write_csv(const ms_program *program, ms_buffer *out) {
+    text_sink sink = {.buffer = out};
+    put_program(&sink, program);
+}
+
+uint32_t ms_program_crc32(const ms_program *program) {
+    text_sink sink = {.crc = 0xFFFFFFFFU};
+    fill_crc_table(sink.table);
+    put_program(&sink, program);
+    return sink.crc ^ 0xFFFFFFFFU;
+}

@@ -1,0 +1,69 @@
+/* GPipe: all forwards, then all backwards, first in first out.
+ * Source: Huang et al., "GPipe", NeurIPS'19 (which runs the backwards last in first out, with the
+ * same makespan); order of PyTorch's torch.distributed.pipelining.ScheduleGPipe. */
+#include "schedule/internal.h"
+
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    for (int mb = 0; mb < spec->microbatches; mb++) {
+        ms_action_list_add(list, MS_PASS_F, rank, mb);
+    }
+    for (int mb = 0; mb < spec->microbatches; mb++) {
+        ms_action_list_add(list, MS_PASS_B, rank, mb);
+    }
+}
+
+static double sum_of_maxima(const ms_schedule_costs *costs, int stages, double *sum_out) {
+    double sum = 0;
+    double forward_max = 0;
+    double backward_max = 0;
+    for (int stage = 0; stage < stages; stage++) {
+        double forward = costs->forward[stage];
+        double backward = costs->input_grad[stage] + costs->weight_grad[stage];
+        sum += forward + backward;
+        forward_max = forward > forward_max ? forward : forward_max;
+        backward_max = backward > backward_max ? backward : backward_max;
+    }
+    *sum_out = sum;
+    return forward_max + backward_max;
+}
+
+static bool is_free_of_latency(const ms_program *program, const ms_schedule_costs *costs) {
+    for (int stage = 0; stage + 1 < program->stages; stage++) {
+        if (ms_schedule_latency(program, costs, stage) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Equal stages: (M+P-1)(F+B) + 2(P-1)l.  Unequal stages, l = 0: sum F + sum B + (M-1)(max F + max
+ * B). Source: a flow shop of M equal jobs forwards, and the same backwards after the last stage
+ * turned round. */
+static bool formula(const ms_program *program, const ms_schedule_costs *costs,
+                    double *makespan_out) {
+    int ranks = program->spec.pipeline_ranks;
+    double microbatches = program->spec.microbatches;
+    ms_even_costs even;
+    if (ms_schedule_costs_are_even(program, costs, &even)) {
+        *makespan_out = (microbatches + ranks - 1) * (even.forward + even.backward) +
+                        2.0 * (ranks - 1) * even.p2p;
+        return true;
+    }
+    if (!is_free_of_latency(program, costs)) {
+        return false;
+    }
+    double sum = 0;
+    double maxima = sum_of_maxima(costs, program->stages, &sum);
+    *makespan_out = sum + (microbatches - 1) * maxima;
+    return true;
+}
+
+const ms_schedule_type ms_schedule_gpipe = {
+    .name = "gpipe",
+    .passes = 2,
+    .parameter_replicas = 1,
+    .check = ms_schedule_check_single,
+    .place = ms_place_loop,
+    .generate = generate,
+    .formula = formula,
+};

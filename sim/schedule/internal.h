@@ -1,0 +1,127 @@
+/* What the schedule files share: the registration row of a schedule, the writer of a rank's list,
+ * the walk. */
+#ifndef MS_SCHEDULE_INTERNAL_H
+#define MS_SCHEDULE_INTERNAL_H
+
+#include "meshsim/schedule.h"
+
+enum {
+    /** ms_action.stage is 16 bits wide. */
+    MS_STAGES_MAX = INT16_MAX,
+    /** 50 million actions take 1.2 GB with their times; larger requests are typing mistakes. */
+    MS_ACTIONS_MAX = 50 * 1000 * 1000,
+};
+
+/** List of one rank under construction. */
+typedef struct ms_action_list {
+    ms_action *actions;
+    size_t count;
+    size_t capacity;
+    bool has_overflowed; /**< a generator wrote more than its row allows: a bug */
+} ms_action_list;
+
+/** A schedule: one row of the registration table. */
+typedef struct ms_schedule_type {
+    const char *name;
+    int passes; /**< actions per (stage, microbatch) at most: 2 with a fused B, 3 with I and W */
+    int parameter_replicas; /**< copies of a stage's parameters among the pipeline ranks */
+    /** Rules of this schedule beyond P, V, M >= 1; reports and returns MS_E_INPUT. */
+    ms_status (*check)(const ms_schedule_spec *spec, ms_diag *diag);
+    /** Pipeline rank that owns a virtual stage. */
+    int (*place)(const ms_schedule_spec *spec, int stage);
+    /** Append the whole list of one rank. */
+    void (*generate)(const ms_schedule_spec *spec, int rank, ms_action_list *list);
+    /** Closed form of the makespan; false where none holds for these sizes and costs. */
+    bool (*formula)(const ms_program *program, const ms_schedule_costs *costs,
+                    double *makespan_out);
+} ms_schedule_type;
+
+extern const ms_schedule_type ms_schedule_gpipe;
+extern const ms_schedule_type ms_schedule_1f1b;
+extern const ms_schedule_type ms_schedule_interleaved;
+
+/** Row of a kind; NULL if there is none. */
+const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind);
+
+/** Append one action; sets `has_overflowed` instead of writing past the end. */
+void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb);
+
+/** Placement "loop": chunk c of rank r is stage c*P + r. */
+int ms_place_loop(const ms_schedule_spec *spec, int stage);
+
+/** Rule of schedules with one stage per rank and no groups.  MS_E_INPUT (reported) if V > 1 or N is
+ * given. */
+ms_status ms_schedule_check_single(const ms_schedule_spec *spec, ms_diag *diag);
+
+/** Warm-up, steady 1F1B pairs, cool-down over a rank's sequence of forwards and backwards.
+ *  total: passes of each kind.  warmup: forwards before the first backward, <= total.
+ *  unit: the k-th forward (MS_PASS_F) or backward (MS_PASS_B) of the rank as stage and microbatch.
+ */
+typedef struct ms_pairs {
+    const ms_schedule_spec *spec;
+    int rank;
+    int64_t total;
+    int64_t warmup;
+    void (*unit)(const struct ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list);
+} ms_pairs;
+
+void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list);
+
+/** Costs that are the same for every stage and every boundary between ranks. */
+typedef struct ms_even_costs {
+    double forward;
+    double backward; /**< input and weight gradient */
+    double p2p;      /**< 0 when no boundary lies between ranks */
+} ms_even_costs;
+
+/** Whether all stages cost the same, and all boundaries between ranks too; then *even_out says
+ * what.  O(S). */
+bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
+                                ms_even_costs *even_out);
+/** Latency between a stage and the next one: costs->p2p, 0 on one rank. */
+double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage);
+/** 1F1B's closed form, which interleaved with V = 1 shares. */
+double ms_formula_1f1b(int ranks, int microbatches, const ms_even_costs *even);
+
+/** An action another action waits for (besides its place in its rank's list). */
+typedef struct ms_producer {
+    int stage;
+    int mb;
+    bool is_forward; /**< F, else the gradient (I or B) */
+} ms_producer;
+
+/** Producers of an action: F(s) <- F(s-1); I|B(s) <- (I|B)(s+1) and own F; W <- own I.
+ *  producers_out: [2].  Returns how many, 0..2. */
+int ms_action_producers(const ms_program *program, const ms_action *action,
+                        ms_producer producers_out[2]);
+
+/** A run through all lists in an order in which every action finds its producers done. */
+typedef struct ms_walk {
+    const ms_program *program;
+    const ms_schedule_costs *costs; /**< NULL: order only */
+    ms_schedule_slot *slots;        /**< [actions], NULL: order only */
+    uint32_t *forward_at;           /**< [S*M] index + 1 of the done F, 0: not done */
+    uint32_t *gradient_at;          /**< [S*M] index + 1 of the done I or B */
+    size_t *cursor;                 /**< [P] next action of each rank */
+    int *runnable;                  /**< [P] stack of ranks that may go on */
+    int runnable_count;
+    bool *is_waiting; /**< [P] on no stack: blocked, or at its end */
+} ms_walk;
+
+/** Walk a program whose actions all name existing stages and microbatches.
+ *  walk: `program`, `costs` and `slots` are set; the rest comes from `scratch`.  Returns MS_OK;
+ * MS_E_INPUT on deadlock (reported as the cycle of waiting actions); MS_E_NOMEM (reported).
+ * O(actions). */
+ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag);
+
+/** Done-index of a producer, 0 if it is not done. */
+uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer);
+
+/** Duration of an action. */
+double ms_action_cost(const ms_schedule_costs *costs, const ms_action *action);
+
+/** Whether every action names a pass, a stage and a microbatch that exist, on the stage's rank;
+ * else reported. */
+bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag);
+
+#endif

@@ -1,0 +1,205 @@
+/* Running the lists of all ranks against each other: who may go on, and who waits for whom for
+ * ever. */
+#include "schedule/internal.h"
+
+static size_t key_of(const ms_program *program, int stage, int mb) {
+    return (size_t)stage * (size_t)program->spec.microbatches + (size_t)mb;
+}
+
+int ms_action_producers(const ms_program *program, const ms_action *action,
+                        ms_producer producers_out[2]) {
+    int count = 0;
+    if (action->pass == MS_PASS_F) {
+        if (action->stage > 0) {
+            producers_out[count++] = (ms_producer){action->stage - 1, action->mb, true};
+        }
+    } else if (action->pass == MS_PASS_W) {
+        producers_out[count++] = (ms_producer){action->stage, action->mb, false};
+    } else {
+        producers_out[count++] = (ms_producer){action->stage, action->mb, true};
+        if (action->stage + 1 < program->stages) {
+            producers_out[count++] = (ms_producer){action->stage + 1, action->mb, false};
+        }
+    }
+    return count;
+}
+
+uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer) {
+    size_t key = key_of(walk->program, producer->stage, producer->mb);
+    return producer->is_forward ? walk->forward_at[key] : walk->gradient_at[key];
+}
+
+double ms_action_cost(const ms_schedule_costs *costs, const ms_action *action) {
+    switch ((ms_pass)action->pass) {
+    case MS_PASS_F:
+        return costs->forward[action->stage];
+    case MS_PASS_I:
+        return costs->input_grad[action->stage];
+    case MS_PASS_W:
+        return costs->weight_grad[action->stage];
+    case MS_PASS_B:
+    case MS_PASS_COUNT:
+        break;
+    }
+    return costs->input_grad[action->stage] + costs->weight_grad[action->stage];
+}
+
+/* Latency between a producer and its consumer. */
+static double latency(const ms_walk *walk, const ms_action *action, const ms_producer *producer) {
+    if (producer->stage == action->stage) {
+        return 0;
+    }
+    int lower = producer->stage < action->stage ? producer->stage : action->stage;
+    return ms_schedule_latency(walk->program, walk->costs, lower);
+}
+
+/* First producer of an action that is not done; false if it can run. */
+static bool find_missing(const ms_walk *walk, const ms_action *action, ms_producer *missing_out) {
+    ms_producer producers[2];
+    int count = ms_action_producers(walk->program, action, producers);
+    for (int i = 0; i < count; i++) {
+        if (ms_walk_done(walk, &producers[i]) == 0) {
+            *missing_out = producers[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void time_action(const ms_walk *walk, int rank, size_t index) {
+    const ms_action *action = &walk->program->actions[index];
+    double start = index > walk->program->first[rank] ? walk->slots[index - 1].end : 0;
+    ms_producer producers[2];
+    int count = ms_action_producers(walk->program, action, producers);
+    for (int i = 0; i < count; i++) {
+        double arrival = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end +
+                         latency(walk, action, &producers[i]);
+        start = arrival > start ? arrival : start;
+    }
+    walk->slots[index] =
+        (ms_schedule_slot){.start = start, .end = start + ms_action_cost(walk->costs, action)};
+}
+
+static void wake(ms_walk *walk, int rank) {
+    if (walk->is_waiting[rank]) {
+        walk->is_waiting[rank] = false;
+        walk->runnable[walk->runnable_count++] = rank;
+    }
+}
+
+/* Book an action as done and wake the rank that consumes its result. */
+static void finish_action(ms_walk *walk, size_t index) {
+    const ms_program *program = walk->program;
+    const ms_action *action = &program->actions[index];
+    size_t key = key_of(program, action->stage, action->mb);
+    if (action->pass == MS_PASS_F) {
+        walk->forward_at[key] = (uint32_t)index + 1;
+        if (action->stage + 1 < program->stages) {
+            wake(walk, program->stage_rank[action->stage + 1]);
+        }
+    } else if (action->pass != MS_PASS_W) {
+        walk->gradient_at[key] = (uint32_t)index + 1;
+        if (action->stage > 0) {
+            wake(walk, program->stage_rank[action->stage - 1]);
+        }
+    }
+}
+
+static void run_rank(ms_walk *walk, int rank) {
+    const ms_program *program = walk->program;
+    ms_producer missing;
+    while (walk->cursor[rank] < program->first[rank + 1] &&
+           !find_missing(walk, &program->actions[walk->cursor[rank]], &missing)) {
+        size_t index = walk->cursor[rank]++;
+        if (walk->slots != NULL) {
+            time_action(walk, rank, index);
+        }
+        finish_action(walk, index);
+    }
+    walk->is_waiting[rank] = true;
+}
+
+static bool allocate(ms_walk *walk, ms_arena *scratch) {
+    size_t ranks = (size_t)walk->program->spec.pipeline_ranks;
+    size_t keys = (size_t)walk->program->stages * (size_t)walk->program->spec.microbatches;
+    walk->forward_at = MS_NEW(scratch, uint32_t, keys);
+    walk->gradient_at = MS_NEW(scratch, uint32_t, keys);
+    walk->cursor = MS_NEW(scratch, size_t, ranks);
+    walk->runnable = MS_NEW(scratch, int, ranks);
+    walk->is_waiting = MS_NEW(scratch, bool, ranks);
+    return walk->forward_at != NULL && walk->gradient_at != NULL && walk->cursor != NULL &&
+           walk->runnable != NULL && walk->is_waiting != NULL;
+}
+
+static bool is_at_end(const ms_walk *walk, int rank) {
+    return walk->cursor[rank] == walk->program->first[rank + 1];
+}
+
+/* What the head of a stuck rank waits for, and the rank that should run it. */
+static int waits_for(const ms_walk *walk, int rank, ms_producer *missing_out) {
+    find_missing(walk, &walk->program->actions[walk->cursor[rank]], missing_out);
+    return walk->program->stage_rank[missing_out->stage];
+}
+
+static void describe_wait(const ms_walk *walk, int rank, ms_buffer *text) {
+    const ms_action *head = &walk->program->actions[walk->cursor[rank]];
+    ms_producer missing;
+    int other = waits_for(walk, rank, &missing);
+    ms_buffer_printf(text, "%srank %d at '%d%s%d' waits for %d%s%d of rank %d",
+                     text->length == 0 ? "" : "; ", rank, head->stage,
+                     ms_pass_name((ms_pass)head->pass), head->mb, missing.stage,
+                     missing.is_forward ? "F" : "B", missing.mb, other);
+}
+
+/* Follow who waits for whom from a stuck rank: after P steps we are on the cycle (or at a rank that
+ * has ended without what the others need), then once round it. */
+static void report_deadlock(const ms_walk *walk, int stuck, ms_diag *diag) {
+    enum { SHOWN_MAX = 8 };
+    ms_producer missing;
+    int rank = stuck;
+    for (int i = 0; i < walk->program->spec.pipeline_ranks; i++) {
+        int next = waits_for(walk, rank, &missing);
+        if (is_at_end(walk, next)) {
+            break;
+        }
+        rank = next;
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    int first = rank;
+    int shown = 0;
+    do {
+        if (shown == SHOWN_MAX) {
+            ms_buffer_puts(&text, "; ...");
+        } else if (shown < SHOWN_MAX) {
+            describe_wait(walk, rank, &text);
+        }
+        shown++;
+        rank = waits_for(walk, rank, &missing);
+    } while (rank != first && !is_at_end(walk, rank));
+    const char *ending = is_at_end(walk, rank) ? ", whose list ends without it" : "";
+    ms_diag_error(diag, "the schedule deadlocks: %s%s", ms_buffer_text(&text), ending);
+    ms_buffer_release(&text);
+}
+
+ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
+    if (!allocate(walk, scratch)) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    int ranks = walk->program->spec.pipeline_ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        walk->cursor[rank] = walk->program->first[rank];
+        walk->runnable[walk->runnable_count++] = ranks - 1 - rank; /* rank 0 on top */
+    }
+    while (walk->runnable_count > 0) {
+        run_rank(walk, walk->runnable[--walk->runnable_count]);
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        if (!is_at_end(walk, rank)) {
+            report_deadlock(walk, rank, diag);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}

@@ -1,0 +1,59 @@
+/* Building and evaluating schedules in tests, with the diagnostics kept. */
+#ifndef SCHEDULE_FIXTURE_H
+#define SCHEDULE_FIXTURE_H
+
+#include <criterion/criterion.h>
+
+#include "meshsim/schedule.h"
+
+typedef struct fixture {
+    ms_arena arena;
+    ms_diag diag;
+    ms_buffer talk; /* all diagnostics so far */
+} fixture;
+
+static inline void fixture_write(void *context, const char *text) {
+    ms_buffer_puts(context, text);
+}
+
+static inline void fixture_init(fixture *f) {
+    ms_arena_init(&f->arena);
+    ms_buffer_init(&f->talk);
+    ms_diag_init(&f->diag, fixture_write, &f->talk);
+}
+
+static inline void fixture_release(fixture *f) {
+    ms_arena_release(&f->arena);
+    ms_buffer_release(&f->talk);
+}
+
+/* A program that must build. */
+static inline ms_program fixture_build(fixture *f, const ms_schedule_spec *spec) {
+    ms_program program = {0};
+    cr_assert_eq(ms_schedule_build(spec, &f->arena, &f->diag, &program), MS_OK, "%s",
+                 ms_buffer_text(&f->talk));
+    return program;
+}
+
+/* The same four costs for every stage and boundary. */
+static inline ms_schedule_costs fixture_even_costs(fixture *f, int stages, const double costs[4]) {
+    double *lists[4];
+    for (int i = 0; i < 4; i++) {
+        lists[i] = MS_NEW(&f->arena, double, stages);
+        cr_assert_not_null(lists[i]);
+        for (int stage = 0; stage < stages; stage++) {
+            lists[i][stage] = costs[i];
+        }
+    }
+    return (ms_schedule_costs){lists[0], lists[1], lists[2], lists[3]};
+}
+
+static inline ms_schedule_result fixture_evaluate(fixture *f, const ms_program *program,
+                                                  const ms_schedule_costs *costs) {
+    ms_schedule_result result = {0};
+    cr_assert_eq(ms_schedule_evaluate(program, costs, &f->arena, &f->diag, &result), MS_OK, "%s",
+                 ms_buffer_text(&f->talk));
+    return result;
+}
+
+#endif
