@@ -201,6 +201,34 @@ Test(idle, stream_release_counts_as_arrival) {
     fixture_release(&f);
 }
 
+/* A pipelined operation frees its stream before its end: rank 0 is ready at 2, when the transfer of
+ * its broadcast is over, not at 7; it waits for rank 1 until 4. */
+Test(idle, pipelined_release_is_earlier_than_the_end) {
+    dag_fixture f;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 0, 1);
+    fixture_comm slow = {.axis = MS_AXIS_DP,
+                         .kind = MS_COLL_BROADCAST,
+                         .transfer_s = 2.0,
+                         .latency_s = 5.0,
+                         .group_size = 2,
+                         .is_pipelined = true};
+    fixture_add_comm(&f, &slow);
+    fixture_join(&f, 0, MS_AXIS_DP, -1);
+    int32_t work = fixture_work(&f, 1, MS_OP_FORWARD, 4.0, -1);
+    fixture_comm both = {
+        .axis = MS_AXIS_DP, .kind = MS_COLL_ALL_GATHER, .latency_s = 1.0, .group_size = 2};
+    fixture_add_comm(&f, &both);
+    fixture_join(&f, 0, MS_AXIS_DP, -1);
+    fixture_join(&f, 1, MS_AXIS_DP, work);
+    fixture_run(&f);
+    ms_metrics m = compute(&f);
+    EXPECT_USE(&m, 0, MS_AXIS_DP, .busy_s = 7.0, .exposed_s = 7.0, .wait_s = 2.0);
+    EXPECT_USE(&m, 1, MS_AXIS_DP, .busy_s = 1.0, .exposed_s = 1.0);
+    fixture_release(&f);
+}
+
 /* The gap before a recomputation lies where its backward pass lies: before the first one it is
  * warm-up; a gap inside the first backward pass is steady as long as a forward pass is to come. */
 Test(idle, recomputation_belongs_to_its_backward_pass) {
