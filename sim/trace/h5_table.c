@@ -203,7 +203,8 @@ static void write_column(ms_h5 *h5, hid_t group, const ms_column *column, size_t
 static hid_t new_dimension(ms_h5 *h5, hid_t group, const ms_h5_table *table) {
     hsize_t size = table->rows;
     char name[80];
-    snprintf(name, sizeof name, "This is a netCDF dimension without variable%10zu", table->rows);
+    snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10zu",
+             table->rows);
     hid_t space = H5Screate_simple(1, &size, NULL);
     hid_t data = ms_h5_check(h5, space) ? H5Dcreate2(group, table->dimension, H5T_IEEE_F32BE, space,
                                                      H5P_DEFAULT, h5->dataset_plist, H5P_DEFAULT)
