@@ -1,111 +1,49 @@
+/* Which flows are contended, and their routes; see contention.h. */
 #include "engine/contention.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-enum { UNUSED = -1, SHARED = -2, WEIGHT_MAX = 65536, PAYLOAD_BITS = 52, SCALE_BITS_MAX = 30 };
+enum {
+    WEIGHT_MAX = 65536, /* a route of that many links takes milliseconds, of more is hopeless */
+    PAYLOAD_BITS = 52,  /* payloads are exact in a double */
+    SCALE_BITS_MAX = 30 /* and need no more than nanobytes */
+};
 
-/* Working state; one entry per link unless stated. */
+/* What a link is in routes. */
+typedef struct link_use {
+    uint64_t users[2]; /* 128-bit fingerprint of the flows that use it and their weights */
+    int32_t divisor;   /* greatest common divisor of the weights, 0: it stands in no route */
+    int32_t number;    /* its index into bandwidths */
+} link_use;
+
+/* Working state. */
 typedef struct finder {
     const ms_dag *dag;
     ms_contention *out;
-    int32_t *owner;       /* the stream that uses the link; UNUSED; SHARED */
-    int32_t *last_flow;   /* last flow met on it */
-    int32_t *last_stream; /* [work_count] last stream met */
-    int32_t *divisor;     /* greatest common divisor of its weights in routes, 0: in none */
-    int32_t *number;      /* its index into bandwidths */
-    bool *is_kept;        /* [crossing_count] stands in the route of its flow */
+    double *flow_Bps; /* [flow_count] most a flow can run at; 0: it is not simulated */
+    bool *can_bind;   /* [link_count] */
+    link_use *links;  /* [link_count] */
+    bool *is_kept;    /* [crossing_count] stands in the route of its flow */
+    int32_t *order;   /* [link_count] links, same users side by side */
 } finder;
 
 static bool alloc_finder(finder *f, ms_arena *scratch) {
     const ms_dag *dag = f->dag;
     ms_contention *out = f->out;
-    f->owner = MS_NEW(scratch, int32_t, dag->link_count);
-    f->last_flow = MS_NEW(scratch, int32_t, dag->link_count);
-    f->last_stream = MS_NEW(scratch, int32_t, dag->work_count);
-    f->divisor = MS_NEW(scratch, int32_t, dag->link_count);
-    f->number = MS_NEW(scratch, int32_t, dag->link_count);
+    f->flow_Bps = MS_NEW(scratch, double, dag->flow_count);
+    f->can_bind = MS_NEW(scratch, bool, dag->link_count);
+    f->links = MS_NEW(scratch, link_use, dag->link_count);
     f->is_kept = MS_NEW(scratch, bool, dag->crossing_count);
+    f->order = MS_NEW(scratch, int32_t, dag->link_count);
     out->is_contended_work = MS_NEW(scratch, bool, dag->work_count);
     out->is_contended_flow = MS_NEW(scratch, bool, dag->flow_count);
     out->payload = MS_NEW(scratch, int64_t, dag->flow_count);
     out->route_first = MS_NEW(scratch, int32_t, (size_t)dag->flow_count + 1);
     out->bandwidths = MS_NEW(scratch, double, dag->link_count);
-    return f->owner != NULL && f->last_flow != NULL && f->last_stream != NULL &&
-           f->divisor != NULL && f->number != NULL && f->is_kept != NULL &&
-           out->is_contended_work != NULL && out->is_contended_flow != NULL &&
+    return f->flow_Bps != NULL && f->can_bind != NULL && f->links != NULL && f->is_kept != NULL &&
+           f->order != NULL && out->is_contended_work != NULL && out->is_contended_flow != NULL &&
            out->payload != NULL && out->route_first != NULL && out->bandwidths != NULL;
-}
-
-/* The links of `work` are used by an operation that holds `stream`. */
-static void claim_links(finder *f, const ms_dag_work *work, int32_t stream) {
-    const ms_dag *dag = f->dag;
-    for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
-        int32_t first = dag->phases[p].flow_first;
-        int32_t end = first + dag->phases[p].flow_count;
-        for (int32_t i = first; i < end; i++) {
-            const ms_dag_flow *flow = &dag->flows[i];
-            for (int32_t c = 0; c < flow->crossing_count; c++) {
-                int32_t link = dag->crossings[flow->crossing_first + c].link;
-                bool is_met_in_phase = f->last_flow[link] >= first && f->last_flow[link] < end;
-                bool is_others = f->owner[link] != UNUSED && f->owner[link] != stream;
-                f->owner[link] = is_met_in_phase || is_others ? SHARED : stream;
-                f->last_flow[link] = i;
-            }
-        }
-    }
-}
-
-static void find_owners(finder *f) {
-    const ms_dag *dag = f->dag;
-    for (int32_t i = 0; i < dag->link_count; i++) {
-        f->owner[i] = UNUSED;
-        f->last_flow[i] = -1;
-    }
-    for (int32_t i = 0; i < dag->work_count; i++) {
-        f->last_stream[i] = -1;
-    }
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        int32_t work = dag->ops[op].work;
-        if (!dag->works[work].is_communication) {
-            continue;
-        }
-        int32_t stream = ms_contention_stream(dag, op);
-        if (stream != f->last_stream[work]) {
-            f->last_stream[work] = stream;
-            claim_links(f, &dag->works[work], stream);
-        }
-    }
-}
-
-/* Choose the links that stand in the route of `flow`; none: it is not contended. */
-static void keep_links(finder *f, const ms_dag_flow *flow) {
-    const ms_dag *dag = f->dag;
-    double shared_Bps = INFINITY;
-    double private_Bps = INFINITY;
-    int32_t narrowest = -1;
-    for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
-        const ms_dag_crossing *crossing = &dag->crossings[c];
-        double rate_Bps = dag->links[crossing->link].capacity_Bps / crossing->weight;
-        f->is_kept[c] = f->owner[crossing->link] == SHARED;
-        if (f->is_kept[c]) {
-            shared_Bps = fmin(shared_Bps, rate_Bps);
-        } else if (rate_Bps < private_Bps) {
-            private_Bps = rate_Bps;
-            narrowest = c;
-        }
-    }
-    if (private_Bps < shared_Bps && isfinite(shared_Bps)) {
-        f->is_kept[narrowest] = true;
-    }
-}
-
-static int32_t gcd(int32_t a, int32_t b) {
-    while (b != 0) {
-        int32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 static double choose_scale(const ms_dag *dag) {
@@ -119,29 +57,69 @@ static double choose_scale(const ms_dag *dag) {
     return ldexp(1.0, shift < SCALE_BITS_MAX ? shift : SCALE_BITS_MAX);
 }
 
-/* Decide which flows are contended and take their links into account. */
-static void find_contended_flows(finder *f) {
+static double crossing_Bps(const ms_dag *dag, const ms_dag_crossing *crossing) {
+    return dag->links[crossing->link].capacity_Bps / crossing->weight;
+}
+
+static void find_flow_rates(finder *f) {
     const ms_dag *dag = f->dag;
-    ms_contention *out = f->out;
     for (int32_t i = 0; i < dag->flow_count; i++) {
         const ms_dag_flow *flow = &dag->flows[i];
-        out->payload[i] = llround(flow->bytes * out->scale);
-        if (out->payload[i] < 1) {
-            continue;
-        }
-        keep_links(f, flow);
+        f->out->payload[i] = llround(flow->bytes * f->out->scale);
+        double rate_Bps = INFINITY;
         for (int32_t c = 0; c < flow->crossing_count; c++) {
-            const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
-            if (f->is_kept[flow->crossing_first + c]) {
-                out->is_contended_flow[i] = true;
-                f->divisor[crossing->link] = gcd(crossing->weight, f->divisor[crossing->link]);
-            }
+            rate_Bps = fmin(rate_Bps, crossing_Bps(dag, &dag->crossings[flow->crossing_first + c]));
         }
+        f->flow_Bps[i] = f->out->payload[i] > 0 && isfinite(rate_Bps) ? rate_Bps : 0.0;
     }
 }
 
-static void mark_contended_works(finder *f) {
+/* Choose the links of `flow` that matter: those that can bind, and the narrowest of the others if
+ * it is narrower still. Returns whether there is one of the first kind. */
+static bool keep_links(finder *f, const ms_dag_flow *flow) {
     const ms_dag *dag = f->dag;
+    double binding_Bps = INFINITY;
+    double other_Bps = INFINITY;
+    int32_t narrowest = -1;
+    for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
+        double rate_Bps = crossing_Bps(dag, &dag->crossings[c]);
+        f->is_kept[c] = f->can_bind[dag->crossings[c].link];
+        if (f->is_kept[c]) {
+            binding_Bps = fmin(binding_Bps, rate_Bps);
+        } else if (rate_Bps < other_Bps) {
+            other_Bps = rate_Bps;
+            narrowest = c;
+        }
+    }
+    if (isfinite(binding_Bps) && other_Bps < binding_Bps) {
+        f->is_kept[narrowest] = true;
+    }
+    return isfinite(binding_Bps);
+}
+
+static int32_t gcd(int32_t a, int32_t b) {
+    while (b != 0) {
+        int32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void find_contended(finder *f) {
+    const ms_dag *dag = f->dag;
+    for (int32_t i = 0; i < dag->flow_count; i++) {
+        const ms_dag_flow *flow = &dag->flows[i];
+        f->out->is_contended_flow[i] = f->flow_Bps[i] > 0.0 && keep_links(f, flow);
+        for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
+             c++) {
+            f->is_kept[c] = f->is_kept[c] && f->out->is_contended_flow[i];
+            if (f->is_kept[c]) {
+                link_use *link = &f->links[dag->crossings[c].link];
+                link->divisor = gcd(dag->crossings[c].weight, link->divisor);
+            }
+        }
+    }
     for (int32_t w = 0; w < dag->work_count; w++) {
         const ms_dag_work *work = &dag->works[w];
         for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
@@ -153,17 +131,75 @@ static void mark_contended_works(finder *f) {
     }
 }
 
-static void number_links(finder *f) {
-    for (int32_t i = 0; i < f->dag->link_count; i++) {
-        if (f->divisor[i] > 0) {
-            f->number[i] = f->out->link_count;
-            f->out->bandwidths[f->out->link_count++] =
-                f->dag->links[i].capacity_Bps / f->divisor[i] * f->out->scale;
+/* Mix bits.  Source: Steele, Lea, Flood, OOPSLA'14, SplitMix64's finaliser. */
+static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+}
+
+static void fingerprint_users(finder *f) {
+    const ms_dag *dag = f->dag;
+    for (int32_t i = 0; i < dag->flow_count; i++) {
+        const ms_dag_flow *flow = &dag->flows[i];
+        for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
+             c++) {
+            if (f->is_kept[c]) {
+                link_use *link = &f->links[dag->crossings[c].link];
+                uint32_t weight = (uint32_t)(dag->crossings[c].weight / link->divisor);
+                uint64_t user = ((uint64_t)(uint32_t)i << 32) | weight;
+                link->users[0] += mix(user);
+                link->users[1] += mix(~user);
+            }
         }
     }
 }
 
-/* Write the routes to `route`, or only count their links if it is NULL. */
+/* Same users side by side, the narrowest of them first. */
+static int compare_uses(const void *a, const void *b, void *context) {
+    const finder *f = context;
+    int32_t i = *(const int32_t *)a;
+    int32_t j = *(const int32_t *)b;
+    const link_use *x = &f->links[i];
+    const link_use *y = &f->links[j];
+    for (int k = 0; k < 2; k++) {
+        if (x->users[k] != y->users[k]) {
+            return x->users[k] < y->users[k] ? -1 : 1;
+        }
+    }
+    double x_Bps = f->dag->links[i].capacity_Bps / x->divisor;
+    double y_Bps = f->dag->links[j].capacity_Bps / y->divisor;
+    if (x_Bps != y_Bps) {
+        return x_Bps < y_Bps ? -1 : 1;
+    }
+    return (i > j) - (i < j);
+}
+
+/* Give the links of routes their numbers and bandwidths; of those with the same users only the
+ * narrowest stays. */
+static void number_links(finder *f) {
+    size_t count = 0;
+    for (int32_t i = 0; i < f->dag->link_count; i++) {
+        if (f->links[i].divisor > 0) {
+            f->order[count++] = i;
+        }
+    }
+    qsort_r(f->order, count, sizeof *f->order, compare_uses, f);
+    for (size_t k = 0; k < count; k++) {
+        link_use *link = &f->links[f->order[k]];
+        const link_use *before = k > 0 ? &f->links[f->order[k - 1]] : NULL;
+        if (before != NULL && before->users[0] == link->users[0] &&
+            before->users[1] == link->users[1]) {
+            link->number = -1;
+            continue;
+        }
+        link->number = f->out->link_count;
+        f->out->bandwidths[f->out->link_count++] =
+            f->dag->links[f->order[k]].capacity_Bps / link->divisor * f->out->scale;
+    }
+}
+
+/* Write the routes to `route`, or only count their links if it is NULL; -1: they are too long. */
 static int64_t write_routes(finder *f, int32_t *route) {
     const ms_dag *dag = f->dag;
     int64_t count = 0;
@@ -172,21 +208,18 @@ static int64_t write_routes(finder *f, int32_t *route) {
         const ms_dag_flow *flow = &dag->flows[i];
         for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
              c++) {
-            if (!f->is_kept[c] || !f->out->is_contended_flow[i]) {
+            const link_use *link = &f->links[dag->crossings[c].link];
+            if (!f->is_kept[c] || link->number < 0) {
                 continue;
             }
-            int32_t link = dag->crossings[c].link;
-            int32_t times = dag->crossings[c].weight / f->divisor[link];
-            if (times > WEIGHT_MAX) {
-                return -1;
-            }
+            int32_t times = dag->crossings[c].weight / link->divisor;
             for (int32_t k = 0; k < times && route != NULL; k++) {
-                route[count + k] = f->number[link];
+                route[count + k] = link->number;
             }
             count += times;
-        }
-        if (count >= INT32_MAX) {
-            return -1;
+            if (times > WEIGHT_MAX || count >= INT32_MAX) {
+                return -1;
+            }
         }
     }
     f->out->route_first[dag->flow_count] = (int32_t)count;
@@ -200,15 +233,18 @@ ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag
     if (!alloc_finder(&f, scratch)) {
         return ms_engine_no_memory(diag);
     }
-    find_owners(&f);
-    find_contended_flows(&f);
-    mark_contended_works(&f);
+    find_flow_rates(&f);
+    if (ms_contention_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
+        return ms_engine_no_memory(diag);
+    }
+    find_contended(&f);
+    fingerprint_users(&f);
     number_links(&f);
     int64_t count = write_routes(&f, NULL);
     if (count < 0) {
         ms_diag_error(diag,
-                      "the weights of the flows on a link exceed %d and have no common "
-                      "factor; simulate with less folding",
+                      "flows cross a link more than %d times, common factors taken out; simulate "
+                      "with less folding",
                       WEIGHT_MAX);
         return MS_E_RANGE;
     }

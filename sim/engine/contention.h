@@ -1,11 +1,13 @@
 /**
  * @file
- * Which transfers can meet on a link, and the shortest route that shares the same way.
+ * Which links can hold transfers back, and the shortest routes that share bandwidth the same way.
  *
- * A link is private when all operations that use it hold one common stream and no phase uses it
- * twice: streams run one operation at a time, so it never carries two flows. A flow over private
- * links only has a known time. In the route of any other flow at most one private link can matter,
- * the narrowest, and none if a shared link is as narrow: the rest never binds and is left out.
+ * A flow alone runs at the rate of its narrowest link and never faster. A stream runs one operation
+ * at a time, so what a link can be asked for at once is at most the sum over the streams that use
+ * it of the most that one of their phases can ask for. A link that has that much never holds anyone
+ * back: taking it out of all routes changes no rate. Neither does taking out one of two links that
+ * the same flows use with proportional weights, the one with more room. A flow that no link of the
+ * rest crosses has its time alone, and needs no simulation.
  */
 #ifndef MESHSIM_ENGINE_CONTENTION_H
 #define MESHSIM_ENGINE_CONTENTION_H
@@ -15,7 +17,7 @@
 typedef struct ms_contention {
     bool *is_contended_work; /**< [work_count] some flow of it is contended */
     bool *is_contended_flow; /**< [flow_count] */
-    int64_t *payload;        /**< [flow_count] contended: bytes times `scale`, >= 1 */
+    int64_t *payload;        /**< [flow_count] bytes times `scale`, rounded */
     double scale;            /**< payload units per byte, a power of two */
     int32_t *route_first;    /**< [flow_count + 1] */
     int32_t *route;          /**< index into bandwidths; a link of weight k stands k times */
@@ -24,10 +26,16 @@ typedef struct ms_contention {
 } ms_contention;
 
 /** Analyse a graph. Arrays in `scratch`.  Returns MS_OK; MS_E_NOMEM; MS_E_RANGE (both reported)
- * when a flow crosses a link more than 65,536 times, common factors taken out.  O(members +
- * crossings of each work for each of its streams). */
+ * when a flow crosses a link more than 65,536 times, common factors taken out.  O(members, plus
+ * crossings of each work for each stream it runs on; n log n in the number of those pairs). */
 ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag,
                              ms_contention *out);
+
+/** Find the links that can hold transfers back.
+ *  flow_Bps: [flow_count] most that each flow can run at; 0: it is not simulated.
+ *  can_bind_out: [link_count].  Returns MS_OK; MS_E_NOMEM (not reported). */
+ms_status ms_contention_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
+                                     bool *can_bind_out);
 
 /** The stream that stands for an operation: the lowest of its members.  O(members). */
 static inline int32_t ms_contention_stream(const ms_dag *dag, int32_t op) {
