@@ -152,18 +152,24 @@ static inline void fixture_join(dag_fixture *f, int32_t rank, ms_axis axis, int3
     ms_dag_add_dep(&f->dag, dep);
 }
 
-/** A message of the pipeline; pipelined, as all of them. */
-static inline int32_t fixture_p2p(dag_fixture *f, int32_t from, int32_t to, double transfer_s,
-                                  double latency_s, int32_t dep) {
+/** A message between simulated ranks. */
+typedef struct fixture_message {
+    int32_t from, to;
+    double transfer_s; /**< on the link */
+    double latency_s;  /**< after it */
+} fixture_message;
+
+/** Add a message of the pipeline, which waits for `dep`; pipelined, as all of them. */
+static inline int32_t fixture_p2p(dag_fixture *f, const fixture_message *m, int32_t dep) {
     int32_t op = fixture_add_comm(f, &(fixture_comm){.axis = MS_AXIS_PP,
                                                      .kind = MS_COLL_P2P,
-                                                     .transfer_s = transfer_s,
-                                                     .latency_s = latency_s,
-                                                     .bytes = transfer_s,
-                                                     .size_B = transfer_s,
+                                                     .transfer_s = m->transfer_s,
+                                                     .latency_s = m->latency_s,
+                                                     .bytes = m->transfer_s,
+                                                     .size_B = m->transfer_s,
                                                      .group_size = 2,
                                                      .is_pipelined = true});
-    ms_dag_add_member(&f->dag, fixture_stream_of(f, from, to, MS_AXIS_PP));
+    ms_dag_add_member(&f->dag, fixture_stream_of(f, m->from, m->to, MS_AXIS_PP));
     ms_dag_add_dep(&f->dag, dep);
     return op;
 }
@@ -235,7 +241,8 @@ static inline int32_t fixture_add_pass(dag_fixture *f, const fixture_pipeline *p
     int next = pass->stage + (pass->is_backward ? -1 : 1);
     bool has_next = next >= 0 && next < p->ranks * p->chunks;
     if (p->latency_s > 0.0 && has_next && p->ranks > 1) {
-        op = fixture_p2p(f, rank, next % p->ranks, 0.0, p->latency_s, op);
+        fixture_message m = {.from = rank, .to = next % p->ranks, .latency_s = p->latency_s};
+        op = fixture_p2p(f, &m, op);
     }
     return op;
 }

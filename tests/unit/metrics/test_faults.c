@@ -105,8 +105,8 @@ Test(faults, causes_that_go_round_are_refused) {
     fixture_rank(&f, 0, 1);
     fixture_rank(&f, 1, 1);
     int32_t a = fixture_work(&f, 0, MS_OP_FORWARD, 1.0, -1);
-    int32_t b = fixture_p2p(&f, 0, 1, 0.0, 0.0, a);
-    int32_t c = fixture_p2p(&f, 1, 0, 0.0, 0.0, b);
+    int32_t b = fixture_p2p(&f, &(fixture_message){0, 1, 0.0, 0.0}, a);
+    int32_t c = fixture_p2p(&f, &(fixture_message){1, 0, 0.0, 0.0}, b);
     fixture_work(&f, 1, MS_OP_FORWARD, 1.0, c);
     fixture_run(&f);
     f.timeline.cause[b] = c;

@@ -45,9 +45,9 @@ Test(idle, chain_of_three_pipeline_ranks) {
         fixture_rank(&f, r, 1);
     }
     int32_t a = fixture_work(&f, 0, MS_OP_FORWARD, 2.0, -1);
-    int32_t ab = fixture_p2p(&f, 0, 1, 0.75, 0.25, a);
+    int32_t ab = fixture_p2p(&f, &(fixture_message){0, 1, 0.75, 0.25}, a);
     int32_t b = fixture_work(&f, 1, MS_OP_FORWARD, 3.0, ab);
-    int32_t bc = fixture_p2p(&f, 1, 2, 0.0, 0.5, b);
+    int32_t bc = fixture_p2p(&f, &(fixture_message){1, 2, 0.0, 0.5}, b);
     fixture_work(&f, 2, MS_OP_FORWARD, 1.0, bc);
     fixture_run(&f);
     ms_metrics m = compute(&f);
@@ -150,9 +150,9 @@ Test(idle, pipelined_messages_are_not_counted_twice) {
     fixture_rank(&f, 0, 1);
     fixture_rank(&f, 1, 1);
     int32_t a = fixture_work(&f, 0, MS_OP_FORWARD, 1.0, -1);
-    int32_t first = fixture_p2p(&f, 0, 1, 2.0, 1.0, a);
+    int32_t first = fixture_p2p(&f, &(fixture_message){0, 1, 2.0, 1.0}, a);
     int32_t b = fixture_work(&f, 0, MS_OP_FORWARD, 1.0, -1);
-    int32_t second = fixture_p2p(&f, 0, 1, 2.0, 1.0, b);
+    int32_t second = fixture_p2p(&f, &(fixture_message){0, 1, 2.0, 1.0}, b);
     fixture_work(&f, 1, MS_OP_FORWARD, 0.5, second);
     ms_dag_add_dep(&f.dag, first);
     fixture_run(&f);

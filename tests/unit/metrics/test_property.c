@@ -53,7 +53,8 @@ static void add_random_graph(dag_fixture *f, uint64_t seed, double scale) {
         } else if (sort < 8 && peer != rank) {
             double transfer_s = scale * random_time_s(&random);
             double latency_s = scale * random_time_s(&random);
-            fixture_p2p(f, rank, peer, transfer_s, latency_s, random_dep(&random, op));
+            fixture_p2p(f, &(fixture_message){rank, peer, transfer_s, latency_s},
+                        random_dep(&random, op));
         } else {
             add_random_collective(f, &random, op, scale);
         }
