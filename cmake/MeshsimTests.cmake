@@ -49,7 +49,7 @@ endif()
 # tests/unit/cli runs the program itself
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/cli/*.c)
 if(sources AND TARGET meshsim)
-  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_base)
+  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_mesh ms_platform PkgConfig::SIMGRID)
   add_dependencies(test_cli meshsim)
 endif()
 

@@ -26,26 +26,21 @@ static void write_link(const ms_platform *platform, int link, ms_buffer *out) {
                      is_unlimited ? " sharing_policy=\"FATPIPE\"" : "");
 }
 
-/* One directed route between two vertices.
- * links: [count] link numbers; steps: how many `step` links follow them. */
+/* One directed route between two vertices.  steps: how many `step` links stand before its link. */
 typedef struct edge {
     char from[NAME_SIZE], to[NAME_SIZE];
-    int links[2];
-    int count;
+    int link;
     int steps;
 } edge;
 
 static void write_edge(const ms_platform *platform, const edge *e, ms_buffer *out) {
     char name[NAME_SIZE];
     ms_buffer_printf(out, "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">", e->from, e->to);
-    for (int i = 0; i < e->count; i++) {
-        ms_platform_link_name(platform, e->links[i], name, sizeof name);
-        ms_buffer_printf(out, "<link_ctn id=\"%s\"/>", name);
-    }
     for (int i = 0; i < e->steps; i++) {
         ms_buffer_puts(out, "<link_ctn id=\"step\"/>");
     }
-    ms_buffer_puts(out, "</route>\n");
+    ms_platform_link_name(platform, e->link, name, sizeof name);
+    ms_buffer_printf(out, "<link_ctn id=\"%s\"/></route>\n", name);
 }
 
 static void host_name(int gpu, char out[NAME_SIZE]) {
@@ -71,11 +66,11 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
     const ms_topology *topology = ms_topology_of(platform);
     int node = ms_platform_node(platform, gpu);
     int port = ms_topology_port(platform, gpu);
-    edge e = {.count = 1};
+    edge e = {.steps = 0};
     if (topology->node_tier >= 0) {
         host_name(gpu, e.from);
         vertex_name("node", node, e.to);
-        e.links[0] = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_UP);
+        e.link = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_UP);
         e.steps = 1;
         write_edge(platform, &e, out);
         if (platform->has_pxn) {
@@ -84,33 +79,37 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
         }
         vertex_name("node", node, e.from);
         host_name(gpu, e.to);
-        e.links[0] = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_DOWN);
+        e.link = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_DOWN);
         e.steps = 0;
         write_edge(platform, &e, out);
     }
     host_name(gpu, e.from);
     vertex_name("leaf", ms_topology_leaf(platform, gpu), e.to);
-    e.links[0] = ms_topology_link(platform, topology->port_tier, port, MS_LINK_UP);
+    e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_UP);
     e.steps = 2;
     write_edge(platform, &e, out);
     vertex_name("leaf", ms_topology_leaf(platform, gpu), e.from);
     host_name(gpu, e.to);
-    e.links[0] = ms_topology_link(platform, topology->port_tier, port, MS_LINK_DOWN);
+    e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_DOWN);
     e.steps = 0;
     write_edge(platform, &e, out);
 }
 
-/* From a node's PXN router down to the GPU that stands on a rail, and out through its NIC. */
+/* From a node's PXN router down to the GPU that stands on a rail, and out through its NIC. Two
+ * routes: SimGrid would turn round the links inside one. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     for (int rail = 0; rail < topology->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
-        edge e = {.count = 2};
+        int port = ms_topology_port(platform, proxy);
+        edge e = {.steps = 0};
         vertex_name("pxn", node, e.from);
+        vertex_name("nic", port, e.to);
+        e.link = ms_topology_link(platform, topology->node_tier, proxy, MS_LINK_DOWN);
+        write_edge(platform, &e, out);
+        vertex_name("nic", port, e.from);
         vertex_name("leaf", ms_topology_leaf(platform, proxy), e.to);
-        e.links[0] = ms_topology_link(platform, topology->node_tier, proxy, MS_LINK_DOWN);
-        e.links[1] = ms_topology_link(platform, topology->port_tier,
-                                      ms_topology_port(platform, proxy), MS_LINK_UP);
+        e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_UP);
         write_edge(platform, &e, out);
     }
 }
@@ -121,9 +120,8 @@ static void write_uplink(const ms_platform *platform, edge *e, int tier, int ind
     edge down = *e;
     snprintf(down.from, NAME_SIZE, "%s", e->to);
     snprintf(down.to, NAME_SIZE, "%s", e->from);
-    e->count = down.count = 1;
-    e->links[0] = ms_topology_link(platform, tier, index, MS_LINK_UP);
-    down.links[0] = ms_topology_link(platform, tier, index, MS_LINK_DOWN);
+    e->link = ms_topology_link(platform, tier, index, MS_LINK_UP);
+    down.link = ms_topology_link(platform, tier, index, MS_LINK_DOWN);
     write_edge(platform, e, out);
     write_edge(platform, &down, out);
 }
@@ -134,13 +132,13 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     int leaves = topology->units * topology->leaves_per_unit;
     for (int leaf = 0; leaf < leaves && topology->spine_tier >= 0; leaf++) {
         int pod = leaf / (topology->leaves_per_unit * topology->units_per_pod);
-        edge e = {0};
+        edge e = {.steps = 0};
         vertex_name("leaf", leaf, e.from);
         vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
         write_uplink(platform, &e, topology->spine_tier, leaf, out);
     }
     for (int spine = 0; spine < topology->pods * plane_count && topology->core_tier >= 0; spine++) {
-        edge e = {0};
+        edge e = {.steps = 0};
         vertex_name("spine", spine, e.from);
         vertex_name("core", spine % plane_count, e.to);
         write_uplink(platform, &e, topology->core_tier, spine / plane_count, out);
@@ -156,6 +154,7 @@ static void write_graph(const ms_platform *platform, ms_buffer *out) {
     }
     write_vertices("node", topology->node_tier >= 0 ? platform->nodes : 0, out);
     write_vertices("pxn", platform->has_pxn ? platform->nodes : 0, out);
+    write_vertices("nic", platform->has_pxn ? platform->nodes * topology->ports_per_node : 0, out);
     write_vertices("leaf", topology->units * topology->leaves_per_unit, out);
     write_vertices("spine", topology->spine_tier >= 0 ? topology->pods * planes(platform) : 0, out);
     write_vertices("core", topology->core_tier >= 0 ? planes(platform) : 0, out);
