@@ -153,32 +153,54 @@ typedef struct ms_stage_costs {
                               recomputation */
 } ms_stage_costs;
 
-/** Read the workload's `model:` mapping.  `type: gpt|llama` sets the defaults of the shape flags.
- *  Returns MS_OK; MS_E_INPUT, every fault reported (heads not dividing hidden, kv_heads not
- * dividing heads, ...). */
+/** Read the workload's `model:` mapping: name, type, layers, hidden, heads, kv_heads, head_dim,
+ * ffn, vocab, sequence, tied_embeddings, flash_attention, fused_accumulation, dropout, bias, norm
+ * (layer, rms, plain), positions (learned, rotary), gated.  `type: gpt|llama` sets the defaults of
+ * the shape flags. mapping: borrowed.  *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT,
+ * every fault reported (heads not dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
+ */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out);
 
-/** Total parameters of a model, embeddings (and untied head) included [count]. */
+/** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
+ * and an untied head. Source: Narayanan et al., SC'21, equation 2, for a GPT; ours has the final
+ * norm's 2 hidden on top.
+ */
 double ms_model_parameters(const ms_model *model);
 
 /** Lay a model out.
- *  *costs_out: in `arena`.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or
- * ffn or vocab not divisible by tp, layers not summing up), reported with the numbers and the
+ *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value
+ * heads are copied where tp is a multiple of them, norms work on whole tokens. A transformer layer
+ * gives two compute segments and two all-reduces forward and backward (one compute segment without
+ * tp); full recomputation repeats the forward ones, both all-reduces included, before its backward
+ * pass. Virtual stage s belongs to pipeline rank s mod pp. With tied embeddings and pp > 1 the last
+ * stage holds a copy of the word embedding. The loss's three reductions over tp stand as one
+ * all-reduce of 12 bytes per token. The embedding's gradient is dense.
+ *  costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
+ *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
+ * layers not summing up, more stages than layers, ZeRO above 1), reported with the numbers and the
  * nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 
-/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient, p2p, optimizer;
- * a value or a list per virtual stage) into the same result.  stages: S; ranks: P; memory is zero.
- *  Returns MS_OK; MS_E_INPUT, reported. */
+/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
+ * value or a list per virtual stage; optimizer [s]: per pipeline rank) into the same result: one
+ * compute segment per pass, B = I + W, no kernels, no memory.
+ *  ranks: P; chunks: V.  *costs_out: in `arena`.
+ *  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
                         ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
 
-/** Time of a matrix product C[m,n] = A[m,k] B[k,n] on a GPU type [s], launch included; `batch`
- * independent ones in one kernel. element_B: bytes per element of the operands. */
-double ms_gemm_time_s(const ms_gpu_type *gpu, double m, double n, double k, double batch,
-                      double element_B);
+/** A matrix product C[m,n] = A[m,k] B[k,n], `batch` independent ones in one kernel. */
+typedef struct ms_gemm_shape {
+    double m, n, k, batch; /**< [elements], [count] */
+} ms_gemm_shape;
+
+/** Time of a matrix product on a GPU type [s], launch included.
+ *  element_B: bytes per element of operands and result.
+ *  Source: roofline, with tile and wave quantisation and a depth ramp k / (k + gemm_depth_half);
+ *  the constants' fit is described in sim/model/kernels.c. */
+double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "model/internal.h"
 
-/* Nearest degrees that a size allows, as text: "4 or 8". */
+/* Whether a size can be split by a degree. */
 typedef bool (*is_legal_fn)(int size, int degree);
 
 static bool divides(int size, int degree) {
@@ -14,6 +14,7 @@ static bool divides_either_way(int size, int degree) {
     return size % degree == 0 || degree % size == 0;
 }
 
+/* Nearest degrees that a size allows, as text: "4 or 8".  text: [48]. */
 static void nearest_legal(int size, int degree, is_legal_fn is_legal, char *text) {
     int below = degree < size ? degree : size;
     while (below > 1 && !is_legal(size, below)) {

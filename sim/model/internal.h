@@ -81,9 +81,6 @@ bool ms_cost_failed(const ms_cost_builder *builder);
  * pass, layer and kind. */
 void ms_cost_compute(ms_cost_builder *builder);
 /** Add a matrix product C[m,n] = A[m,k] B[k,n], `batch` times, to the open compute segment. */
-typedef struct ms_gemm_shape {
-    double m, n, k, batch;
-} ms_gemm_shape;
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
 /** Add the product that gives a weight's gradient, and its addition to the accumulated gradient:
  * inside the kernel, or as a kernel of its own. */

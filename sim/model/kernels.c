@@ -65,11 +65,10 @@ static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape) {
            (shape.k + gpu->gemm_depth_half);
 }
 
-double ms_gemm_time_s(const ms_gpu_type *gpu, double m, double n, double k, double batch,
-                      double element_B) {
-    double bytes = batch * element_B * (m * k + k * n + m * n);
-    double efficiency = gemm_efficiency(gpu, (ms_gemm_shape){m, n, k, batch});
-    return ms_roofline_s(gpu, 2 * batch * m * n * k, bytes, efficiency, NULL);
+double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
+    double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
+    return ms_roofline_s(gpu, 2 * shape.batch * shape.m * shape.n * shape.k,
+                         shape.batch * element_B * elements, gemm_efficiency(gpu, shape), NULL);
 }
 
 void ms_cost_begin(ms_cost_builder *builder) {

@@ -21,7 +21,7 @@ typedef struct model_text {
 #define SIZE_FIELD(key_, member_, required_, help_)                                                \
     {                                                                                              \
         .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(model_text, model.member_),        \
-        .is_required = (required_), .minimum = 1, .maximum = 100000000, .help = (help_)            \
+        .is_required = (required_), .minimum = 1, .maximum = 10000000, .help = (help_)             \
     }
 #define FLAG_FIELD(key_, member_, help_)                                                           \
     {                                                                                              \
@@ -52,7 +52,7 @@ static const ms_field FIELDS[] = {
      .offset = offsetof(model_text, model.vocab),
      .is_required = true,
      .minimum = 0,
-     .maximum = 100000000,
+     .maximum = 10000000,
      .help = "vocabulary; 0: neither embedding nor head and loss"},
     SIZE_FIELD("sequence", sequence, true, "tokens per sequence"),
     FLAG_FIELD("tied_embeddings", has_tied_embeddings,

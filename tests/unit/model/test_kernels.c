@@ -4,26 +4,32 @@ Test(kernels, lossless_gpu_gives_the_roofline) {
     ms_gpu_type gpu = fixture_ideal();
     /* 2 * 4096^3 FLOP at 1e15 FLOP/s, bound by arithmetic */
     double compute_s = 2.0 * 4096 * 4096 * 4096 / 1e15;
-    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, 4096, 4096, 4096, 1, 2), compute_s), 1e-14);
+    cr_assert_lt(
+        fixture_gap(ms_gemm_time_s(&gpu, (ms_gemm_shape){4096, 4096, 4096, 1}, 2), compute_s),
+        1e-14);
     /* k = 1: 2 bytes in and out dominate */
     double memory_s = 2.0 * (4096 + 4096 + 4096.0 * 4096) / 1e13;
-    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, 4096, 4096, 1, 1, 2), memory_s), 1e-14);
+    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, (ms_gemm_shape){4096, 4096, 1, 1}, 2), memory_s),
+                 1e-14);
 }
 
 Test(kernels, launch_and_batch_add_up) {
     ms_gpu_type gpu = fixture_ideal();
-    double one_s = ms_gemm_time_s(&gpu, 512, 512, 512, 1, 2);
-    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, 512, 512, 512, 7, 2), 7 * one_s), 1e-14);
+    double one_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){512, 512, 512, 1}, 2);
+    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, (ms_gemm_shape){512, 512, 512, 7}, 2), 7 * one_s),
+                 1e-14);
     gpu.kernel_launch_s = 5e-6;
-    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, 512, 512, 512, 1, 2), one_s + 5e-6), 1e-14);
+    cr_assert_lt(
+        fixture_gap(ms_gemm_time_s(&gpu, (ms_gemm_shape){512, 512, 512, 1}, 2), one_s + 5e-6),
+        1e-14);
 }
 
 Test(kernels, tile_and_wave_quantisation_show) {
     ms_gpu_type gpu = fixture_a100();
     gpu.kernel_launch_s = 0;
     /* 108 tiles of 128x256 fill the GPU; one column more starts a second wave */
-    double full = ms_gemm_time_s(&gpu, 128 * 12, 256 * 9, 8192, 1, 2);
-    double over = ms_gemm_time_s(&gpu, 128 * 12, 256 * 9 + 1, 8192, 1, 2);
+    double full = ms_gemm_time_s(&gpu, (ms_gemm_shape){128 * 12, 256 * 9, 8192, 1}, 2);
+    double over = ms_gemm_time_s(&gpu, (ms_gemm_shape){128 * 12, 256 * 9 + 1, 8192, 1}, 2);
     cr_assert_gt(over / full, 1.05);
     double rate = 2.0 * (128 * 12) * (256 * 9) * 8192 / full;
     double expected = 312e12 * 0.844 * 8192 / (8192 + 150);
@@ -44,7 +50,8 @@ Test(kernels, measured_products_are_met_within_a_tenth) {
     gpu.gemm_efficiency = 0.78;
     gpu.hbm_Bps = 1.935e12;
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
-        double time_s = ms_gemm_time_s(&gpu, ROWS[i].m, ROWS[i].n, ROWS[i].k, 1, 2);
+        double time_s =
+            ms_gemm_time_s(&gpu, (ms_gemm_shape){ROWS[i].m, ROWS[i].n, ROWS[i].k, 1}, 2);
         double efficiency = 2 * ROWS[i].m * ROWS[i].n * ROWS[i].k / time_s / 312e12;
         cr_assert_lt(fixture_gap(efficiency, ROWS[i].efficiency), 0.10, "row %zu: %g, measured %g",
                      i, efficiency, ROWS[i].efficiency);
@@ -59,15 +66,15 @@ Test(kernels, better_gpus_are_never_slower) {
         double m = (double)ms_random_range(&random, 1, 9000);
         double n = (double)ms_random_range(&random, 1, 9000);
         double k = (double)ms_random_range(&random, 1, 9000);
-        double before_s = ms_gemm_time_s(&gpu, m, n, k, 1, 2);
+        double before_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){m, n, k, 1}, 2);
         cr_assert(before_s > 0 && isfinite(before_s), "seed %llu", (unsigned long long)seed);
         gpu.peak_flop_per_s *= 1 + ms_random_unit(&random);
-        double faster_s = ms_gemm_time_s(&gpu, m, n, k, 1, 2);
+        double faster_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){m, n, k, 1}, 2);
         gpu.hbm_Bps *= 1 + ms_random_unit(&random);
-        double fastest_s = ms_gemm_time_s(&gpu, m, n, k, 1, 2);
+        double fastest_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){m, n, k, 1}, 2);
         cr_assert(faster_s <= before_s && fastest_s <= faster_s, "seed %llu: %g x %g x %g",
                   (unsigned long long)seed, m, n, k);
-        double longer_s = ms_gemm_time_s(&gpu, m, n, k + 64, 1, 2);
+        double longer_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){m, n, k + 64, 1}, 2);
         cr_assert_geq(longer_s, fastest_s, "seed %llu", (unsigned long long)seed);
     }
 }
