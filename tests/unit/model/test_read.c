@@ -71,6 +71,8 @@ Test(read, faults_name_key_and_numbers) {
         {"model: {type: gpt, hidden: 64, heads: 8, vocab: 0, sequence: 16}", "layers"},
         {"model: {type: bert, layers: 2, hidden: 64, heads: 8, vocab: 0, sequence: 16}", "bert"},
         {"model: {type: gpt, layers: 0, hidden: 64, heads: 8, vocab: 0, sequence: 16}", "layers"},
+        {"model: {type: gpt, layers: 9999999, hidden: 64, heads: 8, vocab: 0, sequence: 16}",
+         "100000"},
         {"model: {type: gpt, layer: 2, hidden: 64, heads: 8, vocab: 0, sequence: 16}", "layers"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
