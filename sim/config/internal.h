@@ -72,6 +72,9 @@ int ms_node_depth(const ms_node *node);
 /* Whether a node is YAML's null: nothing, ~ or null. */
 bool ms_node_is_null(const ms_node *node);
 
+/* Whether a text stands for itself without quotes as a value of a block mapping or sequence. */
+bool ms_text_is_plain(const char *text);
+
 /* `text` fit for a message: control characters become '?', what is longer than MS_SHOWN_MAX ends in
  * "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
 const char *ms_shown(const char *text, char *out);

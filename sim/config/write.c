@@ -62,9 +62,8 @@ static bool is_blank_or_end(char c) {
     return c == ' ' || c == '\t' || c == '\0';
 }
 
-/* Whether a text stands for itself without quotes in a block mapping or sequence.
- * Source: YAML 1.1, section 9.1.3 (plain style). */
-static bool is_plain(const char *text) {
+/* Source: YAML 1.1, section 9.1.3 (plain style). */
+bool ms_text_is_plain(const char *text) {
     size_t length = strlen(text);
     if (length == 0) {
         return true; /* nothing */
@@ -99,7 +98,7 @@ static bool is_word(const char *text) {
 }
 
 static void write_scalar(const ms_node *node, ms_buffer *out) {
-    if (!node->is_quoted && is_plain(node->text)) {
+    if (!node->is_quoted && ms_text_is_plain(node->text)) {
         ms_buffer_puts(out, node->text);
     } else {
         write_quoted(node->text, out);

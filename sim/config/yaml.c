@@ -76,10 +76,10 @@ static ms_status report_syntax(builder *b) {
                    "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
         return MS_E_INPUT;
     }
-    if (parser->context == NULL || parser->context_mark.line == parser->problem_mark.line) {
+    ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
+    if (parser->context == NULL || context.line == mark.line) {
         ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
     } else {
-        ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
         ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)", problem,
                    parser->context, context.line);
     }
@@ -220,8 +220,9 @@ static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     if (node->text == NULL) {
         return MS_E_NOMEM;
     }
+    /* what cannot stand plain on a line of its own is a string as well: several lines, a lone '-' */
     node->is_quoted =
-        event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || strchr(node->text, '\n') != NULL;
+        event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !ms_text_is_plain(node->text);
     status = add_properties(b, node, event->data.scalar.anchor, event->data.scalar.tag);
     if (status == MS_OK) {
         add_node(b, node);
