@@ -1,0 +1,191 @@
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "meshsim/collective.h"
+#include "platform_fixture.h"
+
+/* Relative difference. */
+static double apart(double a, double b) {
+    return fabs(a - b) / fmax(fabs(b), 1e-300);
+}
+
+static ms_coll_plan plan_of(platform_fixture *f, ms_coll_kind kind, const int *gpus, int members,
+                            double size_B) {
+    ms_coll_plan plan;
+    ms_status status = ms_coll_plan_build(&f->platform, kind, MS_ALGORITHM_AUTO, gpus, members,
+                                          size_B, &f->arena, &plan);
+    cr_assert_eq(status, MS_OK);
+    return plan;
+}
+
+static int *first_gpus(platform_fixture *f, int count) {
+    int *gpus = MS_NEW(&f->arena, int, count);
+    for (int i = 0; i < count; i++) {
+        gpus[i] = i;
+    }
+    return gpus;
+}
+
+/* Ring times on an idle node follow 2(n-1) (latency + S/n/B) for all-reduce, half of it for the
+ * others. */
+Test(coll_plan, ring_closed_form_on_one_switch) {
+    platform_fixture f;
+    fixture_platform(&f, "flat", NULL);
+    const double latency_s = 1e-6;
+    const double bandwidth_Bps = 25e9;
+    for (int n = 2; n <= 1024; n = n * 3 - 1) {
+        const double size_B = 1e6 * n;
+        int *gpus = first_gpus(&f, n);
+        double once_s = (n - 1) * latency_s + (n - 1.0) / n * size_B / bandwidth_Bps;
+        ms_coll_plan reduce = plan_of(&f, MS_COLL_ALL_REDUCE, gpus, n, size_B);
+        ms_coll_plan scatter = plan_of(&f, MS_COLL_REDUCE_SCATTER, gpus, n, size_B);
+        ms_coll_plan gather = plan_of(&f, MS_COLL_ALL_GATHER, gpus, n, size_B);
+        cr_assert_lt(apart(ms_coll_plan_time_s(&f.platform, &reduce), 2 * once_s), 1e-12);
+        cr_assert_lt(apart(ms_coll_plan_time_s(&f.platform, &scatter), once_s), 1e-12);
+        cr_assert_lt(apart(ms_coll_plan_time_s(&f.platform, &gather), once_s), 1e-12);
+        cr_assert_lt(apart(reduce.sent_B, 2.0 * (n - 1) / n * size_B), 1e-12);
+        cr_assert_lt(apart(scatter.sent_B, (n - 1.0) / n * size_B), 1e-12);
+    }
+    fixture_release(&f);
+}
+
+Test(coll_plan, textbook_gibibyte_over_1024) {
+    platform_fixture f;
+    fixture_platform(&f, "flat", NULL);
+    ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_REDUCE, first_gpus(&f, 1024), 1024, 1073741824.0);
+    double time_s = ms_coll_plan_time_s(&f.platform, &plan);
+    cr_assert_lt(apart(time_s, 2.0 * 1023 * 1e-6 + 2.0 * 1023 / 1024 * 1073741824.0 / 25e9), 1e-12);
+    cr_assert_lt(fabs(time_s - 0.0879), 1e-4);
+    fixture_release(&f);
+}
+
+/* Bytes are conserved: what all links of the innermost tier carry is what all members send and
+ * receive. */
+Test(coll_plan, links_carry_what_members_send) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", NULL);
+    for (int n = 2; n <= 8; n++) {
+        ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_REDUCE, first_gpus(&f, n), n, 1e9);
+        const ms_flow *flow = &plan.phases[0].flows[0];
+        double carried_B = 0.0;
+        for (int i = 0; i < flow->count; i++) {
+            carried_B += flow->bytes * flow->links[i].weight;
+        }
+        /* every byte goes up into the switch and down again */
+        cr_assert_lt(apart(carried_B, 2.0 * n * plan.sent_B), 1e-12, "n %d", n);
+    }
+    fixture_release(&f);
+}
+
+/* Across full nodes one ring per NIC runs, so the bus bandwidth is that of all NICs of a node. */
+Test(coll_plan, one_ring_per_nic_across_nodes) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100",
+                     "{nodes: 2, tiers: {nvlink: {latency: 0 s}, rail: {latency: 0 s}}}");
+    ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_REDUCE, first_gpus(&f, 16), 16, 1e9);
+    double busbw =
+        ms_coll_busbw_Bps(MS_COLL_ALL_REDUCE, 16, 1e9, ms_coll_plan_time_s(&f.platform, &plan));
+    cr_assert_lt(apart(busbw, 8 * 25e9 * 0.92), 1e-9, "busbw %g", busbw);
+    fixture_release(&f);
+}
+
+/* One member per node: a single ring through one NIC of each node. */
+Test(coll_plan, one_member_per_node_uses_one_nic) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", "{nodes: 4, tiers: {rail: {latency: 0 s}}}");
+    const int gpus[] = {3, 11, 19, 27};
+    ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_REDUCE, gpus, 4, 1e9);
+    double time_s = ms_coll_plan_time_s(&f.platform, &plan);
+    cr_assert_lt(apart(time_s, 1.5e9 / (25e9 * 0.92)), 1e-9);
+    cr_assert_eq(plan.phases[0].flows[0].count, 8, "an up and a down link per node");
+    fixture_release(&f);
+}
+
+/* The order in which members are named does not change a ring: they are laid node after node. */
+Test(coll_plan, member_order_across_nodes_does_not_matter) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", "{nodes: 4}");
+    const int sorted[] = {0, 1, 8, 9, 16, 17, 24, 25};
+    const int mixed[] = {0, 8, 16, 24, 1, 9, 17, 25};
+    ms_coll_plan a = plan_of(&f, MS_COLL_ALL_REDUCE, sorted, 8, 1e8);
+    ms_coll_plan b = plan_of(&f, MS_COLL_ALL_REDUCE, mixed, 8, 1e8);
+    cr_assert_lt(apart(ms_coll_plan_time_s(&f.platform, &a), ms_coll_plan_time_s(&f.platform, &b)),
+                 1e-12);
+    fixture_release(&f);
+}
+
+Test(coll_plan, p2p_takes_the_route) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", NULL);
+    const int gpus[] = {0, 8};
+    ms_coll_plan plan = plan_of(&f, MS_COLL_P2P, gpus, 2, 23e9);
+    ms_route route;
+    ms_platform_route(&f.platform, 0, 8, &route);
+    cr_assert_lt(apart(ms_coll_plan_time_s(&f.platform, &plan), 1.0 + route.latency_s), 1e-9);
+    cr_assert_eq(plan.phases[0].flows[0].count, route.count);
+    cr_assert_eq(plan.algorithm, MS_ALGORITHM_DIRECT);
+    fixture_release(&f);
+}
+
+Test(coll_plan, one_member_does_nothing) {
+    platform_fixture f;
+    fixture_platform(&f, "flat", NULL);
+    const int gpu = 5;
+    ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_GATHER, &gpu, 1, 1e9);
+    cr_assert_eq(plan.phase_count, 0);
+    cr_assert_eq(plan.sent_B, 0.0);
+    cr_assert_eq(ms_coll_plan_time_s(&f.platform, &plan), 0.0);
+    fixture_release(&f);
+}
+
+/* No latency, unlimited links: any collective is free. */
+Test(coll_plan, ideal_platform_is_free) {
+    platform_fixture f;
+    fixture_platform(&f, "ideal", NULL);
+    int n = ms_platform_gpus(&f.platform) < 8 ? ms_platform_gpus(&f.platform) : 8;
+    ms_coll_plan plan = plan_of(&f, MS_COLL_ALL_REDUCE, first_gpus(&f, n), n, 1e12);
+    cr_assert_eq(ms_coll_plan_time_s(&f.platform, &plan), 0.0);
+    fixture_release(&f);
+}
+
+Test(coll_plan, what_is_not_built_is_refused) {
+    platform_fixture f;
+    fixture_platform(&f, "flat", NULL);
+    ms_coll_plan plan;
+    int *gpus = first_gpus(&f, 4);
+    const ms_coll_kind kinds[] = {MS_COLL_NONE, MS_COLL_ALL_TO_ALL, MS_COLL_BROADCAST};
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(ms_coll_plan_build(&f.platform, kinds[i], MS_ALGORITHM_AUTO, gpus, 4, 1.0,
+                                        &f.arena, &plan),
+                     MS_E_RANGE);
+    }
+    cr_assert_eq(ms_coll_plan_build(&f.platform, MS_COLL_P2P, MS_ALGORITHM_RING, gpus, 2, 1.0,
+                                    &f.arena, &plan),
+                 MS_E_RANGE);
+    cr_assert_eq(ms_coll_plan_build(&f.platform, MS_COLL_P2P, MS_ALGORITHM_AUTO, gpus, 3, 1.0,
+                                    &f.arena, &plan),
+                 MS_E_RANGE);
+    fixture_release(&f);
+}
+
+Test(coll_plan, memory_running_out_is_a_status) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", NULL);
+    int *gpus = first_gpus(&f, 16);
+    ms_status status = MS_E_NOMEM;
+    for (long n = 0; status == MS_E_NOMEM && n < 100; n++) {
+        ms_coll_plan plan;
+        ms_arena_fail_after(&f.arena, n);
+        status = ms_coll_plan_build(&f.platform, MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 16,
+                                    1e6, &f.arena, &plan);
+    }
+    cr_assert_eq(status, MS_OK);
+    fixture_release(&f);
+}
+
+/* Bus bandwidth as nccl-tests defines it; an all-reduce on n ranks moves 2(n-1)/n of its size. */
+Test(coll_plan, busbw_factors) {
+    cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_ALL_REDUCE, 8, 8e9, 2.0), 7e9), 1e-12);
+    cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_ALL_GATHER, 8, 8e9, 2.0), 3.5e9), 1e-12);
+    cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_P2P, 2, 8e9, 2.0), 4e9), 1e-12);
+}

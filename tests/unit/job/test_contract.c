@@ -1,0 +1,155 @@
+/* What must hold for every canonical workload, and the closed forms on the ideal platform. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+
+#include "job_fixture.h"
+#include "meshsim/outlook.h"
+
+static const char *const WORKLOADS[] = {
+    "tiny",           "gpt3-175b-1024", "megatron-1t-3072", "mtnlg-530b-2240",
+    "llama3-405b-8k", "textbook-70b-64"};
+enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
+
+static double apart(double a, double b) {
+    return fabs(a - b) / fmax(fabs(b), 1e-300);
+}
+
+static double sum_of(const ms_value *object) {
+    double sum = 0.0;
+    for (const ms_value *child = object->first; child != NULL; child = child->next) {
+        sum += child->as.number;
+    }
+    return sum;
+}
+
+static void check_links(const ms_result *r) {
+    double *expected = calloc((size_t)r->dag.link_count + 1, sizeof *expected);
+    for (int32_t i = 0; i < r->dag.op_count; i++) {
+        const ms_dag_work *work = &r->dag.works[r->dag.ops[i].work];
+        for (int32_t p = 0; p < work->phase_count; p++) {
+            const ms_dag_phase *phase = &r->dag.phases[work->phase_first + p];
+            for (int32_t j = 0; j < phase->flow_count; j++) {
+                const ms_dag_flow *flow = &r->dag.flows[phase->flow_first + j];
+                for (int32_t c = 0; c < flow->crossing_count; c++) {
+                    const ms_dag_crossing *x = &r->dag.crossings[flow->crossing_first + c];
+                    expected[x->link] += flow->bytes * x->weight;
+                }
+            }
+        }
+    }
+    for (int32_t l = 0; l < r->dag.link_count; l++) {
+        cr_assert_lt(apart(r->timeline.link_bytes[l], expected[l]), 1e-9, "link %d", l);
+        cr_assert_leq(r->timeline.link_peak[l], 1.0 + 1e-9);
+        /* never faster than the busiest link */
+        cr_assert_geq(r->metrics.step_time_s * (1.0 + 1e-9),
+                      expected[l] / r->dag.links[l].capacity_Bps);
+    }
+    free(expected);
+}
+
+static void check_ranks(const ms_result *r) {
+    for (int i = 0; i < r->dag.rank_count; i++) {
+        double sum = 0.0;
+        for (int c = 0; c < MS_TIME_COUNT; c++) {
+            sum += r->metrics.ranks[i].time_s[c];
+            cr_assert_geq(r->metrics.ranks[i].time_s[c], 0.0);
+        }
+        cr_assert_lt(apart(sum, r->metrics.step_time_s), 1e-9);
+        const ms_rank_memory *m = &r->memory[i];
+        double parts = m->parameter_B + m->gradient_B + m->optimizer_B + m->activation_B +
+                       m->buffer_B + m->other_B;
+        cr_assert(parts == m->peak_B || apart(parts, m->peak_B) < 1e-12);
+        for (int a = 0; a < MS_AXIS_COUNT; a++) {
+            const ms_axis_use *u = &r->metrics.ranks[i].axes[a];
+            cr_assert_leq(fabs(u->exposed_s + u->overlapped_s + u->in_idle_s - u->busy_s),
+                          1e-9 * r->metrics.step_time_s);
+        }
+    }
+}
+
+ParameterizedTestParameters(job_contract, canonical_workload) {
+    static int indices[WORKLOAD_COUNT];
+    for (int i = 0; i < WORKLOAD_COUNT; i++) {
+        indices[i] = i;
+    }
+    return cr_make_param_array(int, indices, WORKLOAD_COUNT);
+}
+
+ParameterizedTest(int *index, job_contract, canonical_workload) {
+    job_fixture f;
+    const ms_result *r = job_fixture_run(&f, WORKLOADS[*index], NULL, "flow", false);
+    cr_assert_lt(fabs(sum_of(ms_value_get(r->summary, "time_share")) - 1.0), 1e-9);
+    cr_assert_lt(apart(sum_of(ms_value_get(r->summary, "critical_path")), r->metrics.step_time_s),
+                 1e-9);
+    check_links(r);
+    check_ranks(r);
+    ms_outlook look;
+    cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
+    cr_assert_geq(r->metrics.step_time_s * (1.0 + 1e-12), look.ideal_step_s * (1.0 - 1e-9),
+                  "never faster than the schedule with free communication");
+    cr_assert_lt(apart(look.ranks[look.peak_rank].peak_B, r->memory[r->peak_rank].peak_B), 1e-12,
+                 "memory follows from the order of passes");
+    job_fixture_release(&f);
+}
+
+/* Contention can only slow a step down: the closed-form engine is a lower bound. */
+ParameterizedTestParameters(job_contract, analytic_is_a_lower_bound) {
+    static int indices[WORKLOAD_COUNT];
+    for (int i = 0; i < WORKLOAD_COUNT; i++) {
+        indices[i] = i;
+    }
+    return cr_make_param_array(int, indices, WORKLOAD_COUNT);
+}
+
+ParameterizedTest(int *index, job_contract, analytic_is_a_lower_bound) {
+    job_fixture a;
+    job_fixture b;
+    const ms_result *analytic = job_fixture_run(&a, WORKLOADS[*index], NULL, "analytic", false);
+    const ms_result *flow = job_fixture_run(&b, WORKLOADS[*index], NULL, "flow", false);
+    cr_assert_leq(analytic->metrics.step_time_s, flow->metrics.step_time_s * (1.0 + 1e-9));
+    cr_assert_lt(
+        apart(analytic->metrics.axes[MS_AXIS_TP].bytes, flow->metrics.axes[MS_AXIS_TP].bytes),
+        1e-12);
+    job_fixture_release(&a);
+    job_fixture_release(&b);
+}
+
+/* A closed form: kind, P, V, M. */
+typedef struct ideal_case {
+    char kind[16];
+    int p, v, m;
+} ideal_case;
+
+static ideal_case IDEAL[] = {
+    {"gpipe", 2, 1, 4},        {"gpipe", 4, 1, 8},          {"gpipe", 8, 1, 32},
+    {"gpipe", 16, 1, 3},       {"1f1b", 2, 1, 2},           {"1f1b", 4, 1, 7},
+    {"1f1b", 8, 1, 16},        {"1f1b", 35, 1, 70},         {"1f1b", 64, 1, 512},
+    {"1f1b", 1, 1, 5},         {"interleaved", 2, 2, 4},    {"interleaved", 4, 2, 8},
+    {"interleaved", 8, 4, 16}, {"interleaved", 16, 4, 128}, {"interleaved", 4, 3, 12},
+};
+
+ParameterizedTestParameters(job_contract, ideal_bubble) {
+    return cr_make_param_array(ideal_case, IDEAL, sizeof IDEAL / sizeof IDEAL[0]);
+}
+
+ParameterizedTest(ideal_case *c, job_contract, ideal_bubble) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "platform: {file: ideal, nodes: %d}\n"
+             "mesh: {pp: %d, order: [pp]}\n"
+             "costs: {forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}\n"
+             "schedule: {kind: %s, v: %d}\n"
+             "batch: {microbatches: %d}\n",
+             c->p, c->p, c->kind, c->v, c->m);
+    job_fixture f;
+    ms_status status = job_fixture_load_text(&f, text);
+    cr_assert_eq(status, MS_OK, "%s", ms_buffer_text(&f.messages));
+    cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
+    double bubble = ms_value_number(f.result.summary, "bubble_fraction", -1.0);
+    double expected = (c->p - 1.0) / ((double)c->v * c->m + c->p - 1.0);
+    cr_assert_lt(fabs(bubble - expected), 1e-9, "%s P %d V %d M %d: %.12f, expected %.12f", c->kind,
+                 c->p, c->v, c->m, bubble, expected);
+    cr_assert_lt(fabs(ms_value_number(f.result.summary, "idle_fraction", -1.0) - expected), 1e-9);
+    job_fixture_release(&f);
+}
