@@ -53,24 +53,25 @@ static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]
 
 static void print_tiers(const ms_platform *platform) {
     char nominal[TEXT_SIZE], achieved[TEXT_SIZE], latency[TEXT_SIZE];
-    printf("%-10s %10s %14s %14s %9s %9s\n", "tier", "links", "nominal", "achieved", "parallel",
+    printf("%-12s %9s %12s %9s %14s %10s\n", "tier", "links", "nominal", "parallel", "achieved",
            "latency");
     for (int t = 0; t < platform->tier_count; t++) {
         const ms_tier *tier = &platform->tiers[t];
         ms_link_info link = ms_platform_link(platform, tier->first_link);
-        printf("%-10s %10d %14s %14s %9d %9s\n", tier->name, tier->links,
-               bandwidth(tier->bandwidth_Bps, nominal), bandwidth(link.capacity_Bps, achieved),
-               link.parallel, quantity(tier->latency_s, MS_DIM_TIME, latency));
+        printf("%-12s %9d %12s %9d %14s %10s\n", tier->name, tier->links,
+               bandwidth(tier->bandwidth_Bps, nominal), link.parallel,
+               bandwidth(link.capacity_Bps, achieved),
+               quantity(tier->latency_s, MS_DIM_TIME, latency));
     }
-    printf("links are directed; achieved is what one of them carries, all its parallel cables "
-           "together\n");
+    printf("\nA link has one direction; achieved is what its parallel cables carry together.\n");
 }
 
 static void print_gpu(const ms_gpu_type *gpu) {
     char peak[TEXT_SIZE], hbm[TEXT_SIZE], reserve[TEXT_SIZE], speed[TEXT_SIZE];
-    printf("GPU           %s: %s peak, %s (%s reserved) at %s\n", gpu->name,
-           quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak),
-           quantity(gpu->hbm_B, MS_DIM_BYTES, hbm), quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
+    printf("GPU           %s: %s\n", gpu->name,
+           quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak));
+    printf("GPU memory    %s, %s of it reserved, at %s\n", quantity(gpu->hbm_B, MS_DIM_BYTES, hbm),
+           quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
            quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
 }
 

@@ -7,9 +7,12 @@
 #include "platform/topology.h"
 
 typedef struct gpu_file {
-    const char *type; /* only in the platform's mapping: which file this came from */
+    const char *type; /* which file the rest builds on */
     ms_gpu_type gpu;
 } gpu_file;
+
+/* Longest chain of types that build on each other. */
+enum { DEPTH_MAX = 4 };
 
 #define AT(member) offsetof(gpu_file, gpu.member)
 
@@ -17,7 +20,7 @@ static const ms_field FIELDS[] = {
     {.key = "type",
      .type = MS_FIELD_STRING,
      .offset = offsetof(gpu_file, type),
-     .help = "name of a file in gpus/, or a path (in platform files only)"},
+     .help = "type whose keys hold where this mapping is silent: a file in gpus/, or a path"},
     {.key = "name",
      .type = MS_FIELD_STRING,
      .offset = AT(name),
@@ -125,9 +128,15 @@ static const ms_field FIELDS[] = {
     {.key = NULL},
 };
 
-/* Path of a GPU type's file, in `arena`; NULL when no place has it (reported) or memory ran out. */
-static ms_status find_file(const ms_node *type, const char *const *places, ms_arena *arena,
-                           ms_diag *diag, const char **path_out) {
+/* Where to look for types, and with what. */
+typedef struct look {
+    const char *const *places; /* NULL at the end */
+    ms_arena *arena;
+    ms_diag *diag;
+} look;
+
+/* Path of a GPU type's file, in the arena. */
+static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
     size_t length = strlen(type->text);
     bool is_path = strchr(type->text, '/') != NULL ||
                    (length > 5 && strcmp(type->text + length - 5, ".yaml") == 0);
@@ -136,9 +145,9 @@ static ms_status find_file(const ms_node *type, const char *const *places, ms_ar
         return MS_OK;
     }
     const char *looked = "";
-    for (size_t i = 0; places[i] != NULL; i++) {
-        const char *path = ms_arena_printf(arena, "%s/gpus/%s.yaml", places[i], type->text);
-        const char *list = ms_arena_printf(arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
+    for (size_t i = 0; l->places[i] != NULL; i++) {
+        const char *path = ms_arena_printf(l->arena, "%s/gpus/%s.yaml", l->places[i], type->text);
+        const char *list = ms_arena_printf(l->arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
         if (path == NULL || list == NULL) {
             return MS_E_NOMEM;
         }
@@ -148,8 +157,40 @@ static ms_status find_file(const ms_node *type, const char *const *places, ms_ar
         }
         looked = list;
     }
-    return ms_config_fault(diag, type, "gpu.type", "no GPU type '%s'; looked for %s", type->text,
+    return ms_config_fault(l->diag, type, "gpu.type", "no GPU type '%s'; looked for %s", type->text,
                            looked);
+}
+
+/* The keys of the file that a `type` node names, laid over those of the type that file builds on.
+ */
+static ms_status load_type(const ms_node *type, const look *l, int depth, ms_node **keys_out) {
+    if (type->type != MS_NODE_SCALAR) {
+        return ms_config_fault(l->diag, type, "gpu.type", "expected the name of a file in gpus/");
+    }
+    if (depth > DEPTH_MAX) {
+        return ms_config_fault(l->diag, type, "type", "more than %d types build on each other",
+                               (int)DEPTH_MAX);
+    }
+    const char *path = NULL;
+    ms_node *file = NULL;
+    ms_status status = find_file(type, l, &path);
+    if (status == MS_OK) {
+        status = ms_yaml_load(path, l->arena, l->diag, &file);
+    }
+    const ms_node *base = status == MS_OK ? ms_node_get(file, "type") : NULL;
+    if (base == NULL) {
+        *keys_out = file;
+        return status;
+    }
+    ms_node *below = NULL;
+    status = load_type(base, l, depth + 1, &below);
+    if (status == MS_OK) {
+        status = ms_node_overlay(below, file, l->arena);
+    }
+    if (status == MS_OK) {
+        *keys_out = below;
+    }
+    return status;
 }
 
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
@@ -159,29 +200,18 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
         return ms_config_fault(diag, mapping, "gpu.type",
                                "required key is missing: the name of a file in gpus/");
     }
-    if (type->type != MS_NODE_SCALAR) {
-        return ms_config_fault(diag, type, "gpu.type", "expected the name of a file in gpus/");
-    }
-    const char *path = NULL;
-    ms_node *file = NULL;
-    ms_status status = find_file(type, places, arena, diag, &path);
+    const look l = {.places = places, .arena = arena, .diag = diag};
+    ms_node *keys = NULL;
+    ms_status status = load_type(type, &l, 1, &keys);
     if (status == MS_OK) {
-        status = ms_yaml_load(path, arena, diag, &file);
+        status = ms_node_overlay(keys, mapping, arena);
     }
-    if (status != MS_OK) {
-        return status;
-    }
-    const ms_node *stray = ms_node_get(file, "type");
-    if (stray != NULL) {
-        return ms_config_fault(diag, stray, "type", "unknown key; a GPU file is itself the type");
-    }
-    status = ms_node_overlay(file, mapping, arena);
     gpu_file read = {0};
     if (status == MS_OK) {
-        status = ms_config_read(file, FIELDS, "gpu", &read, arena, diag);
+        status = ms_config_read(keys, FIELDS, "gpu", &read, arena, diag);
     }
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
-        status = ms_config_fault(diag, ms_node_get(file, "reserve"), "gpu.reserve",
+        status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
                                  "leaves no memory: %.4g GiB of %.4g GiB are reserved",
                                  read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
     }
@@ -189,6 +219,6 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
         return status;
     }
     *gpu_out = read.gpu;
-    *effective_out = file;
+    *effective_out = keys;
     return MS_OK;
 }

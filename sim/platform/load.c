@@ -132,7 +132,7 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "pxn",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(platform_file, has_pxn),
-     .help = "cross-rail traffic changes rail over NVLink in the sending node"},
+     .help = "traffic to another rail changes rail over NVLink in the sending node (rails only)"},
     {.key = NULL},
 };
 
@@ -269,12 +269,10 @@ static void check_sizes(checks *c) {
 }
 
 static void refuse_key(checks *c, const char *mapping, const char *key, const char *why) {
-    const ms_node *outer = mapping == NULL ? c->root : ms_node_get(c->root, mapping);
-    const ms_node *node = ms_node_get(outer, key);
+    const ms_node *node = ms_node_get(ms_node_get(c->root, mapping), key);
     if (node != NULL) {
         char path[64];
-        snprintf(path, sizeof path, "%s%s%s", mapping == NULL ? "" : mapping,
-                 mapping == NULL ? "" : ".", key);
+        snprintf(path, sizeof path, "%s.%s", mapping, key);
         c->status = ms_config_fault(c->diag, node, path, "%s", why);
     }
 }
@@ -345,9 +343,8 @@ static void check_levels(checks *c) {
 
 static void check_pxn(checks *c) {
     const platform_file *f = c->file;
-    if (f->fabric.kind != MS_FABRIC_RAILS) {
-        refuse_key(c, NULL, "pxn", "only a 'rails' fabric has rails to change");
-    } else if (!f->has_pxn && c->platform->tier_count == 2 && f->node.nics > 1) {
+    bool has_rails = f->fabric.kind == MS_FABRIC_RAILS && f->node.nics > 1;
+    if (has_rails && !f->has_pxn && c->platform->tier_count == 2) {
         c->status = ms_config_fault(c->diag, node_at(c, NULL, "pxn"), "pxn",
                                     "without pxn and without a third tier nothing joins the rails");
     }
