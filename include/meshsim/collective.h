@@ -59,15 +59,23 @@ typedef struct ms_coll_plan {
     int phase_count;  /**< 0 for one member */
 } ms_coll_plan;
 
-/** Lay out a collective among GPUs.
- *  gpus: [members] platform GPUs in group order, no repeats; for MS_COLL_P2P two, source first.
- * size_B: >= 0, full buffer: all-reduce its message, reduce-scatter its input, all-gather its
- * output.  *plan_out: in `arena`. Across nodes as many rings run side by side as every node has
- * members on different NICs; ring j enters and leaves a node through its j-th member. Returns
- * MS_OK; MS_E_RANGE for a kind or algorithm not built; MS_E_NOMEM.  O(members * rings). */
-ms_status ms_coll_plan_build(const ms_platform *platform, ms_coll_kind kind,
-                             ms_coll_algorithm algorithm, const int *gpus, int members,
-                             double size_B, ms_arena *arena, ms_coll_plan *plan_out);
+/** A collective to lay out. */
+typedef struct ms_coll_request {
+    ms_coll_kind kind;
+    ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or the one the kind has */
+    const int
+        *gpus;     /**< [members] platform GPUs in group order, no repeats; for p2p source first */
+    int members;   /**< >= 1; 2 for p2p */
+    double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
+                      all-gather its output [B] */
+} ms_coll_request;
+
+/** Lay out a collective among GPUs of a platform.
+ *  Across nodes as many rings run side by side as every node has members on different NICs; ring j
+ * enters a node at its j-th member.  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a kind
+ * or algorithm not built; MS_E_NOMEM.  O(members * rings). */
+ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
+                             ms_arena *arena, ms_coll_plan *plan_out);
 
 /** Time of a plan with nothing else on the links: sum over phases of latency + slowest flow [s].
  *  A flow takes max over links of bytes * weight / capacity. */

@@ -26,8 +26,8 @@ typedef struct ms_timeline {
     double *start_s;   /**< [op_count] */
     double *end_s;     /**< [op_count] */
     int32_t *cause;    /**< [op_count] dependency (or operation before it on a stream) that released
-                          it; -1: none. Of several that released    it at the same instant, the one with
-                          the lowest index. */
+                          it; -1: none. Of several that released    it at the same instant, the one
+                          with    the lowest index. */
     double makespan_s; /**< latest end */
     double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
                             ends [B] */

@@ -81,8 +81,8 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
                       ms_job *job_out);
 
 /** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
- * after a failure. */
-ms_status ms_job_lower(ms_job *job, ms_arena *arena, ms_diag *diag, ms_dag *dag_out);
+ * after a failure.  Returns as ms_lower.  O(operations). */
+ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
 
 /** Lower, simulate, measure and sum up.  *result_out: released by the caller with
  * ms_result_release, also after a failure. Returns MS_OK also when the job does not fit in memory

@@ -31,14 +31,15 @@ typedef enum ms_dimension {
 ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
                         const char **reason_out);
 
-/** Pure number of either sign: digits with at most one point, an exponent, and "%" which divides by 100.
- *  text: such as "-0.5", "1e9", "5 %"; no hexadecimal, no inf, no nan, no underscores.  *value_out: finite.
- *  Returns MS_OK; MS_E_INPUT, *value_out untouched. */
+/** Pure number of either sign: digits with at most one point, an exponent, and "%" which divides by
+ * 100. text: such as "-0.5", "1e9", "5 %"; no hexadecimal, no inf, no nan, no underscores.
+ * *value_out: finite. Returns MS_OK; MS_E_INPUT, *value_out untouched. */
 ms_status ms_number_parse(const char *text, double *value_out);
 
-/** Why ms_unit_parse refuses a text, in full: what was expected, what came, the unit that was meant.
- *  text: a text it refused.  text_out: [size] bytes, always NUL-terminated, 512 hold every message about a text of
- *  up to 100 bytes, such as "'3 GB' is a size, expected a bandwidth such as '400 Gbit/s'".  Returns text_out. */
+/** Why ms_unit_parse refuses a text, in full: what was expected, what came, the unit that was
+ * meant. text: a text it refused.  text_out: [size] bytes, always NUL-terminated, 512 hold every
+ * message about a text of up to 100 bytes, such as "'3 GB' is a size, expected a bandwidth such as
+ * '400 Gbit/s'".  Returns text_out. */
 char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size);
 
 /** Value for people with three to four significant digits and a fitting unit, such as "87.9 ms",

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ring.h"
+#include "collective/ring.h"
 
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     static const char *const NAMES[MS_ALGORITHM_COUNT] = {"auto", "ring", "direct"};
@@ -11,10 +11,10 @@ const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
 }
 
 /* One flow over a single route, every link crossed once. */
-static ms_status plan_p2p(const ms_platform *platform, const int *gpus, double size_B,
+static ms_status plan_p2p(const ms_platform *platform, const ms_coll_request *request,
                           ms_arena *arena, ms_coll_plan *plan) {
     ms_route route;
-    ms_platform_route(platform, gpus[0], gpus[1], &route);
+    ms_platform_route(platform, request->gpus[0], request->gpus[1], &route);
     ms_phase *phase = MS_NEW(arena, ms_phase, 1);
     ms_flow *flow = MS_NEW(arena, ms_flow, 1);
     ms_flow_link *links = MS_NEW(arena, ms_flow_link, route.count);
@@ -24,10 +24,10 @@ static ms_status plan_p2p(const ms_platform *platform, const int *gpus, double s
     for (int i = 0; i < route.count; i++) {
         links[i] = (ms_flow_link){.link = route.links[i], .weight = 1};
     }
-    *flow = (ms_flow){.bytes = size_B, .links = links, .count = route.count};
+    *flow = (ms_flow){.bytes = request->size_B, .links = links, .count = route.count};
     *phase = (ms_phase){.latency_s = route.latency_s, .flows = flow, .count = 1};
     plan->algorithm = MS_ALGORITHM_DIRECT;
-    plan->sent_B = size_B;
+    plan->sent_B = request->size_B;
     plan->tier = route.tier;
     plan->phases = phase;
     plan->phase_count = 1;
@@ -39,10 +39,10 @@ static double ring_rounds(ms_coll_kind kind) {
     return kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0;
 }
 
-static ms_status plan_ring(const ms_platform *platform, const int *gpus, double size_B,
+static ms_status plan_ring(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_coll_plan *plan) {
     ms_ring_layout rings;
-    ms_status status = ms_ring_layout_build(platform, gpus, plan->members, arena, &rings);
+    ms_status status = ms_ring_layout_build(platform, request->gpus, plan->members, arena, &rings);
     if (status != MS_OK) {
         return status;
     }
@@ -54,7 +54,7 @@ static ms_status plan_ring(const ms_platform *platform, const int *gpus, double 
         return MS_E_NOMEM;
     }
     plan->algorithm = MS_ALGORITHM_RING;
-    plan->sent_B = rounds * (n - 1.0) / n * size_B;
+    plan->sent_B = rounds * (n - 1.0) / n * request->size_B;
     plan->tier = rings.tier;
     *flow = (ms_flow){
         .bytes = plan->sent_B / rings.rings, .links = rings.links, .count = rings.link_count};
@@ -65,26 +65,32 @@ static ms_status plan_ring(const ms_platform *platform, const int *gpus, double 
     return MS_OK;
 }
 
-ms_status ms_coll_plan_build(const ms_platform *platform, ms_coll_kind kind,
-                             ms_coll_algorithm algorithm, const int *gpus, int members,
-                             double size_B, ms_arena *arena, ms_coll_plan *plan_out) {
-    bool is_p2p = kind == MS_COLL_P2P;
-    bool is_ring =
-        kind == MS_COLL_ALL_REDUCE || kind == MS_COLL_REDUCE_SCATTER || kind == MS_COLL_ALL_GATHER;
-    if (members < 1 || size_B < 0.0 || (is_p2p && members != 2) || (!is_p2p && !is_ring)) {
+/* Whether a request is one that can be laid out. */
+static bool is_built(const ms_coll_request *request) {
+    bool is_p2p = request->kind == MS_COLL_P2P;
+    bool is_ring = request->kind == MS_COLL_ALL_REDUCE || request->kind == MS_COLL_REDUCE_SCATTER ||
+                   request->kind == MS_COLL_ALL_GATHER;
+    ms_coll_algorithm own = is_p2p ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING;
+    bool has_algorithm = request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == own;
+    bool has_members = is_p2p ? request->members == 2 : request->members >= 1;
+    return (is_p2p || is_ring) && has_algorithm && has_members && request->size_B >= 0.0;
+}
+
+ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
+                             ms_arena *arena, ms_coll_plan *plan_out) {
+    if (!is_built(request)) {
         return MS_E_RANGE;
     }
-    if (algorithm != MS_ALGORITHM_AUTO &&
-        algorithm != (is_p2p ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING)) {
-        return MS_E_RANGE;
-    }
-    ms_coll_plan plan = {.kind = kind, .members = members, .size_B = size_B, .tier = -1};
-    plan.algorithm = is_p2p ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING;
+    ms_coll_plan plan = {.kind = request->kind,
+                         .algorithm = MS_ALGORITHM_RING,
+                         .members = request->members,
+                         .size_B = request->size_B,
+                         .tier = -1};
     ms_status status = MS_OK;
-    if (is_p2p) {
-        status = plan_p2p(platform, gpus, size_B, arena, &plan);
-    } else if (members > 1) {
-        status = plan_ring(platform, gpus, size_B, arena, &plan);
+    if (request->kind == MS_COLL_P2P) {
+        status = plan_p2p(platform, request, arena, &plan);
+    } else if (request->members > 1) {
+        status = plan_ring(platform, request, arena, &plan);
     }
     if (status == MS_OK) {
         *plan_out = plan;

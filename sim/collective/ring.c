@@ -1,4 +1,4 @@
-#include "ring.h"
+#include "collective/ring.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Collectives of a fold class. See decision note folding.md beside this file. */
-#include "lowering.h"
+#include "graph/lowering.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "passes.h"
+#include "graph/passes.h"
 
 /* Marks an input whose producer has not been lowered (0xFE in every byte). */
 static const int32_t NOT_YET = (int32_t)0xFEFEFEFE;
@@ -113,15 +113,14 @@ static int32_t group_work(ms_lowering *l, int p, int axis, int lead, const ms_wo
     return work;
 }
 
-/* One collective operation of the group led by `lead`; `inputs` [sims] or NULL are further
- * dependencies. */
-static void add_group_op(ms_lowering *l, int p, int axis, int lead, const ms_dag_op *op,
+/* One collective operation of a group; `inputs` [sims] or NULL are further dependencies. */
+static void add_group_op(ms_lowering *l, const ms_group *group, const ms_dag_op *op,
                          const int32_t *inputs) {
-    ms_group group = ms_mesh_group(l->in->mesh, axis, lead);
+    int p = ms_mesh_coordinate(l->in->mesh, group->first, MS_AXIS_PP);
     int32_t index = ms_dag_add_op(l->dag, op);
-    int members = l->in->no_fold ? group.size : 1;
+    int members = l->in->no_fold ? group->size : 1;
     for (int m = 0; m < members; m++) {
-        int k = l->in->no_fold ? l->place[group.first + m * group.stride] : 0;
+        int k = l->in->no_fold ? l->place[group->first + m * group->stride] : 0;
         int32_t sim = p * l->sims + k;
         ms_dag_add_member(l->dag, collective_stream(l, sim, (ms_axis)op->axis));
         add_tail_dep(l, sim, false);
@@ -139,7 +138,8 @@ static ms_status lower_collective(ms_lowering *l, int p, ms_work_key key, const 
     }
     for (int k = 0; k < l->sims; k++) {
         int rank = l->stage_ranks[p * l->group_ranks + k];
-        if (ms_mesh_group(l->in->mesh, axis, rank).first != rank) {
+        ms_group group = ms_mesh_group(l->in->mesh, axis, rank);
+        if (group.first != rank) {
             continue;
         }
         key.first = rank;
@@ -148,7 +148,7 @@ static ms_status lower_collective(ms_lowering *l, int p, ms_work_key key, const 
         if (labelled.work < 0) {
             return MS_E_NOMEM;
         }
-        add_group_op(l, p, axis, rank, &labelled, inputs);
+        add_group_op(l, &group, &labelled, inputs);
     }
     return MS_OK;
 }

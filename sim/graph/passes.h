@@ -2,7 +2,7 @@
 #ifndef MS_GRAPH_PASSES_H
 #define MS_GRAPH_PASSES_H
 
-#include "lowering.h"
+#include "graph/lowering.h"
 
 /* Whether the producers of a pass's inputs have been lowered. */
 bool ms_pass_is_ready(const ms_lowering *l, const ms_action *action);

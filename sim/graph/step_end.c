@@ -1,6 +1,6 @@
 /* What follows the last microbatch: gradients are reduced over dp, tied embeddings over first and
  * last stage, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
-#include "passes.h"
+#include "graph/passes.h"
 
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "workload.h"
+#include "job/workload.h"
 
 /* State of one load. */
 typedef struct loading {

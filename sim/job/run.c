@@ -2,9 +2,9 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "job/summary.h"
 #include "meshsim/job.h"
 #include "meshsim/lower.h"
-#include "summary.h"
 
 static double now_s(void) {
     struct timespec time;
@@ -12,8 +12,7 @@ static double now_s(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-ms_status ms_job_lower(ms_job *job, ms_arena *arena, ms_diag *diag, ms_dag *dag_out) {
-    (void)arena;
+ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
     ms_lower_input input = {.platform = &job->platform,
                             .mesh = &job->mesh,
                             .program = &job->program,
@@ -35,7 +34,7 @@ static void find_peak(ms_result *result) {
 }
 
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
-    ms_status status = ms_job_lower(job, arena, diag, &result->dag);
+    ms_status status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
         status = ms_engine_run(&result->dag, job->fidelity, arena, diag, &result->timeline);
     }
@@ -45,6 +44,9 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     if (status == MS_OK) {
         status = ms_memory_compute(&result->dag, &result->timeline, &job->costs,
                                    job->program.stage_rank, arena, &result->memory);
+        if (status == MS_E_NOMEM) {
+            ms_diag_error(diag, "out of memory while following memory over the step");
+        }
     }
     return status;
 }

@@ -1,4 +1,4 @@
-#include "summary.h"
+#include "job/summary.h"
 
 #include <math.h>
 #include <sys/resource.h>
@@ -31,18 +31,6 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->fidelity));
 }
 
-/* FLOP that all ranks spend on recomputation. */
-static double recomputed_flop(const ms_dag *dag) {
-    double flop = 0.0;
-    for (int32_t i = 0; i < dag->op_count; i++) {
-        if (dag->ops[i].kind == MS_OP_RECOMPUTE) {
-            const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
-            flop += dag->works[dag->ops[i].work].flop * dag->ranks[stream->rank].multiplicity;
-        }
-    }
-    return flop;
-}
-
 static void add_rates(const ms_result *result, ms_value *root) {
     const ms_job *job = result->job;
     double step_s = result->metrics.step_time_s;
@@ -59,7 +47,7 @@ static void add_rates(const ms_result *result, ms_value *root) {
     ms_value_add_int(root, "num_microbatches", job->microbatches);
     ms_value_add_double(root, "model_tflops_per_gpu", 3.0 * forward / step_s / gpus * 1e-12);
     bool has_peak = isfinite(peak) && job->has_model;
-    double executed = 3.0 * forward + recomputed_flop(&result->dag);
+    double executed = 3.0 * forward + job->costs.recompute_flop * batch;
     ms_value_add_double(root, "mfu", has_peak ? 3.0 * forward / peak : 0.0);
     ms_value_add_double(root, "mfu_causal",
                         has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0);

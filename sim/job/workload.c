@@ -1,4 +1,4 @@
-#include "workload.h"
+#include "job/workload.h"
 
 #include <string.h>
 

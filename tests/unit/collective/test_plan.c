@@ -12,8 +12,9 @@ static double apart(double a, double b) {
 static ms_coll_plan plan_of(platform_fixture *f, ms_coll_kind kind, const int *gpus, int members,
                             double size_B) {
     ms_coll_plan plan;
-    ms_status status = ms_coll_plan_build(&f->platform, kind, MS_ALGORITHM_AUTO, gpus, members,
-                                          size_B, &f->arena, &plan);
+    ms_status status = ms_coll_plan_build(
+        &f->platform, &(ms_coll_request){kind, MS_ALGORITHM_AUTO, gpus, members, size_B}, &f->arena,
+        &plan);
     cr_assert_eq(status, MS_OK);
     return plan;
 }
@@ -155,15 +156,18 @@ Test(coll_plan, what_is_not_built_is_refused) {
     int *gpus = first_gpus(&f, 4);
     const ms_coll_kind kinds[] = {MS_COLL_NONE, MS_COLL_ALL_TO_ALL, MS_COLL_BROADCAST};
     for (size_t i = 0; i < 3; i++) {
-        cr_assert_eq(ms_coll_plan_build(&f.platform, kinds[i], MS_ALGORITHM_AUTO, gpus, 4, 1.0,
-                                        &f.arena, &plan),
+        cr_assert_eq(ms_coll_plan_build(
+                         &f.platform, &(ms_coll_request){kinds[i], MS_ALGORITHM_AUTO, gpus, 4, 1.0},
+                         &f.arena, &plan),
                      MS_E_RANGE);
     }
-    cr_assert_eq(ms_coll_plan_build(&f.platform, MS_COLL_P2P, MS_ALGORITHM_RING, gpus, 2, 1.0,
-                                    &f.arena, &plan),
+    cr_assert_eq(ms_coll_plan_build(
+                     &f.platform, &(ms_coll_request){MS_COLL_P2P, MS_ALGORITHM_RING, gpus, 2, 1.0},
+                     &f.arena, &plan),
                  MS_E_RANGE);
-    cr_assert_eq(ms_coll_plan_build(&f.platform, MS_COLL_P2P, MS_ALGORITHM_AUTO, gpus, 3, 1.0,
-                                    &f.arena, &plan),
+    cr_assert_eq(ms_coll_plan_build(
+                     &f.platform, &(ms_coll_request){MS_COLL_P2P, MS_ALGORITHM_AUTO, gpus, 3, 1.0},
+                     &f.arena, &plan),
                  MS_E_RANGE);
     fixture_release(&f);
 }
@@ -176,8 +180,9 @@ Test(coll_plan, memory_running_out_is_a_status) {
     for (long n = 0; status == MS_E_NOMEM && n < 100; n++) {
         ms_coll_plan plan;
         ms_arena_fail_after(&f.arena, n);
-        status = ms_coll_plan_build(&f.platform, MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 16,
-                                    1e6, &f.arena, &plan);
+        status = ms_coll_plan_build(
+            &f.platform, &(ms_coll_request){MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 16, 1e6},
+            &f.arena, &plan);
     }
     cr_assert_eq(status, MS_OK);
     fixture_release(&f);

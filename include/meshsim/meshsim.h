@@ -1,0 +1,34 @@
+/**
+ * @file
+ * The library in reading order; every header builds on those above it. No code here.
+ *
+ * | header       | what it holds                                                                  |
+ * |--------------|--------------------------------------------------------------------------------|
+ * | status.h     | status codes and the exit code of each                                         |
+ * | arena.h      | memory, one arena per lifetime                                                 |
+ * | buffer.h     | growing text and vectors                                                       |
+ * | diag.h       | diagnostics with place, source line and caret                                  |
+ * | units.h      | numbers with units                                                             |
+ * | random.h     | random numbers that are the same everywhere                                    |
+ * | event.h      | words shared by all: axes, collective and operation kinds, passes              |
+ * | value.h      | result trees and JSON                                                          |
+ * | interrupt.h  | SIGINT and SIGTERM without leftovers                                           |
+ * | config.h     | YAML documents, field tables, overrides                                        |
+ * | platform.h   | GPUs, links, tiers and routes                                                  |
+ * | mesh.h       | named axes over ranks, groups                                                  |
+ * | model.h      | what each pass of a transformer computes, sends and keeps                      |
+ * | schedule.h   | pipeline schedules, on paper                                                   |
+ * | collective.h | collectives as phases of flows                                                 |
+ * | dag.h        | the operation graph                                                            |
+ * | lower.h      | from schedule, costs, mesh and platform to that graph                          |
+ * | engine.h     | running it: closed form, or SimGrid                                            |
+ * | metrics.h    | where the time went, memory                                                    |
+ * | job.h        | a workload file from reading to result                                         |
+ * | outlook.h    | what can be said without simulating                                            |
+ * | trace.h      | the HDF5 file                                                                  |
+ * | report.h     | pictures and trace-viewer files                                                |
+ */
+#ifndef MESHSIM_MESHSIM_H
+#define MESHSIM_MESHSIM_H
+
+#endif
