@@ -137,10 +137,12 @@ static void add_flow(ms_lowering *l, const ms_flow *own, const ms_flow *slowest)
 
 static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms_coll_plan *plans) {
     for (int g = 0; g < request->groups; g++) {
-        ms_status status =
-            ms_coll_plan_build(l->in->platform, request->kind, MS_ALGORITHM_AUTO,
-                               request->gpus + (size_t)g * (size_t)request->members,
-                               request->members, request->size_B, l->arena, &plans[g]);
+        ms_coll_request group = {.kind = request->kind,
+                                 .algorithm = MS_ALGORITHM_AUTO,
+                                 .gpus = request->gpus + (size_t)g * (size_t)request->members,
+                                 .members = request->members,
+                                 .size_B = request->size_B};
+        ms_status status = ms_coll_plan_build(l->in->platform, &group, l->arena, &plans[g]);
         if (status != MS_OK) {
             return status;
         }
