@@ -8,6 +8,7 @@ static const ms_command *const COMMANDS[] = {
     &ms_cmd_check,
     &ms_cmd_platform,
     &ms_cmd_mesh,
+    &ms_cmd_schedule,
     &ms_cmd_collective,
     NULL,
 };

@@ -130,6 +130,25 @@ static void add_options(ms_buffer *out, const ms_command *command) {
     add_option(out, &help);
 }
 
+/* A command line, broken as a shell allows it. */
+static void add_example(ms_buffer *out, const char *text) {
+    ms_buffer_puts(out, " ");
+    size_t column = 1;
+    while (*text != '\0') {
+        size_t width = strcspn(text, " ");
+        if (column + 1 + width + 2 > PAGE_COLUMNS) {
+            ms_buffer_puts(out, " \\\n     ");
+            column = 5;
+        }
+        ms_buffer_puts(out, " ");
+        ms_buffer_add(out, text, width);
+        column += 1 + width;
+        text += width;
+        text += strspn(text, " ");
+    }
+    ms_buffer_puts(out, "\n");
+}
+
 static const char *positional_help(const ms_command *command) {
     return command->positional_help == NULL ? "" : command->positional_help;
 }
@@ -144,7 +163,8 @@ void ms_cli_help_command(const ms_command *command, ms_buffer *out) {
     }
     add_options(out, command);
     if (command->example != NULL) {
-        ms_buffer_printf(out, "\nexample:\n  %s\n", command->example);
+        ms_buffer_puts(out, "\nexample:\n");
+        add_example(out, command->example);
     }
 }
 

@@ -1,0 +1,160 @@
+#include "cli/show_schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PICTURE_COLUMNS = 72, PICTURE_RANKS = 32, PICTURE_SCALE = 2 };
+
+static int effective_group(const ms_schedule_spec *spec) {
+    return spec->group == 0 ? spec->pipeline_ranks : spec->group;
+}
+
+static void add_rank_lists(ms_value *root, const ms_program *program,
+                           const ms_schedule_result *result) {
+    ms_value *peak = ms_value_add(root, "peak_inflight", MS_VALUE_ARRAY);
+    ms_value *peak_input = ms_value_add(root, "peak_inflight_I", MS_VALUE_ARRAY);
+    ms_value *busy = ms_value_add(root, "busy", MS_VALUE_ARRAY);
+    ms_value *idle = ms_value_add(root, "idle", MS_VALUE_ARRAY);
+    ms_value *exposed = ms_value_add(root, "exposed_p2p", MS_VALUE_ARRAY);
+    ms_value *messages = ms_value_add(root, "msgs_sent", MS_VALUE_ARRAY);
+    for (int i = 0; i < program->spec.pipeline_ranks; i++) {
+        const ms_schedule_rank *rank = &result->ranks[i];
+        ms_value_add_int(peak, NULL, rank->peak_inflight);
+        ms_value_add_int(peak_input, NULL, rank->peak_inflight_input);
+        ms_value_add_double(busy, NULL, rank->busy);
+        ms_value *phases = ms_value_add(idle, NULL, MS_VALUE_OBJECT);
+        ms_value_add_double(phases, "warmup", rank->idle_warmup);
+        ms_value_add_double(phases, "steady", rank->idle_steady);
+        ms_value_add_double(phases, "cooldown", rank->idle_cooldown);
+        ms_value_add_double(exposed, NULL, rank->exposed_p2p);
+        ms_value_add_int(messages, NULL, rank->messages_sent);
+    }
+}
+
+const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_program *program,
+                                     const ms_schedule_result *result) {
+    const ms_schedule_spec *spec = &program->spec;
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "schedule", program->name);
+    ms_value_add_int(root, "p", spec->pipeline_ranks);
+    ms_value_add_int(root, "v", spec->chunks);
+    ms_value_add_int(root, "m", spec->microbatches);
+    if (spec->kind == MS_SCHEDULE_INTERLEAVED) {
+        ms_value_add_int(root, "group", effective_group(spec));
+    }
+    ms_value_add_double(root, "makespan", result->makespan);
+    ms_value_add_double(root, "bubble_fraction", result->bubble_fraction);
+    ms_value_add_double(root, "max_span", result->max_span);
+    ms_value_add_double(root, "max_span_bubble", result->max_span_bubble);
+    add_rank_lists(root, program, result);
+    ms_value_add_int(root, "msgs_total", result->messages_total);
+    ms_value_add_int(root, "param_replicas", program->parameter_replicas);
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", (unsigned)ms_program_crc32(program));
+    ms_value_add_string(root, "order_crc32", crc);
+    if (result->has_formula) {
+        ms_value_add_double(root, "formula_makespan", result->formula_makespan);
+    } else {
+        ms_value_add(root, "formula_makespan", MS_VALUE_NULL);
+    }
+    return root;
+}
+
+static void add_summary(const ms_program *program, const ms_schedule_result *result,
+                        ms_buffer *out) {
+    const ms_schedule_spec *spec = &program->spec;
+    ms_buffer_printf(out, "schedule %s, P=%d V=%d M=%d", program->name, spec->pipeline_ranks,
+                     spec->chunks, spec->microbatches);
+    if (spec->kind == MS_SCHEDULE_INTERLEAVED) {
+        ms_buffer_printf(out, " N=%d", effective_group(spec));
+    }
+    ms_buffer_printf(out, "\n\n  makespan          %.9g", result->makespan);
+    if (!result->has_formula) {
+        ms_buffer_puts(out, "   (no closed form for these sizes and costs)");
+    } else if (result->formula_makespan > 0) {
+        double gap = result->makespan / result->formula_makespan - 1;
+        ms_buffer_printf(out, "   (closed form %.9g, gap %.3g %%)", result->formula_makespan,
+                         fabs(gap) < 1e-9 ? 0 : 100 * gap);
+    }
+    ms_buffer_printf(out, "\n  bubble fraction   %.4f %%\n", 100 * result->bubble_fraction);
+    ms_buffer_printf(out, "  longest span      %.9g   (first start to last end of a rank)\n",
+                     result->max_span);
+    ms_buffer_printf(out, "  most idle in span %.9g\n", result->max_span_bubble);
+    ms_buffer_printf(out, "  messages          %ld\n", result->messages_total);
+    ms_buffer_printf(out, "  order crc32       %08x\n\n", (unsigned)ms_program_crc32(program));
+}
+
+/* What is left of differences of times that should be equal is shown as 0. */
+static double without_dust(double time, const ms_schedule_result *result) {
+    return fabs(time) <= 1e-12 * result->makespan ? 0 : time;
+}
+
+static void add_rank_table(const ms_program *program, const ms_schedule_result *result,
+                           ms_buffer *out) {
+    ms_buffer_puts(out,
+                   "                  ---------- idle ----------    exposed   peak in flight\n"
+                   " rank      busy  warm-up    steady  cool-down       p2p    to W    to I\n");
+    for (int i = 0; i < program->spec.pipeline_ranks; i++) {
+        const ms_schedule_rank *rank = &result->ranks[i];
+        ms_buffer_printf(
+            out, "%5d %9.5g %8.5g %9.5g %10.5g %9.5g %7d %7d\n", i, rank->busy,
+            without_dust(rank->idle_warmup, result), without_dust(rank->idle_steady, result),
+            without_dust(rank->idle_cooldown, result), without_dust(rank->exposed_p2p, result),
+            rank->peak_inflight, rank->peak_inflight_input);
+    }
+}
+
+/* Shortest action that takes time at all; 0 if none does. */
+static double shortest_action(const ms_program *program, const ms_schedule_result *result) {
+    double shortest = 0;
+    for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
+        double duration = result->slots[i].end - result->slots[i].start;
+        if (duration > 0 && (shortest == 0 || duration < shortest)) {
+            shortest = duration;
+        }
+    }
+    return shortest;
+}
+
+static void draw_rank(const ms_program *program, const ms_schedule_result *result, int rank,
+                      double column, ms_buffer *out) {
+    char line[PICTURE_COLUMNS + 2];
+    long width = lround(result->makespan / column);
+    memset(line, '.', (size_t)width);
+    line[width] = '\0';
+    for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        char mark = (char)((action->pass == MS_PASS_F ? '0' : 'a') + action->mb % 10);
+        long end = lround(result->slots[i].end / column);
+        for (long at = lround(result->slots[i].start / column); at < end; at++) {
+            line[at] = mark;
+        }
+    }
+    ms_buffer_printf(out, "%5d %s\n", rank, line);
+}
+
+/* One line per rank, if every action gets at least one column. */
+static void add_picture(const ms_program *program, const ms_schedule_result *result,
+                        ms_buffer *out) {
+    double shortest = shortest_action(program, result);
+    int ranks = program->spec.pipeline_ranks;
+    if (shortest <= 0 || ranks > PICTURE_RANKS || result->makespan / shortest > PICTURE_COLUMNS) {
+        return;
+    }
+    double scale = floor(PICTURE_COLUMNS / (result->makespan / shortest));
+    double column = shortest / fmin(scale, PICTURE_SCALE);
+    ms_buffer_printf(out,
+                     "\nforward 0-9, backward a-j (microbatch modulo 10), '.' idle; "
+                     "column = %.4g\n",
+                     column);
+    for (int rank = 0; rank < ranks; rank++) {
+        draw_rank(program, result, rank, column, out);
+    }
+}
+
+void ms_cli_schedule_text(const ms_program *program, const ms_schedule_result *result,
+                          ms_buffer *out) {
+    add_summary(program, result, out);
+    add_rank_table(program, result, out);
+    add_picture(program, result, out);
+}
