@@ -175,6 +175,9 @@ static ms_status report_open(const char *path, ms_diag *diag) {
         return MS_E_INPUT;
     }
     ms_diag_at(diag, &mark, NULL, "cannot open: %s", strerror(error));
+    if (error == EINTR) { /* a signal while a pipe waits for its writer */
+        return MS_E_INTERRUPTED;
+    }
     return error == ENAMETOOLONG || error == ELOOP ? MS_E_INPUT : MS_E_IO;
 }
 
@@ -204,8 +207,9 @@ static ms_status read_all(int descriptor, const char *path, ms_buffer *out, ms_d
     for (;;) {
         ssize_t count = read(descriptor, chunk, sizeof chunk);
         if (count < 0) {
-            ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(errno));
-            return errno == EINTR ? MS_E_INTERRUPTED : MS_E_IO;
+            int error = errno;
+            ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(error));
+            return error == EINTR ? MS_E_INTERRUPTED : MS_E_IO;
         }
         if (count == 0) {
             return out->failed ? MS_E_NOMEM : MS_OK;

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -351,5 +351,53 @@ Test(yaml, pipes_are_read) {
     cr_assert_eq(load(&s, path, &root), MS_OK, "%s", sink_text(&s));
     cr_assert_str_eq(ms_node_get(root, "a")->text, "1");
     close(ends[0]);
+    sink_release(&s);
+}
+
+static void on_alarm(int signal_number) {
+    (void)signal_number;
+}
+
+Test(yaml, a_signal_ends_the_wait_for_a_pipe) {
+    sink s;
+    sink_init(&s);
+    char folder[256];
+    make_folder(folder, sizeof folder);
+    const char *path = ms_arena_printf(&s.arena, "%s/pipe", folder);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    struct sigaction action = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &action, NULL);
+    ualarm(100000, 100000); /* again and again, so that none comes too early for good */
+    ms_node *root = NULL;
+    cr_assert_eq(load(&s, path, &root), MS_E_INTERRUPTED, "%s", sink_text(&s));
+    ualarm(0, 0);
+    unlink(path);
+    rmdir(folder);
+    sink_release(&s);
+}
+
+Test(yaml, unreadable_files_are_io_errors) {
+    sink s;
+    sink_init(&s);
+    char folder[256];
+    make_folder(folder, sizeof folder);
+    const char *path = ms_arena_printf(&s.arena, "%s/secret.yaml", folder);
+    int descriptor = open(path, O_CREAT | O_WRONLY, 0000);
+    close(descriptor);
+    cr_assert_eq(chmod(folder, 0755), 0);
+    if (geteuid() == 0) {
+        cr_assert_eq(seteuid(65534), 0); /* root may read anything */
+    }
+    ms_node *root = NULL;
+    ms_status status = load(&s, path, &root);
+    if (getuid() == 0) {
+        cr_assert_eq(seteuid(0), 0);
+    }
+    cr_assert_eq(status, MS_E_IO);
+    cr_assert_str_eq(
+        sink_text(&s),
+        ms_arena_printf(&s.arena, "%s: error: cannot open: Permission denied\n", path));
+    unlink(path);
+    rmdir(folder);
     sink_release(&s);
 }
