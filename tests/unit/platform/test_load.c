@@ -1,0 +1,265 @@
+/* Platform files: what is read, what is refused, and where the fault is said to be. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "platform_fixture.h"
+
+/* Every shipped platform loads, keeps the invariants and grows by --set platform.nodes. */
+Test(platform_load, every_shipped_file) {
+    DIR *folder = opendir(MS_SOURCE_DIR "/platforms");
+    cr_assert_not_null(folder);
+    int count = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        char name[256];
+        snprintf(name, sizeof name, "%s", entry->d_name);
+        char *dot = strrchr(name, '.');
+        if (dot == NULL || strcmp(dot, ".yaml") != 0) {
+            continue;
+        }
+        *dot = '\0';
+        count++;
+        for (int nodes = 0; nodes <= 128; nodes += 128) {
+            char overrides[64] = "{}";
+            if (nodes > 0) {
+                snprintf(overrides, sizeof overrides, "{nodes: %d}", nodes);
+            }
+            platform_fixture fixture;
+            const ms_platform *platform = fixture_platform(&fixture, name, overrides);
+            cr_assert_str_eq(platform->name, name);
+            cr_assert_eq(ms_platform_check(platform, &fixture.diag), MS_OK, "%s: %s", name,
+                         ms_buffer_text(&fixture.messages));
+            cr_assert(nodes == 0 || platform->nodes == nodes);
+            fixture_release(&fixture);
+        }
+    }
+    closedir(folder);
+    cr_assert_geq(count, 6);
+}
+
+/* Every shipped GPU type is read by some platform. */
+Test(platform_load, every_shipped_gpu_type) {
+    DIR *folder = opendir(MS_SOURCE_DIR "/platforms/gpus");
+    cr_assert_not_null(folder);
+    int count = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        char *dot = strrchr(entry->d_name, '.');
+        if (dot == NULL || strcmp(dot, ".yaml") != 0) {
+            continue;
+        }
+        char overrides[320];
+        snprintf(overrides, sizeof overrides, "{gpu: {type: %.*s}}", (int)(dot - entry->d_name),
+                 entry->d_name);
+        platform_fixture fixture;
+        const ms_gpu_type *gpu = &fixture_platform(&fixture, "flat", overrides)->gpu;
+        cr_assert_eq(strncmp(gpu->name, entry->d_name, strlen(gpu->name)), 0);
+        cr_assert(gpu->peak_flop_per_s > 1e12 && gpu->hbm_B > gpu->reserve_B && gpu->sms >= 1);
+        cr_assert(gpu->gemm_efficiency > 0 && gpu->gemm_efficiency <= 1);
+        cr_assert_geq(gpu->compute_slowdown, 1);
+        fixture_release(&fixture);
+        count++;
+    }
+    closedir(folder);
+    cr_assert_geq(count, 4);
+}
+
+Test(platform_load, units_become_si) {
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "dgx-a100", NULL);
+    cr_assert_float_eq(platform->tiers[1].bandwidth_Bps, 25e9, 1e-3);
+    cr_assert_float_eq(platform->tiers[1].latency_s, 7e-6, 1e-18);
+    cr_assert_float_eq(platform->gpu.peak_flop_per_s, 312e12, 1);
+    cr_assert_float_eq(platform->gpu.hbm_B, 80 * 0x1p30, 1);
+    fixture_release(&fixture);
+}
+
+Test(platform_load, overrides_reach_every_part) {
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(
+        &fixture, "dgx-a100",
+        "{nodes: 7, node: {nics: 2}, tiers: {rail: {bandwidth: 100 GB/s}, nvlink: {bandwidth: "
+        "unlimited}}, gpu: {type: h100-sxm5-80gb, hbm: 96 GB}, pxn: false}");
+    cr_assert_eq(platform->nodes, 7);
+    cr_assert_eq(platform->nics_per_node, 2);
+    cr_assert_eq(platform->gpus_per_node, 8);
+    cr_assert_float_eq(platform->tiers[1].bandwidth_Bps, 100e9, 1);
+    cr_assert_float_eq(platform->tiers[1].efficiency, 0.92, 1e-15, "kept from the file");
+    cr_assert(isinf(platform->tiers[0].bandwidth_Bps));
+    cr_assert_str_eq(platform->gpu.name, "h100-sxm5-80gb");
+    cr_assert_float_eq(platform->gpu.hbm_B, 96e9, 1);
+    cr_assert_not(platform->has_pxn);
+    fixture_release(&fixture);
+}
+
+/* The effective document stands alone: written out and loaded again it gives the same platform. */
+Test(platform_load, effective_document_round_trips) {
+    char folder[] = "/tmp/meshsim-load-XXXXXX";
+    char path[64];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/p.yaml", folder);
+    platform_fixture fixture, again;
+    const ms_platform *first =
+        fixture_platform(&fixture, "selene-a100", "{nodes: 33, gpu: {sms: 99}}");
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_node_write(fixture.document, &text);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(ms_buffer_text(&text), file);
+    fclose(file);
+    const ms_platform *second = fixture_platform(&again, path, NULL);
+    cr_assert_eq(second->nodes, 33);
+    cr_assert_eq(second->gpu.sms, 99);
+    cr_assert_eq(second->gpu.hbm_Bps, first->gpu.hbm_Bps);
+    cr_assert_eq(second->link_count, first->link_count);
+    for (int t = 0; t < first->tier_count; t++) {
+        cr_assert_str_eq(second->tiers[t].name, first->tiers[t].name);
+        cr_assert_eq(second->tiers[t].latency_s, first->tiers[t].latency_s);
+        cr_assert_eq(second->tiers[t].efficiency, first->tiers[t].efficiency);
+    }
+    ms_buffer_release(&text);
+    unlink(path);
+    rmdir(folder);
+    fixture_release(&fixture);
+    fixture_release(&again);
+}
+
+typedef struct bad_case {
+    const char *platform, *overrides;
+    const char *words; /* must stand in the message */
+} bad_case;
+
+static const bad_case BAD[] = {
+    {"dgx-a100", "{nodes: 0}", "nodes: expected 1 to"},
+    {"dgx-a100", "{nodes: 16777216}", "16777216 nodes of 8 GPUs are 134217728 GPUs"},
+    {"dgx-a100", "{node: {nics: 0}}", "node.nics: a 'rails' fabric needs at least 1 NIC"},
+    {"dgx-a100", "{node: {nics: 9}}", "9 NICs for 8 GPUs"},
+    {"dgx-a100", "{routing: ecmp}", "routing: 'ecmp' is not built yet"},
+    {"dgx-a100", "{routing: random}", "routing: expected one of spread or ecmp"},
+    {"dgx-a100", "{fabric: {kind: torus}}", "fabric.kind: expected one of flat, rails"},
+    {"dgx-a100", "{fabric: {kind: flat}}", "a flat fabric has 1 tier (GPU to switch), got 3"},
+    {"dgx-a100", "{fabric: {units_per_pod: 3}}", "fabric.units_per_pod: needs a fourth tier"},
+    {"dgx-a100", "{fabric: {core_oversubscription: 3}}", "needs a fourth tier"},
+    {"dgx-a100", "{tiers: {core: {bandwidth: 25 GB/s}}}",
+     "fabric.units_per_pod: required key is missing"},
+    {"dgx-a100", "{fabric: {oversubscription: 0}}", "fabric.oversubscription: expected 0.001 to"},
+    {"dgx-a100", "{tiers: {rail: {bandwidth: 25}}}", "tiers.rail.bandwidth: expected a unit"},
+    {"dgx-a100", "{tiers: {rail: {bandwidth: 0 GB/s}}}", "tiers.rail.bandwidth: expected 1 B/s to"},
+    {"dgx-a100", "{tiers: {rail: {bandwidth: unlimited, latency: 3}}}",
+     "tiers.rail.latency: expected a unit"},
+    {"dgx-a100", "{tiers: {rail: {efficiency: 1.1}}}", "tiers.rail.efficiency: expected"},
+    {"dgx-a100", "{tiers: {rail: {delay: 1 us}}}", "tiers.rail.delay: unknown key"},
+    {"dgx-a100", "{tiers: {'a b': {bandwidth: 1 GB/s}}}", "letters, digits, '_' and '-' only"},
+    {"dgx-a100", "{tiers: {rail: 5}}", "tiers.rail: expected a mapping with bandwidth"},
+    {"dgx-a100", "{tiers: 5}", "tiers: expected a mapping of tiers"},
+    {"dgx-a100", "{gpu: {type: a200}}", "gpu.type: no GPU type 'a200'; looked for"},
+    {"dgx-a100", "{gpu: {type: [a]}}", "gpu.type: expected the name of a file"},
+    {"dgx-a100", "{gpu: 5}", "gpu.type: required key is missing"},
+    {"dgx-a100", "{gpu: {hbm: 80}}", "gpu.hbm: expected a unit"},
+    {"dgx-a100", "{gpu: {reserve: 80 GiB}}", "leaves no memory: 80 GiB of 80 GiB"},
+    {"dgx-a100", "{gpu: {speed: 3}}", "gpu.speed: unknown key"},
+    {"dgx-a100", "{colour: red}", "colour: unknown key"},
+    {"dgx-a100", "{pxn: maybe}", "pxn: expected"},
+    {"flat", "{node: {nics: 1}}", "node.nics: a flat fabric joins GPUs"},
+    {"flat", "{fabric: {oversubscription: 2}}", "a flat fabric is one switch"},
+    {"flat", "{fabric: {kind: rails}, node: {nics: 1}}", "a 'rails' fabric has 2 to 4 tiers"},
+    {"no-such-platform", NULL, "no platform 'no-such-platform'; looked for"},
+    {"./no-such-file.yaml", NULL, "no-such-file.yaml"},
+};
+
+Test(platform_load, faults) {
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        platform_fixture fixture;
+        fixture_init(&fixture);
+        fixture.platform.nodes = -7;
+        ms_status status = fixture_load(&fixture, BAD[i].platform, BAD[i].overrides);
+        const char *text = ms_buffer_text(&fixture.messages);
+        cr_assert_eq(status, MS_E_INPUT, "case %zu: %d: %s", i, status, text);
+        cr_assert_not_null(strstr(text, BAD[i].words), "case %zu: %s", i, text);
+        cr_assert_eq(fixture.platform.nodes, -7, "case %zu: written in spite of a fault", i);
+        fixture_release(&fixture);
+    }
+}
+
+/* All faults of a file at once. */
+Test(platform_load, faults_are_gathered) {
+    platform_fixture fixture;
+    fixture_init(&fixture);
+    cr_assert_eq(fixture_load(&fixture, "dgx-a100",
+                              "{nodes: 0, tiers: {rail: {efficiency: 2}, spine: {latency: 1}}, "
+                              "gpu: {sms: 0}}"),
+                 MS_E_INPUT);
+    cr_assert_eq(fixture.diag.errors, 4, "%s", ms_buffer_text(&fixture.messages));
+    fixture_release(&fixture);
+}
+
+static void write_file(const char *folder, const char *name, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_file(const char *folder, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    cr_assert_eq(remove(path), 0);
+}
+
+/* GPU types: beside the platform first, then the searched folders; types that build on each other.
+ */
+Test(platform_load, gpu_types_are_found_and_build_on_each_other) {
+    char folder[] = "/tmp/meshsim-gpus-XXXXXX";
+    char path[128];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/gpus", folder);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    write_file(folder, "p.yaml",
+               "name: p\nnodes: 2\nnode: {gpus: 1}\ngpu: {type: mine}\n"
+               "tiers: {port: {bandwidth: 1 GB/s}}\nfabric: {kind: flat}\n");
+    write_file(folder, "gpus/mine.yaml", "type: a100-sxm4-80gb\nname: mine\nsms: 7\n");
+    write_file(folder, "gpus/loop.yaml", "type: loop\nname: loop\n");
+    snprintf(path, sizeof path, "%s/p.yaml", folder);
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, path, NULL);
+    cr_assert_str_eq(platform->gpu.name, "mine");
+    cr_assert_eq(platform->gpu.sms, 7);
+    cr_assert_float_eq(platform->gpu.hbm_Bps, 2039e9, 1);
+    fixture_release(&fixture);
+    fixture_init(&fixture);
+    cr_assert_eq(fixture_load(&fixture, path, "{gpu: {type: loop}}"), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&fixture.messages), "build on each other"));
+    fixture_release(&fixture);
+    remove_file(folder, "gpus/mine.yaml");
+    remove_file(folder, "gpus/loop.yaml");
+    remove_file(folder, "gpus");
+    remove_file(folder, "p.yaml");
+    rmdir(folder);
+}
+
+/* Every allocation of the arena may fail; none is overlooked, nothing is written. */
+Test(platform_load, memory_running_out_is_reported) {
+    long failures = 0;
+    for (long allowed = 0;; allowed++) {
+        platform_fixture fixture;
+        fixture_init(&fixture);
+        fixture.platform.nodes = -7;
+        ms_arena_fail_after(&fixture.arena, allowed);
+        ms_status status = fixture_load(&fixture, "dgx-a100", NULL);
+        bool is_done = status == MS_OK;
+        if (!is_done) {
+            cr_assert_eq(status, MS_E_NOMEM, "after %ld: %d", allowed, status);
+            cr_assert_eq(fixture.platform.nodes, -7);
+            failures++;
+        }
+        fixture_release(&fixture);
+        if (is_done) {
+            break;
+        }
+    }
+    cr_assert_gt(failures, 10);
+}
