@@ -52,8 +52,9 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
-/** Parse a text already in memory (copied into `arena`); `name` stands for the file in diagnostics.
- */
+/** Parse a text already in memory.
+ *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: stands for the file in
+ * diagnostics.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load, without MS_E_IO. */
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
                         ms_diag *diag, ms_node **root_out);
 

@@ -220,7 +220,8 @@ static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     if (node->text == NULL) {
         return MS_E_NOMEM;
     }
-    /* what cannot stand plain on a line of its own is a string as well: several lines, a lone '-' */
+    /* what cannot stand plain on a line of its own is a string as well: several lines, a lone '-'
+     */
     node->is_quoted =
         event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !ms_text_is_plain(node->text);
     status = add_properties(b, node, event->data.scalar.anchor, event->data.scalar.tag);
