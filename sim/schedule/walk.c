@@ -107,7 +107,7 @@ static void finish_action(ms_walk *walk, size_t index) {
 
 static void run_rank(ms_walk *walk, int rank) {
     const ms_program *program = walk->program;
-    ms_producer missing;
+    ms_producer missing = {0};
     while (walk->cursor[rank] < program->first[rank + 1] &&
            !find_missing(walk, &program->actions[walk->cursor[rank]], &missing)) {
         size_t index = walk->cursor[rank]++;
@@ -143,7 +143,7 @@ static int waits_for(const ms_walk *walk, int rank, ms_producer *missing_out) {
 
 static void describe_wait(const ms_walk *walk, int rank, ms_buffer *text) {
     const ms_action *head = &walk->program->actions[walk->cursor[rank]];
-    ms_producer missing;
+    ms_producer missing = {0};
     int other = waits_for(walk, rank, &missing);
     ms_buffer_printf(text, "%srank %d at '%d%s%d' waits for %d%s%d of rank %d",
                      text->length == 0 ? "" : "; ", rank, head->stage,
@@ -155,7 +155,7 @@ static void describe_wait(const ms_walk *walk, int rank, ms_buffer *text) {
  * has ended without what the others need), then once round it. */
 static void report_deadlock(const ms_walk *walk, int stuck, ms_diag *diag) {
     enum { SHOWN_MAX = 8 };
-    ms_producer missing;
+    ms_producer missing = {0};
     int rank = stuck;
     for (int i = 0; i < walk->program->spec.pipeline_ranks; i++) {
         int next = waits_for(walk, rank, &missing);
