@@ -40,6 +40,11 @@ foreach(layer ${MESHSIM_LAYERS})
   endif()
 endforeach()
 
+# its tests damage files on purpose, through the library
+if(TARGET test_trace)
+  target_link_libraries(test_trace PRIVATE hdf5::hdf5)
+endif()
+
 # tests/prop: properties that cross layers
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/prop/*.c)
 if(sources)

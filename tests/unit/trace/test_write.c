@@ -1,0 +1,112 @@
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "trace_fixture.h"
+
+Test(trace_write, events_come_back_as_the_engine_gave_them) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_write(&f, TRACE_SMALL);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    const ms_dag *dag = &f.result.dag;
+    const ms_timeline *timeline = &f.result.timeline;
+    cr_assert_eq(trace.event_count, dag->op_count);
+    for (int32_t i = 0; i < trace.event_count; i++) {
+        const ms_dag_op *op = &dag->ops[i];
+        const ms_dag_work *work = &dag->works[op->work];
+        cr_assert_eq(trace.start_ps[i], llrint(timeline->start_s[i] * 1e12));
+        cr_assert_eq(trace.end_ps[i], llrint(timeline->end_s[i] * 1e12));
+        cr_assert_eq(trace.stream[i], dag->member_stream[dag->member_first[i]]);
+        cr_assert(trace.kind[i] == op->kind && trace.axis[i] == op->axis);
+        cr_assert(trace.stage[i] == op->stage && trace.chunk[i] == op->chunk);
+        cr_assert(trace.mb[i] == op->mb && trace.layer[i] == op->layer);
+        cr_assert(trace.bytes[i] == work->bytes && trace.flop[i] == work->flop);
+        cr_assert_eq(trace.cause[i], timeline->cause[i]);
+    }
+    trace_fixture_release(&f);
+}
+
+Test(trace_write, tables_beside_the_events_come_back) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_write(&f, TRACE_SMALL);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
+    const ms_dag *dag = &f.result.dag;
+    cr_assert_null(trace.start_ps);
+    cr_assert_eq(trace.step_ps, llrint(f.result.metrics.step_time_s * 1e12));
+    cr_assert_eq(trace.rank_count, dag->rank_count);
+    for (int32_t i = 0; i < trace.rank_count; i++) {
+        cr_assert_eq(trace.ranks[i].rank, dag->ranks[i].rank);
+        cr_assert_eq(trace.ranks[i].multiplicity, dag->ranks[i].multiplicity);
+        cr_assert_eq(trace.ranks[i].pp, dag->ranks[i].pp);
+    }
+    cr_assert_eq(trace.stream_count, dag->stream_count);
+    for (int32_t i = 0; i < trace.stream_count; i++) {
+        cr_assert_eq(trace.streams[i].rank_index, dag->streams[i].rank);
+        cr_assert_eq(trace.streams[i].peer_index, dag->streams[i].peer);
+        cr_assert_eq(trace.streams[i].axis, dag->streams[i].axis);
+    }
+    cr_assert_eq(trace.member_count, dag->member_count - dag->op_count);
+    cr_assert_str_eq(trace.program_version, "0.0.1");
+    cr_assert_str_eq(trace.command_line, "meshsim run w.yaml");
+    trace_fixture_release(&f);
+}
+
+Test(trace_write, the_same_run_gives_the_same_bytes) {
+    trace_fixture first;
+    trace_fixture second;
+    size_t first_B = 0;
+    size_t second_B = 0;
+    trace_fixture_write(&first, TRACE_SMALL);
+    trace_fixture_write(&second, TRACE_SMALL);
+    const char *a = trace_fixture_read_file(&first, first.path, &first_B);
+    const char *b = trace_fixture_read_file(&second, second.path, &second_B);
+    cr_assert_eq(first_B, second_B);
+    cr_assert_eq(memcmp(a, b, first_B), 0);
+    trace_fixture_release(&first);
+    trace_fixture_release(&second);
+}
+
+/* More than one chunk of 65,536 rows, and a rest. */
+Test(trace_write, columns_of_several_chunks_come_back) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_init(&f);
+    trace_fixture_run(&f, TRACE_SMALL, "batch.microbatches=15000");
+    cr_assert_gt(f.result.dag.op_count, 65536);
+    cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_END | MS_TRACE_MB, &f.arena, &f.diag, &trace),
+                 MS_OK);
+    for (int32_t i = 0; i < trace.event_count; i++) {
+        cr_assert_eq(trace.end_ps[i], llrint(f.result.timeline.end_s[i] * 1e12));
+        cr_assert_eq(trace.mb[i], f.result.dag.ops[i].mb);
+    }
+    trace_fixture_release(&f);
+}
+
+/* A reader keeps the file it opened; the new one takes the name. */
+Test(trace_write, a_trace_that_is_being_read_can_be_replaced) {
+    trace_fixture f;
+    trace_fixture_write(&f, TRACE_SMALL);
+    FILE *old = fopen(f.path, "rb");
+    cr_assert_not_null(old);
+    cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.2", &f.diag), MS_OK);
+    ms_trace trace;
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
+    cr_assert_str_eq(trace.program_version, "0.0.2");
+    fclose(old);
+    trace_fixture_release(&f);
+}
+
+Test(trace_write, wall_time_and_memory_use_stay_out_of_the_summary) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_write(&f, TRACE_SMALL);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
+    const ms_value *engine = ms_value_get(trace.summary, "engine");
+    cr_assert_not_null(ms_value_get(engine, "ops"));
+    cr_assert_null(ms_value_get(engine, "wall_s"));
+    cr_assert_null(ms_value_get(engine, "peak_rss_B"));
+    trace_fixture_release(&f);
+}
