@@ -68,7 +68,7 @@ static void add_table(const ms_node *mapping, const ms_field *fields, const ms_p
             add_tree(&below, child, out);
         } else if (field->fallback != NULL) {
             ms_buffer_printf(out, "%s = %s  # default\n", ms_path_text(&below, text),
-                             field->fallback);
+                             *field->fallback == '\0' ? "\"\"" : field->fallback);
         } else {
             ms_buffer_printf(out, "%s =  # not given\n", ms_path_text(&below, text));
         }

@@ -376,3 +376,13 @@ Test(effective, every_key_with_its_origin) {
     ms_buffer_release(&text);
     sink_release(&s);
 }
+
+Test(effective, an_empty_default_is_shown_in_quotes) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_config_write_effective(NULL, EVERY_FIELDS, "", &text);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "\nname = \"\"  # default\n"), "%s",
+                       ms_buffer_text(&text));
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "\nlink.bandwidth =  # not given\n"));
+    ms_buffer_release(&text);
+}
