@@ -116,6 +116,7 @@ typedef struct ms_trace {
 } ms_trace;
 
 /** Read a trace.
+ *  A child process reads first, because HDF5 itself may crash on a damaged file.
  *  columns: ms_trace_column values or-ed together.  *trace_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
  * version (reported); MS_E_IO when it cannot be opened; MS_E_NOMEM.  O(events). */

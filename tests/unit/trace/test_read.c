@@ -148,7 +148,8 @@ Test(trace_read, garbled_files_never_crash, .timeout = 110) {
                 (char)ms_random_next(&random);
         }
         trace_fixture_write_file(f.path, garbled, length);
-        assert_survives(&f, "MS_SEED=1 file", i);
+        assert_survives(
+            &f, ms_arena_printf(&f.arena, "MS_SEED=%llu file", (unsigned long long)seed), i);
     }
     trace_fixture_release(&f);
 }
