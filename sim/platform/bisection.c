@@ -58,7 +58,8 @@ double ms_platform_bisection_Bps(const ms_platform *platform) {
     const ms_topology *topology = ms_topology_of(platform);
     if (platform->nodes == 1) {
         int tier = topology->node_tier >= 0 ? topology->node_tier : topology->port_tier;
-        return times(platform->gpus_per_node / 2, capacity(platform, tier));
+        int half = platform->gpus_per_node / 2;
+        return times(half, capacity(platform, tier));
     }
     return cut_nodes(platform);
 }
