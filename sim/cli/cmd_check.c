@@ -69,6 +69,20 @@ static void print_ranks(const ms_job *job, const ms_outlook *look) {
     }
 }
 
+/* A count of parameters as people say it, such as "174.6 billion". */
+static const char *parameters_text(double count, char *text, size_t size) {
+    static const struct {
+        double scale;
+        const char *word;
+    } SCALES[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {1.0, ""}};
+    size_t i = 0;
+    while (i + 1 < sizeof SCALES / sizeof SCALES[0] && count < SCALES[i].scale) {
+        i++;
+    }
+    snprintf(text, size, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
+    return text;
+}
+
 static void print_outlook(const ms_job *job, const ms_outlook *look) {
     char step[32];
     char busiest[32];
@@ -76,7 +90,9 @@ static void print_outlook(const ms_job *job, const ms_outlook *look) {
     char capacity[32];
     ms_show_job(job, stdout);
     if (job->has_model) {
-        printf("model      %.4g parameters, %d layers\n", job->costs.parameters_total,
+        char count[32];
+        printf("model      %s parameters, %d layers\n",
+               parameters_text(job->costs.parameters_total, count, sizeof count),
                job->model.layers);
     }
     printf("ideal      %s a step without any communication, bubble %.2f %%\n",

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
@@ -60,6 +62,7 @@ typedef struct study {
     ms_coll_algorithm used;
     ms_dag dag;
     ms_timeline timeline;
+    double wall_s;
 } study;
 
 static ms_status read_kind(const ms_invocation *call, study *s) {
@@ -151,9 +154,16 @@ static ms_status read_ranks(const ms_invocation *call, const ms_platform *platfo
     return status;
 }
 
+static double now_s(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static ms_status simulate(const ms_invocation *call, const ms_platform *platform, study *s) {
     ms_collective_row row = {
         .kind = s->kind, .members = s->ranks, .sizes_B = s->sizes, .count = s->rows};
+    double start_s = now_s();
     ms_status status = ms_lower_collectives(platform, &row, call->diag, &s->dag);
     if (status == MS_OK) {
         status = ms_engine_run(&s->dag, s->fidelity, call->arena, call->diag, &s->timeline);
@@ -161,7 +171,18 @@ static ms_status simulate(const ms_invocation *call, const ms_platform *platform
     for (int i = 0; status == MS_OK && i < s->rows; i++) {
         s->times_s[i] = s->timeline.end_s[i] - s->timeline.start_s[i];
     }
+    s->wall_s = now_s() - start_s;
     return status;
+}
+
+/* Bandwidth that a time means; nothing takes no time only where links are unlimited. */
+static double bandwidth_Bps(const study *s, int row, bool is_bus) {
+    double size_B = s->sizes[row];
+    double time_s = s->times_s[row];
+    if (!(time_s > 0.0)) {
+        return INFINITY;
+    }
+    return is_bus ? ms_coll_busbw_Bps(s->kind, s->ranks, size_B, time_s) : size_B / time_s;
 }
 
 static ms_value *make_json(const ms_invocation *call, const study *s) {
@@ -171,9 +192,8 @@ static ms_value *make_json(const ms_invocation *call, const study *s) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
         ms_value_add_double(row, "size_B", s->sizes[i]);
         ms_value_add_double(row, "time_s", s->times_s[i]);
-        ms_value_add_double(row, "algbw_Bps", s->sizes[i] / s->times_s[i]);
-        ms_value_add_double(row, "busbw_Bps",
-                            ms_coll_busbw_Bps(s->kind, s->ranks, s->sizes[i], s->times_s[i]));
+        ms_value_add_double(row, "algbw_Bps", bandwidth_Bps(s, i, false));
+        ms_value_add_double(row, "busbw_Bps", bandwidth_Bps(s, i, true));
         ms_value_add_string(row, "algorithm", ms_coll_algorithm_name(s->used));
         ms_value_add_string(row, "protocol", "simple");
     }
@@ -181,6 +201,11 @@ static ms_value *make_json(const ms_invocation *call, const study *s) {
     ms_value_add_int(engine, "ops", s->dag.op_count);
     ms_value_add_int(engine, "flows", s->timeline.flows);
     ms_value_add_int(engine, "simulated_ranks", s->dag.rank_count);
+    ms_value_add_double(engine, "wall_s", s->wall_s);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    /* Linux counts the peak resident set in KiB */
+    ms_value_add_double(engine, "peak_rss_B", 1024.0 * (double)usage.ru_maxrss);
     return root;
 }
 
@@ -190,8 +215,7 @@ static void print_table(const ms_platform *platform, const study *s) {
     printf("#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)", "busbw (GB/s)");
     for (int i = 0; i < s->rows; i++) {
         printf("%16.0f %16.2f %14.2f %14.2f\n", s->sizes[i], 1e6 * s->times_s[i],
-               1e-9 * s->sizes[i] / s->times_s[i],
-               1e-9 * ms_coll_busbw_Bps(s->kind, s->ranks, s->sizes[i], s->times_s[i]));
+               1e-9 * bandwidth_Bps(s, i, false), 1e-9 * bandwidth_Bps(s, i, true));
     }
 }
 

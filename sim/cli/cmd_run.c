@@ -42,7 +42,6 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
             result->dag.ranks[result->peak_rank].rank,
             ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
             ms_unit_format(result->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity));
-    (void)call;
     return MS_E_NO;
 }
 
@@ -66,6 +65,7 @@ static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
     ms_job job;
     ms_status status = ms_cli_load_job(call, &job);
+    job.no_fold = ms_cli_has(call, "no-fold");
     if (status == MS_OK && trace_path != NULL) {
         status = ms_trace_check_target(trace_path, call->diag);
     }

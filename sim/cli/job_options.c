@@ -21,7 +21,6 @@ ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
         .sets = sets.values,
         .set_count = sets.count,
         .fidelity = ms_cli_value(call, "fidelity", NULL),
-        .no_fold = ms_cli_has(call, "no-fold"),
         .command_line = call->command_line,
     };
     return ms_job_load(&request, call->arena, call->diag, job_out);

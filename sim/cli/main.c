@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/parse.h"
+#include "meshsim/interrupt.h"
 
 /* A closed standard stream would lend its number to the next file we open, which then gets our
  * output. Open it the wrong way round instead: every use of it fails. */
@@ -157,7 +157,7 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
 
 int main(int count, char **words) {
     guard_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error, exit 4, not a silent death */
+    ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
     ms_diag diag;
     ms_diag_init_stderr(&diag);
     ms_arena arena;

@@ -18,8 +18,9 @@ static const char *bytes_text(double bytes, char *out) {
 
 void ms_show_job(const ms_job *job, FILE *out) {
     fprintf(out, "workload   %s\n", job->name);
-    fprintf(out, "platform   %s: %d nodes x %d %s\n", job->platform.name, job->platform.nodes,
-            job->platform.gpus_per_node, job->platform.gpu.name);
+    fprintf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name, job->platform.nodes,
+            job->platform.nodes == 1 ? "" : "s", job->platform.gpus_per_node,
+            job->platform.gpu.name);
     fprintf(out, "mesh       ");
     for (int a = 0; a < job->mesh.axes; a++) {
         fprintf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a], job->mesh.sizes[a]);
@@ -35,6 +36,7 @@ void ms_show_job(const ms_job *job, FILE *out) {
 
 static void show_bar(double share, FILE *out) {
     int filled = (int)lround(share * BAR_WIDTH);
+    fprintf(out, "%s", filled > 0 ? "  " : "");
     for (int i = 0; i < filled; i++) {
         fputc('#', out);
     }
@@ -48,7 +50,7 @@ static void show_shares(const ms_result *result, FILE *out) {
             continue;
         }
         text time;
-        fprintf(out, "  %-16s %10s %6.2f %%  ", ms_time_category_name((ms_time_category)c),
+        fprintf(out, "  %-16s %10s %6.2f %%", ms_time_category_name((ms_time_category)c),
                 time_text(share * result->metrics.step_time_s, time), 100.0 * share);
         show_bar(share, out);
         fputc('\n', out);
