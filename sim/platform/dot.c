@@ -6,8 +6,9 @@
 #include "meshsim/units.h"
 #include "platform/topology.h"
 
-/* Nodes drawn one by one; beyond that each unit shows how many it has. */
-enum { NODES_DRAWN_MAX = 64 };
+/* Nodes drawn one by one; beyond that each unit shows how many it has, and beyond so many leaf
+ * switches each level is one shape. */
+enum { NODES_DRAWN_MAX = 64, LEAVES_DRAWN_MAX = 1024 };
 
 static void bandwidth_text(double value_Bps, char *out, size_t size) {
     if (isinf(value_Bps)) {
@@ -83,12 +84,28 @@ static void write_switches(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
-void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
+/* One shape per level, with how many there are. */
+static void write_levels(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
-    ms_buffer_printf(out, "// %s: %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
-                     platform->name, platform->nodes, ms_platform_gpus(platform));
-    ms_buffer_puts(out, "graph platform {\n  rankdir=BT;\n  node [fontname=\"sans-serif\"];\n"
-                        "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    const char *top = "leaf";
+    ms_buffer_printf(out, "  nodes [label=\"%d nodes\\n%d x %s each\"];\n", platform->nodes,
+                     platform->gpus_per_node, platform->gpu.name);
+    ms_buffer_printf(out, "  leaf [shape=box, label=\"%d leaf switches\"];\n  nodes -- leaf",
+                     topology->units * topology->leaves_per_unit);
+    write_label(platform, topology->port_tier, platform->tiers[topology->port_tier].links / 2, out);
+    static const char *const NAMES[] = {"spine", "core"};
+    const int tiers[] = {topology->spine_tier, topology->core_tier};
+    const int counts[] = {topology->pods, 1};
+    for (int i = 0; i < 2 && tiers[i] >= 0; i++) {
+        ms_buffer_printf(out, "  %s [shape=box, label=\"%d %s layer%s\"];\n  %s -- %s", NAMES[i],
+                         counts[i], NAMES[i], counts[i] == 1 ? "" : "s", top, NAMES[i]);
+        write_label(platform, tiers[i], platform->tiers[tiers[i]].links / 2, out);
+        top = NAMES[i];
+    }
+}
+
+static void write_units(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
     if (platform->nodes <= NODES_DRAWN_MAX) {
         for (int node = 0; node < platform->nodes; node++) {
             write_node(platform, node, out);
@@ -99,5 +116,19 @@ void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
         }
     }
     write_switches(platform, out);
+}
+
+void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    ms_buffer_printf(out, "// %s: %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
+                     platform->name, platform->nodes, ms_platform_gpus(platform));
+    ms_buffer_puts(out, "graph platform {\n  rankdir=BT;\n  node [fontname=\"sans-serif\"];\n"
+                        "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    bool is_large = topology->units > LEAVES_DRAWN_MAX / topology->leaves_per_unit;
+    if (is_large) {
+        write_levels(platform, out);
+    } else {
+        write_units(platform, out);
+    }
     ms_buffer_puts(out, "}\n");
 }

@@ -1,7 +1,5 @@
 /* GPU types: platforms/gpus/NAME.yaml and the overrides a platform lays over it. */
 #include <stddef.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "meshsim/config.h"
 #include "platform/topology.h"
@@ -137,28 +135,14 @@ typedef struct look {
 
 /* Path of a GPU type's file, in the arena. */
 static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
-    size_t length = strlen(type->text);
-    bool is_path = strchr(type->text, '/') != NULL ||
-                   (length > 5 && strcmp(type->text + length - 5, ".yaml") == 0);
-    if (is_path) {
-        *path_out = type->text;
-        return MS_OK;
+    const ms_search search = {.folders = l->places, .subfolder = "gpus/"};
+    const char *looked = NULL;
+    ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
+    if (status == MS_OK && *path_out == NULL) {
+        status = ms_config_fault(l->diag, type, "gpu.type", "no GPU type '%s'; looked for %s",
+                                 type->text, looked);
     }
-    const char *looked = "";
-    for (size_t i = 0; l->places[i] != NULL; i++) {
-        const char *path = ms_arena_printf(l->arena, "%s/gpus/%s.yaml", l->places[i], type->text);
-        const char *list = ms_arena_printf(l->arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
-        if (path == NULL || list == NULL) {
-            return MS_E_NOMEM;
-        }
-        if (access(path, F_OK) == 0) {
-            *path_out = path;
-            return MS_OK;
-        }
-        looked = list;
-    }
-    return ms_config_fault(l->diag, type, "gpu.type", "no GPU type '%s'; looked for %s", type->text,
-                           looked);
+    return status;
 }
 
 /* The keys of the file that a `type` node names, laid over those of the type that file builds on.

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "meshsim/config.h"
 #include "platform/topology.h"
@@ -412,26 +411,15 @@ static ms_status gather_places(const char *path, const char *const *folders, ms_
 
 static ms_status find_file(const char *name, const char *const *folders, ms_arena *arena,
                            ms_diag *diag, const char **path_out) {
-    size_t length = strlen(name);
-    if (strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".yaml") == 0)) {
-        *path_out = name;
-        return MS_OK;
+    const ms_search search = {.folders = folders, .subfolder = ""};
+    const char *looked = NULL;
+    ms_status status = ms_find_yaml(name, &search, arena, path_out, &looked);
+    if (status == MS_OK && *path_out == NULL) {
+        ms_diag_error(diag, "no platform '%s'; looked for %s", name,
+                      looked[0] == '\0' ? "nothing, no folder is known" : looked);
+        status = MS_E_INPUT;
     }
-    const char *looked = "";
-    for (size_t i = 0; folders != NULL && folders[i] != NULL; i++) {
-        const char *path = ms_arena_printf(arena, "%s/%s.yaml", folders[i], name);
-        const char *list = ms_arena_printf(arena, "%s%s'%s'", looked, i == 0 ? "" : ", ", path);
-        if (path == NULL || list == NULL) {
-            return MS_E_NOMEM;
-        }
-        if (access(path, F_OK) == 0) {
-            *path_out = path;
-            return MS_OK;
-        }
-        looked = list;
-    }
-    ms_diag_error(diag, "no platform '%s'; looked for %s", name, looked[0] ? looked : "nothing");
-    return MS_E_INPUT;
+    return status;
 }
 
 /* Read everything of an effective document into *platform. */

@@ -62,6 +62,18 @@ void ms_topology_route(const ms_platform *platform, int source, int destination,
 /* Set first_link and links of every tier, and link_count, from the topology's sizes. */
 void ms_topology_number_links(ms_platform *platform);
 
+/* Where files named without a path are looked for. */
+typedef struct ms_search {
+    const char *const *folders; /* NULL at the end; NULL: none */
+    const char *subfolder;      /* of each folder, with its slash at the end, or "" */
+} ms_search;
+
+/* Path of a YAML file, in `arena`: a name with '/' or '.yaml' as it is, any other as NAME.yaml in
+ * the first folder that has it. *path_out: NULL when none has it; then *looked_out lists the paths
+ * tried.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
+                       const char **path_out, const char **looked_out);
+
 /* Read a GPU type into *gpu_out.
  * mapping: the platform's `gpu:` mapping (type and overrides). places: folders to look in, NULL at
  * the end. *effective_out: the file's keys with the overrides laid over, in `arena`.

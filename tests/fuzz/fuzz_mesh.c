@@ -1,0 +1,36 @@
+/* libFuzzer target: any bytes as a workload's `mesh:` mapping. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "meshsim/mesh.h"
+
+enum { CHECKED_RANKS_MAX = 1 << 16 };
+
+static void discard(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ms_arena arena;
+    ms_diag diag;
+    ms_node *root = NULL;
+    ms_mesh mesh;
+    ms_arena_init(&arena);
+    ms_diag_init(&diag, discard, NULL);
+    ms_status status = ms_yaml_parse((const char *)data, size, "fuzz", &arena, &diag, &root);
+    if (status == MS_OK) {
+        status = ms_mesh_read(root, "mesh", &arena, &diag, &mesh);
+    }
+    if ((status == MS_OK) != (diag.errors == 0)) {
+        abort(); /* what is refused is explained */
+    }
+    if (status == MS_OK && mesh.ranks <= CHECKED_RANKS_MAX &&
+        ms_mesh_check(&mesh, &diag) != MS_OK) {
+        abort();
+    }
+    ms_arena_release(&arena);
+    return 0;
+}

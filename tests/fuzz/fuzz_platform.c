@@ -1,0 +1,65 @@
+/* libFuzzer target: any bytes as a platform file. What is refused is explained; what is read keeps
+ * the invariants. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "meshsim/platform.h"
+
+/* Bigger platforms are not written out: that is slow, not wrong. */
+enum { EXPORT_GPUS_MAX = 256 };
+
+static void discard(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+static void export(const ms_platform *platform, ms_diag *diag) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_platform_write_dot(platform, &text);
+    if (ms_platform_write_simgrid_xml(platform, diag, &text) != MS_OK) {
+        abort();
+    }
+    ms_buffer_release(&text);
+}
+
+static void exercise(const char *path, ms_arena *arena) {
+    static const char *const FOLDERS[] = {MS_SOURCE_DIR "/platforms", NULL};
+    ms_diag diag;
+    ms_platform platform;
+    ms_diag_init(&diag, discard, NULL);
+    ms_status status = ms_platform_load(path, FOLDERS, NULL, arena, &diag, &platform, NULL);
+    if ((status == MS_OK) != (diag.errors == 0) || (status != MS_OK && status != MS_E_INPUT)) {
+        abort();
+    }
+    if (status != MS_OK) {
+        return;
+    }
+    if (ms_platform_check(&platform, &diag) != MS_OK ||
+        !(ms_platform_bisection_Bps(&platform) >= 0)) {
+        abort();
+    }
+    if (ms_platform_gpus(&platform) <= EXPORT_GPUS_MAX) {
+        export(&platform, &diag);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char path[64];
+    int file = memfd_create("platform", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (file < 0 || write(file, data, size) != (ssize_t)size) {
+        abort();
+    }
+    ms_arena arena;
+    ms_arena_init(&arena);
+    exercise(path, &arena);
+    ms_arena_release(&arena);
+    close(file);
+    return 0;
+}
