@@ -81,6 +81,8 @@ def run_case(program, folder):
         shutil.copytree(folder, work)
         for inputs in ("workloads", "platforms"):
             os.symlink(ROOT / inputs, work / inputs)
+            # a workload of the case finds platforms by name as one in workloads/ does: in ../platforms
+            os.symlink(ROOT / inputs, work.parent / inputs)
         done = subprocess.run([program, *shlex.split(settings["command"][0])], cwd=work, stdin=subprocess.DEVNULL,
                               capture_output=True, check=False)
         stdout, stderr = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
