@@ -7,6 +7,7 @@
 #ifndef MESHSIM_TRACE_H
 #define MESHSIM_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,11 @@ ms_status ms_trace_check_target(const char *path, ms_diag *diag);
  * one chunk of one column. */
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag);
+
+/** Whether a quantity of the summary, by its dotted path, says how the simulation went rather than
+ * what came out: wall time and memory use of the program, versions, paths.  Such quantities are not
+ * written to traces and not compared. */
+bool ms_trace_is_volatile(const char *path);
 
 /** Columns of /events, for ms_trace_read. */
 typedef enum ms_trace_column {

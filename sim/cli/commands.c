@@ -10,6 +10,7 @@ static const ms_command *const COMMANDS[] = {
     &ms_cmd_mesh,
     &ms_cmd_schedule,
     &ms_cmd_collective,
+    &ms_cmd_compare,
     NULL,
 };
 

@@ -184,19 +184,18 @@ static hid_t new_space(ms_h5 *h5, int64_t count) {
     return space;
 }
 
-void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, hid_t type, int64_t count,
-                     const void *cells) {
+void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells) {
     if (h5->failed) {
         return;
     }
-    hid_t space = new_space(h5, count);
+    hid_t space = new_space(h5, cells.count);
     if (h5->failed) {
         return;
     }
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t attribute = H5Acreate2(object, name, cells.type, space, H5P_DEFAULT, H5P_DEFAULT);
     if (ms_h5_check(h5, attribute)) {
-        if (count != 0) {
-            ms_h5_check(h5, H5Awrite(attribute, type, cells));
+        if (cells.count != 0) {
+            ms_h5_check(h5, H5Awrite(attribute, cells.type, cells.data));
         }
         ms_h5_check(h5, H5Aclose(attribute));
     }
@@ -204,11 +203,11 @@ void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, hid_t type, int6
 }
 
 void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text) {
-    ms_h5_attribute(h5, object, name, h5->text_type, -1, &text);
+    ms_h5_attribute(h5, object, name, (ms_h5_cells){h5->text_type, -1, &text});
 }
 
 void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer) {
-    ms_h5_attribute(h5, object, name, H5T_NATIVE_INT64, -1, &integer);
+    ms_h5_attribute(h5, object, name, (ms_h5_cells){H5T_NATIVE_INT64, -1, &integer});
 }
 
 void ms_h5_document(ms_h5 *h5, hid_t group, const char *name, const char *text) {

@@ -73,9 +73,15 @@ hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name);
 void ms_h5_close_group(ms_h5 *h5, hid_t group);
 void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text);
 void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer);
-/* Attribute of `count` cells of a memory and file type. count < 0: a scalar. */
-void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, hid_t type, int64_t count,
-                     const void *cells);
+
+/* What an attribute holds. */
+typedef struct ms_h5_cells {
+    hid_t type;       /* in memory and in the file */
+    int64_t count;    /* cells; < 0: a scalar */
+    const void *data; /* [count] */
+} ms_h5_cells;
+
+void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells);
 /* A text as a scalar dataset of /input with its sha256 as attribute. */
 void ms_h5_document(ms_h5 *h5, hid_t group, const char *name, const char *text);
 void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table);

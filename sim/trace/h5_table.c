@@ -69,7 +69,7 @@ static void describe_enum(ms_h5 *h5, hid_t data, ms_h5_cell cell) {
     if (meanings.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_h5_attribute(h5, data, "flag_values", H5T_NATIVE_INT8, count, values);
+    ms_h5_attribute(h5, data, "flag_values", (ms_h5_cells){H5T_NATIVE_INT8, count, values});
     ms_h5_text(h5, data, "flag_meanings", ms_buffer_text(&meanings));
     ms_buffer_release(&meanings);
 }
@@ -165,7 +165,7 @@ static void attach(ms_h5 *h5, hid_t data, hobj_ref_t scale) {
     hvl_t list = {.len = 1, .p = &scale};
     hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
     if (ms_h5_check(h5, type)) {
-        ms_h5_attribute(h5, data, "DIMENSION_LIST", type, 1, &list);
+        ms_h5_attribute(h5, data, "DIMENSION_LIST", (ms_h5_cells){type, 1, &list});
         ms_h5_check(h5, H5Tclose(type));
     }
 }
@@ -212,9 +212,9 @@ static hid_t new_dimension(ms_h5 *h5, hid_t group, const ms_h5_table *table) {
     if (ms_h5_check(h5, data)) {
         hid_t type = H5Tcopy(H5T_C_S1);
         ms_h5_check(h5, H5Tset_size(type, sizeof "DIMENSION_SCALE"));
-        ms_h5_attribute(h5, data, "CLASS", type, -1, "DIMENSION_SCALE");
+        ms_h5_attribute(h5, data, "CLASS", (ms_h5_cells){type, -1, "DIMENSION_SCALE"});
         ms_h5_check(h5, H5Tset_size(type, strlen(name) + 1));
-        ms_h5_attribute(h5, data, "NAME", type, -1, name);
+        ms_h5_attribute(h5, data, "NAME", (ms_h5_cells){type, -1, name});
         ms_h5_check(h5, H5Tclose(type));
     }
     if (space >= 0) {
@@ -246,7 +246,8 @@ static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_h5_tabl
         ms_h5_check(h5, H5Tinsert(type, "dataset", offsetof(scale_user, column), H5T_STD_REF_OBJ));
         ms_h5_check(h5,
                     H5Tinsert(type, "dimension", offsetof(scale_user, dimension), H5T_NATIVE_INT));
-        ms_h5_attribute(h5, dimension, "REFERENCE_LIST", type, (int64_t)users.count, users.data);
+        ms_h5_attribute(h5, dimension, "REFERENCE_LIST",
+                        (ms_h5_cells){type, (int64_t)users.count, users.data});
         ms_h5_check(h5, H5Tclose(type));
     }
     ms_vector_release(&users);

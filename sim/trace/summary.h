@@ -15,8 +15,4 @@ void ms_summary_write(ms_h5 *h5, const char *name, const ms_value *object);
  * it is not such a tree (not reported); MS_E_NOMEM. */
 ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out);
 
-/* Whether a summary's dotted path says how the simulation went rather than what came out: wall time
- * and memory use of the program, versions and paths. */
-bool ms_summary_is_volatile(const char *path);
-
 #endif

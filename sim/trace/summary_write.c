@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meshsim/trace.h"
 #include "trace/summary.h"
 
 enum { PATH_MAX_B = 512, NAME_MAX_B = 256, DEPTH_MAX = 16 };
@@ -8,7 +9,7 @@ enum { PATH_MAX_B = 512, NAME_MAX_B = 256, DEPTH_MAX = 16 };
 static const char *const VOLATILE[] = {"engine.wall_s",   "engine.peak_rss_B", "command_line",
                                        "program_version", "simgrid_version",   "hdf5_version"};
 
-bool ms_summary_is_volatile(const char *path) {
+bool ms_trace_is_volatile(const char *path) {
     for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {
         if (strcmp(path, VOLATILE[i]) == 0) {
             return true;
@@ -75,7 +76,7 @@ static void write_scalar(ms_h5 *h5, hid_t group, const char *name, const ms_valu
     case MS_VALUE_BOOL: {
         int8_t cell = value->as.boolean ? 1 : 0;
         hid_t type = new_bool_type(h5);
-        ms_h5_attribute(h5, group, name, type, -1, &cell);
+        ms_h5_attribute(h5, group, name, (ms_h5_cells){type, -1, &cell});
         (void)H5Tclose(type);
         break;
     }
@@ -83,7 +84,7 @@ static void write_scalar(ms_h5 *h5, hid_t group, const char *name, const ms_valu
         ms_h5_integer(h5, group, name, value->as.integer);
         break;
     case MS_VALUE_DOUBLE:
-        ms_h5_attribute(h5, group, name, H5T_NATIVE_DOUBLE, -1, &value->as.number);
+        ms_h5_attribute(h5, group, name, (ms_h5_cells){H5T_NATIVE_DOUBLE, -1, &value->as.number});
         break;
     case MS_VALUE_STRING:
         ms_h5_text(h5, group, name, value->as.string);
@@ -108,18 +109,16 @@ static void write_alike(ms_h5 *h5, hid_t group, const char *name, const ms_value
     if (cells.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_h5_attribute(h5, group, name, type, (int64_t)cells.count, cells.data);
+    ms_h5_attribute(h5, group, name, (ms_h5_cells){type, (int64_t)cells.count, cells.data});
     ms_vector_release(&cells);
 }
 
 static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const char *path,
                            int depth);
 
-static void write_subgroup(ms_h5 *h5, hid_t parent, const char *key, const ms_value *value,
-                           const char *path, int depth) {
-    char name[NAME_MAX_B];
-    link_name(key, name);
-    hid_t group = ms_h5_group(h5, parent, name);
+/* `path` is the dotted path of the value, `depth` that of its parent. */
+static void write_subgroup(ms_h5 *h5, hid_t group, const ms_value *value, const char *path,
+                           int depth) {
     if (group >= 0) {
         if (value->type == MS_VALUE_ARRAY) {
             ms_h5_integer(h5, group, "array_length", (int64_t)value->count);
@@ -142,7 +141,7 @@ static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const
         snprintf(number, sizeof number, "%03zu", index);
         const char *key = child->key == NULL ? number : child->key;
         snprintf(below, sizeof below, "%s%s%s", path, path[0] == '\0' ? "" : ".", key);
-        if (ms_summary_is_volatile(below)) {
+        if (ms_trace_is_volatile(below)) {
             continue;
         }
         if (is_scalar(child)) {
@@ -150,7 +149,9 @@ static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const
         } else if (child->type == MS_VALUE_ARRAY && is_alike(child)) {
             write_alike(h5, group, key, child);
         } else {
-            write_subgroup(h5, group, key, child, below, depth);
+            char name[NAME_MAX_B];
+            link_name(key, name);
+            write_subgroup(h5, ms_h5_group(h5, group, name), child, below, depth);
         }
     }
 }
