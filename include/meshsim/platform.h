@@ -85,15 +85,16 @@ typedef struct ms_link_info {
     int tier;
     double capacity_Bps; /**< bandwidth * efficiency * parallel links folded into it */
     double latency_s;
-    int parallel; /**< physical links that act as this one (spread routing) */
+    int parallel; /**< physical links that act as this one (spread routing), rounded up where the
+                     oversubscription does not divide them; the capacity is not rounded */
 } ms_link_info;
 
 /** Load a platform: `name` is a path (contains '/' or ends in .yaml; relative to the current
  * folder) or a bare name looked up as NAME.yaml in `folders` (NULL-terminated list). GPU types come
- * from the subfolder `gpus` beside the platform file, or a path. overrides: mapping laid over the
- * file's document (see ms_node_overlay), or NULL. *platform_out: in `arena`.  *document_out (may be
- * NULL): the effective document. Returns MS_OK; MS_E_INPUT (reported, with every fault of the
- * file); MS_E_IO; MS_E_NOMEM. */
+ * from the subfolder `gpus` beside the platform file, then of `folders`, or a path. overrides:
+ * mapping laid over the file's document (see ms_node_overlay), or NULL. *platform_out: in `arena`.
+ * *document_out (may be NULL): the effective document. Returns MS_OK; MS_E_INPUT (reported, with
+ * every fault of the file); MS_E_IO; MS_E_NOMEM. */
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out);
@@ -116,7 +117,8 @@ ms_link_info ms_platform_link(const ms_platform *platform, int link);
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size);
 
 /** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest),
- * one direction [B/s]. */
+ * one direction [B/s]; of a single node, between two halves of its GPUs. INFINITY: not limited.
+ * O(units). */
 double ms_platform_bisection_Bps(const ms_platform *platform);
 
 /** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the
@@ -124,8 +126,8 @@ double ms_platform_bisection_Bps(const ms_platform *platform);
  * twice; capacities and latencies are sane. Returns MS_OK; MS_E_BUG, reported. */
 ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
 
-/** Append the graph (switches as boxes, one node drawn per node up to 64 nodes, then a summary) in
- * Graphviz's language. */
+/** Append the graph (switches as boxes, one node drawn per node up to 64 nodes, then a shape per
+ * unit, above 1,024 leaf switches one per level) in Graphviz's language. */
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out);
 
 /** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
