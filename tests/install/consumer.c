@@ -1,21 +1,32 @@
-/* A stranger's program: uses the installed headers and library, found with pkg-config alone. */
+/* A stranger's program: uses the installed headers and library, found with pkg-config alone.
+ * usage: consumer WORKLOAD.yaml DATA_FOLDER TRACE.h5 */
 #include <stdio.h>
 
-#include <meshsim/arena.h>
-#include <meshsim/buffer.h>
-#include <meshsim/value.h>
+#include <meshsim/job.h>
+#include <meshsim/trace.h>
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc != 4) {
+        return 2;
+    }
     ms_arena arena;
     ms_arena_init(&arena);
-    ms_value *root = ms_value_new_object(&arena);
-    ms_value_add_int(root, "gpus", 3072);
-    ms_value_add_string(root, "order", "pp, dp, tp");
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_value_write_json(root, 0, &text);
-    int written = root == NULL || text.failed ? -1 : puts(ms_buffer_text(&text));
-    ms_buffer_release(&text);
+    ms_diag diag;
+    ms_diag_init_stderr(&diag);
+    ms_job job;
+    ms_result result;
+    ms_job_request request = {.workload = argv[1], .data_folder = argv[2]};
+    ms_status status = ms_job_load(&request, &arena, &diag, &job);
+    if (status == MS_OK) {
+        status = ms_job_run(&job, &arena, &diag, &result);
+        if (status == MS_OK) {
+            status = ms_trace_write(argv[3], &result, "consumer", &diag);
+        }
+        if (status == MS_OK) {
+            printf("%.17g\n", ms_value_number(result.summary, "step_time_s", -1));
+        }
+        ms_result_release(&result);
+    }
     ms_arena_release(&arena);
-    return written < 0 ? 1 : 0;
+    return ms_status_exit_code(status);
 }
