@@ -9,8 +9,9 @@ import sys
 
 KINDS = ("gpipe", "1f1b", "interleaved")
 HEAD = """\
-/* Reference values of pipeline schedules, computed in exact rational arithmetic and checked against the original
- * implementations (Megatron-LM, DeepSpeed, sail-sg zero-bubble, PyTorch). Written by schedule_cases.py. */
+/* Reference values of pipeline schedules, computed in exact rational arithmetic and checked against
+ * the original implementations (Megatron-LM, DeepSpeed, sail-sg zero-bubble, PyTorch). Written by
+ * schedule_cases.py. */
 #ifndef MS_SCHEDULE_CASES_H
 #define MS_SCHEDULE_CASES_H
 
