@@ -41,6 +41,9 @@ static ms_status read_overrides(const ms_invocation *call, ms_node **overrides_o
         return MS_OK;
     }
     ms_status status = ms_yaml_parse("{}", 2, "--set", call->arena, call->diag, overrides_out);
+    if (status == MS_OK) {
+        (*overrides_out)->mark.file = NULL; /* the mapping itself stands nowhere */
+    }
     for (size_t i = 0; i < sets.count && status == MS_OK; i++) {
         status =
             ms_node_set(*overrides_out, without_prefix(sets.values[i]), call->arena, call->diag);

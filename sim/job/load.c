@@ -25,10 +25,29 @@ static void fault(loading *ld, ms_status status) {
     note(ld, status);
 }
 
-/* Folder of a path, "." if it has none. */
+/* Where faults go that a layer without knowledge of files finds. */
+typedef struct relay {
+    ms_diag *diag;
+    const ms_node *node;
+    const char *path;
+} relay;
+
+/* Hand one message on with the place it belongs to. */
+static void relay_fault(void *context, const char *text) {
+    static const char PREFIX[] = "meshsim: error: ";
+    const relay *to = context;
+    if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
+        to->diag->write(to->diag->context, text);
+        return;
+    }
+    text += sizeof PREFIX - 1;
+    ms_config_fault(to->diag, to->node, to->path, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* Folder of a path without its slash at the end, "." if it has none. */
 static const char *folder_of(ms_arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path) + 1);
+    return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
 }
 
 /* Name of a workload without a `name:` key: its file's, without folder and ending. */
@@ -83,7 +102,7 @@ static ms_status platform_name(loading *ld, const char **name_out) {
     }
     bool is_relative_path = strchr(file->text, '/') != NULL && file->text[0] != '/';
     *name_out = is_relative_path
-                    ? ms_arena_printf(ld->arena, "%s%s",
+                    ? ms_arena_printf(ld->arena, "%s/%s",
                                       folder_of(ld->arena, ld->request->workload), file->text)
                     : file->text;
     return *name_out == NULL ? MS_E_NOMEM : MS_OK;
@@ -101,6 +120,9 @@ static ms_status load_platform(loading *ld) {
         folders[2] = ms_arena_printf(ld->arena, "%s/platforms", ld->request->data_folder);
     }
     ms_node *overrides = overrides_of(ld->arena, ld->w.platform);
+    if (overrides != NULL && ld->request->platform != NULL) {
+        overrides->mark = (ms_mark){.file = NULL}; /* not the workload named the platform */
+    }
     if (home == NULL || folders[1] == NULL || overrides == NULL) {
         return MS_E_NOMEM;
     }
@@ -126,13 +148,18 @@ static ms_status check_axes(loading *ld) {
                         mesh->kinds[a] == MS_AXIS_DP;
         if (!is_built && mesh->sizes[a] > 1) {
             const ms_node *node = ms_node_get(ld->w.mesh, mesh->names[a]);
-            status = ms_config_fault(ld->diag, node == NULL ? ld->w.mesh : node, "mesh",
-                                     "axis '%s' of size %d: only tp, pp and dp can be larger "
-                                     "than 1 so far",
+            status = ms_config_fault(ld->diag, node == NULL ? ld->w.mesh : node,
+                                     ms_arena_printf(ld->arena, "mesh.%s", mesh->names[a]),
+                                     "axis '%s' of size %d is not built yet: only tp, pp and dp "
+                                     "can be larger than 1",
                                      mesh->names[a], mesh->sizes[a]);
         }
     }
     return status;
+}
+
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
 }
 
 /* "pp 64 x dp 6 x tp 8" */
@@ -152,18 +179,17 @@ static ms_status check_ranks(loading *ld) {
         return MS_OK;
     }
     char shape[128];
+    char advice[80] = "";
     describe_mesh(&job->mesh, shape, sizeof shape);
     int per_node = job->platform.gpus_per_node;
     if (job->mesh.ranks % per_node == 0) {
-        return ms_config_fault(ld->diag, ld->w.mesh, "mesh",
-                               "%s needs %d GPUs, the platform '%s' has %d (%d nodes of %d); use "
-                               "'platform.nodes: %d' or other sizes",
-                               shape, job->mesh.ranks, job->platform.name, gpus,
-                               job->platform.nodes, per_node, job->mesh.ranks / per_node);
+        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes",
+                 job->mesh.ranks / per_node);
     }
-    return ms_config_fault(
-        ld->diag, ld->w.mesh, "mesh", "%s needs %d GPUs, the platform '%s' has %d (%d nodes of %d)",
-        shape, job->mesh.ranks, job->platform.name, gpus, job->platform.nodes, per_node);
+    return ms_config_fault(ld->diag, ld->w.mesh, "mesh",
+                           "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
+                           job->mesh.ranks, plural(job->mesh.ranks), job->platform.name, gpus,
+                           job->platform.nodes, plural(job->platform.nodes), per_node, advice);
 }
 
 /* Microbatches per step and replica from the batch keys. */
@@ -172,6 +198,9 @@ static ms_status count_microbatches(loading *ld) {
     const ms_node *node = ms_node_get(ld->w.root, "batch");
     long unit = (long)batch->micro * ms_mesh_size(&ld->job->mesh, MS_AXIS_DP);
     if (batch->global == 0 && batch->microbatches == 0) {
+        if (ms_config_has(node, "global") || ms_config_has(node, "microbatches")) {
+            return MS_E_INPUT; /* given, but not a number: already reported */
+        }
         return ms_config_fault(ld->diag, node == NULL ? ld->w.root : node, "batch",
                                "expected 'global' (sequences per step) or 'microbatches'");
     }
@@ -213,8 +242,11 @@ static ms_status build_schedule(loading *ld) {
                                nearest == NULL ? "" : "; did you mean '",
                                nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
     }
-    ms_status status = ms_schedule_build(&spec, ld->arena, ld->diag, &ld->job->program);
-    return status == MS_OK ? ms_program_check(&ld->job->program, ld->diag) : status;
+    relay to = {.diag = ld->diag, .node = node == NULL ? ld->w.root : node, .path = "schedule"};
+    ms_diag placed;
+    ms_diag_init(&placed, relay_fault, &to);
+    ms_status status = ms_schedule_build(&spec, ld->arena, &placed, &ld->job->program);
+    return status == MS_OK ? ms_program_check(&ld->job->program, &placed) : status;
 }
 
 /* Deal the layers to the virtual stages: given one by one, or equal shares beside given ends. */
@@ -224,6 +256,12 @@ static ms_status deal_layers(loading *ld) {
     const ms_node *node = ms_node_get(ld->w.root, "schedule");
     node = node == NULL ? ld->w.model : node;
     if (schedule->stage_layers.count > 0) {
+        if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0) {
+            return ms_config_fault(ld->diag, ms_node_get(node, "stage_layers"),
+                                   "schedule.stage_layers",
+                                   "gives every stage its layers; leave 'first_stage_layers' and "
+                                   "'last_stage_layers' out");
+        }
         if (schedule->stage_layers.count != (size_t)stages) {
             return ms_config_fault(ld->diag, ms_node_get(node, "stage_layers"),
                                    "schedule.stage_layers", "expected %d entries (pp x v), got %zu",
@@ -237,15 +275,20 @@ static ms_status deal_layers(loading *ld) {
     int last = schedule->last_stage_layers;
     int inner = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
     int left = layers - first - last;
+    if (layers < stages) {
+        return ms_config_fault(ld->diag, node, "schedule",
+                               "%d layer%s for %d virtual stages: more stages than layers", layers,
+                               plural(layers), stages);
+    }
     if (inner < 0 || left < inner || (inner == 0 && left != 0) ||
         (inner > 0 && left % inner != 0)) {
-        return ms_config_fault(ld->diag, node, "schedule",
-                               "%d layers do not divide among %d virtual stages%s; nearest number "
-                               "of layers: %d; or give 'stage_layers', 'first_stage_layers' and "
-                               "'last_stage_layers'",
-                               layers, stages, first + last > 0 ? " beside the given ends" : "",
-                               first + last +
-                                   (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
+        return ms_config_fault(
+            ld->diag, node, "schedule",
+            "%d layer%s do not divide among %d virtual stages%s; nearest "
+            "number of layers: %d; or give 'stage_layers', "
+            "'first_stage_layers' and 'last_stage_layers'",
+            layers, plural(layers), stages, first + last > 0 ? " beside the given ends" : "",
+            first + last + (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
     }
     int *dealt = MS_NEW(ld->arena, int, stages);
     if (dealt == NULL) {
@@ -269,8 +312,11 @@ static ms_status cost_model(loading *ld) {
     job->precision = (ms_precision){.parameter_B = ms_dtype_B(ld->w.precision.parameters),
                                     .gradient_B = ms_dtype_B(ld->w.precision.gradients),
                                     .optimizer_B = ld->w.precision.optimizer_B};
+    relay to = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
+    ms_diag placed;
+    ms_diag_init(&placed, relay_fault, &to);
     return ms_model_costs(&job->model, &job->layout, &job->precision, &job->platform.gpu, ld->arena,
-                          ld->diag, &job->costs);
+                          &placed, &job->costs);
 }
 
 static ms_status find_costs(loading *ld) {
@@ -355,8 +401,9 @@ static void load_parts(loading *ld) {
         return;
     }
     set_layout(ld);
+    bool has_costs = ld->w.model != NULL || ld->w.costs != NULL;
     if (note(ld, count_microbatches(ld)) && note(ld, build_schedule(ld)) && has_platform &&
-        has_model) {
+        has_model && has_costs) {
         fault(ld, find_costs(ld));
     }
 }

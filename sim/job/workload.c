@@ -35,17 +35,15 @@ static const ms_field SCHEDULE_FIELDS[] = {
     {.key = "first_stage_layers",
      .type = MS_FIELD_INT,
      .offset = offsetof(ms_workload_schedule, first_stage_layers),
-     .fallback = "0",
-     .minimum = 0,
+     .minimum = 1,
      .maximum = 100000,
-     .help = "layers of the first virtual stage; 0: an equal share"},
+     .help = "layers of the first virtual stage; not given: an equal share"},
     {.key = "last_stage_layers",
      .type = MS_FIELD_INT,
      .offset = offsetof(ms_workload_schedule, last_stage_layers),
-     .fallback = "0",
-     .minimum = 0,
+     .minimum = 1,
      .maximum = 100000,
-     .help = "layers of the last virtual stage; 0: an equal share"},
+     .help = "layers of the last virtual stage; not given: an equal share"},
     {.key = "stage_layers",
      .type = MS_FIELD_INTS,
      .offset = offsetof(ms_workload_schedule, stage_layers),
@@ -59,8 +57,7 @@ static const ms_field BATCH_FIELDS[] = {
     {.key = "global",
      .type = MS_FIELD_INT,
      .offset = offsetof(ms_workload_batch, global),
-     .fallback = "0",
-     .minimum = 0,
+     .minimum = 1,
      .maximum = 100000000,
      .help = "sequences per step over all replicas"},
     {.key = "micro",
@@ -73,8 +70,7 @@ static const ms_field BATCH_FIELDS[] = {
     {.key = "microbatches",
      .type = MS_FIELD_INT,
      .offset = offsetof(ms_workload_batch, microbatches),
-     .fallback = "0",
-     .minimum = 0,
+     .minimum = 1,
      .maximum = 10000000,
      .help = "microbatches per step and replica; instead of, or agreeing with, global"},
     {0},
@@ -225,6 +221,32 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     return first;
 }
 
+/* Either a model or costs, and with costs nothing that only a model gives a meaning. */
+static ms_status check_choice(const ms_node *root, const ms_workload *workload, ms_diag *diag) {
+    if ((workload->model == NULL) == (workload->costs == NULL)) {
+        const ms_node *place = workload->costs != NULL ? workload->costs : root;
+        return ms_config_fault(diag, place, "",
+                               workload->costs == NULL
+                                   ? "expected either 'model' or 'costs', got neither"
+                                   : "expected either 'model' or 'costs', got both");
+    }
+    static const char *const OUTER[] = {"precision", "data_parallel", "pipeline", "recompute"};
+    static const char *const INNER[] = {"first_stage_layers", "last_stage_layers", "stage_layers"};
+    enum { OUTER_COUNT = sizeof OUTER / sizeof OUTER[0] };
+    ms_status status = MS_OK;
+    for (size_t i = 0; workload->costs != NULL && i < OUTER_COUNT + 3; i++) {
+        const char *key = i < OUTER_COUNT ? OUTER[i] : INNER[i - OUTER_COUNT];
+        const ms_node *mapping = i < OUTER_COUNT ? root : ms_node_get(root, "schedule");
+        const ms_node *node = ms_node_get(mapping, key);
+        if (node != NULL) {
+            status = ms_config_fault(diag, node, key,
+                                     "says nothing beside 'costs'; it needs a "
+                                     "'model'");
+        }
+    }
+    return status;
+}
+
 ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_workload *workload_out) {
     *workload_out = (ms_workload){0};
@@ -237,17 +259,14 @@ ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_di
     if (status == MS_OK) {
         status = apply_request(request, root, arena, diag);
     }
+    if (status == MS_OK) {
+        status = normalise_platform(root, arena); /* an override may name another platform */
+    }
     if (status != MS_OK) {
         return status;
     }
     workload_out->root = root;
     status = ms_config_read(root, MS_WORKLOAD_FIELDS, "", workload_out, arena, diag);
-    if ((workload_out->model == NULL) == (workload_out->costs == NULL)) {
-        const ms_node *place = workload_out->costs != NULL ? workload_out->costs : root;
-        return ms_config_fault(diag, place, "",
-                               workload_out->costs == NULL
-                                   ? "expected either 'model' or 'costs', got neither"
-                                   : "expected either 'model' or 'costs', got both");
-    }
-    return status;
+    ms_status choice = check_choice(root, workload_out, diag);
+    return status == MS_OK ? choice : status;
 }

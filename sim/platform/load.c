@@ -409,17 +409,54 @@ static ms_status gather_places(const char *path, const char *const *folders, ms_
     return MS_OK;
 }
 
-static ms_status find_file(const char *name, const char *const *folders, ms_arena *arena,
-                           ms_diag *diag, const char **path_out) {
-    const ms_search search = {.folders = folders, .subfolder = ""};
-    const char *looked = NULL;
-    ms_status status = ms_find_yaml(name, &search, arena, path_out, &looked);
-    if (status == MS_OK && *path_out == NULL) {
-        ms_diag_error(diag, "no platform '%s'; looked for %s", name,
-                      looked[0] == '\0' ? "nothing, no folder is known" : looked);
-        status = MS_E_INPUT;
+/* A misspelt tier among the overrides would become a new, outermost level: refuse names that are
+ * near to a tier's. */
+static ms_status check_tier_names(const ms_node *root, const ms_node *overrides, ms_diag *diag) {
+    const ms_node *tiers = ms_node_get(root, "tiers");
+    const ms_node *changed = ms_node_get(overrides, "tiers");
+    if (tiers == NULL || changed == NULL || changed->type != MS_NODE_MAPPING) {
+        return MS_OK; /* found later, with everything else that is missing or mistyped */
+    }
+    ms_status status = MS_OK;
+    for (const ms_node *child = changed->first; child != NULL; child = child->next) {
+        if (ms_node_get(tiers, child->key) != NULL) {
+            continue;
+        }
+        const char *nearest = NULL;
+        for (const ms_node *tier = tiers->first; tier != NULL; tier = tier->next) {
+            const char *pair[2] = {nearest, tier->key};
+            nearest = ms_nearest_word(child->key, pair, 2);
+        }
+        if (nearest != NULL) {
+            const ms_node at = {.mark = child->key_mark};
+            status = ms_config_fault(diag, &at, "tiers",
+                                     "the platform has no tier '%s'; did you mean '%s'?",
+                                     child->key, nearest);
+        }
     }
     return status;
+}
+
+/* A platform's name and who asks. */
+typedef struct lookup {
+    const char *name;
+    ms_search search;
+    const ms_node *place; /* the mapping that names it; NULL, or without a mark: no file does */
+    ms_arena *arena;
+    ms_diag *diag;
+} lookup;
+
+static ms_status find_file(const lookup *l, const char **path_out) {
+    const char *looked = NULL;
+    ms_status status = ms_find_yaml(l->name, &l->search, l->arena, path_out, &looked);
+    if (status != MS_OK || *path_out != NULL) {
+        return status;
+    }
+    bool has_place = l->place != NULL && l->place->mark.file != NULL;
+    return ms_config_fault(l->diag, has_place ? l->place : NULL, has_place ? "platform" : NULL,
+                           "no platform '%s'; looked for %s%s", l->name,
+                           looked[0] == '\0' ? "nothing, no folder is known" : looked,
+                           ms_find_yaml_hint(l->name, &l->search, l->arena));
 }
 
 /* Read everything of an effective document into *platform. */
@@ -467,12 +504,20 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
     const char *path = NULL;
     const char *places[PLACES_MAX + 2];
     ms_node *root = NULL;
-    ms_status status = find_file(name, folders, arena, diag, &path);
+    const lookup wanted = {.name = name,
+                           .search = {.folders = folders, .subfolder = ""},
+                           .place = overrides,
+                           .arena = arena,
+                           .diag = diag};
+    ms_status status = find_file(&wanted, &path);
     if (status == MS_OK) {
         status = gather_places(path, folders, arena, places);
     }
     if (status == MS_OK) {
         status = ms_yaml_load(path, arena, diag, &root);
+    }
+    if (status == MS_OK && overrides != NULL) {
+        status = check_tier_names(root, overrides, diag);
     }
     if (status == MS_OK && overrides != NULL) {
         status = ms_node_overlay(root, overrides, arena);

@@ -74,6 +74,10 @@ typedef struct ms_search {
 ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out);
 
+/* "; did you mean 'NAME'?" with the nearest name the search could have found, "" if none is near.
+ * In `arena` or static.  O(files of the folders). */
+const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena);
+
 /* Read a GPU type into *gpu_out.
  * mapping: the platform's `gpu:` mapping (type and overrides). places: folders to look in, NULL at
  * the end. *effective_out: the file's keys with the overrides laid over, in `arena`.

@@ -1,0 +1,45 @@
+/* Names of the files that a search could have meant. */
+#include <dirent.h>
+#include <string.h>
+
+#include "platform/topology.h"
+
+/* "NAME.yaml" without its ending, in `arena`; NULL for any other file. */
+static const char *stem_of(ms_arena *arena, const char *file) {
+    static const char ENDING[] = ".yaml";
+    size_t length = strlen(file);
+    size_t ending = sizeof ENDING - 1;
+    bool is_yaml = length > ending && strcmp(file + length - ending, ENDING) == 0;
+    return is_yaml ? ms_arena_strndup(arena, file, length - ending) : NULL;
+}
+
+/* The better of `best` and the names of one folder. A folder's order is the file system's, so equal
+ * distances go to the name that comes first in the alphabet. */
+static const char *look_in(const char *folder, const char *name, ms_arena *arena,
+                           const char *best) {
+    DIR *entries = opendir(folder);
+    if (entries == NULL) {
+        return best;
+    }
+    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        const char *stem = stem_of(arena, entry->d_name);
+        if (stem == NULL) {
+            continue;
+        }
+        bool is_before = best == NULL || strcmp(stem, best) < 0;
+        const char *pair[2] = {is_before ? stem : best, is_before ? best : stem};
+        best = ms_nearest_word(name, pair, 2);
+    }
+    closedir(entries);
+    return best;
+}
+
+const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena) {
+    const char *best = NULL;
+    for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
+        const char *folder = ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder);
+        best = folder == NULL ? best : look_in(folder, name, arena, best);
+    }
+    const char *hint = best == NULL ? "" : ms_arena_printf(arena, "; did you mean '%s'?", best);
+    return hint == NULL ? "" : hint;
+}
