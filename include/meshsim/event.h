@@ -21,6 +21,9 @@ typedef enum ms_axis {
     MS_AXIS_COUNT,
 } ms_axis;
 
+/** Bit of an axis in a set of axes. */
+#define MS_AXIS_BIT(axis) (1U << (unsigned)(axis))
+
 /** Communication patterns. */
 typedef enum ms_coll_kind {
     MS_COLL_NONE = 0,
@@ -30,6 +33,7 @@ typedef enum ms_coll_kind {
     MS_COLL_ALL_GATHER = 4,
     MS_COLL_ALL_TO_ALL = 5,
     MS_COLL_BROADCAST = 6,
+    MS_COLL_RING_SHIFT = 7, /**< every member sends its buffer to the next one of the ring */
     MS_COLL_COUNT,
 } ms_coll_kind;
 
@@ -47,6 +51,7 @@ typedef enum ms_op_kind {
     MS_OP_ALL_GATHER = 9,
     MS_OP_ALL_TO_ALL = 10,
     MS_OP_BROADCAST = 11,
+    MS_OP_RING_SHIFT = 12,
     MS_OP_KIND_COUNT,
 } ms_op_kind;
 

@@ -62,6 +62,12 @@ int ms_mesh_group_count(const ms_mesh *mesh, int axis);
 /** Group `index` (0..count-1, in the order of their lowest ranks) along an axis.  O(1). */
 ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index);
 
+/** Ranks that differ from `rank` on a set of axes only: a group along several axes flattened into
+ * one. axes: MS_AXIS_BIT of each kind; kinds the mesh lacks count as size 1.  members_out: [product
+ * of their sizes] ranks, ascending, or NULL to count only.  Returns the number of members.
+ * O(members * axes). */
+int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out);
+
 /** Invariants: round trips rank <-> coordinates, groups of each axis partition the ranks.
  *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
 ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);

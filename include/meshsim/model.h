@@ -84,16 +84,31 @@ typedef struct ms_kernel_use {
     int calls;
 } ms_kernel_use;
 
-/** A piece of a pass: either computation on the compute stream or a collective that the next piece
- * waits for. */
+/** On which microbatches of a step a segment runs. */
+typedef enum ms_when {
+    MS_WHEN_ALWAYS,
+    MS_WHEN_FIRST, /**< the first microbatch whose pass of this kind the stage runs */
+    MS_WHEN_LAST,  /**< the last one */
+} ms_when;
+
+/** A piece of a pass: either computation on the compute stream or a collective.
+ *  A collective that is not asynchronous holds up all that follows on its rank. An asynchronous one
+ * starts when the segments before it have ended and runs beside those after it, in order with the
+ * other collectives of its axis; a segment that needs it names it in `join`. What no segment of the
+ * pass joins is joined by the optimizer (or the step's end). */
 typedef struct ms_segment {
     bool is_collective;
+    bool is_async;     /**< collective: runs beside the segments after it */
     bool is_recompute; /**< repeats forward work */
+    ms_when when; /**< microbatches it runs on; a join of a segment left out waits for nothing */
+    int join;     /**< k > 0: starts after the end of segment k - 1 of this pass, an asynchronous
+                     collective; 0: none */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
     double time_s;       /**< computation [s] */
     double flop;         /**< executed: fused attention skips what the causal mask hides */
     double bytes_moved;  /**< HBM traffic [B] */
-    ms_axis axis;        /**< collective: its axis */
+    ms_axis axis;        /**< collective: the axis it counts for */
+    unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: its kind */
     double coll_B;       /**< collective: full buffer [B] */
     int use_first, uses; /**< kernels called: kernel_uses[use_first .. use_first + uses) */

@@ -3,11 +3,13 @@
 #include <string.h>
 
 static const char *const AXES[MS_AXIS_COUNT] = {"none", "tp", "cp", "ep", "pp", "dp", "other"};
-static const char *const COLLECTIVES[MS_COLL_COUNT] = {
-    "none", "p2p", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+static const char *const COLLECTIVES[MS_COLL_COUNT] = {"none",           "p2p",        "all_reduce",
+                                                       "reduce_scatter", "all_gather", "all_to_all",
+                                                       "broadcast",      "ring_shift"};
 static const char *const OPERATIONS[MS_OP_KIND_COUNT] = {
-    "forward", "input_gradient", "weight_gradient", "backward",   "recompute",  "optimizer",
-    "p2p",     "all_reduce",     "reduce_scatter",  "all_gather", "all_to_all", "broadcast"};
+    "forward",   "input_gradient", "weight_gradient", "backward",   "recompute",  "optimizer",
+    "p2p",       "all_reduce",     "reduce_scatter",  "all_gather", "all_to_all", "broadcast",
+    "ring_shift"};
 static const char *const PASSES[MS_PASS_COUNT] = {"F", "I", "W", "B"};
 
 const char *ms_axis_name(ms_axis axis) {
@@ -38,6 +40,6 @@ ms_axis ms_axis_from_name(const char *name) {
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
     static const ms_op_kind KINDS[MS_COLL_COUNT] = {
         MS_OP_P2P,        MS_OP_P2P,        MS_OP_ALL_REDUCE, MS_OP_REDUCE_SCATTER,
-        MS_OP_ALL_GATHER, MS_OP_ALL_TO_ALL, MS_OP_BROADCAST};
+        MS_OP_ALL_GATHER, MS_OP_ALL_TO_ALL, MS_OP_BROADCAST,  MS_OP_RING_SHIFT};
     return (unsigned)kind < MS_COLL_COUNT ? KINDS[kind] : MS_OP_P2P;
 }

@@ -1,0 +1,34 @@
+#include "meshsim/mesh.h"
+
+/* Axes of a set, innermost first, so that counting through them gives ascending ranks. */
+static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
+    int count = 0;
+    for (int a = mesh->axes - 1; a >= 0; a--) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0) {
+            picked_out[count++] = a;
+        }
+    }
+    return count;
+}
+
+int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out) {
+    int picked[MS_MESH_AXES_MAX];
+    int coordinates[MS_MESH_AXES_MAX];
+    int count = pick_axes(mesh, axes, picked);
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    int first = rank;
+    int members = 1;
+    for (int i = 0; i < count; i++) {
+        first -= coordinates[picked[i]] * mesh->strides[picked[i]];
+        members *= mesh->sizes[picked[i]];
+    }
+    for (int m = 0; members_out != NULL && m < members; m++) {
+        int left = m;
+        members_out[m] = first;
+        for (int i = 0; i < count; i++) {
+            members_out[m] += left % mesh->sizes[picked[i]] * mesh->strides[picked[i]];
+            left /= mesh->sizes[picked[i]];
+        }
+    }
+    return members;
+}
