@@ -77,11 +77,12 @@ static void append(void *context, const char *text) {
     strncat(run->message, text, sizeof run->message - strlen(run->message) - 1);
 }
 
-static void run_here(const ms_dag *dag, ms_fidelity fidelity, case_run *run) {
+static void run_here(const ms_dag *dag, ms_fidelity fidelity, long allocations, case_run *run) {
     ms_arena arena;
     ms_diag diag;
     ms_timeline t;
     ms_arena_init(&arena);
+    ms_arena_fail_after(&arena, allocations);
     ms_diag_init(&diag, append, run);
     run->status = ms_engine_run(dag, fidelity, &arena, &diag, &t);
     if (run->status == MS_OK) {
@@ -106,6 +107,10 @@ static void run_here(const ms_dag *dag, ms_fidelity fidelity, case_run *run) {
 }
 
 case_run *case_fork(ms_dag *dag, ms_fidelity fidelity) {
+    return case_fork_failing(dag, fidelity, -1);
+}
+
+case_run *case_fork_failing(ms_dag *dag, ms_fidelity fidelity, long allocations) {
     if (dag->ops == NULL) {
         ms_diag diag;
         ms_diag_init_stderr(&diag);
@@ -124,7 +129,7 @@ case_run *case_fork(ms_dag *dag, ms_fidelity fidelity) {
     pid_t child = fork();
     cr_assert_geq(child, 0);
     if (child == 0) {
-        run_here(dag, fidelity, run);
+        run_here(dag, fidelity, allocations, run);
         _exit(0);
     }
     int status = 0;

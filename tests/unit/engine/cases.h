@@ -34,16 +34,19 @@ int32_t case_op(ms_dag *dag, int32_t work, int32_t stream, int32_t dep);
 /** A computation of `time_s` on `stream` after `dep`. */
 int32_t case_compute(ms_dag *dag, double time_s, int32_t stream, int32_t dep);
 
-/** What a run gave, copied into memory of the test: arrays by malloc-free static storage. */
+/** What a run gave, in memory shared with the process that ran it. */
 typedef struct case_run {
     ms_status status;
-    ms_timeline timeline; /**< arrays in memory shared with the process that ran it */
-    char message[4096];   /**< what was reported */
+    ms_timeline timeline;
+    char message[4096]; /**< what was reported */
 } case_run;
 
 /** Finish the graph if needed and run it in a child process. The memory lives until the test ends.
  */
 case_run *case_fork(ms_dag *dag, ms_fidelity fidelity);
+
+/** The same, with only so many allocations left to the engine (ms_arena_fail_after). */
+case_run *case_fork_failing(ms_dag *dag, ms_fidelity fidelity, long allocations);
 
 /** Largest relative difference between ends and starts of two runs of the same graph. */
 double case_difference(const case_run *a, const case_run *b);

@@ -65,3 +65,169 @@ Test(flows, weights_count_as_often_as_they_say) {
     NEAR(run->timeline.link_bytes[0], 4e9);
     ms_dag_release(&dag);
 }
+
+Test(flows, a_late_flow_shares_only_what_is_left) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t delay = case_compute(&dag, 1.0, 0, -1);
+    int32_t first = add_flow(&dag, 2e9, &link, 1, 1, -1);
+    int32_t late = add_flow(&dag, 2e9, &link, 1, 1, delay);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[first], 3.0); /* 1 s alone, 1 GB more at half the rate */
+    NEAR(run->timeline.start_s[late], 1.0);
+    NEAR(run->timeline.end_s[late], 4.0);
+    NEAR(run->timeline.link_busy_s[0], 4.0);
+    cr_assert_eq(run->timeline.cause[late], delay);
+    ms_dag_release(&dag);
+}
+
+Test(flows, weights_with_a_common_factor_are_exact) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1.024e12, 0, 0);
+    int32_t a = add_flow(&dag, 1e9, &link, 1, 3 * 1024, -1);
+    int32_t b = add_flow(&dag, 1e9, &link, 1, 1024, -1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[a], 4.0);
+    NEAR(run->timeline.end_s[b], 4.0);
+    ms_dag_release(&dag);
+}
+
+Test(flows, weights_without_a_common_factor_are_exact) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t a = add_flow(&dag, 1e6, &link, 1, 997, -1);
+    int32_t b = add_flow(&dag, 1e6, &link, 1, 3, -1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[a], 1.0);
+    NEAR(run->timeline.end_s[b], 1.0);
+    ms_dag_release(&dag);
+}
+
+Test(flows, private_transfers_are_no_flows) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t mine = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t yours = ms_dag_add_link(&dag, 1e9, 1, 0);
+    int32_t work = case_flow_work(&dag, 1e9, &mine, 1, 1);
+    int32_t stream = case_stream(&dag);
+    for (int i = 0; i < 5; i++) {
+        case_op(&dag, work, stream, -1);
+    }
+    add_flow(&dag, 3e9, &yours, 1, 1, -1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_eq(run->timeline.flows, 0);
+    cr_assert_eq(run->timeline.timers, 6);
+    cr_assert_eq(run->timeline.makespan_s, 5.0);
+    cr_assert_eq(run->timeline.link_bytes[mine], 5e9);
+    cr_assert_eq(run->timeline.link_busy_s[mine], 5.0);
+    cr_assert_eq(run->timeline.link_bytes[yours], 3e9);
+    ms_dag_release(&dag);
+}
+
+Test(flows, a_link_with_room_for_all_simulates_nothing) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t up = ms_dag_add_link(&dag, 4e9, 0, 0);
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t route[2] = {ms_dag_add_link(&dag, 1e9, 1 + i, 0), up};
+        add_flow(&dag, 1e9, route, 2, 1, -1);
+    }
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_eq(run->timeline.flows, 0);
+    cr_assert_eq(run->timeline.makespan_s, 1.0);
+    NEAR(run->timeline.link_bytes[up], 4e9);
+    NEAR(run->timeline.link_peak[up], 1.0);
+    ms_dag_release(&dag);
+}
+
+Test(flows, one_more_than_a_link_has_room_for_is_simulated) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t up = ms_dag_add_link(&dag, 4e9, 0, 0);
+    int32_t down = ms_dag_add_link(&dag, 4e9, 1, 0); /* the same flows: never binds before `up` */
+    for (int32_t i = 0; i < 5; i++) {
+        int32_t route[3] = {ms_dag_add_link(&dag, 1e9, 2 + i, 0), up, down};
+        add_flow(&dag, 1e9, route, 3, 1, -1);
+    }
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_eq(run->timeline.flows, 5);
+    NEAR(run->timeline.makespan_s, 1.25);
+    NEAR(run->timeline.link_bytes[down], 5e9);
+    NEAR(run->timeline.link_busy_s[down], 1.25);
+    ms_dag_release(&dag);
+}
+
+Test(flows, a_narrow_private_link_still_holds_its_flow) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t route[2] = {ms_dag_add_link(&dag, 1e9, 0, 0), ms_dag_add_link(&dag, 4e8, 1, 0)};
+    int32_t held = add_flow(&dag, 4e8, route, 2, 1, -1);
+    int32_t fast = add_flow(&dag, 6e8, &route[0], 1, 1, -1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[held], 1.0);
+    NEAR(run->timeline.end_s[fast], 1.0); /* the 0.6 GB/s that the other leaves */
+    ms_dag_release(&dag);
+}
+
+Test(flows, flows_of_one_phase_share_as_well) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t work = case_p2p_work(&dag, 1e9, link, 0.25, false);
+    ms_dag_add_flow(&dag, 2e9);
+    ms_dag_add_crossing(&dag, link, 1, 1);
+    ms_dag_add_flow(&dag, 7e9); /* takes no time: nothing limits it */
+    ms_dag_add_phase(&dag, 0.5);
+    ms_dag_add_flow(&dag, 1e9);
+    ms_dag_add_crossing(&dag, link, 1, 1);
+    int32_t op = case_op(&dag, work, case_stream(&dag), -1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[op], 3.0 + 0.25 + 1.0 + 0.5);
+    ms_dag_release(&dag);
+}
+
+Test(flows, payloads_that_round_to_nothing_end) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t tiny = add_flow(&dag, 1e-12, &link, 1, 1, -1);
+    int32_t huge = add_flow(&dag, 1e12, &link, 1, 1, -1);
+    int32_t after = case_compute(&dag, 1.0, 0, tiny);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_lt(run->timeline.end_s[tiny], 1e-20);
+    cr_assert_float_eq(run->timeline.end_s[after], 1.0, 1e-12);
+    NEAR(run->timeline.end_s[huge], 1000.0);
+    ms_dag_release(&dag);
+}
+
+Test(flows, long_clocks_lose_no_event) {
+    ms_dag dag;
+    case_init(&dag, 2);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t work = case_p2p_work(&dag, 1e3, link, 1e-6, true);
+    int32_t last[2];
+    for (int32_t i = 0; i < 2; i++) { /* a month of simulated time, then microsecond transfers */
+        last[i] = case_compute(&dag, 2.6e6 / 3.0, i, -1);
+        int32_t stream = case_stream(&dag);
+        for (int j = 0; j < 1000; j++) {
+            last[i] = case_op(&dag, work, stream, last[i]);
+        }
+    }
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    /* each of the 1,000 rounds: 2 kB through the link, then the latency */
+    cr_assert_float_eq(run->timeline.makespan_s, 2.6e6 / 3.0 + 1000 * 3e-6, 1e-4);
+    ms_dag_release(&dag);
+}
