@@ -216,6 +216,9 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     ms_status first = MS_OK;
     for (size_t i = 0; i < request->set_count; i++) {
         ms_status status = ms_node_set(root, request->sets[i], arena, diag);
+        if (status == MS_OK) {
+            status = normalise_platform(root, arena); /* it may have named another platform */
+        }
         first = first == MS_OK ? status : first;
     }
     return first;
@@ -258,9 +261,6 @@ ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_di
     status = normalise_platform(root, arena);
     if (status == MS_OK) {
         status = apply_request(request, root, arena, diag);
-    }
-    if (status == MS_OK) {
-        status = normalise_platform(root, arena); /* an override may name another platform */
     }
     if (status != MS_OK) {
         return status;
