@@ -130,6 +130,10 @@ ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
  * unit, above 1,024 leaf switches one per level) in Graphviz's language. */
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out);
 
+/** Append a picture of the levels as SVG: up to six units side by side, the last one standing for
+ * those left out, and one node opened up. */
+void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out);
+
 /** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
  * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */
 ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag, ms_buffer *out);

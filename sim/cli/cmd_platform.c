@@ -24,6 +24,10 @@ static const ms_option OPTIONS[] = {
      .argument = "FILE",
      .arguments = 1,
      .help = "write the graph for Graphviz ('-': standard output)"},
+    {.name = "svg",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write a picture of the tiers ('-': standard output)"},
     {.name = "simgrid-xml",
      .argument = "FILE",
      .arguments = 1,
@@ -218,36 +222,59 @@ static ms_status write_text(const ms_invocation *call, const char *option, ms_bu
                              text->length);
 }
 
+static ms_status write_dot(const ms_platform *platform, ms_diag *diag, ms_buffer *out) {
+    (void)diag;
+    ms_platform_write_dot(platform, out);
+    return MS_OK;
+}
+
+static ms_status write_svg(const ms_platform *platform, ms_diag *diag, ms_buffer *out) {
+    (void)diag;
+    ms_platform_write_svg(platform, out);
+    return MS_OK;
+}
+
+/* What an option writes to the file it names. */
+static const struct {
+    const char *option;
+    ms_status (*write)(const ms_platform *platform, ms_diag *diag, ms_buffer *out);
+} EXPORTS[] = {
+    {"dot", write_dot},
+    {"svg", write_svg},
+    {"simgrid-xml", ms_platform_write_simgrid_xml},
+};
+
+enum { EXPORT_COUNT = sizeof EXPORTS / sizeof EXPORTS[0] };
+
 static ms_status export_files(const ms_invocation *call, const ms_platform *platform) {
-    ms_buffer text;
     ms_status status = MS_OK;
-    if (ms_cli_has(call, "dot")) {
+    for (int i = 0; i < EXPORT_COUNT && status == MS_OK; i++) {
+        if (!ms_cli_has(call, EXPORTS[i].option)) {
+            continue;
+        }
+        ms_buffer text;
         ms_buffer_init(&text);
-        ms_platform_write_dot(platform, &text);
-        status = write_text(call, "dot", &text);
-        ms_buffer_release(&text);
-    }
-    if (status == MS_OK && ms_cli_has(call, "simgrid-xml")) {
-        ms_buffer_init(&text);
-        status = ms_platform_write_simgrid_xml(platform, call->diag, &text);
-        status = status == MS_OK ? write_text(call, "simgrid-xml", &text) : status;
+        status = EXPORTS[i].write(platform, call->diag, &text);
+        status = status == MS_OK ? write_text(call, EXPORTS[i].option, &text) : status;
         ms_buffer_release(&text);
     }
     return status;
 }
 
-/* Whether an export took the standard output, so that nothing else may stand there. */
-static bool is_stdout_taken(const ms_invocation *call) {
-    return strcmp(ms_cli_value(call, "dot", ""), "-") == 0 ||
-           strcmp(ms_cli_value(call, "simgrid-xml", ""), "-") == 0;
+/* How many exports take the standard output, so that nothing else may stand there. */
+static int stdout_exports(const ms_invocation *call) {
+    int count = 0;
+    for (int i = 0; i < EXPORT_COUNT; i++) {
+        count += strcmp(ms_cli_value(call, EXPORTS[i].option, ""), "-") == 0;
+    }
+    return count;
 }
 
 static ms_status check_stdout(const ms_invocation *call) {
-    bool has_both = strcmp(ms_cli_value(call, "dot", ""), "-") == 0 &&
-                    strcmp(ms_cli_value(call, "simgrid-xml", ""), "-") == 0;
-    if (has_both || (is_stdout_taken(call) && ms_cli_has(call, "json"))) {
-        ms_diag_error(call->diag, "only one of --dot, --simgrid-xml and --json can go to the "
-                                  "standard output");
+    if (stdout_exports(call) + ms_cli_has(call, "json") > 1 && stdout_exports(call) > 0) {
+        ms_diag_error(call->diag,
+                      "only one of --dot, --svg, --simgrid-xml and --json can go to the "
+                      "standard output");
         return MS_E_USAGE;
     }
     return MS_OK;
@@ -270,7 +297,7 @@ static ms_status run(const ms_invocation *call) {
     if (status == MS_OK) {
         status = export_files(call, &platform);
     }
-    if (status != MS_OK || is_stdout_taken(call)) {
+    if (status != MS_OK || stdout_exports(call) > 0) {
         return status;
     }
     if (ms_cli_has(call, "json")) {

@@ -10,6 +10,16 @@
  * switches each level is one shape. */
 enum { NODES_DRAWN_MAX = 64, LEAVES_DRAWN_MAX = 1024 };
 
+/* A name as part of a quoted label or a comment: quotes and backslashes escaped, on one line. */
+static void write_name(const char *name, ms_buffer *out) {
+    for (; *name != '\0'; name++) {
+        bool is_special = *name == '"' || *name == '\\';
+        bool is_control = (unsigned char)*name < 0x20;
+        ms_buffer_puts(out, is_special ? "\\" : "");
+        ms_buffer_add(out, is_control ? " " : name, 1);
+    }
+}
+
 static void bandwidth_text(double value_Bps, char *out, size_t size) {
     if (isinf(value_Bps)) {
         snprintf(out, size, "unlimited");
@@ -34,8 +44,9 @@ static void write_node(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     int unit = node / topology->nodes_per_unit;
     int per_leaf = topology->ports_per_node / topology->leaves_per_unit;
-    ms_buffer_printf(out, "  node%d [label=\"node %d\\n%d x %s\"];\n", node, node,
-                     platform->gpus_per_node, platform->gpu.name);
+    ms_buffer_printf(out, "  node%d [label=\"node %d\\n%d x ", node, node, platform->gpus_per_node);
+    write_name(platform->gpu.name, out);
+    ms_buffer_puts(out, "\"];\n");
     for (int i = 0; i < topology->leaves_per_unit; i++) {
         ms_buffer_printf(out, "  node%d -- leaf%d", node, unit * topology->leaves_per_unit + i);
         write_label(platform, topology->port_tier, per_leaf, out);
@@ -49,8 +60,10 @@ static void write_unit(const ms_platform *platform, int unit, ms_buffer *out) {
     int left = platform->nodes - first;
     int nodes = left < topology->nodes_per_unit ? left : topology->nodes_per_unit;
     int per_leaf = topology->ports_per_node / topology->leaves_per_unit * nodes;
-    ms_buffer_printf(out, "  unit%d [label=\"nodes %d to %d\\n%d x %d x %s\"];\n", unit, first,
-                     first + nodes - 1, nodes, platform->gpus_per_node, platform->gpu.name);
+    ms_buffer_printf(out, "  unit%d [label=\"nodes %d to %d\\n%d x %d x ", unit, first,
+                     first + nodes - 1, nodes, platform->gpus_per_node);
+    write_name(platform->gpu.name, out);
+    ms_buffer_puts(out, "\"];\n");
     for (int i = 0; i < topology->leaves_per_unit; i++) {
         ms_buffer_printf(out, "  unit%d -- leaf%d", unit, unit * topology->leaves_per_unit + i);
         write_label(platform, topology->port_tier, per_leaf, out);
@@ -88,8 +101,10 @@ static void write_switches(const ms_platform *platform, ms_buffer *out) {
 static void write_levels(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     const char *top = "leaf";
-    ms_buffer_printf(out, "  nodes [label=\"%d nodes\\n%d x %s each\"];\n", platform->nodes,
-                     platform->gpus_per_node, platform->gpu.name);
+    ms_buffer_printf(out, "  nodes [label=\"%d nodes\\neach %d x ", platform->nodes,
+                     platform->gpus_per_node);
+    write_name(platform->gpu.name, out);
+    ms_buffer_puts(out, "\"];\n");
     ms_buffer_printf(out, "  leaf [shape=box, label=\"%d leaf switches\"];\n  nodes -- leaf",
                      topology->units * topology->leaves_per_unit);
     write_label(platform, topology->port_tier, platform->tiers[topology->port_tier].links / 2, out);
@@ -120,8 +135,10 @@ static void write_units(const ms_platform *platform, ms_buffer *out) {
 
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
-    ms_buffer_printf(out, "// %s: %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
-                     platform->name, platform->nodes, ms_platform_gpus(platform));
+    ms_buffer_puts(out, "// ");
+    write_name(platform->name, out);
+    ms_buffer_printf(out, ": %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
+                     platform->nodes, ms_platform_gpus(platform));
     ms_buffer_puts(out, "graph platform {\n  rankdir=BT;\n  node [fontname=\"sans-serif\"];\n"
                         "  edge [fontname=\"sans-serif\", fontsize=9];\n");
     bool is_large = topology->units > LEAVES_DRAWN_MAX / topology->leaves_per_unit;

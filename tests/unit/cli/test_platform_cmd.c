@@ -33,6 +33,7 @@ static const words_case SHOWN[] = {
     {{DGX, "--simgrid-xml", "-", "--set", "platform.nodes=1"},
      {"<?xml", "<zone id=\"platform\" routing=\"Dijkstra\">", "<host id=\"gpu-7\"",
       "<link id=\"nvlink:gpu0:up\" bandwidth=\"234900000000Bps\"", "</platform>"}},
+    {{DGX, "--svg", "-"}, {"<svg xmlns=", "dgx-a100: 16 nodes of 8 x", "</svg>"}},
     {{MS_SOURCE_DIR "/platforms/ideal.yaml", "--json"},
      {"\"platform\": \"ideal\"", "\"bisection_Bps\": null", "\"bandwidth_Bps\": null"}},
 };
@@ -79,6 +80,7 @@ static const fault_case FAULTS[] = {
     {{DGX, "--route", "0"}, 2, "route"},
     {{DGX, "--json", "--dot", "-"}, 2, "only one of --dot"},
     {{DGX, "--dot", "-", "--simgrid-xml", "-"}, 2, "only one of --dot"},
+    {{DGX, "--json", "--svg", "-"}, 2, "only one of --dot"},
     {{DGX, "--rout", "0", "1"}, 2, "--route"},
     {{DGX, "--set", "platform.nodez=3"}, 3, "did you mean 'nodes'?"},
     {{DGX, "--set", "platform.nodes"}, 2, "expected key.path=value"},

@@ -287,19 +287,3 @@ Test(platform_check, finds_what_is_broken) {
         fixture_release(&fixture);
     }
 }
-
-/* A large platform's picture stays small: one shape per level. */
-Test(platform_dot, large_platforms_are_summed_up) {
-    platform_fixture fixture;
-    const ms_platform *platform = fixture_platform(&fixture, "selene-a100", "{nodes: 262144}");
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_platform_write_dot(platform, &text);
-    cr_assert_lt(text.length, 2000U);
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "262144 nodes"));
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "104864 leaf switches"));
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "1873 spine layers"));
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "spine -- core [label=\"1873 x 25.8 TB/s\"]"));
-    ms_buffer_release(&text);
-    fixture_release(&fixture);
-}

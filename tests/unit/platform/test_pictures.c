@@ -1,0 +1,68 @@
+/* Pictures: Graphviz and SVG. */
+#include "platform_fixture.h"
+
+typedef struct picture_case {
+    const char *platform, *overrides;
+    const char *words[6]; /* each stands in the SVG */
+} picture_case;
+
+static const picture_case SVG[] = {
+    {"selene-a100",
+     NULL,
+     {">core: 8 links<", ">spine of pod 0<", ">spine of pod 3<", ">unit 27: 20 nodes<",
+      ">23 GB/s a link, 7 us<", ">GPU 7<"}},
+    {"dgx-a100", NULL, {">spine<", ">16 nodes<", ">one leaf switch per rail<"}},
+    {"dgx-a100", "{nodes: 50}", {">unit 2: 10 nodes<"}},
+    {"flat", NULL, {">1024 nodes<", ">25 GB/s a link, 500 ns<"}},
+    {"ideal", NULL, {">unlimited a link, 0 s<"}},
+    {"dgx-a100", "{node: {gpus: 72}}", {">GPU 14<", ">..<"}},
+    {"flat",
+     "{name: 'a<b & \"c\"', gpu: {name: \"x\\ny\"}}",
+     {"a&#60;b &#38; &#34;c&#34;: 1024 nodes of 1 x x y<"}},
+};
+
+Test(platform_svg, shows_the_levels) {
+    for (size_t i = 0; i < sizeof SVG / sizeof SVG[0]; i++) {
+        platform_fixture fixture;
+        const ms_platform *platform = fixture_platform(&fixture, SVG[i].platform, SVG[i].overrides);
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_platform_write_svg(platform, &text);
+        for (size_t w = 0; w < 6 && SVG[i].words[w] != NULL; w++) {
+            cr_assert_not_null(strstr(ms_buffer_text(&text), SVG[i].words[w]), "case %zu: no %s", i,
+                               SVG[i].words[w]);
+        }
+        cr_assert_lt(text.length, 60000U);
+        ms_buffer_release(&text);
+        fixture_release(&fixture);
+    }
+}
+
+/* A large platform's graph stays small: one shape per level. */
+Test(platform_dot, large_platforms_are_summed_up) {
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "selene-a100", "{nodes: 262144}");
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_platform_write_dot(platform, &text);
+    cr_assert_lt(text.length, 2000U);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "262144 nodes"));
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "104864 leaf switches"));
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "1873 spine layers"));
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "spine -- core [label=\"1873 x 25.8 TB/s\"]"));
+    ms_buffer_release(&text);
+    fixture_release(&fixture);
+}
+
+Test(platform_dot, names_cannot_leave_their_quotes) {
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(
+        &fixture, "dgx-a100", "{nodes: 2, name: \"a\\nb\", gpu: {name: 'g\"]; x [label=\"\\'}}");
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_platform_write_dot(platform, &text);
+    cr_assert_eq(strncmp(ms_buffer_text(&text), "// a b: 2 nodes", 15), 0);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "8 x g\\\"]; x [label=\\\"\\\\\"];"));
+    ms_buffer_release(&text);
+    fixture_release(&fixture);
+}
