@@ -52,6 +52,9 @@ void ms_count_flop(const ms_model *model, ms_recompute recompute, ms_stage_costs
 /** Which halves of a backward pass a group of kernels belongs to; forward stands alone. */
 enum { MS_PART_FORWARD = 1, MS_PART_INPUT = 2, MS_PART_WEIGHT = 4 };
 
+/** Kinds of layers that a model can mix (see kind_of in layer.c). */
+enum { MS_LAYER_KINDS = 8 };
+
 /** Costs under construction. A failed allocation is kept by the vectors. */
 typedef struct ms_cost_builder {
     const ms_model *model;
@@ -60,14 +63,15 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments;                     /**< ms_segment */
-    ms_vector kernels;                      /**< ms_kernel */
-    ms_vector uses;                         /**< ms_kernel_use */
-    size_t pass_first;                      /**< first segment of the pass being built */
-    bool is_recompute;                      /**< what is added repeats forward work */
-    int layer;                              /**< layer that is being added, -1: none */
-    ms_pass_plan layer_plan[MS_PASS_COUNT]; /**< pieces of the first layer built, repeated for the
-                                               others; count 0: not built yet */
+    ms_vector segments; /**< ms_segment */
+    ms_vector kernels;  /**< ms_kernel */
+    ms_vector uses;     /**< ms_kernel_use */
+    size_t pass_first;  /**< first segment of the pass being built */
+    bool is_recompute;  /**< what is added repeats forward work */
+    int layer;          /**< layer that is being added, -1: none */
+    ms_pass_plan layer_plan[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< pieces of the first layer built of
+                                               a kind, repeated for the others; count 0: not built
+                                               yet */
 } ms_cost_builder;
 
 /** Fill a caller's builder, empty. */
@@ -107,6 +111,30 @@ void ms_cost_repeat(ms_cost_builder *builder, ms_pass_plan plan, int layer);
  *  efficiency: share of the peak, > 0.  *is_memory_bound_out: may be NULL. */
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
                      bool *is_memory_bound_out);
+
+/** Names of the products of a linear layer. */
+typedef struct ms_linear_names {
+    const char *forward, *input, *weight, *bias;
+} ms_linear_names;
+
+/** Pieces that the halves of a layer share; `parts`: MS_PART_ bits. */
+
+/** Add a norm over whole tokens. */
+void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
+/** Add a residual with its bias and dropout. */
+void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
+/** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
+void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                    double in, double out);
+
+/** Open a half: the collective over tp that its first product waits for, if any. */
+void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts);
+/** Close a half: the collective over tp that follows its last product. */
+void ms_cost_half_end(ms_cost_builder *builder, unsigned parts);
+/** Add the attention half of a layer, without the collective that ends it. */
+void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts);
+/** Add the dense MLP half of a layer, without the collective that ends it. */
+void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts);
 
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);

@@ -1,0 +1,30 @@
+/* The dense MLP half of a transformer layer: norm, up product, activation, down product,
+ * residual. */
+#include "model/internal.h"
+
+/* GELU (with its bias): x in, y out; backward x, dy in, dx out.  SwiGLU: gate and up in, y out;
+ * backward both and dy in, both gradients out. */
+static void add_activation(ms_cost_builder *builder, unsigned parts) {
+    double plane_B = builder->shard.tokens * builder->shard.ffn * builder->shard.element_B;
+    bool is_gated = builder->model->is_gated;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_memory(builder, is_gated ? "swiglu" : "gelu", (is_gated ? 3 : 2) * plane_B);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, is_gated ? "swiglu_backward" : "gelu_backward",
+                       (is_gated ? 5 : 3) * plane_B);
+    }
+}
+
+void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
+    static const ms_linear_names UP = {"mlp_up", "mlp_up_input_grad", "mlp_up_weight_grad",
+                                       "mlp_up_bias_grad"};
+    static const ms_linear_names DOWN = {"mlp_down", "mlp_down_input_grad", "mlp_down_weight_grad",
+                                         "mlp_down_bias_grad"};
+    const ms_shard *shard = &builder->shard;
+    ms_cost_norm(builder, parts);
+    ms_cost_linear(builder, parts, &UP, shard->hidden, shard->up_width);
+    add_activation(builder, parts);
+    ms_cost_linear(builder, parts, &DOWN, shard->ffn, shard->hidden);
+    ms_cost_residual(builder, parts);
+}
