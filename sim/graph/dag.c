@@ -49,11 +49,19 @@ void ms_dag_release(ms_dag *dag) {
 /* Append one record; its index, or -1. */
 static int32_t add(ms_dag *dag, int which, const void *record) {
     ms_vector *vector = &dag->vectors[which];
-    if (dag->failed || vector->count >= INT32_MAX || ms_vector_add(vector, record, 1) == NULL) {
+    vector->failed = vector->failed || vector->count >= INT32_MAX;
+    if (dag->failed || ms_vector_add(vector, record, 1) == NULL) {
         dag->failed = true;
         return -1;
     }
     return (int32_t)(vector->count - 1);
+}
+
+/* Whether there is a record of a kind that the next one can belong to; else the graph has failed.
+ */
+static bool has_any(ms_dag *dag, int which) {
+    dag->failed = dag->failed || dag->vectors[which].count == 0;
+    return !dag->failed;
 }
 
 int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp) {
@@ -63,6 +71,10 @@ int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t
 
 int32_t ms_dag_add_stream(ms_dag *dag, int32_t rank, int32_t peer, ms_axis axis) {
     int32_t none = -1;
+    if (rank < 0 || (size_t)rank >= dag->vectors[RANKS].count) {
+        dag->failed = true;
+        return -1;
+    }
     int32_t stream =
         add(dag, STREAMS, &(ms_dag_stream){.rank = rank, .peer = peer, .axis = (int32_t)axis});
     if (stream < 0 || ms_vector_add(&dag->stream_last, &none, 1) == NULL) {
@@ -88,6 +100,9 @@ int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
 }
 
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
+    if (!has_any(dag, WORKS)) {
+        return -1;
+    }
     int32_t phase = add(
         dag, PHASES,
         &(ms_dag_phase){.latency_s = latency_s, .flow_first = (int32_t)dag->vectors[FLOWS].count});
@@ -99,6 +114,9 @@ int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
 }
 
 int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
+    if (!has_any(dag, PHASES)) {
+        return -1;
+    }
     int32_t flow = add(
         dag, FLOWS,
         &(ms_dag_flow){.bytes = bytes, .crossing_first = (int32_t)dag->vectors[CROSSINGS].count});
@@ -110,6 +128,9 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
 }
 
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
+    if (!has_any(dag, FLOWS)) {
+        return -1;
+    }
     int32_t crossing =
         add(dag, CROSSINGS, &(ms_dag_crossing){.link = link, .weight = weight, .own = own});
     if (crossing >= 0) {
@@ -128,7 +149,7 @@ int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
 }
 
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
-    if (stream < 0 || (size_t)stream >= dag->stream_last.count) {
+    if (stream < 0 || (size_t)stream >= dag->stream_last.count || !has_any(dag, OPS)) {
         dag->failed = true;
         return;
     }
@@ -142,7 +163,7 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream) {
 }
 
 void ms_dag_add_dep(ms_dag *dag, int32_t op) {
-    if (op >= 0) {
+    if (op >= 0 && has_any(dag, MEMBER_STREAM)) {
         add(dag, DEPS, &op);
     }
 }
@@ -174,10 +195,14 @@ static void set_pointers(ms_dag *dag) {
     dag->dep_count = (int32_t)v[DEPS].count;
 }
 
+static bool is_amount(double value) {
+    return value >= 0.0 && isfinite(value);
+}
+
 static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->work_count; i++) {
         const ms_dag_work *work = &dag->works[i];
-        if (!(work->time_s >= 0.0) || !isfinite(work->time_s)) {
+        if (!is_amount(work->time_s)) {
             return "a work with a time that is negative or not finite";
         }
         if (work->is_communication != (work->phase_count > 0)) {
@@ -185,6 +210,20 @@ static const char *find_bad_work(const ms_dag *dag) {
         }
         if (work->stands_for < 1) {
             return "a work that stands for nothing";
+        }
+    }
+    for (int32_t i = 0; i < dag->phase_count; i++) {
+        if (!is_amount(dag->phases[i].latency_s)) {
+            return "a phase with a latency that is negative or not finite";
+        }
+    }
+    return NULL;
+}
+
+static const char *find_bad_link(const ms_dag *dag) {
+    for (int32_t i = 0; i < dag->flow_count; i++) {
+        if (!is_amount(dag->flows[i].bytes)) {
+            return "a flow with a number of bytes that is negative or not finite";
         }
     }
     for (int32_t i = 0; i < dag->crossing_count; i++) {
@@ -197,6 +236,22 @@ static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->link_count; i++) {
         if (!(dag->links[i].capacity_Bps > 0.0) || !isfinite(dag->links[i].capacity_Bps)) {
             return "a link without a finite capacity";
+        }
+    }
+    return NULL;
+}
+
+/* A link stands at most once among the crossings of a flow: how often it is crossed is a weight.
+ * last_flow: [link_count] zeros. */
+static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
+    for (int32_t i = 0; i < dag->flow_count; i++) {
+        const ms_dag_flow *flow = &dag->flows[i];
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            int32_t link = dag->crossings[flow->crossing_first + c].link;
+            if (last_flow[link] == i + 1) {
+                return "a flow with two crossings of one link";
+            }
+            last_flow[link] = i + 1;
         }
     }
     return NULL;
@@ -219,18 +274,46 @@ static const char *find_bad_op(const ms_dag *dag) {
     return NULL;
 }
 
+/* *fault_out: what is wrong, NULL if nothing. */
+static ms_status check(const ms_dag *dag, const char **fault_out) {
+    *fault_out = find_bad_work(dag);
+    *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
+    if (*fault_out != NULL || dag->link_count == 0) {
+        return MS_OK;
+    }
+    ms_vector last_flow;
+    ms_vector_init(&last_flow, sizeof(int32_t));
+    ms_status status = MS_E_NOMEM;
+    if (ms_vector_add(&last_flow, NULL, (size_t)dag->link_count) != NULL) {
+        *fault_out = find_repeated_link(dag, last_flow.data);
+        status = MS_OK;
+    }
+    ms_vector_release(&last_flow);
+    return status;
+}
+
+static bool is_out_of_memory(const ms_dag *dag) {
+    bool is_out = dag->stream_last.failed;
+    for (size_t i = 0; i < sizeof dag->vectors / sizeof dag->vectors[0]; i++) {
+        is_out = is_out || dag->vectors[i].failed;
+    }
+    return is_out;
+}
+
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
     int32_t members = (int32_t)dag->vectors[MEMBER_STREAM].count;
     int32_t deps = (int32_t)dag->vectors[DEPS].count;
+    const char *fault = NULL;
     add(dag, MEMBER_FIRST, &members);
     add(dag, DEP_FIRST, &deps);
-    if (dag->failed) {
+    set_pointers(dag);
+    if (dag->failed && !is_out_of_memory(dag)) {
+        fault = "a record that belongs to something that does not exist";
+    } else if (dag->failed || check(dag, &fault) != MS_OK) {
         ms_diag_error(diag, "out of memory while building the operation graph");
         return MS_E_NOMEM;
     }
-    set_pointers(dag);
-    const char *fault = find_bad_work(dag);
-    fault = fault == NULL ? find_bad_op(dag) : fault;
     if (fault != NULL) {
         ms_diag_error(diag, "bug: the operation graph has %s", fault);
         return MS_E_BUG;
