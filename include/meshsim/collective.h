@@ -20,10 +20,13 @@
 #include "meshsim/platform.h"
 #include "meshsim/status.h"
 
+/** Members that an all-to-all may have: every pair of them is a route. */
+enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
+
 typedef enum ms_coll_algorithm {
-    MS_ALGORITHM_AUTO, /**< the library's choice by size; today always the ring */
+    MS_ALGORITHM_AUTO, /**< the one that the kind has */
     MS_ALGORITHM_RING,
-    MS_ALGORITHM_DIRECT, /**< point-to-point */
+    MS_ALGORITHM_DIRECT, /**< straight from source to destination: p2p, all-to-all */
     MS_ALGORITHM_COUNT,
 } ms_coll_algorithm;
 
@@ -73,9 +76,13 @@ typedef struct ms_coll_request {
 /** Lay out a collective among GPUs of a platform.
  *  Across nodes as many rings run side by side as every node has members on different NICs; ring j
  * enters a node at its j-th member.  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a kind
- * or algorithm not built; MS_E_NOMEM.  O(members * rings). */
+ * or algorithm not built or more than MS_PAIRWISE_MEMBERS_MAX members of an all-to-all; MS_E_NOMEM.
+ * O(members * rings), O(members^2) for an all-to-all. */
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out);
+
+/** The algorithm a kind is laid out with; MS_ALGORITHM_AUTO for a kind that is not built. */
+ms_coll_algorithm ms_coll_algorithm_of(ms_coll_kind kind);
 
 /** Time of a plan with nothing else on the links: sum over phases of latency + slowest flow [s].
  *  A flow takes max over links of bytes * weight / capacity. */

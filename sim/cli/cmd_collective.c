@@ -45,7 +45,7 @@ static const ms_option OPTIONS[] = {
      .argument = "A",
      .arguments = 1,
      .fallback = "auto",
-     .help = "auto or ring (p2p: direct)"},
+     .help = "auto, ring, or direct (p2p and all_to_all)"},
     MS_OPTION_FIDELITY,
     MS_OPTION_JSON,
     {0},
@@ -66,8 +66,9 @@ typedef struct study {
 } study;
 
 static ms_status read_kind(const ms_invocation *call, study *s) {
-    static const ms_coll_kind BUILT[] = {MS_COLL_P2P, MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
-                                         MS_COLL_ALL_GATHER};
+    static const ms_coll_kind BUILT[] = {
+        MS_COLL_P2P,        MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
+        MS_COLL_ALL_GATHER, MS_COLL_ALL_TO_ALL, MS_COLL_RING_SHIFT};
     const char *name = call->positionals[0];
     const char *names[sizeof BUILT / sizeof BUILT[0]];
     for (size_t i = 0; i < sizeof BUILT / sizeof BUILT[0]; i++) {
@@ -79,8 +80,8 @@ static ms_status read_kind(const ms_invocation *call, study *s) {
     }
     const char *nearest = ms_nearest_word(name, names, sizeof BUILT / sizeof BUILT[0]);
     ms_diag_error(call->diag,
-                  "unknown collective '%s'%s%s%s; expected p2p, all_reduce, reduce_scatter or "
-                  "all_gather",
+                  "unknown collective '%s'%s%s%s; expected p2p, all_reduce, "
+                  "reduce_scatter, all_gather, all_to_all or ring_shift",
                   name, nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
                   nearest == NULL ? "" : "'?");
     return MS_E_USAGE;
@@ -88,7 +89,7 @@ static ms_status read_kind(const ms_invocation *call, study *s) {
 
 static ms_status read_choice(const ms_invocation *call, study *s) {
     const char *algorithm = ms_cli_value(call, "algorithm", "auto");
-    ms_coll_algorithm own = s->kind == MS_COLL_P2P ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING;
+    ms_coll_algorithm own = ms_coll_algorithm_of(s->kind);
     if (strcmp(algorithm, "auto") != 0 && strcmp(algorithm, ms_coll_algorithm_name(own)) != 0) {
         ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected auto or %s",
                       algorithm, ms_coll_kind_name(s->kind), ms_coll_algorithm_name(own));
@@ -257,9 +258,11 @@ const ms_command ms_cmd_collective = {
     .positionals_min = 1,
     .positionals_max = 1,
     .options = OPTIONS,
-    .description = "KIND is p2p, all_reduce, reduce_scatter or all_gather. Runs it on an otherwise "
-                   "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
-                   "bandwidth as nccl-tests defines them.",
+    .description =
+        "KIND is p2p, all_reduce, reduce_scatter, all_gather, all_to_all or ring_shift (every rank "
+        "sends its buffer to the next one). Runs it on an otherwise "
+        "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
+        "bandwidth as nccl-tests defines them.",
     .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",
     .run = run,
 };

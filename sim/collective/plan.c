@@ -1,8 +1,9 @@
 #include "meshsim/collective.h"
 
+#include <limits.h>
 #include <math.h>
-#include <string.h>
 
+#include "collective/crossings.h"
 #include "collective/ring.h"
 
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
@@ -10,88 +11,132 @@ const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     return (unsigned)algorithm < MS_ALGORITHM_COUNT ? NAMES[algorithm] : "unknown";
 }
 
-/* One flow over a single route, every link crossed once. */
-static ms_status plan_p2p(const ms_platform *platform, const ms_coll_request *request,
-                          ms_arena *arena, ms_coll_plan *plan) {
-    ms_route route;
-    ms_platform_route(platform, request->gpus[0], request->gpus[1], &route);
-    ms_phase *phase = MS_NEW(arena, ms_phase, 1);
-    ms_flow *flow = MS_NEW(arena, ms_flow, 1);
-    ms_flow_link *links = MS_NEW(arena, ms_flow_link, route.count);
-    if (phase == NULL || flow == NULL || links == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int i = 0; i < route.count; i++) {
-        links[i] = (ms_flow_link){.link = route.links[i], .weight = 1};
-    }
-    *flow = (ms_flow){.bytes = request->size_B, .links = links, .count = route.count};
-    *phase = (ms_phase){.latency_s = route.latency_s, .flows = flow, .count = 1};
-    plan->algorithm = MS_ALGORITHM_DIRECT;
-    plan->sent_B = request->size_B;
-    plan->tier = route.tier;
-    plan->phases = phase;
-    plan->phase_count = 1;
-    return MS_OK;
-}
+/* The work of laying one request out. */
+typedef struct layout {
+    const ms_coll_request *request;
+    ms_crossings crossings;
+    ms_arena *arena;
+    ms_coll_plan *plan;
+} layout;
 
-/* Times a ring sends each chunk over every edge, in units of (n-1): 2 for all-reduce, else 1. */
-static double ring_rounds(ms_coll_kind kind) {
-    return kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0;
-}
-
-static ms_status plan_ring(const ms_platform *platform, const ms_coll_request *request,
-                           ms_arena *arena, ms_coll_plan *plan) {
-    ms_ring_layout rings;
-    ms_status status = ms_ring_layout_build(platform, request->gpus, plan->members, arena, &rings);
-    if (status != MS_OK) {
-        return status;
-    }
-    double n = plan->members;
-    double rounds = ring_rounds(plan->kind);
-    ms_phase *phase = MS_NEW(arena, ms_phase, 1);
-    ms_flow *flow = MS_NEW(arena, ms_flow, 1);
+/* Make the routes collected one flow, each crossing carrying `crossing_B`, and after it a latency.
+ */
+static ms_status set_flow(layout *l, double crossing_B, double latency_s) {
+    ms_phase *phase = MS_NEW(l->arena, ms_phase, 1);
+    ms_flow *flow = MS_NEW(l->arena, ms_flow, 1);
     if (phase == NULL || flow == NULL) {
         return MS_E_NOMEM;
     }
-    plan->algorithm = MS_ALGORITHM_RING;
-    plan->sent_B = rounds * (n - 1.0) / n * request->size_B;
-    plan->tier = rings.tier;
-    *flow = (ms_flow){
-        .bytes = plan->sent_B / rings.rings, .links = rings.links, .count = rings.link_count};
-    *phase = (ms_phase){
-        .latency_s = rounds * (n - 1.0) * rings.edge_latency_s, .flows = flow, .count = 1};
-    plan->phases = phase;
-    plan->phase_count = 1;
+    int divisor = 1;
+    ms_status status = ms_crossings_merge(&l->crossings, l->arena, flow, &divisor);
+    if (status != MS_OK) {
+        return status;
+    }
+    flow->bytes = crossing_B * divisor;
+    *phase = (ms_phase){.latency_s = latency_s, .flows = flow, .count = 1};
+    l->plan->tier = l->crossings.tier;
+    l->plan->phases = phase;
+    l->plan->phase_count = 1;
     return MS_OK;
 }
 
-/* Whether a request is one that can be laid out. */
-static bool is_built(const ms_coll_request *request) {
-    bool is_p2p = request->kind == MS_COLL_P2P;
-    bool is_ring = request->kind == MS_COLL_ALL_REDUCE || request->kind == MS_COLL_REDUCE_SCATTER ||
-                   request->kind == MS_COLL_ALL_GATHER;
-    ms_coll_algorithm own = is_p2p ? MS_ALGORITHM_DIRECT : MS_ALGORITHM_RING;
-    bool has_algorithm = request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == own;
-    bool has_members = is_p2p ? request->members == 2 : request->members >= 1;
-    return (is_p2p || is_ring) && has_algorithm && has_members && request->size_B >= 0.0;
+static ms_status plan_p2p(layout *l) {
+    ms_crossings_add(&l->crossings, l->request->gpus[0], l->request->gpus[1]);
+    l->plan->sent_B = l->request->size_B;
+    return set_flow(l, l->request->size_B, l->crossings.latency_max_s);
+}
+
+/* Bandwidth-optimal rings: each chunk passes n-1 edges, twice for all-reduce. A chunk meets every
+ * edge's latency, so a step's latency is the edges' mean.  Source: Thakur, Rabenseifner, Gropp,
+ * IJHPCA 2005, ring algorithms. */
+static ms_status plan_ring(layout *l) {
+    int rings = 1;
+    ms_status status = ms_rings_lay(l->request, INT_MAX, l->arena, &l->crossings, &rings);
+    if (status != MS_OK) {
+        return status;
+    }
+    double n = l->request->members;
+    double passes = (n - 1.0) * (l->request->kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0);
+    l->plan->sent_B = passes / n * l->request->size_B;
+    return set_flow(l, l->plan->sent_B / rings,
+                    passes * l->crossings.latency_sum_s / l->crossings.routes);
+}
+
+/* Every member sends its whole buffer to the next one of a single ring, all at once. */
+static ms_status plan_shift(layout *l) {
+    int rings = 1;
+    ms_status status = ms_rings_lay(l->request, 1, l->arena, &l->crossings, &rings);
+    if (status != MS_OK) {
+        return status;
+    }
+    l->plan->sent_B = l->request->size_B;
+    return set_flow(l, l->request->size_B, l->crossings.latency_max_s);
+}
+
+/* Every member sends an n-th of its buffer to every other one, all at once: NCCL posts all sends
+ * and receives as one group. */
+static ms_status plan_pairwise(layout *l) {
+    int n = l->request->members;
+    if (n > MS_PAIRWISE_MEMBERS_MAX) {
+        return MS_E_RANGE;
+    }
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            if (i != j) {
+                ms_crossings_add(&l->crossings, l->request->gpus[i], l->request->gpus[j]);
+            }
+        }
+    }
+    l->plan->sent_B = (n - 1.0) / n * l->request->size_B;
+    return set_flow(l, l->request->size_B / n, l->crossings.latency_max_s);
+}
+
+/* How each kind is laid out. */
+static const struct {
+    ms_coll_kind kind;
+    ms_coll_algorithm algorithm;
+    ms_status (*plan)(layout *l);
+} KINDS[] = {
+    {MS_COLL_P2P, MS_ALGORITHM_DIRECT, plan_p2p},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, plan_ring},
+    {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_RING, plan_ring},
+    {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, plan_ring},
+    {MS_COLL_RING_SHIFT, MS_ALGORITHM_RING, plan_shift},
+    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, plan_pairwise},
+};
+
+static int find_kind(ms_coll_kind kind) {
+    for (int i = 0; i < (int)(sizeof KINDS / sizeof KINDS[0]); i++) {
+        if (KINDS[i].kind == kind) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+ms_coll_algorithm ms_coll_algorithm_of(ms_coll_kind kind) {
+    int row = find_kind(kind);
+    return row < 0 ? MS_ALGORITHM_AUTO : KINDS[row].algorithm;
 }
 
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out) {
-    if (!is_built(request)) {
+    int row = find_kind(request->kind);
+    bool is_p2p = request->kind == MS_COLL_P2P;
+    if (row < 0 || !(request->size_B >= 0.0) ||
+        (is_p2p ? request->members != 2 : request->members < 1) ||
+        (request->algorithm != MS_ALGORITHM_AUTO && request->algorithm != KINDS[row].algorithm)) {
         return MS_E_RANGE;
     }
     ms_coll_plan plan = {.kind = request->kind,
-                         .algorithm = MS_ALGORITHM_RING,
+                         .algorithm = KINDS[row].algorithm,
                          .members = request->members,
                          .size_B = request->size_B,
                          .tier = -1};
-    ms_status status = MS_OK;
-    if (request->kind == MS_COLL_P2P) {
-        status = plan_p2p(platform, request, arena, &plan);
-    } else if (request->members > 1) {
-        status = plan_ring(platform, request, arena, &plan);
-    }
+    layout l = {.request = request, .arena = arena, .plan = &plan};
+    ms_crossings_init(&l.crossings, platform);
+    ms_status status = request->members > 1 ? KINDS[row].plan(&l) : MS_OK;
+    ms_crossings_release(&l.crossings);
     if (status == MS_OK) {
         *plan_out = plan;
     }

@@ -1,8 +1,6 @@
 #include "collective/ring.h"
 
-#include <stdlib.h>
-
-#include "meshsim/buffer.h"
+#include <string.h>
 
 /* The members that sit on one node, in group order. */
 typedef struct node_run {
@@ -45,56 +43,6 @@ static void lay_ring(const int *gpus, const node_run *runs, int run_count, int r
     }
 }
 
-static int by_link(const void *a, const void *b) {
-    int32_t x = ((const ms_flow_link *)a)->link;
-    int32_t y = ((const ms_flow_link *)b)->link;
-    return (x > y) - (x < y);
-}
-
-/* Sort crossings and add up those of the same link. */
-static ms_status merge_links(ms_vector *crossings, ms_arena *arena, ms_ring_layout *layout) {
-    if (crossings->failed) {
-        return MS_E_NOMEM;
-    }
-    ms_flow_link *all = crossings->data;
-    if (crossings->count > 1) {
-        qsort(all, crossings->count, sizeof *all, by_link);
-    }
-    int unique = 0;
-    for (size_t i = 0; i < crossings->count; i++) {
-        if (unique > 0 && all[unique - 1].link == all[i].link) {
-            all[unique - 1].weight += all[i].weight;
-        } else {
-            all[unique++] = all[i];
-        }
-    }
-    layout->links = MS_NEW(arena, ms_flow_link, unique);
-    if (layout->links == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int i = 0; i < unique; i++) {
-        layout->links[i] = all[i];
-    }
-    layout->link_count = unique;
-    return MS_OK;
-}
-
-/* Collect the links of one ring's edges; returns the sum of its edges' latencies. */
-static double collect_edges(const ms_platform *platform, const int *order, int members,
-                            ms_vector *crossings, int *tier) {
-    double latency_s = 0.0;
-    for (int i = 0; i < members; i++) {
-        ms_route route;
-        ms_platform_route(platform, order[i], order[(i + 1) % members], &route);
-        for (int l = 0; l < route.count; l++) {
-            ms_vector_add(crossings, &(ms_flow_link){.link = route.links[l], .weight = 1}, 1);
-        }
-        latency_s += route.latency_s;
-        *tier = route.tier > *tier ? route.tier : *tier;
-    }
-    return latency_s;
-}
-
 static int count_rings(const ms_platform *platform, const node_run *runs, int run_count) {
     if (run_count == 1) {
         return 1;
@@ -106,32 +54,29 @@ static int count_rings(const ms_platform *platform, const node_run *runs, int ru
     return rings;
 }
 
-ms_status ms_ring_layout_build(const ms_platform *platform, const int *gpus, int members,
-                               ms_arena *arena, ms_ring_layout *layout_out) {
+static void add_edges(const int *order, int members, ms_crossings *crossings) {
+    for (int i = 0; i < members; i++) {
+        ms_crossings_add(crossings, order[i], order[(i + 1) % members]);
+    }
+}
+
+ms_status ms_rings_lay(const ms_coll_request *request, int rings_max, ms_arena *arena,
+                       ms_crossings *crossings, int *rings_out) {
+    int members = request->members;
     int *sorted = MS_NEW(arena, int, members);
     int *order = MS_NEW(arena, int, members);
     node_run *runs = MS_NEW(arena, node_run, members);
     if (sorted == NULL || order == NULL || runs == NULL) {
         return MS_E_NOMEM;
     }
-    for (int i = 0; i < members; i++) {
-        sorted[i] = gpus[i];
-    }
-    int run_count = find_runs(platform, sorted, members, runs);
-    ms_ring_layout layout = {.tier = -1};
-    layout.rings = count_rings(platform, runs, run_count);
-    ms_vector crossings;
-    ms_vector_init(&crossings, sizeof(ms_flow_link));
-    double latency_s = 0.0;
-    for (int ring = 0; ring < layout.rings; ring++) {
+    memcpy(sorted, request->gpus, (size_t)members * sizeof *sorted);
+    int run_count = find_runs(crossings->platform, sorted, members, runs);
+    int rings = count_rings(crossings->platform, runs, run_count);
+    rings = rings < rings_max ? rings : rings_max;
+    for (int ring = 0; ring < rings; ring++) {
         lay_ring(sorted, runs, run_count, ring, order);
-        latency_s += collect_edges(platform, order, members, &crossings, &layout.tier);
+        add_edges(order, members, crossings);
     }
-    layout.edge_latency_s = latency_s / (double)members / layout.rings;
-    ms_status status = merge_links(&crossings, arena, &layout);
-    ms_vector_release(&crossings);
-    if (status == MS_OK) {
-        *layout_out = layout;
-    }
-    return status;
+    *rings_out = rings;
+    return MS_OK;
 }

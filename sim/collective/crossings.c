@@ -1,0 +1,83 @@
+#include "collective/crossings.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform) {
+    *crossings = (ms_crossings){.platform = platform, .tier = -1};
+    ms_vector_init(&crossings->links, sizeof(ms_flow_link));
+}
+
+void ms_crossings_release(ms_crossings *crossings) {
+    ms_vector_release(&crossings->links);
+}
+
+void ms_crossings_add(ms_crossings *crossings, int source, int destination) {
+    ms_route route;
+    ms_platform_route(crossings->platform, source, destination, &route);
+    for (int i = 0; i < route.count; i++) {
+        ms_flow_link link = {.link = route.links[i], .weight = 1};
+        ms_vector_add(&crossings->links, &link, 1);
+    }
+    crossings->latency_sum_s += route.latency_s;
+    crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
+    crossings->routes++;
+    crossings->tier = route.tier > crossings->tier ? route.tier : crossings->tier;
+}
+
+static int by_link(const void *a, const void *b) {
+    int32_t x = ((const ms_flow_link *)a)->link;
+    int32_t y = ((const ms_flow_link *)b)->link;
+    return (x > y) - (x < y);
+}
+
+/* Add up crossings of the same link in place; returns how many links there are. */
+static int add_up(ms_flow_link *all, size_t count) {
+    int unique = 0;
+    if (count > 1) {
+        qsort(all, count, sizeof *all, by_link);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (unique > 0 && all[unique - 1].link == all[i].link) {
+            all[unique - 1].weight += all[i].weight;
+        } else {
+            all[unique++] = all[i];
+        }
+    }
+    return unique;
+}
+
+static int common_divisor(const ms_flow_link *links, int count) {
+    int divisor = 0;
+    for (int i = 0; i < count; i++) {
+        int a = links[i].weight;
+        while (divisor != 0) {
+            int rest = a % divisor;
+            a = divisor;
+            divisor = rest;
+        }
+        divisor = a;
+    }
+    return divisor > 0 ? divisor : 1;
+}
+
+ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out,
+                             int *divisor_out) {
+    if (crossings->links.failed) {
+        return MS_E_NOMEM;
+    }
+    ms_flow_link *all = crossings->links.data;
+    int count = add_up(all, crossings->links.count);
+    ms_flow_link *links = MS_NEW(arena, ms_flow_link, count);
+    if (links == NULL) {
+        return MS_E_NOMEM;
+    }
+    int divisor = common_divisor(all, count);
+    for (int i = 0; i < count; i++) {
+        links[i] = (ms_flow_link){.link = all[i].link, .weight = all[i].weight / divisor};
+    }
+    flow_out->links = links;
+    flow_out->count = count;
+    *divisor_out = divisor;
+    return MS_OK;
+}

@@ -1,0 +1,27 @@
+/* The links that the routes of one flow cross, counted while routes are added. */
+#ifndef MS_COLLECTIVE_CROSSINGS_H
+#define MS_COLLECTIVE_CROSSINGS_H
+
+#include "meshsim/buffer.h"
+#include "meshsim/collective.h"
+
+typedef struct ms_crossings {
+    const ms_platform *platform;
+    ms_vector links;      /* of ms_flow_link, one per crossing until merged */
+    double latency_sum_s; /* over all routes added */
+    double latency_max_s; /* of the slowest route */
+    int routes;           /* added so far */
+    int tier;             /* outermost crossed, -1 none */
+} ms_crossings;
+
+void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform);
+void ms_crossings_release(ms_crossings *crossings);
+/* Add the route from one GPU to another. Memory failures show up in ms_crossings_merge. */
+void ms_crossings_add(ms_crossings *crossings, int source, int destination);
+/* Every link once, sorted, with its crossings divided by their greatest common divisor.
+ * *links_out: [*count_out] in `arena`; *divisor_out: what the crossings were divided by, >= 1.
+ * Returns MS_OK; MS_E_NOMEM. O(crossings log crossings). */
+ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out,
+                             int *divisor_out);
+
+#endif
