@@ -122,9 +122,11 @@ void ms_show_result(const ms_result *result, FILE *out) {
     show_comm(result, out);
     show_memory(result, out);
     text wall;
-    fprintf(
-        out, "\nsimulated %d ranks (%s), %d operations, %lld flows in %s\n", result->dag.rank_count,
-        result->job->no_fold ? "every one"
-                             : (result->job->is_fold_exact ? "folded" : "folded, slowest route"),
-        result->dag.op_count, (long long)result->timeline.flows, time_text(result->wall_s, wall));
+    const char *how = result->job->no_fold         ? "every one"
+                      : result->job->is_fold_exact ? "folded"
+                                                   : "folded, slowest route";
+    fprintf(out, "\nsimulated  %d rank%s (%s), %d operations,\n           %lld flows in %s\n",
+            result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,
+            result->dag.op_count, (long long)result->timeline.flows,
+            time_text(result->wall_s, wall));
 }
