@@ -7,16 +7,16 @@
 
 /* A flow of `bytes` alone on a stream of its own. */
 static int32_t add_flow(ms_dag *dag, double bytes, const int32_t *links, int32_t count,
-                        int32_t weight, int32_t dep) {
-    return case_op(dag, case_flow_work(dag, bytes, links, count, weight), case_stream(dag), dep);
+                        int32_t weight) {
+    return case_op(dag, case_flow_work(dag, bytes, links, count, weight), case_stream(dag), -1);
 }
 
 Test(flows, two_share_a_link_by_halves) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
-    int32_t a = add_flow(&dag, 1e9, &link, 1, 1, -1);
-    int32_t b = add_flow(&dag, 3e9, &link, 1, 1, -1);
+    int32_t a = add_flow(&dag, 1e9, &link, 1, 1);
+    int32_t b = add_flow(&dag, 3e9, &link, 1, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[a], 2.0); /* half a GB/s each until 1 GB is through */
@@ -39,9 +39,9 @@ Test(flows, three_on_two_links_are_max_min_fair) {
     links[0] = ms_dag_add_link(&dag, 1e9, 0, 0);
     links[1] = ms_dag_add_link(&dag, 2e9, 1, 0);
     /* both links: 0.5; the narrow one: 0.5; the wide one: the 1.5 GB/s that are left */
-    int32_t both = add_flow(&dag, 1e9, links, 2, 1, -1);
-    int32_t narrow = add_flow(&dag, 1e9, &links[0], 1, 1, -1);
-    int32_t wide = add_flow(&dag, 3e9, &links[1], 1, 1, -1);
+    int32_t both = add_flow(&dag, 1e9, links, 2, 1);
+    int32_t narrow = add_flow(&dag, 1e9, &links[0], 1, 1);
+    int32_t wide = add_flow(&dag, 3e9, &links[1], 1, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[both], 2.0);
@@ -56,8 +56,8 @@ Test(flows, weights_count_as_often_as_they_say) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
-    int32_t three = add_flow(&dag, 1e9, &link, 1, 3, -1);
-    int32_t one = add_flow(&dag, 1e9, &link, 1, 1, -1);
+    int32_t three = add_flow(&dag, 1e9, &link, 1, 3);
+    int32_t one = add_flow(&dag, 1e9, &link, 1, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[three], 4.0); /* both run at 250 MB/s: 3 r + 1 r = 1 GB/s */
@@ -71,8 +71,8 @@ Test(flows, a_late_flow_shares_only_what_is_left) {
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
     int32_t delay = case_compute(&dag, 1.0, 0, -1);
-    int32_t first = add_flow(&dag, 2e9, &link, 1, 1, -1);
-    int32_t late = add_flow(&dag, 2e9, &link, 1, 1, delay);
+    int32_t first = add_flow(&dag, 2e9, &link, 1, 1);
+    int32_t late = case_op(&dag, case_flow_work(&dag, 2e9, &link, 1, 1), case_stream(&dag), delay);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[first], 3.0); /* 1 s alone, 1 GB more at half the rate */
@@ -87,8 +87,8 @@ Test(flows, weights_with_a_common_factor_are_exact) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1.024e12, 0, 0);
-    int32_t a = add_flow(&dag, 1e9, &link, 1, 3 * 1024, -1);
-    int32_t b = add_flow(&dag, 1e9, &link, 1, 1024, -1);
+    int32_t a = add_flow(&dag, 1e9, &link, 1, 3 * 1024);
+    int32_t b = add_flow(&dag, 1e9, &link, 1, 1024);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[a], 4.0);
@@ -100,8 +100,8 @@ Test(flows, weights_without_a_common_factor_are_exact) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
-    int32_t a = add_flow(&dag, 1e6, &link, 1, 997, -1);
-    int32_t b = add_flow(&dag, 1e6, &link, 1, 3, -1);
+    int32_t a = add_flow(&dag, 1e6, &link, 1, 997);
+    int32_t b = add_flow(&dag, 1e6, &link, 1, 3);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[a], 1.0);
@@ -119,7 +119,7 @@ Test(flows, private_transfers_are_no_flows) {
     for (int i = 0; i < 5; i++) {
         case_op(&dag, work, stream, -1);
     }
-    add_flow(&dag, 3e9, &yours, 1, 1, -1);
+    add_flow(&dag, 3e9, &yours, 1, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     cr_assert_eq(run->timeline.flows, 0);
@@ -137,7 +137,7 @@ Test(flows, a_link_with_room_for_all_simulates_nothing) {
     int32_t up = ms_dag_add_link(&dag, 4e9, 0, 0);
     for (int32_t i = 0; i < 4; i++) {
         int32_t route[2] = {ms_dag_add_link(&dag, 1e9, 1 + i, 0), up};
-        add_flow(&dag, 1e9, route, 2, 1, -1);
+        add_flow(&dag, 1e9, route, 2, 1);
     }
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
@@ -155,7 +155,7 @@ Test(flows, one_more_than_a_link_has_room_for_is_simulated) {
     int32_t down = ms_dag_add_link(&dag, 4e9, 1, 0); /* the same flows: never binds before `up` */
     for (int32_t i = 0; i < 5; i++) {
         int32_t route[3] = {ms_dag_add_link(&dag, 1e9, 2 + i, 0), up, down};
-        add_flow(&dag, 1e9, route, 3, 1, -1);
+        add_flow(&dag, 1e9, route, 3, 1);
     }
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
@@ -170,8 +170,8 @@ Test(flows, a_narrow_private_link_still_holds_its_flow) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t route[2] = {ms_dag_add_link(&dag, 1e9, 0, 0), ms_dag_add_link(&dag, 4e8, 1, 0)};
-    int32_t held = add_flow(&dag, 4e8, route, 2, 1, -1);
-    int32_t fast = add_flow(&dag, 6e8, &route[0], 1, 1, -1);
+    int32_t held = add_flow(&dag, 4e8, route, 2, 1);
+    int32_t fast = add_flow(&dag, 6e8, &route[0], 1, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     NEAR(run->timeline.end_s[held], 1.0);
@@ -201,8 +201,8 @@ Test(flows, payloads_that_round_to_nothing_end) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
-    int32_t tiny = add_flow(&dag, 1e-12, &link, 1, 1, -1);
-    int32_t huge = add_flow(&dag, 1e12, &link, 1, 1, -1);
+    int32_t tiny = add_flow(&dag, 1e-12, &link, 1, 1);
+    int32_t huge = add_flow(&dag, 1e12, &link, 1, 1);
     int32_t after = case_compute(&dag, 1.0, 0, tiny);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
