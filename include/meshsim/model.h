@@ -21,7 +21,55 @@
 #include "meshsim/platform.h"
 #include "meshsim/status.h"
 
-/** A dense transformer, GPT or Llama shape. */
+/** What of a mixture-of-experts layer runs beside its all-to-alls. */
+typedef enum ms_moe_overlap {
+    MS_MOE_OVERLAP_NONE,
+    MS_MOE_OVERLAP_SHARED, /**< the shared experts: up beside dispatch, down beside combine */
+    MS_MOE_OVERLAP_ALL,    /**< and the experts' weight gradients beside the last all-to-all */
+} ms_moe_overlap;
+
+/** How unevenly tokens choose experts. */
+typedef enum ms_imbalance_kind {
+    MS_IMBALANCE_NONE,
+    MS_IMBALANCE_LOGNORMAL, /**< popularity exp(z), its standard deviation `spread` of its mean */
+    MS_IMBALANCE_ZIPF,      /**< popularity rank^-spread, ranks in random order */
+} ms_imbalance_kind;
+
+/** Mixture of experts in place of the MLP of some layers. experts 0: none, all else is unused. */
+typedef struct ms_moe {
+    int experts;            /**< routed experts [count] */
+    int top_k;              /**< experts each token goes to */
+    int ffn;                /**< inner size of an expert [elements] */
+    int shared_experts;     /**< experts that every token passes */
+    int shared_ffn;         /**< inner size of one of them [elements] */
+    int first_dense_layers; /**< layers at the front that keep the dense MLP */
+    int every;              /**< of the layers after those, each `every`-th is one, the last of
+                               `every` */
+    double capacity_factor; /**< an expert takes at most this times the mean number of tokens, the
+                               rest is dropped; 0: not bounded */
+    bool has_padding;       /**< each expert computes its full capacity */
+    int node_limit;         /**< nodes a token's experts lie on at most; 0: not limited. Where it
+                               is given, a token crosses to a node once and is forwarded inside */
+    bool has_router_bias;   /**< a bias per expert in the router, adjusted without gradient */
+    double dispatch_element_B; /**< element sent to the experts; 0: as activations are */
+    double combine_element_B;  /**< element sent back; 0: as activations are */
+    ms_moe_overlap overlap;
+    ms_imbalance_kind imbalance;
+    double spread; /**< of the imbalance; 0: every expert is chosen equally often */
+    int seed;      /**< of the imbalance */
+} ms_moe;
+
+/** Multi-head latent attention. kv_rank 0: plain or grouped heads, all else is unused.
+ *  Source: DeepSeek-AI, DeepSeek-V2, arXiv:2405.04434, section 2.1. */
+typedef struct ms_mla {
+    int q_rank;  /**< latent of the queries; 0: queries straight from the hidden state */
+    int kv_rank; /**< latent of keys and values */
+    int qk_nope; /**< part of a head's query and key without position */
+    int qk_rope; /**< part with rotary position, its key shared by all heads */
+    int v_dim;   /**< value of a head */
+} ms_mla;
+
+/** A transformer, GPT or Llama shape, dense or with experts. */
 typedef struct ms_model {
     const char *name;
     int layers;                  /**< [count] */
@@ -42,6 +90,10 @@ typedef struct ms_model {
     bool has_fused_accumulation; /**< weight-gradient products add into the gradient buffer; else a
                                     kernel of its own does */
     double dropout;              /**< 0: no masks are kept in memory */
+    ms_moe moe;
+    ms_mla mla;
+    int mtp_layers; /**< multi-token prediction modules behind the last layer, each a layer of the
+                       last layer's kind with the model's embedding and head */
 } ms_model;
 
 /** What is recomputed in the backward pass. */
@@ -56,12 +108,14 @@ typedef struct ms_precision {
 
 /** How one pass is laid out over the GPUs. */
 typedef struct ms_model_layout {
-    int tp;          /**< tensor-parallel degree */
-    int pp;          /**< pipeline ranks P */
-    int chunks;      /**< V */
-    int dp;          /**< data-parallel degree */
-    int micro_batch; /**< b, sequences per microbatch and replica */
-    int zero;        /**< 0, or 1: optimizer state sharded over dp */
+    int tp;            /**< tensor-parallel degree */
+    int pp;            /**< pipeline ranks P */
+    int chunks;        /**< V */
+    int dp;            /**< data-parallel degree */
+    int ep;            /**< expert-parallel degree; 0 means 1 */
+    int ep_node_ranks; /**< members of an ep group that share a node; 0: all of them */
+    int micro_batch;   /**< b, sequences per microbatch and replica */
+    int zero;          /**< 0, or 1: optimizer state sharded over dp */
     ms_recompute recompute;
     bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
                                 restores it at the receiver */
@@ -110,7 +164,13 @@ typedef struct ms_segment {
     ms_axis axis;        /**< collective: the axis it counts for */
     unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: its kind */
-    double coll_B;       /**< collective: full buffer [B] */
+    double coll_B;       /**< collective: full buffer [B]; where coll_node_B > 0, of what crosses
+                            between nodes */
+    double coll_node_B;  /**< all-to-all that sends to a node once and forwards inside it: full
+                            buffer of an all-to-all among the members of a node that runs beside it
+                            [B]; 0: every pair of members exchanges its own */
+    double coll_skew; /**< all-to-all: bytes of the busiest member over the mean, which is coll_B;
+                         its time is the busiest one's; 0: all alike */
     int use_first, uses; /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
@@ -136,10 +196,11 @@ typedef struct ms_stage_memory {
 typedef struct ms_stage_cost {
     ms_pass_plan
         passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
-    double send_forward_B;  /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
-                               the last stage */
-    double send_backward_B; /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
-    double parameters;      /**< per GPU (after tp) [count] */
+    double send_forward_B;    /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
+                                 the last stage */
+    double send_backward_B;   /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
+    double parameters;        /**< per GPU (after tp and ep) [count] */
+    double expert_parameters; /**< of these, the routed experts' */
     double tied_B; /**< gradient bytes of the word embedding that first and last stage reduce; else
                       0 */
     ms_stage_memory memory;
@@ -158,11 +219,18 @@ typedef struct ms_stage_costs {
     int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
-    double *gradient_B;  /**< [P] gradient bytes reduced over dp per GPU and step, all chunks [B] */
-    double *gather_B;    /**< [P] parameter bytes gathered over dp (ZeRO-1), full buffer [B]; 0
-                            otherwise */
-    double forward_flop; /**< matrix FLOP of one forward pass of one sequence through the whole
-                            model, attention not halved */
+    double *gradient_B; /**< [P] gradient bytes reduced over dp per GPU and step, all chunks [B] */
+    double *gather_B;   /**< [P] parameter bytes gathered over dp (ZeRO-1), full buffer [B]; 0
+                           otherwise */
+    /** [P] the routed experts' gradient bytes, reduced over expert_axes; 0 without ep, where
+     * gradient_B has them too; NULL: 0 */
+    double *expert_gradient_B;
+    double *expert_gather_B; /**< [P] the routed experts' parameter bytes gathered over
+                                expert_axes; NULL: 0 */
+    unsigned expert_axes;    /**< MS_AXIS_BITs of the group that shares an expert: dp and cp (the
+                                other parameters' has ep besides) */
+    double forward_flop;     /**< matrix FLOP of one forward pass of one sequence through the whole
+                                model, attention not halved */
     double attention_flop; /**< the attention-score share of it (halved by the causal convention) */
     double recompute_flop; /**< forward_flop's share that the backward pass repeats; 0 without
                               recomputation */
