@@ -56,11 +56,11 @@ static ms_value *make_json(const ms_invocation *call, const ms_job *job, const m
 
 static void print_ranks(const ms_job *job, const ms_outlook *look) {
     printf(
-        "\npipeline rank  layers     compute      static  activations     buffers        peak\n");
+        "\npipeline rank  layers    compute      static  activations    buffers        peak\n");
     for (int p = 0; p < job->layout.pp; p++) {
         const ms_rank_outlook *rank = &look->ranks[p];
         char text[5][32];
-        printf("%13d %7d %11s %11s %12s %11s %11s\n", p, rank->layers,
+        printf("%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
                ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
                ms_unit_format(rank->static_B, MS_DIM_BYTES, text[1], sizeof text[1]),
                ms_unit_format(rank->activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
