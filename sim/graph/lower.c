@@ -43,25 +43,48 @@ static void list_stage_ranks(ms_lowering *l) {
     }
 }
 
-static ms_status allocate(ms_lowering *l) {
-    const ms_program *program = l->in->program;
+static int longest_pass(const ms_stage_costs *costs) {
+    int longest = 1;
+    for (int s = 0; s < costs->stages; s++) {
+        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
+            int count = costs->stage[s].passes[pass].count;
+            longest = count > longest ? count : longest;
+        }
+    }
+    return longest;
+}
+
+static bool allocate_ranks(ms_lowering *l) {
     size_t sims = (size_t)l->pp * (size_t)l->sims;
-    size_t inputs = (size_t)program->stages * (size_t)program->spec.microbatches * (size_t)l->sims;
-    size_t links = (size_t)l->in->platform->link_count;
     l->stage_ranks = MS_NEW(l->arena, int, l->in->mesh->ranks);
     l->place = MS_NEW(l->arena, int, l->in->mesh->ranks);
+    l->members = MS_NEW(l->arena, int, l->group_ranks);
     l->tail = filled(l->arena, sims, 0xFF);
     l->tail_communicates = MS_NEW(l->arena, bool, sims);
-    l->streams = filled(l->arena, sims * MS_AXIS_COUNT, 0xFF);
+    l->outstanding = MS_NEW(l->arena, ms_outstanding, sims);
+    return l->stage_ranks != NULL && l->place != NULL && l->members != NULL && l->tail != NULL &&
+           l->tail_communicates != NULL && l->outstanding != NULL;
+}
+
+static bool allocate_passes(ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    const ms_stage_costs *costs = l->in->costs;
+    size_t sims = (size_t)l->sims;
+    size_t inputs = (size_t)program->stages * (size_t)program->spec.microbatches * sims;
     l->forward_in = filled(l->arena, inputs, 0xFE);
     l->backward_in = filled(l->arena, inputs, 0xFE);
-    l->segment_work = filled(l->arena, (size_t)l->in->costs->segment_count, 0xFF);
+    l->async_ends = filled(l->arena, (size_t)longest_pass(costs) * sims, 0xFF);
+    l->pass_runs = MS_NEW(l->arena, int, (size_t)program->stages *MS_PASS_COUNT);
+    l->segment_work = filled(l->arena, (size_t)costs->segment_count, 0xFF);
+    return l->forward_in != NULL && l->backward_in != NULL && l->async_ends != NULL &&
+           l->pass_runs != NULL && l->segment_work != NULL;
+}
+
+static ms_status allocate(ms_lowering *l) {
+    size_t links = (size_t)l->in->platform->link_count;
     l->dag_link = filled(l->arena, links, 0xFF);
     l->link_load = filled(l->arena, links, 0);
-    if (l->stage_ranks == NULL || l->place == NULL || l->tail == NULL ||
-        l->tail_communicates == NULL || l->streams == NULL || l->forward_in == NULL ||
-        l->backward_in == NULL || l->segment_work == NULL || l->dag_link == NULL ||
-        l->link_load == NULL) {
+    if (!allocate_ranks(l) || !allocate_passes(l) || l->dag_link == NULL || l->link_load == NULL) {
         return MS_E_NOMEM;
     }
     list_stage_ranks(l);
@@ -147,8 +170,12 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_dag_init(dag_out);
-    ms_lowering l = {
-        .in = input, .diag = diag, .arena = &scratch, .dag = dag_out, .is_exact = true};
+    ms_lowering l = {.in = input,
+                     .diag = diag,
+                     .arena = &scratch,
+                     .dag = dag_out,
+                     .is_exact = true,
+                     .no_work = -1};
     l.pp = input->program->spec.pipeline_ranks;
     l.group_ranks = input->mesh->ranks / l.pp;
     l.sims = input->no_fold ? l.group_ranks : 1;

@@ -25,6 +25,18 @@ typedef struct ms_work_key {
     int32_t second; /* destination of a p2p, else 0 */
 } ms_work_key;
 
+/* Domains of the key table beside the axes: what else is kept in it. */
+enum { MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT, MS_DOMAIN_GROUP_STREAMS };
+
+/* The last asynchronous operation on each stream of a rank that nothing has joined; streams run in
+ * order, so the last one is enough. */
+enum { MS_OUTSTANDING_MAX = 16 };
+typedef struct ms_outstanding {
+    int32_t communicators[MS_OUTSTANDING_MAX]; /* what the caller tells streams apart by */
+    int32_t ops[MS_OUTSTANDING_MAX];
+    int count;
+} ms_outstanding;
+
 typedef struct ms_lowering {
     const ms_lower_input *in;
     ms_diag *diag;
@@ -38,11 +50,16 @@ typedef struct ms_lowering {
     int *place;              /* [N] where a rank stands among those of its pipeline rank */
     int32_t *tail;           /* [P * sims] last operation of the rank's current chain, -1 */
     bool *tail_communicates; /* [P * sims] whether that is a communication */
-    int32_t *streams;        /* [P * sims * MS_AXIS_COUNT] streams of collectives, -1 until used */
+    int32_t *async_ends; /* [longest pass * sims] ends of the current pass's asynchronous segments,
+                            -1 none */
+    int *pass_runs;      /* [S * MS_PASS_COUNT] microbatches whose pass has been lowered */
+    ms_outstanding *outstanding; /* [P * sims] asynchronous collectives that the step's end joins */
+    int *members;                /* [N / P] ranks of the group at hand */
     /* [S * M * sims] operation that F or I/B of a stage and microbatch waits for; NOT_YET until its
      * producer was lowered */
     int32_t *forward_in, *backward_in;
     /* works */
+    int32_t no_work;       /* computation that takes no time, -1 until used */
     int32_t *segment_work; /* [segments] of computations, -1 until used */
     ms_vector keys;        /* of ms_work_key */
     ms_vector key_works;   /* of int32_t, beside keys */
@@ -56,6 +73,9 @@ typedef struct ms_lowering {
 int32_t ms_lowering_find(const ms_lowering *l, const ms_work_key *key);
 /* Remember a work. Memory failures show up in l->keys.failed. */
 void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work);
+
+/* Note an asynchronous operation (-1: none) of a simulated rank for the step's end. */
+void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op);
 
 /* Add the work of a class to the graph: the simulated group's links with the load of the whole
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.

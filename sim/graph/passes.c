@@ -3,13 +3,13 @@
 /* Marks an input whose producer has not been lowered (0xFE in every byte). */
 static const int32_t NOT_YET = (int32_t)0xFEFEFEFE;
 
-static size_t input_index(const ms_lowering *l, int stage, int mb) {
+size_t ms_input_index(const ms_lowering *l, int stage, int mb) {
     return ((size_t)stage * (size_t)l->in->program->spec.microbatches + (size_t)mb) *
            (size_t)l->sims;
 }
 
 bool ms_pass_is_ready(const ms_lowering *l, const ms_action *action) {
-    size_t index = input_index(l, action->stage, action->mb);
+    size_t index = ms_input_index(l, action->stage, action->mb);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
         return action->stage == 0 || l->forward_in[index] != NOT_YET;
@@ -39,9 +39,7 @@ static int32_t compute_work(ms_lowering *l, int segment_index) {
     return l->segment_work[segment_index];
 }
 
-/* Program order of a compute stream implies a dependency on the computation before; others must be
- * named. */
-static void add_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
+void ms_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
     int32_t tail = l->tail[sim];
     if (tail < 0) {
         return;
@@ -51,191 +49,22 @@ static void add_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
     }
 }
 
-static int32_t collective_stream(ms_lowering *l, int32_t sim, ms_axis axis) {
-    int32_t *stream = &l->streams[(size_t)sim * MS_AXIS_COUNT + (size_t)axis];
-    if (*stream < 0) {
-        *stream = ms_dag_add_stream(l->dag, sim, -1, axis);
-    }
-    return *stream;
-}
-
-/* Computation on every simulated rank of `p`; `inputs` [sims] or NULL are further dependencies. */
-static void lower_compute(ms_lowering *l, int p, const ms_dag_op *op, const int32_t *inputs) {
+/* Computation on every simulated rank of `p`; `inputs` and `joins`, [sims] or NULL, are further
+ * dependencies. */
+static void lower_compute(ms_lowering *l, int p, const ms_dag_op *op, const int32_t *inputs,
+                          const int32_t *joins) {
     for (int k = 0; k < l->sims; k++) {
         int32_t sim = p * l->sims + k;
         int32_t index = ms_dag_add_op(l->dag, op);
         /* simulated ranks are numbered as their compute streams were added: rank by rank, before
          * all others */
         ms_dag_add_member(l->dag, sim);
-        add_tail_dep(l, sim, true);
+        ms_tail_dep(l, sim, true);
         ms_dag_add_dep(l->dag, inputs == NULL ? -1 : inputs[k]);
+        ms_dag_add_dep(l->dag, joins == NULL ? -1 : joins[k]);
         l->tail[sim] = index;
         l->tail_communicates[sim] = false;
     }
-}
-
-/* All groups along `axis` among the ranks of pipeline rank `p`, the one of `lead` first. */
-static int *list_groups(ms_lowering *l, int p, int axis, int lead, int *groups_out) {
-    const ms_mesh *mesh = l->in->mesh;
-    int size = mesh->sizes[axis];
-    int *gpus = MS_NEW(l->arena, int, l->group_ranks);
-    int groups = 0;
-    for (int pass = 0; gpus != NULL && pass < 2; pass++) {
-        for (int i = 0; i < l->group_ranks; i++) {
-            int rank = l->stage_ranks[p * l->group_ranks + i];
-            ms_group group = ms_mesh_group(mesh, axis, rank);
-            bool is_wanted = group.first == rank && (pass == 0) == (rank == lead);
-            for (int m = 0; is_wanted && m < size; m++) {
-                gpus[groups * size + m] = group.first + m * group.stride;
-            }
-            groups += is_wanted ? 1 : 0;
-        }
-    }
-    *groups_out = groups;
-    return gpus;
-}
-
-/* The work of a collective of the group led by rank `lead`, made on first use; -1 when memory ran
- * out. */
-static int32_t group_work(ms_lowering *l, int p, int axis, int lead, const ms_work_key *key) {
-    int32_t work = ms_lowering_find(l, key);
-    if (work >= 0) {
-        return work;
-    }
-    ms_class_request request = {.kind = (ms_coll_kind)key->kind, .size_B = key->size_B};
-    request.members = l->in->mesh->sizes[axis];
-    request.gpus = list_groups(l, p, axis, lead, &request.groups);
-    request.groups = l->in->no_fold ? 1 : request.groups;
-    if (request.gpus == NULL || ms_class_work(l, &request, &work) != MS_OK) {
-        return -1;
-    }
-    ms_lowering_remember(l, key, work);
-    return work;
-}
-
-/* One collective operation of a group; `inputs` [sims] or NULL are further dependencies. */
-static void add_group_op(ms_lowering *l, const ms_group *group, const ms_dag_op *op,
-                         const int32_t *inputs) {
-    int p = ms_mesh_coordinate(l->in->mesh, group->first, MS_AXIS_PP);
-    int32_t index = ms_dag_add_op(l->dag, op);
-    int members = l->in->no_fold ? group->size : 1;
-    for (int m = 0; m < members; m++) {
-        int k = l->in->no_fold ? l->place[group->first + m * group->stride] : 0;
-        int32_t sim = p * l->sims + k;
-        ms_dag_add_member(l->dag, collective_stream(l, sim, (ms_axis)op->axis));
-        add_tail_dep(l, sim, false);
-        ms_dag_add_dep(l->dag, inputs == NULL ? -1 : inputs[k]);
-        l->tail[sim] = index;
-        l->tail_communicates[sim] = true;
-    }
-}
-
-static ms_status lower_collective(ms_lowering *l, int p, ms_work_key key, const ms_dag_op *op,
-                                  const int32_t *inputs) {
-    int axis = ms_mesh_axis(l->in->mesh, ms_axis_name((ms_axis)op->axis));
-    if (axis < 0 || l->in->mesh->sizes[axis] == 1) {
-        return MS_OK;
-    }
-    for (int k = 0; k < l->sims; k++) {
-        int rank = l->stage_ranks[p * l->group_ranks + k];
-        ms_group group = ms_mesh_group(l->in->mesh, axis, rank);
-        if (group.first != rank) {
-            continue;
-        }
-        key.first = rank;
-        ms_dag_op labelled = *op;
-        labelled.work = group_work(l, p, axis, rank, &key);
-        if (labelled.work < 0) {
-            return MS_E_NOMEM;
-        }
-        add_group_op(l, &group, &labelled, inputs);
-    }
-    return MS_OK;
-}
-
-ms_status ms_collective_lower(ms_lowering *l, int p, ms_coll_kind kind, double size_B,
-                              const ms_dag_op *op) {
-    ms_work_key key = {.size_B = size_B, .kind = (int32_t)kind, .domain = op->axis};
-    return lower_collective(l, p, key, op, NULL);
-}
-
-/* The stream of messages from one simulated rank to another in one direction of the pipeline. */
-static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destination,
-                              bool is_forward) {
-    /* a domain of its own keeps streams apart from works in the table */
-    ms_work_key key = {.kind = is_forward ? 1 : 2,
-                       .domain = MS_AXIS_COUNT,
-                       .first = source,
-                       .second = destination};
-    int32_t stream = ms_lowering_find(l, &key);
-    if (stream < 0) {
-        stream = ms_dag_add_stream(l->dag, source, destination, MS_AXIS_PP);
-        ms_lowering_remember(l, &key, stream);
-    }
-    return stream;
-}
-
-/* The work of a message between simulated ranks `k` of two pipeline ranks. */
-static int32_t message_work(ms_lowering *l, int from, int to, int k, double size_B) {
-    const int *sources = l->stage_ranks + (size_t)from * (size_t)l->group_ranks;
-    const int *targets = l->stage_ranks + (size_t)to * (size_t)l->group_ranks;
-    ms_work_key key = {.size_B = size_B,
-                       .kind = MS_COLL_P2P,
-                       .domain = MS_AXIS_PP,
-                       .first = sources[k],
-                       .second = targets[k]};
-    int32_t work = ms_lowering_find(l, &key);
-    if (work >= 0) {
-        return work;
-    }
-    int groups = l->in->no_fold ? 1 : l->group_ranks;
-    int *gpus = MS_NEW(l->arena, int, 2 * groups);
-    if (gpus == NULL) {
-        return -1;
-    }
-    for (int g = 0; g < groups; g++) {
-        gpus[2 * g] = sources[k + g];
-        gpus[2 * g + 1] = targets[k + g];
-    }
-    ms_class_request request = {.kind = MS_COLL_P2P,
-                                .size_B = size_B,
-                                .gpus = gpus,
-                                .groups = groups,
-                                .members = 2,
-                                .is_pipelined = true};
-    if (ms_class_work(l, &request, &work) != MS_OK) {
-        return -1;
-    }
-    ms_lowering_remember(l, &key, work);
-    return work;
-}
-
-/* Hand the result of a pass to `stage` (the next one in its direction): a message, or nothing
- * between stages of one rank. */
-static ms_status send(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
-    bool is_forward = stage > from->stage;
-    int to = l->in->program->stage_rank[stage];
-    int32_t *arrivals =
-        (is_forward ? l->forward_in : l->backward_in) + input_index(l, stage, from->mb);
-    ms_dag_op op = *from;
-    op.kind = MS_OP_P2P;
-    op.axis = MS_AXIS_PP;
-    op.layer = -1;
-    for (int k = 0; k < l->sims; k++) {
-        int32_t sim = p * l->sims + k;
-        arrivals[k] = l->tail[sim];
-        if (to != p) {
-            op.work = message_work(l, p, to, k, size_B);
-            if (op.work < 0) {
-                return MS_E_NOMEM;
-            }
-            int32_t stream = message_stream(l, sim, to * l->sims + k, is_forward);
-            arrivals[k] = ms_dag_add_op(l->dag, &op);
-            ms_dag_add_member(l->dag, stream);
-            ms_dag_add_dep(l->dag, l->tail[sim]);
-        }
-    }
-    return MS_OK;
 }
 
 static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
@@ -249,29 +78,93 @@ static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
     return segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : KINDS[pass];
 }
 
-static ms_status lower_segment(ms_lowering *l, int p, const ms_action *action, int index,
-                               const int32_t *inputs) {
+/* Whether a segment runs on the microbatch at hand. */
+static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
+    int runs = l->pass_runs[action->stage * MS_PASS_COUNT + action->pass];
+    return when == MS_WHEN_ALWAYS || (when == MS_WHEN_FIRST && runs == 0) ||
+           (when == MS_WHEN_LAST && runs == l->in->program->spec.microbatches - 1);
+}
+
+/* One pass while its segments are lowered. */
+typedef struct pass_state {
+    int p;
+    const ms_action *action;
+    const ms_pass_plan *plan;
+    const int32_t *inputs; /* [sims] what the first segment that is not asynchronous waits for; NULL
+                              once one did */
+} pass_state;
+
+static int32_t *async_ends(ms_lowering *l, int place) {
+    return l->async_ends + (size_t)place * (size_t)l->sims;
+}
+
+static ms_status lower_collective(ms_lowering *l, pass_state *state, int place,
+                                  const ms_segment *segment, ms_dag_op op) {
+    op.axis = (uint8_t)segment->axis;
+    bool has_run = false;
+    ms_group_op c = {.kind = segment->coll,
+                     .size_B = segment->coll_B,
+                     .group_axes = segment->group_axes,
+                     .op = op,
+                     .inputs = segment->is_async ? NULL : state->inputs,
+                     .joins = segment->join > 0 ? async_ends(l, segment->join - 1) : NULL,
+                     .ends_out = segment->is_async ? async_ends(l, place) : NULL};
+    ms_status status = ms_group_lower(l, state->p, &c, &has_run);
+    if (has_run && !segment->is_async) {
+        state->inputs = NULL;
+    }
+    return status;
+}
+
+static void lower_compute_segment(ms_lowering *l, pass_state *state, int index, ms_dag_op op) {
     const ms_segment *segment = &l->in->costs->segments[index];
+    op.work = compute_work(l, index);
+    const int32_t *joins = segment->join > 0 ? async_ends(l, segment->join - 1) : NULL;
+    lower_compute(l, state->p, &op, state->inputs, joins);
+    state->inputs = NULL;
+}
+
+static ms_status lower_segment(ms_lowering *l, pass_state *state, int place) {
+    int index = state->plan->first + place;
+    const ms_segment *segment = &l->in->costs->segments[index];
+    const ms_action *action = state->action;
+    for (int k = 0; k < l->sims; k++) {
+        async_ends(l, place)[k] = -1;
+    }
+    if (!runs_now(l, action, segment->when)) {
+        return MS_OK;
+    }
     ms_dag_op op = {.mb = action->mb,
                     .stage = action->stage,
                     .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
                     .layer = (int16_t)segment->layer,
                     .kind = op_kind((ms_pass)action->pass, segment)};
-    if (!segment->is_collective) {
-        op.work = compute_work(l, index);
-        lower_compute(l, p, &op, inputs);
-        return MS_OK;
+    if (segment->is_collective) {
+        return lower_collective(l, state, place, segment, op);
     }
-    op.axis = (uint8_t)segment->axis;
-    ms_work_key key = {.size_B = segment->coll_B,
-                       .kind = (int32_t)segment->coll,
-                       .domain = (int32_t)segment->axis};
-    return lower_collective(l, p, key, &op, inputs);
+    lower_compute_segment(l, state, index, op);
+    return MS_OK;
+}
+
+/* Leave what no segment of the pass has joined to the step's end. */
+static void keep_outstanding(ms_lowering *l, const pass_state *state) {
+    for (int i = 0; i < state->plan->count; i++) {
+        const ms_segment *segment = &l->in->costs->segments[state->plan->first + i];
+        bool is_joined = !segment->is_async;
+        for (int j = i + 1; j < state->plan->count && !is_joined; j++) {
+            is_joined = l->in->costs->segments[state->plan->first + j].join == i + 1;
+        }
+        for (int k = 0; k < l->sims && !is_joined; k++) {
+            int32_t communicator =
+                (int32_t)segment->group_axes * MS_AXIS_COUNT + (int32_t)segment->axis;
+            ms_outstanding_add(l, state->p * l->sims + k, communicator, async_ends(l, i)[k]);
+        }
+    }
 }
 
 /* What a pass waits for besides its rank's own order: [sims] operations, or NULL. */
 static const int32_t *pass_inputs(const ms_lowering *l, const ms_action *action) {
-    size_t index = input_index(l, action->stage, action->mb);
+    size_t index = ms_input_index(l, action->stage, action->mb);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
         return action->stage == 0 ? NULL : l->forward_in + index;
@@ -294,27 +187,52 @@ static ms_status pass_on(ms_lowering *l, int p, const ms_action *action) {
         return MS_OK;
     }
     if (action->pass != MS_PASS_F) {
-        return action->stage == 0 ? MS_OK
-                                  : send(l, p, &from, action->stage - 1, stage->send_backward_B);
+        return action->stage == 0
+                   ? MS_OK
+                   : ms_send_lower(l, p, &from, action->stage - 1, stage->send_backward_B);
     }
     if (action->stage + 1 < l->in->program->stages) {
-        return send(l, p, &from, action->stage + 1, stage->send_forward_B);
+        return ms_send_lower(l, p, &from, action->stage + 1, stage->send_forward_B);
     }
-    int32_t *own = l->backward_in + input_index(l, action->stage, action->mb);
+    int32_t *own = l->backward_in + ms_input_index(l, action->stage, action->mb);
     for (int k = 0; k < l->sims; k++) {
         own[k] = l->tail[p * l->sims + k];
     }
     return MS_OK;
 }
 
+/* A pass without any work still passes its input on: a computation that takes no time. */
+static void lower_nothing(ms_lowering *l, pass_state *state) {
+    if (l->no_work < 0) {
+        ms_dag_work work = {
+            .stands_for = l->group_ranks / l->sims, .group_size = 1, .tier = -1, .tag = -1};
+        l->no_work = ms_dag_add_work(l->dag, &work);
+    }
+    const ms_segment none = {.is_collective = false};
+    ms_dag_op op = {.work = l->no_work,
+                    .mb = state->action->mb,
+                    .stage = state->action->stage,
+                    .chunk = (int16_t)l->in->program->stage_chunk[state->action->stage],
+                    .layer = -1,
+                    .kind = op_kind((ms_pass)state->action->pass, &none)};
+    lower_compute(l, state->p, &op, state->inputs, NULL);
+}
+
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
-    const ms_pass_plan *plan = &l->in->costs->stage[action->stage].passes[action->pass];
-    const int32_t *inputs = pass_inputs(l, action);
-    for (int i = 0; i < plan->count; i++) {
-        ms_status status = lower_segment(l, p, action, plan->first + i, i == 0 ? inputs : NULL);
+    pass_state state = {.p = p,
+                        .action = action,
+                        .plan = &l->in->costs->stage[action->stage].passes[action->pass],
+                        .inputs = pass_inputs(l, action)};
+    for (int i = 0; i < state.plan->count; i++) {
+        ms_status status = lower_segment(l, &state, i);
         if (status != MS_OK) {
             return status;
         }
     }
+    if (state.inputs != NULL) {
+        lower_nothing(l, &state);
+    }
+    keep_outstanding(l, &state);
+    l->pass_runs[action->stage * MS_PASS_COUNT + action->pass]++;
     return pass_on(l, p, action);
 }

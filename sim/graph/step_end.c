@@ -2,23 +2,53 @@
  * last stage, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
 #include "graph/passes.h"
 
+/* Axes over which dense parameters are replicated: each rank of them sees other data. */
+enum { REPLICAS = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP) };
+
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
+
+void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op) {
+    ms_outstanding *o = &l->outstanding[sim];
+    int i = 0;
+    while (i < o->count && o->communicators[i] != communicator) {
+        i++;
+    }
+    if (op < 0) {
+        return;
+    }
+    if (i == MS_OUTSTANDING_MAX) {
+        l->dag->failed = true;
+        return;
+    }
+    o->count = i == o->count ? i + 1 : o->count;
+    o->communicators[i] = communicator;
+    o->ops[i] = op;
+}
+
+/* A collective over the replicas of pipeline rank `p`. */
+static ms_status over_replicas(ms_lowering *l, int p, ms_coll_kind kind, double size_B) {
+    ms_group_op c = {.kind = kind, .size_B = size_B, .group_axes = REPLICAS, .op = NO_LABELS};
+    c.op.kind = (uint8_t)ms_op_kind_of_coll(kind);
+    c.op.axis = MS_AXIS_DP;
+    bool has_run = false;
+    return ms_group_lower(l, p, &c, &has_run);
+}
 
 static ms_status reduce_gradients(ms_lowering *l, int p) {
     ms_coll_kind kind = l->in->zero > 0 ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
-    ms_dag_op op = NO_LABELS;
-    op.kind = (uint8_t)ms_op_kind_of_coll(kind);
-    op.axis = MS_AXIS_DP;
-    double size_B = l->in->costs->gradient_B[p];
-    return size_B > 0.0 ? ms_collective_lower(l, p, kind, size_B, &op) : MS_OK;
+    return over_replicas(l, p, kind, l->in->costs->gradient_B[p]);
 }
 
 static ms_status gather_parameters(ms_lowering *l, int p) {
-    ms_dag_op op = NO_LABELS;
-    op.kind = MS_OP_ALL_GATHER;
-    op.axis = MS_AXIS_DP;
-    double size_B = l->in->costs->gather_B[p];
-    return size_B > 0.0 ? ms_collective_lower(l, p, MS_COLL_ALL_GATHER, size_B, &op) : MS_OK;
+    return over_replicas(l, p, MS_COLL_ALL_GATHER, l->in->costs->gather_B[p]);
+}
+
+static void join_outstanding(ms_lowering *l, int32_t sim) {
+    ms_outstanding *o = &l->outstanding[sim];
+    for (int i = 0; i < o->count; i++) {
+        ms_dag_add_dep(l->dag, o->ops[i]);
+    }
+    o->count = 0;
 }
 
 static void update(ms_lowering *l, int p) {
@@ -38,7 +68,8 @@ static void update(ms_lowering *l, int p) {
         int32_t sim = p * l->sims + k;
         int32_t index = ms_dag_add_op(l->dag, &op);
         ms_dag_add_member(l->dag, sim);
-        ms_dag_add_dep(l->dag, l->tail[sim]);
+        ms_tail_dep(l, sim, true);
+        join_outstanding(l, sim);
         l->tail[sim] = index;
         l->tail_communicates[sim] = false;
     }
