@@ -1,0 +1,313 @@
+/* Chrome's trace event format. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/report.h"
+#include "report/consumers.h"
+#include "report/passes.h"
+
+enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
+
+typedef struct chrome {
+    const ms_trace *trace;
+    ms_report_sink sink;
+    void *context;
+    ms_buffer piece;
+    ms_status status;
+    bool has_events;   /* a comma stands before the next event */
+    bool has_passes;   /* passes instead of operations */
+    int32_t *thread;   /* [stream_count] number of the stream on its rank */
+    int64_t *limit_ps; /* [event_count] start of the next event on its stream */
+    int32_t *compute;  /* [rank_count] thread of the compute stream */
+    ms_vector boxes;   /* ms_gantt_box, the passes */
+    ms_consumers consumers;
+} chrome;
+
+static void flush(chrome *c) {
+    if (c->piece.failed && c->status == MS_OK) {
+        c->status = MS_E_NOMEM;
+    }
+    if (c->status == MS_OK && c->piece.length > 0) {
+        c->status = c->sink(c->context, c->piece.data, c->piece.length);
+    }
+    c->piece.length = 0;
+}
+
+/* Start an event: {"ph":"X","pid":3,"tid":0 */
+static void begin(chrome *c, char phase, int32_t process, int32_t thread) {
+    if (c->piece.length > PIECE_B - ROOM_B) {
+        flush(c);
+    }
+    ms_buffer_printf(&c->piece, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
+                     c->has_events ? "," : "", phase, process, thread);
+    c->has_events = true;
+}
+
+/* Microseconds, to the picosecond. */
+static void put_time(chrome *c, const char *key, int64_t ps) {
+    ms_buffer_printf(&c->piece, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
+                     (long long)(ps % 1000000));
+}
+
+static void put_text(chrome *c, const char *key, const char *text) {
+    ms_buffer_printf(&c->piece, ",\"%s\":", key);
+    ms_json_write_string(&c->piece, text);
+}
+
+/* ---- names ---- */
+
+static void put_metadata(chrome *c, int32_t process, int32_t thread, const char *kind,
+                         const char *name) {
+    begin(c, 'M', process, thread);
+    put_text(c, "name", kind);
+    ms_buffer_puts(&c->piece, ",\"args\":{\"name\":");
+    ms_json_write_string(&c->piece, name);
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+static void put_order(chrome *c, int32_t process, int32_t thread, const char *kind, int32_t order) {
+    begin(c, 'M', process, thread);
+    put_text(c, "name", kind);
+    ms_buffer_printf(&c->piece, ",\"args\":{\"sort_index\":%d}}", order);
+}
+
+static void put_processes(chrome *c) {
+    for (int32_t i = 0; i < c->trace->rank_count; i++) {
+        const ms_trace_rank *rank = &c->trace->ranks[i];
+        char name[96];
+        int used = snprintf(name, sizeof name, "pp %d, rank %d", rank->pp, rank->rank);
+        if (rank->multiplicity > 1) {
+            snprintf(name + used, sizeof name - (size_t)used, " (stands for %d)",
+                     rank->multiplicity);
+        }
+        put_metadata(c, i, 0, "process_name", name);
+        put_order(c, i, 0, "process_sort_index", i);
+    }
+}
+
+static bool is_shown(const chrome *c, uint8_t axis) {
+    bool is_inside = axis == MS_AXIS_TP || axis == MS_AXIS_CP || axis == MS_AXIS_EP;
+    return !c->has_passes || !is_inside;
+}
+
+static void put_threads(chrome *c) {
+    for (int32_t i = 0; i < c->trace->stream_count; i++) {
+        const ms_trace_stream *stream = &c->trace->streams[i];
+        char name[64] = "compute";
+        if (stream->axis != MS_AXIS_NONE) {
+            int used = snprintf(name, sizeof name, "%s", ms_axis_name((ms_axis)stream->axis));
+            if (stream->peer_index >= 0) {
+                snprintf(name + used, sizeof name - (size_t)used, " to rank %d",
+                         c->trace->ranks[stream->peer_index].rank);
+            }
+        }
+        if (is_shown(c, stream->axis)) {
+            put_metadata(c, stream->rank_index, c->thread[i], "thread_name", name);
+            put_order(c, stream->rank_index, c->thread[i], "thread_sort_index", c->thread[i]);
+        }
+    }
+}
+
+/* ---- operations ---- */
+
+static const char *letter_of(uint8_t kind) {
+    switch (kind) {
+    case MS_OP_FORWARD:
+        return "F";
+    case MS_OP_INPUT_GRAD:
+        return "I";
+    case MS_OP_WEIGHT_GRAD:
+        return "W";
+    case MS_OP_BACKWARD:
+        return "B";
+    default:
+        return ms_op_kind_name((ms_op_kind)kind);
+    }
+}
+
+static void put_argument(chrome *c, const char *key, int64_t value, bool *has_some) {
+    if (value >= 0) {
+        ms_buffer_printf(&c->piece, "%s\"%s\":%lld", *has_some ? "," : "", key, (long long)value);
+        *has_some = true;
+    }
+}
+
+static void put_slice(chrome *c, int32_t stream, const int64_t span_ps[2], const char *name,
+                      const char *category) {
+    begin(c, 'X', c->trace->streams[stream].rank_index, c->thread[stream]);
+    put_time(c, "ts", span_ps[0]);
+    put_time(c, "dur", span_ps[1] - span_ps[0]);
+    put_text(c, "name", name);
+    put_text(c, "cat", category);
+}
+
+static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_ps) {
+    const ms_trace *trace = c->trace;
+    bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
+    bool has_some = false;
+    char name[64];
+    int used = snprintf(name, sizeof name, "%s", letter_of(trace->kind[event]));
+    if (trace->mb[event] >= 0) {
+        snprintf(name + used, sizeof name - (size_t)used, " %d", trace->mb[event]);
+    }
+    const int64_t span[2] = {trace->start_ps[event], end_ps};
+    put_slice(c, stream, span, name,
+              is_computation ? ms_op_kind_name((ms_op_kind)trace->kind[event])
+                             : ms_axis_name((ms_axis)trace->axis[event]));
+    ms_buffer_puts(&c->piece, ",\"args\":{");
+    put_argument(c, "event", event, &has_some);
+    put_argument(c, "stage", trace->stage[event], &has_some);
+    put_argument(c, "chunk", trace->chunk[event], &has_some);
+    put_argument(c, "mb", trace->mb[event], &has_some);
+    put_argument(c, "layer", trace->layer[event], &has_some);
+    put_argument(c, "bytes", llrint(trace->bytes[event]), &has_some);
+    if (is_computation) {
+        ms_buffer_printf(&c->piece, ",\"flop\":%.0f", trace->flop[event]);
+    }
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+/* A pipelined message frees its stream before its latency is over, so the next one may start before
+ * it has arrived; a viewer wants slices of a thread apart, so it is cut there. */
+static int64_t shown_end(const chrome *c, int32_t event) {
+    int64_t end = c->trace->end_ps[event];
+    return end < c->limit_ps[event] ? end : c->limit_ps[event];
+}
+
+/* An arrow from the message's slice to the pass that uses it. */
+static void put_arrow(chrome *c, int32_t event) {
+    const ms_trace *trace = c->trace;
+    const ms_trace_stream *stream = &trace->streams[trace->stream[event]];
+    if (trace->kind[event] != MS_OP_P2P || stream->peer_index < 0 || trace->mb[event] < 0) {
+        return;
+    }
+    const ms_gantt_box *pass =
+        ms_consumers_find(&c->consumers, stream->peer_index, trace->mb[event],
+                          (double)trace->end_ps[event] / MS_PS_PER_S);
+    if (pass == NULL) {
+        return;
+    }
+    begin(c, 's', stream->rank_index, c->thread[trace->stream[event]]);
+    put_time(c, "ts", trace->start_ps[event]);
+    ms_buffer_printf(&c->piece, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+    begin(c, 'f', stream->peer_index, c->compute[stream->peer_index]);
+    put_time(c, "ts", llrint(pass->start * MS_PS_PER_S));
+    ms_buffer_printf(&c->piece, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+}
+
+static void put_operations(chrome *c) {
+    const ms_trace *trace = c->trace;
+    for (int32_t i = 0; i < trace->event_count && c->status == MS_OK; i++) {
+        uint8_t axis = trace->streams[trace->stream[i]].axis;
+        if (is_shown(c, axis) && !(c->has_passes && axis == MS_AXIS_NONE)) {
+            put_operation(c, i, trace->stream[i], shown_end(c, i));
+            put_arrow(c, i);
+        }
+    }
+    for (int32_t i = 0; i < trace->member_count && c->status == MS_OK; i++) {
+        const ms_trace_member *member = &trace->members[i];
+        if (is_shown(c, trace->streams[member->stream].axis)) {
+            put_operation(c, member->event, member->stream, trace->end_ps[member->event]);
+        }
+    }
+}
+
+static void put_passes(chrome *c) {
+    for (size_t i = 0; i < c->boxes.count && c->status == MS_OK; i++) {
+        const ms_gantt_box *box = &MS_AT(&c->boxes, const ms_gantt_box, i);
+        if (box->is_part || box->axis != MS_AXIS_NONE) {
+            continue;
+        }
+        int64_t start = llrint(box->start * MS_PS_PER_S);
+        begin(c, 'X', box->row, c->compute[box->row]);
+        put_time(c, "ts", start);
+        put_time(c, "dur", llrint(box->end * MS_PS_PER_S) - start);
+        ms_buffer_printf(&c->piece, ",\"name\":\"%s", letter_of(box->kind));
+        if (box->mb >= 0) {
+            ms_buffer_printf(&c->piece, " %d", box->mb);
+        }
+        ms_buffer_printf(&c->piece, "\",\"cat\":\"%s\",\"args\":{\"mb\":%d,\"chunk\":%d}}",
+                         ms_op_kind_name((ms_op_kind)box->kind), box->mb, box->chunk);
+    }
+}
+
+static void put_memory(chrome *c) {
+    for (int32_t i = 0; i < c->trace->memory_count && c->status == MS_OK; i++) {
+        const ms_trace_memory *point = &c->trace->memory[i];
+        begin(c, 'C', point->rank_index, 0);
+        put_time(c, "ts", point->time_ps);
+        ms_buffer_printf(&c->piece, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
+                         point->bytes);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void put_head(chrome *c) {
+    const ms_value *workload = ms_value_get(c->trace->summary, "workload");
+    ms_buffer_puts(&c->piece, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
+    ms_json_write_string(&c->piece, c->has_passes ? "passes" : "operations");
+    put_text(c, "program", "meshsim");
+    put_text(c, "version", c->trace->program_version);
+    put_text(c, "command_line", c->trace->command_line);
+    put_text(c, "workload",
+             workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
+    ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");
+}
+
+static ms_status prepare(chrome *c, ms_arena *arena) {
+    const ms_trace *trace = c->trace;
+    c->thread = MS_NEW(arena, int32_t, trace->stream_count);
+    c->limit_ps = MS_NEW(arena, int64_t, trace->event_count);
+    c->compute = MS_NEW(arena, int32_t, trace->rank_count);
+    int32_t *used = MS_NEW(arena, int32_t, trace->rank_count);
+    int64_t *next_ps = MS_NEW(arena, int64_t, trace->stream_count);
+    if (c->thread == NULL || c->limit_ps == NULL || c->compute == NULL || used == NULL ||
+        next_ps == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < trace->stream_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[i];
+        c->thread[i] = used[stream->rank_index]++;
+        next_ps[i] = INT64_MAX;
+        if (stream->axis == MS_AXIS_NONE) {
+            c->compute[stream->rank_index] = c->thread[i];
+        }
+    }
+    for (int32_t i = trace->event_count - 1; i >= 0; i--) {
+        c->limit_ps[i] = next_ps[trace->stream[i]];
+        next_ps[trace->stream[i]] = trace->start_ps[i];
+    }
+    ms_passes_collect(trace, arena, &c->boxes);
+    return c->boxes.failed ? MS_E_NOMEM
+                           : ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers);
+}
+
+ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
+    ms_arena arena;
+    chrome c = {.trace = trace,
+                .sink = sink,
+                .context = context,
+                .has_passes = trace->event_count > MS_CHROME_EVENTS_MAX};
+    ms_arena_init(&arena);
+    ms_buffer_init(&c.piece);
+    ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
+    c.status = prepare(&c, &arena);
+    if (c.status == MS_OK) {
+        put_head(&c);
+        put_processes(&c);
+        put_threads(&c);
+        put_operations(&c);
+        if (c.has_passes) {
+            put_passes(&c);
+        }
+        put_memory(&c);
+        ms_buffer_puts(&c.piece, "\n]}\n");
+        flush(&c);
+    }
+    ms_vector_release(&c.boxes);
+    ms_buffer_release(&c.piece);
+    ms_arena_release(&arena);
+    return c.status;
+}

@@ -1,0 +1,88 @@
+/* A trace as a Gantt picture. */
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/report.h"
+#include "report/passes.h"
+
+enum { TITLE_B = 400 };
+
+static const char *text_at(const ms_value *summary, const char *key, const char *fallback) {
+    const ms_value *value = ms_value_get(summary, key);
+    return value != NULL && value->type == MS_VALUE_STRING ? value->as.string : fallback;
+}
+
+/* "pp 3" where every row is another pipeline rank, else "rank 12". */
+static const char **make_labels(const ms_trace *trace, ms_arena *arena) {
+    const char **labels = MS_NEW(arena, const char *, trace->rank_count);
+    bool has_repeats = false;
+    for (int32_t i = 1; i < trace->rank_count; i++) {
+        has_repeats = has_repeats || trace->ranks[i].pp == trace->ranks[i - 1].pp;
+    }
+    for (int32_t i = 0; labels != NULL && i < trace->rank_count; i++) {
+        labels[i] = has_repeats ? ms_arena_printf(arena, "rank %d", trace->ranks[i].rank)
+                                : ms_arena_printf(arena, "pp %d", trace->ranks[i].pp);
+        if (labels[i] == NULL) {
+            return NULL;
+        }
+    }
+    return labels;
+}
+
+static const char *make_title(const ms_trace *trace, ms_arena *arena) {
+    const ms_value *s = trace->summary;
+    return ms_arena_printf(arena, "%s: %s, %.0f pipeline ranks, %.0f microbatches",
+                           text_at(s, "workload", "trace"), text_at(s, "schedule", "schedule"),
+                           ms_value_number(s, "mesh.pp", 1.0),
+                           ms_value_number(s, "num_microbatches", 0.0));
+}
+
+static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
+    static const struct {
+        const char *path;
+        const char *name;
+    } SHARES[] = {{"bubble_fraction", "bubble"},           {"time_share.compute", "compute"},
+                  {"time_share.exposed_tp", "exposed tp"}, {"time_share.exposed_cp", "exposed cp"},
+                  {"time_share.exposed_ep", "exposed ep"}, {"time_share.exposed_pp", "exposed pp"},
+                  {"time_share.exposed_dp", "exposed dp"}};
+    const ms_value *s = trace->summary;
+    char time[32];
+    ms_unit_format((double)trace->step_ps / MS_PS_PER_S, MS_DIM_TIME, time, sizeof time);
+    char text[TITLE_B];
+    size_t used = (size_t)snprintf(text, sizeof text, "step %s", time);
+    for (size_t i = 0; i < sizeof SHARES / sizeof SHARES[0]; i++) {
+        double share = ms_value_number(s, SHARES[i].path, 0.0);
+        if (share >= 5e-4 && used < sizeof text) { /* 0.1 % at the least */
+            used += (size_t)snprintf(text + used, sizeof text - used, " \xc2\xb7 %s %.1f %%",
+                                     SHARES[i].name, 100.0 * share);
+        }
+    }
+    double gpus = ms_value_number(s, "gpus", 0.0);
+    return ms_arena_printf(arena, "%s \xc2\xb7 %.0f GPUs of %s, %d simulated", text, gpus,
+                           text_at(s, "platform", "the platform"), trace->rank_count);
+}
+
+ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
+    ms_vector boxes;
+    ms_vector_init(&boxes, sizeof(ms_gantt_box));
+    ms_passes_collect(trace, arena, &boxes);
+    ms_gantt gantt = {.title = make_title(trace, arena),
+                      .subtitle = make_subtitle(trace, arena),
+                      .row_labels = make_labels(trace, arena),
+                      .rows = trace->rank_count,
+                      .box_count = boxes.count,
+                      .end = (double)trace->step_ps / MS_PS_PER_S,
+                      .has_seconds = true};
+    ms_gantt_box *kept = MS_NEW(arena, ms_gantt_box, boxes.count);
+    bool has_memory = !boxes.failed && kept != NULL && gantt.title != NULL &&
+                      gantt.subtitle != NULL && gantt.row_labels != NULL;
+    if (has_memory) {
+        if (boxes.count > 0) {
+            memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
+        }
+        gantt.boxes = kept;
+        *gantt_out = gantt;
+    }
+    ms_vector_release(&boxes);
+    return has_memory ? MS_OK : MS_E_NOMEM;
+}
