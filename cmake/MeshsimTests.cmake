@@ -69,6 +69,15 @@ if(TARGET meshsim)
   endforeach()
 endif()
 
+# tests/python/test_*.py: programs that take the path of meshsim
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/python/test_*.py)
+if(TARGET meshsim)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    ms_add_check(python.${name} ${MESHSIM_PYTHON} ${script} $<TARGET_FILE:meshsim>)
+  endforeach()
+endif()
+
 # tests/fuzz/fuzz_*.c: with MESHSIM_FUZZ libFuzzer drives them (scripts/fuzz); without, the kept inputs are replayed
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${sources})
