@@ -92,12 +92,35 @@ typedef struct ms_model {
     double dropout;              /**< 0: no masks are kept in memory */
     ms_moe moe;
     ms_mla mla;
+    double parameters_override; /**< tests: parameters of the whole model, all of them in its layers
+                                   and spread evenly over tp and stages [count]; 0: by shape */
     int mtp_layers; /**< multi-token prediction modules behind the last layer, each a layer of the
                        last layer's kind with the model's embedding and head */
 } ms_model;
 
 /** What is recomputed in the backward pass. */
-typedef enum ms_recompute { MS_RECOMPUTE_NONE, MS_RECOMPUTE_FULL } ms_recompute;
+typedef enum ms_recompute {
+    MS_RECOMPUTE_NONE,
+    MS_RECOMPUTE_FULL,      /**< whole layers from their inputs */
+    MS_RECOMPUTE_SELECTIVE, /**< the attention between q, k, v and its output */
+} ms_recompute;
+
+/** What of tensor parallelism's communication runs beside the products next to it. */
+typedef enum ms_tp_overlap {
+    MS_TP_OVERLAP_NONE,
+    MS_TP_OVERLAP_BULK,   /**< backward: the gather of an input beside the input gradient, the
+                             reduction of that beside the weight gradient */
+    MS_TP_OVERLAP_CHUNKS, /**< bulk, and products cut in tp_chunks pieces, each beside the
+                             collective of another piece; needs sequence parallelism */
+    MS_TP_OVERLAP_RING,   /**< the same in tp pieces handed around the ring */
+} ms_tp_overlap;
+
+/** How context-parallel ranks see each other's keys and values. */
+typedef enum ms_cp_kind {
+    MS_CP_RING,       /**< blocks travel around the ring, cp - 1 steps each way */
+    MS_CP_ALL_GATHER, /**< gathered before the attention, and again in its backward pass */
+    MS_CP_ALL_TO_ALL, /**< q, k, v turned from tokens to heads, the output back */
+} ms_cp_kind;
 
 /** Bytes per element of what is stored. */
 typedef struct ms_precision {
@@ -115,11 +138,37 @@ typedef struct ms_model_layout {
     int ep;            /**< expert-parallel degree; 0 means 1 */
     int ep_node_ranks; /**< members of an ep group that share a node; 0: all of them */
     int micro_batch;   /**< b, sequences per microbatch and replica */
-    int zero;          /**< 0, or 1: optimizer state sharded over dp */
+    int cp;            /**< context-parallel degree; 0 means 1 */
+    ms_cp_kind cp_kind;
+    bool has_cp_overlap; /**< ring: a block travels beside the attention on the one before */
+    int other; /**< size of the axis of kind MS_AXIS_OTHER, which holds further replicas of the
+                  data; 0 means 1 */
     ms_recompute recompute;
-    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
-                                restores it at the receiver */
-    const int *stage_layers; /**< [P*V] transformer layers per virtual stage */
+    int recompute_layers; /**< full: first layers of each virtual stage that are recomputed; 0: all
+                           */
+    bool has_sequence_parallel; /**< norms, dropout and residuals on 1/tp of the tokens; all-reduces
+                                   become reduce-scatters and all-gathers */
+    ms_tp_overlap tp_overlap;
+    int tp_chunks; /**< pieces of MS_TP_OVERLAP_CHUNKS */
+    int zero;      /**< sharded over the replicas: 1 optimizer state, 2 gradients too, 3 parameters
+                      too */
+    unsigned shard_axes;     /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
+                                sharding), the other replicas hold copies; 0: all of them */
+    bool keeps_parameters;   /**< zero 3: gathered once per step, not before every pass */
+    bool reduces_every;      /**< zero 2, 3: gradients reduced after each microbatch, so that only a
+                                shard is kept; else after the last one */
+    bool has_reduce_overlap; /**< gradients are reduced beside the backward pass, else at the
+                                step's end */
+    bool has_gather_overlap; /**< parameters are gathered one layer ahead, beside the passes: with
+                                zero 1 and 2 in the step's first forward pass instead of the step
+                                before's end, with zero 3 wherever they are needed */
+    double bucket_B;         /**< smallest gradient bucket [B]; 0: one per layer */
+    bool is_offloaded;       /**< optimizer state and update on the host */
+    double allocator_overhead; /**< share of activations and working memory that the allocator
+                                  loses on top */
+    bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
+                                  restores it at the receiver */
+    const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
 } ms_model_layout;
 
 /** A kernel shape that occurs in the model, for the kernel table. */
@@ -219,9 +268,10 @@ typedef struct ms_stage_costs {
     int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
-    double *gradient_B; /**< [P] gradient bytes reduced over dp per GPU and step, all chunks [B] */
-    double *gather_B;   /**< [P] parameter bytes gathered over dp (ZeRO-1), full buffer [B]; 0
-                           otherwise */
+    double *gradient_B; /**< [P] gradient bytes reduced over the replicas per GPU at the step's end,
+                           all chunks [B]; what the passes reduce themselves is not in it */
+    double *gather_B;   /**< [P] parameter bytes gathered over them at the step's end (ZeRO 1, 2),
+                           full buffer [B]; 0 otherwise */
     /** [P] the routed experts' gradient bytes, reduced over expert_axes; 0 without ep, where
      * gradient_B has them too; NULL: 0 */
     double *expert_gradient_B;
@@ -229,8 +279,14 @@ typedef struct ms_stage_costs {
                                 expert_axes; NULL: 0 */
     unsigned expert_axes;    /**< MS_AXIS_BITs of the group that shares an expert: dp and cp (the
                                 other parameters' has ep besides) */
-    double forward_flop;     /**< matrix FLOP of one forward pass of one sequence through the whole
-                                model, attention not halved */
+    /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
+     * that gradient_B, gather_B and the experts' stand for, on the groups that hybrid sharding and
+     * sequence parallelism make of them. NULL: one over all replicas each. */
+    ms_pass_plan *before_update, *after_update;
+    double allocator_overhead; /**< share of activations and working memory that the allocator loses
+                                  on top */
+    double forward_flop;   /**< matrix FLOP of one forward pass of one sequence through the whole
+                              model, attention not halved */
     double attention_flop; /**< the attention-score share of it (halved by the causal convention) */
     double recompute_flop; /**< forward_flop's share that the backward pass repeats; 0 without
                               recomputation */
