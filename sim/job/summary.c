@@ -65,7 +65,7 @@ static void add_shares(const ms_result *result, ms_value *root) {
     ms_value_add_double(root, "bubble_fraction", bubble);
     ms_value_add_double(root, "bubble_ratio", compute > 0.0 ? bubble / compute : 0.0);
     ms_value_add_double(root, "idle_fraction", 1.0 - compute - share[MS_TIME_OPTIMIZER]);
-    ms_value_add_double(root, "compute_slowdown", 1.0);
+    ms_value_add_double(root, "compute_slowdown", result->job->platform.gpu.compute_slowdown);
     ms_value *shares = object(root, "time_share");
     for (int c = 0; c < MS_TIME_COUNT; c++) {
         ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), share[c]);

@@ -122,7 +122,7 @@ static const ms_field FIELDS[] = {
      .fallback = "1",
      .minimum = 1,
      .maximum = 100,
-     .help = "factor on compute while the same GPU communicates"},
+     .help = "factor on compute while the same GPU communicates; only 1 so far"},
     {.key = NULL},
 };
 
@@ -199,6 +199,13 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
                                  "leaves no memory: %.4g GiB of %.4g GiB are reserved",
                                  read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
+    }
+    if (status == MS_OK && read.gpu.compute_slowdown != 1.0) {
+        status =
+            ms_config_fault(diag, ms_node_get(keys, "compute_slowdown"), "gpu.compute_slowdown",
+                            "computation slowed by communication is not built yet; expected "
+                            "1, got %g",
+                            read.gpu.compute_slowdown);
     }
     if (status != MS_OK) {
         return status;
