@@ -148,8 +148,10 @@ static void on_flow(void *context, int32_t index) {
     }
 }
 
-/* What SimGrid may take for simultaneous: 1e-12 s, but never less than the clock can tell apart
- * (2^-50 of the busiest stream's time), or events would be lost. */
+/* What SimGrid may take for simultaneous: 1e-12 s, but no less than the last bit of its clock at
+ * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
+ * not count as simultaneous, SimGrid loses it. The end is not known; it is taken to be at most 32
+ * times what the busiest stream needs, or 4,096 s. */
 static double choose_precision_s(const ms_walk *walk, double *busy_s) {
     const ms_dag *dag = walk->dag;
     double busiest_s = 0.0;
@@ -161,7 +163,7 @@ static double choose_precision_s(const ms_walk *walk, double *busy_s) {
             busiest_s = fmax(busiest_s, *busy);
         }
     }
-    return fmax(1e-12, ldexp(busiest_s, -50));
+    return fmax(1e-12, ldexp(busiest_s, 5 - 52));
 }
 
 static ms_status start_simgrid(flow_run *run, double precision_s) {

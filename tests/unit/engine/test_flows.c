@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cases.h"
+#include "meshsim/random.h"
 
 #define NEAR(actual, expected) cr_assert_float_eq((actual), (expected), 1e-9 * fabs(expected))
 
@@ -230,4 +231,61 @@ Test(flows, long_clocks_lose_no_event) {
     /* each of the 1,000 rounds: 2 kB through the link, then the latency */
     cr_assert_float_eq(run->timeline.makespan_s, 2.6e6 / 3.0 + 1000 * 3e-6, 1e-4);
     ms_dag_release(&dag);
+}
+
+Test(flows, transfers_a_nanosecond_apart_end_a_nanosecond_apart) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t a = add_flow(&dag, 1000.0, &link, 1, 1);
+    int32_t b = add_flow(&dag, 1000.25, &link, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[a], 2.0e-6);
+    NEAR(run->timeline.end_s[b], 2.00025e-6);
+    ms_dag_release(&dag);
+}
+
+Test(flows, a_light_flow_gets_what_heavy_ones_leave) {
+    enum { HEAVY = 4, WEIGHT = 60000 };
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t up = ms_dag_add_link(&dag, 1e9, 0, 0);
+    double left_Bps = 5000.0; /* more than the light one's share of all, 1e9 / 240,001 */
+    double rate_Bps = (1e9 - left_Bps) / (HEAVY * WEIGHT);
+    for (int32_t i = 0; i < HEAVY; i++) {
+        int32_t work = case_flow_work(&dag, rate_Bps, &up, 1, WEIGHT);
+        ms_dag_add_crossing(&dag, ms_dag_add_link(&dag, rate_Bps, 1 + i, 0), 1, 1);
+        case_op(&dag, work, case_stream(&dag), -1);
+    }
+    int32_t light = add_flow(&dag, 0.5 * left_Bps, &up, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[light], 0.5);
+    NEAR(run->timeline.makespan_s, 1.0);
+    ms_dag_release(&dag);
+}
+
+/* The clock stands at 3e5 s, its last bit worth 6e-11 s, and jumps to an event at 1e6 s that was
+ * dated before, where the last bit is worth twice that: adding the difference may miss the date. */
+Test(flows, events_far_apart_are_not_lost) {
+    ms_random random = {case_seed(1)};
+    for (int i = 0; i < 40; i++) {
+        ms_dag dag;
+        case_init(&dag, 1);
+        int32_t links[2] = {ms_dag_add_link(&dag, 1e9, 0, 0), ms_dag_add_link(&dag, 1e9, 1, 0)};
+        double bytes = 9.9e14 + 9e12 * ms_random_unit(&random);
+        int32_t delay = case_compute(&dag, 2.7e5 + 1e5 * ms_random_unit(&random), 0, -1);
+        int32_t last[2]; /* two after each other on each link, since one alone is no flow */
+        for (int j = 0; j < 2; j++) {
+            int32_t work = case_flow_work(&dag, j == 0 ? bytes : 1e9, &links[j], 1, 1);
+            last[j] = case_op(&dag, work, case_stream(&dag), j == 0 ? -1 : delay);
+            last[j] = case_op(&dag, work, case_stream(&dag), last[j]);
+        }
+        case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+        cr_assert_eq(run->status, MS_OK, "round %d: %s", i, run->message);
+        cr_assert_eq(run->timeline.flows, 4);
+        NEAR(run->timeline.end_s[last[0]], 2.0 * bytes / 1e9);
+        ms_dag_release(&dag);
+    }
 }
