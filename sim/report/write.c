@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "meshsim/report.h"
-#include "trace/target.h"
+#include "meshsim/target.h"
 
 typedef enum report_format { FORMAT_NONE, FORMAT_SVG, FORMAT_JSON } report_format;
 

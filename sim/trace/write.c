@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "meshsim/engine.h"
+#include "meshsim/target.h"
 #include "meshsim/trace.h"
 #include "trace/h5.h"
 #include "trace/summary.h"
-#include "trace/target.h"
 
 enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
 

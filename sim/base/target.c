@@ -1,4 +1,4 @@
-#include "trace/target.h"
+#include "meshsim/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
