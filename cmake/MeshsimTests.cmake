@@ -105,7 +105,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)
     file(GLOB readmes RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md
-         ${PROJECT_SOURCE_DIR}/platforms/README.md ${PROJECT_SOURCE_DIR}/workloads/README.md)
+         ${PROJECT_SOURCE_DIR}/platforms/README.md ${PROJECT_SOURCE_DIR}/workloads/README.md
+         ${PROJECT_SOURCE_DIR}/sim/trace/README.md)
     foreach(readme ${readmes})
       ms_add_check(readme.${readme} ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_readme
                    $<TARGET_FILE:meshsim> ${readme})

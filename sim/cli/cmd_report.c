@@ -1,6 +1,5 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
 #include "cli/commands.h"
-#include "meshsim/interrupt.h"
 #include "meshsim/report.h"
 #include "meshsim/trace.h"
 
@@ -20,7 +19,6 @@ static ms_status run(const ms_invocation *call) {
         return MS_E_USAGE;
     }
     ms_trace trace;
-    ms_interrupt_install();
     ms_status status = ms_report_check_target(path, call->diag);
     if (status == MS_OK) {
         status = ms_trace_read(call->positionals[0], MS_TRACE_EVERYTHING, call->arena, call->diag,

@@ -7,7 +7,8 @@
 enum { PATH_MAX_B = 512, NAME_MAX_B = 256, DEPTH_MAX = 16 };
 
 static const char *const VOLATILE[] = {"engine.wall_s",   "engine.peak_rss_B", "command_line",
-                                       "program_version", "simgrid_version",   "hdf5_version"};
+                                       "program_version", "simgrid_version",   "hdf5_version",
+                                       "workload_path",   "platform_path"};
 
 bool ms_trace_is_volatile(const char *path) {
     for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {
@@ -15,8 +16,7 @@ bool ms_trace_is_volatile(const char *path) {
             return true;
         }
     }
-    size_t length = strlen(path);
-    return length >= 5 && strcmp(path + length - 5, "_path") == 0;
+    return false;
 }
 
 /* The name of a link must not hold a slash; percent-encoding keeps every key apart. */

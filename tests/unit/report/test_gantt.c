@@ -1,0 +1,224 @@
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/random.h"
+#include "trace_fixture.h"
+
+#include "meshsim/report.h"
+
+enum { SVG_LIMIT_B = 3000000 };
+
+static size_t count_of(const char *text, const char *word) {
+    size_t count = 0;
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* Every start tag of pieces that have content is closed, and no number failed. */
+static void assert_sound(const ms_buffer *svg, const char *what) {
+    const char *text = ms_buffer_text(svg);
+    cr_assert_eq(strncmp(text, "<svg xmlns=", 11), 0, "%s", what);
+    cr_assert_str_eq(text + svg->length - 7, "</svg>\n");
+    cr_assert_eq(count_of(text, "<g "), count_of(text, "</g>"), "%s", what);
+    cr_assert_eq(count_of(text, "<text "), count_of(text, "</text>"), "%s", what);
+    cr_assert_eq(count_of(text, "=\"nan") + count_of(text, "=\"-nan") + count_of(text, "=\"inf"),
+                 0U, "%s", what);
+    cr_assert_lt(svg->length, (size_t)SVG_LIMIT_B, "%s", what);
+}
+
+static const char *const *labels(ms_arena *arena, int32_t rows) {
+    const char **names = MS_NEW(arena, const char *, rows);
+    for (int32_t row = 0; row < rows; row++) {
+        names[row] = ms_arena_printf(arena, "pp %d", row);
+    }
+    return names;
+}
+
+Test(gantt, a_small_picture_shows_every_box_with_its_number) {
+    ms_arena arena;
+    ms_buffer svg;
+    ms_arena_init(&arena);
+    ms_buffer_init(&svg);
+    const ms_gantt_box boxes[] = {
+        {.start = 0, .end = 1, .row = 0, .mb = 41, .kind = MS_OP_FORWARD},
+        {.start = 1, .end = 3, .row = 1, .mb = 42, .kind = MS_OP_BACKWARD, .chunk = 1},
+        {.start = 2, .end = 3, .row = 0, .mb = 43, .kind = MS_OP_WEIGHT_GRAD},
+        {.start = 3, .end = 4, .row = 1, .mb = 44, .kind = MS_OP_INPUT_GRAD},
+        {.start = 4, .end = 5, .row = 1, .mb = -1, .kind = MS_OP_OPTIMIZER},
+        {.start = 5, .end = 6, .row = 1, .mb = -1, .kind = MS_OP_ALL_REDUCE, .axis = MS_AXIS_DP},
+    };
+    const ms_gantt gantt = {.title = "<a & b>",
+                            .row_labels = labels(&arena, 2),
+                            .rows = 2,
+                            .boxes = boxes,
+                            .box_count = 6,
+                            .end = 6};
+    cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK);
+    assert_sound(&svg, "small");
+    const char *text = ms_buffer_text(&svg);
+    static const char *const WORDS[] = {
+        ">41</text>",  ">42</text>",        ">43</text>",       ">44</text>",
+        ">opt</text>", ">dp</text>",        ">pp 1</text>",     "&lt;a &amp; b&gt;",
+        "F forward",   "W weight gradient", "I input gradient", "paler: later chunk",
+        ">6.0</text>"};
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        cr_assert_not_null(strstr(text, WORDS[i]), "%s", WORDS[i]);
+    }
+    cr_assert_null(strstr(text, "recomputation"));
+    cr_assert_eq(count_of(text, "<title>"), 6U);
+    ms_buffer_release(&svg);
+    ms_arena_release(&arena);
+}
+
+Test(gantt, boxes_without_a_row_or_a_time_are_refused) {
+    const char *const names[] = {"pp 0"};
+    static const ms_gantt_box BAD[] = {
+        {.start = 0, .end = 1, .row = 1},        {.start = 0, .end = 1, .row = -1},
+        {.start = 2, .end = 1, .row = 0},        {.start = -1, .end = 1, .row = 0},
+        {.start = NAN, .end = 1, .row = 0},      {.start = 0, .end = NAN, .row = 0},
+        {.start = 0, .end = INFINITY, .row = 0},
+    };
+    ms_buffer svg;
+    ms_buffer_init(&svg);
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        const ms_gantt gantt = {
+            .row_labels = names, .rows = 1, .boxes = &BAD[i], .box_count = 1, .end = 1};
+        cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_E_RANGE, "case %zu", i);
+        cr_assert_eq(svg.length, 0U);
+    }
+    const ms_gantt no_time = {.row_labels = names, .rows = 1, .end = 0};
+    cr_assert_eq(ms_gantt_write_svg(&no_time, &svg), MS_E_RANGE);
+    const ms_gantt empty = {.row_labels = names, .rows = 1, .end = 1};
+    cr_assert_eq(ms_gantt_write_svg(&empty, &svg), MS_OK);
+    assert_sound(&svg, "empty");
+    ms_buffer_release(&svg);
+}
+
+/* Rows of passes of random lengths with random gaps. */
+static void fill_random(ms_random *random, int32_t rows, int64_t passes, ms_vector *boxes) {
+    for (int32_t row = 0; row < rows; row++) {
+        double time = 0.0;
+        for (int64_t i = 0; i < passes; i++) {
+            time += ms_random_unit(random) < 0.2 ? ms_random_unit(random) : 0.0;
+            double length = 0.2 + ms_random_unit(random);
+            ms_gantt_box box = {.start = time,
+                                .end = time + length,
+                                .row = row,
+                                .mb = (int32_t)(i / 2),
+                                .chunk = (int16_t)ms_random_range(random, 0, 3),
+                                .kind = (uint8_t)ms_random_range(random, 0, MS_OP_OPTIMIZER)};
+            ms_vector_add(boxes, &box, 1);
+            box.end = time + 0.3 * length;
+            box.kind = MS_OP_RECOMPUTE;
+            box.is_part = true;
+            ms_vector_add(boxes, &box, 1);
+            time += length;
+        }
+    }
+}
+
+Test(gantt, any_number_of_boxes_stays_small_and_sound, .timeout = 100) {
+    const char *given = getenv("MS_SEED");
+    uint64_t seed = given == NULL ? 1 : strtoull(given, NULL, 0);
+    ms_random random = {seed};
+    static const int32_t ROWS[] = {1, 4, 16, 64, 65, 200};
+    static const int64_t PASSES[] = {1, 16, 200, 240, 1000};
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        for (size_t j = 0; j < sizeof PASSES / sizeof PASSES[0]; j++) {
+            ms_arena arena;
+            ms_buffer svg;
+            ms_vector boxes;
+            ms_arena_init(&arena);
+            ms_buffer_init(&svg);
+            ms_vector_init(&boxes, sizeof(ms_gantt_box));
+            fill_random(&random, ROWS[i], PASSES[j], &boxes);
+            const ms_gantt gantt = {.row_labels = labels(&arena, ROWS[i]),
+                                    .rows = ROWS[i],
+                                    .boxes = boxes.data,
+                                    .box_count = boxes.count,
+                                    .end = 1.5 * (double)PASSES[j] + 1.5,
+                                    .has_seconds = true};
+            const char *what =
+                ms_arena_printf(&arena, "MS_SEED=%llu, %d rows of %lld", (unsigned long long)seed,
+                                ROWS[i], (long long)PASSES[j]);
+            cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK, "%s", what);
+            assert_sound(&svg, what);
+            cr_assert_eq(strstr(ms_buffer_text(&svg), "rows is shown") != NULL, ROWS[i] > 64);
+            ms_vector_release(&boxes);
+            ms_buffer_release(&svg);
+            ms_arena_release(&arena);
+        }
+    }
+}
+
+/* ---- from a trace ---- */
+
+static void draw_trace(trace_fixture *f, ms_gantt *gantt_out) {
+    ms_trace trace;
+    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, &trace), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&trace, &f->arena, gantt_out), MS_OK);
+}
+
+Test(gantt, a_trace_becomes_one_box_per_pass) {
+    trace_fixture f;
+    ms_gantt gantt;
+    size_t passes[MS_OP_KIND_COUNT] = {0};
+    trace_fixture_write(&f, TRACE_SMALL);
+    draw_trace(&f, &gantt);
+    cr_assert_eq(gantt.rows, 2);
+    for (size_t i = 0; i < gantt.box_count; i++) {
+        passes[gantt.boxes[i].kind] += gantt.boxes[i].is_part ? 0 : 1;
+    }
+    cr_assert_eq(passes[MS_OP_FORWARD], 8U);
+    cr_assert_eq(passes[MS_OP_BACKWARD], 8U);
+    cr_assert_eq(passes[MS_OP_OPTIMIZER], 2U);
+    trace_fixture_release(&f);
+}
+
+/* What the picture shows as exposed is what the metrics count, axis by axis and rank by rank. */
+static void assert_exposed(const trace_fixture *f, const ms_gantt *gantt) {
+    int32_t ranks = f->result.dag.rank_count;
+    for (int32_t row = 0; row < ranks; row++) {
+        double shown[MS_AXIS_COUNT] = {0.0};
+        double busy = 0.0;
+        for (size_t i = 0; i < gantt->box_count; i++) {
+            const ms_gantt_box *box = &gantt->boxes[i];
+            if (box->row == row && box->kind >= MS_OP_P2P) {
+                shown[box->axis] += box->end - box->start;
+                busy -= box->is_part ? box->end - box->start : 0.0;
+            } else if (box->row == row && !box->is_part) {
+                busy += box->end - box->start;
+            }
+        }
+        const double *time_s = f->result.metrics.ranks[row].time_s;
+        for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
+            double exposed = time_s[ms_time_category_of_axis((ms_axis)axis)];
+            cr_assert_float_eq(shown[axis], exposed, 1e-9, "row %d axis %d: %g, %g", row, axis,
+                               shown[axis], exposed);
+        }
+        cr_assert_float_eq(busy, time_s[MS_TIME_COMPUTE] + time_s[MS_TIME_OPTIMIZER], 1e-9,
+                           "row %d", row);
+    }
+}
+
+Test(gantt, exposed_communication_is_what_the_metrics_count) {
+    static const char *const WORKLOADS[] = {
+        TRACE_SMALL,
+        "name: model\n"
+        "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 2}\n"
+        "mesh: {tp: 2, pp: 4, dp: 2}\n"
+        "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 512}\n"
+        "schedule: {kind: 1f1b}\nrecompute: full\nbatch: {global: 32, micro: 1}\n"};
+    for (size_t i = 0; i < sizeof WORKLOADS / sizeof WORKLOADS[0]; i++) {
+        trace_fixture f;
+        ms_gantt gantt;
+        trace_fixture_write(&f, WORKLOADS[i]);
+        draw_trace(&f, &gantt);
+        assert_exposed(&f, &gantt);
+        trace_fixture_release(&f);
+    }
+}

@@ -1,0 +1,114 @@
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "trace_fixture.h"
+
+#include "meshsim/report.h"
+
+static void read_trace(trace_fixture *f, ms_trace *trace_out) {
+    trace_fixture_write(f, TRACE_SMALL);
+    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, trace_out),
+                 MS_OK);
+}
+
+static const char *name_in(trace_fixture *f, const char *name) {
+    return ms_arena_printf(&f->arena, "%s/%s", f->folder, name);
+}
+
+Test(report_write, the_ending_chooses_the_kind) {
+    trace_fixture f;
+    ms_trace trace;
+    size_t length = 0;
+    read_trace(&f, &trace);
+    const char *svg = name_in(&f, "a.b.svg");
+    const char *json = name_in(&f, "a.json");
+    cr_assert_eq(ms_report_write(&trace, svg, &f.diag), MS_OK);
+    cr_assert_eq(strncmp(trace_fixture_read_file(&f, svg, &length), "<svg", 4), 0);
+    cr_assert_eq(ms_report_write(&trace, json, &f.diag), MS_OK);
+    cr_assert_eq(strncmp(trace_fixture_read_file(&f, json, &length), "{\"displayTimeUnit", 17), 0);
+    cr_assert_eq(trace_fixture_files(&f), 3);
+    trace_fixture_release(&f);
+}
+
+Test(report_write, other_endings_are_refused) {
+    static const struct {
+        const char *name;
+        const char *cause;
+    } CASES[] = {{"a.html", "HTML reports are not built"},
+                 {"a.png", "must end in .svg or .json"},
+                 {"svg", "must end in .svg or .json"},
+                 {"a.svg.gz", "must end in .svg or .json"}};
+    trace_fixture f;
+    ms_trace trace;
+    read_trace(&f, &trace);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        f.messages.length = 0;
+        cr_assert_eq(ms_report_write(&trace, name_in(&f, CASES[i].name), &f.diag), MS_E_USAGE);
+        cr_assert_not_null(strstr(ms_buffer_text(&f.messages), CASES[i].cause), "%s",
+                           ms_buffer_text(&f.messages));
+    }
+    cr_assert_eq(trace_fixture_files(&f), 1);
+    trace_fixture_release(&f);
+}
+
+/* A disk that fills up: at every size the older report stays, and no other file. */
+Test(report_write, a_full_disk_leaves_the_older_report, .timeout = 60) {
+    trace_fixture f;
+    ms_trace trace;
+    size_t length = 0;
+    read_trace(&f, &trace);
+    const char *path = name_in(&f, "a.json");
+    cr_assert_eq(ms_report_write(&trace, path, &f.diag), MS_OK);
+    const char *before = trace_fixture_read_file(&f, path, &length);
+    for (rlim_t limit = 0; limit < length; limit += 1 + length / 5) {
+        pid_t child = fork();
+        if (child == 0) {
+            const struct rlimit size = {limit, limit};
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &size);
+            ms_status status = ms_report_write(&trace, path, &f.diag);
+            bool says = strstr(ms_buffer_text(&f.messages), "File too large") != NULL;
+            _exit(status == MS_E_IO && says ? 0 : 1);
+        }
+        int state = 0;
+        cr_assert_eq(waitpid(child, &state, 0), child);
+        cr_assert(WIFEXITED(state) && WEXITSTATUS(state) == 0, "limit %lu", (unsigned long)limit);
+        size_t after_length = 0;
+        const char *after = trace_fixture_read_file(&f, path, &after_length);
+        cr_assert(after_length == length && memcmp(before, after, length) == 0);
+        cr_assert_eq(trace_fixture_files(&f), 2);
+    }
+    trace_fixture_release(&f);
+}
+
+typedef struct small_sink {
+    size_t pieces;
+    size_t largest;
+    size_t room; /* pieces that are taken */
+} small_sink;
+
+static ms_status take(void *context, const char *text, size_t length) {
+    small_sink *sink = context;
+    (void)text;
+    sink->largest = length > sink->largest ? length : sink->largest;
+    return sink->pieces++ < sink->room ? MS_OK : MS_E_INTERRUPTED;
+}
+
+Test(report_write, a_chrome_trace_comes_in_small_pieces_and_can_be_stopped) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_init(&f);
+    trace_fixture_run(&f, TRACE_SMALL, "batch.microbatches=3000");
+    cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+    small_sink all = {.room = SIZE_MAX};
+    cr_assert_eq(ms_chrome_write(&trace, take, &all), MS_OK);
+    cr_assert_gt(all.pieces, 10U);
+    cr_assert_leq(all.largest, 65536U);
+    small_sink some = {.room = 3};
+    cr_assert_eq(ms_chrome_write(&trace, take, &some), MS_E_INTERRUPTED);
+    cr_assert_eq(some.pieces, 4U);
+    trace_fixture_release(&f);
+}
