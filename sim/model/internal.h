@@ -14,10 +14,13 @@
 /** Sizes as one tensor-parallel rank sees them. Doubles: their products pass 2^31. */
 typedef struct ms_shard {
     double tp;        /**< ranks that share a layer [count] */
-    double tokens;    /**< n = micro_batch * sequence */
+    double cp;        /**< ranks that share a sequence [count] */
+    double tokens;    /**< n = micro_batch * sequence / cp */
     double batch;     /**< b, sequences per microbatch */
-    double sequence;  /**< s */
+    double sequence;  /**< s, the whole one */
     double hidden;    /**< h */
+    double plane;     /**< elements of a token by hidden tensor outside the split products: n h, or
+                         n h / tp with sequence parallelism */
     double heads;     /**< query heads on this rank */
     double kv_heads;  /**< key/value heads on this rank, >= 1 (replicated when tp > kv_heads) */
     double head_dim;  /**< d */
@@ -49,8 +52,17 @@ double ms_norm_parameters(const ms_model *model);
 /** Fill forward_flop, attention_flop and recompute_flop. */
 void ms_count_flop(const ms_model *model, ms_recompute recompute, ms_stage_costs *costs);
 
+/** Whether a layer is recomputed as a whole.  position: 0-based in its virtual stage. */
+bool ms_is_recomputed(const ms_model_layout *layout, int position);
+
 /** Which halves of a backward pass a group of kernels belongs to; forward stands alone. */
 enum { MS_PART_FORWARD = 1, MS_PART_INPUT = 2, MS_PART_WEIGHT = 4 };
+
+/** A layer's pieces of a pass. */
+typedef struct ms_layer_pieces {
+    ms_pass_plan plan; /**< count 0: not built yet */
+    size_t pass_first; /**< first segment of the pass it was built in */
+} ms_layer_pieces;
 
 /** Kinds of layers that a model can mix (see kind_of in layer.c). */
 enum { MS_LAYER_KINDS = 8 };
@@ -69,9 +81,11 @@ typedef struct ms_cost_builder {
     size_t pass_first;  /**< first segment of the pass being built */
     bool is_recompute;  /**< what is added repeats forward work */
     int layer;          /**< layer that is being added, -1: none */
-    ms_pass_plan layer_plan[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< pieces of the first layer built of
-                                               a kind, repeated for the others; count 0: not built
-                                               yet */
+    bool is_tp_split;   /**< the half being added runs its collectives over tp
+                           beside its products */
+    int stage_first;    /**< first layer of the virtual stage being built */
+    ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
+                                                                    repeated for the others */
 } ms_cost_builder;
 
 /** Fill a caller's builder, empty. */
@@ -80,6 +94,8 @@ void ms_cost_begin(ms_cost_builder *builder);
 void ms_cost_end(ms_cost_builder *builder);
 /** Whether an allocation failed. */
 bool ms_cost_failed(const ms_cost_builder *builder);
+/** The newest segment; NULL when there is none or an allocation failed. */
+ms_segment *ms_cost_last_segment(ms_cost_builder *builder);
 
 /** Start computing: opens a compute segment, or goes on with the last one when it is of the same
  * pass, layer and kind. */
@@ -102,10 +118,40 @@ typedef struct ms_fused_work {
 } ms_fused_work;
 /** Add a fused kernel. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
-/** Add a collective over tp; nothing when tp is 1.  bytes: full buffer [B]. */
+/** Products of several experts in one kernel. */
+typedef struct ms_grouped_gemm {
+    ms_gemm_shape mean;      /**< what a rank of the group computes on average */
+    ms_gemm_shape busiest;   /**< what the busiest one does: all wait for it */
+    bool is_weight_gradient; /**< adds to the accumulated gradient */
+} ms_grouped_gemm;
+/** Add the products of a group of experts: FLOP and bytes of the mean rank, time of the busiest. */
+void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work);
+/** Add a kernel that is bound by memory: bytes of the mean rank, time of the busiest. */
+void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B);
+/** A collective to add. */
+typedef struct ms_comm {
+    ms_axis axis;
+    unsigned group_axes; /**< MS_AXIS_BITs; 0: `axis` alone */
+    ms_coll_kind kind;
+    double bytes; /**< full buffer [B]; 0: none is added */
+    bool is_async;
+    ms_when when;
+    int join; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
+} ms_comm;
+/** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */
+double ms_group_size(const ms_model_layout *layout, unsigned axes);
+/** Add a collective, unless its group has one member.  Returns what a segment joins to wait for it;
+ * 0 where there is nothing to wait for, as after one that is not asynchronous. */
+int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm);
+/** Start computing after an asynchronous collective.  join: as ms_cost_communicate returned it; 0:
+ * plain ms_cost_compute. */
+void ms_cost_join(ms_cost_builder *builder, int join);
+/** Add a collective over tp that holds up what follows; nothing when tp is 1.  bytes: full buffer
+ * [B]. */
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);
-/** Repeat segments `plan` for another layer. */
-void ms_cost_repeat(ms_cost_builder *builder, ms_pass_plan plan, int layer);
+/** Repeat the segments of a layer for another layer of the pass being built. What they join outside
+ * of themselves is forgotten. */
+void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int layer);
 
 /** Time of work on a GPU: the longer of arithmetic and memory traffic, plus the launch [s].
  *  efficiency: share of the peak, > 0.  *is_memory_bound_out: may be NULL. */
@@ -117,7 +163,11 @@ typedef struct ms_linear_names {
     const char *forward, *input, *weight, *bias;
 } ms_linear_names;
 
-/** Pieces that the halves of a layer share; `parts`: MS_PART_ bits. */
+/** A part of a half. */
+typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
+/** Add the pieces of a half, given in forward order: where collectives stand between them in the
+ * order they run, else in the order given, which makes no difference. */
+void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces, size_t count);
 
 /** Add a norm over whole tokens. */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
@@ -126,6 +176,32 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                     double in, double out);
+
+/** Add the linear layer that opens a half, its columns split over tp: in a half whose collectives
+ * run beside its products, with its own ones. */
+void ms_cost_column(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                    double in, double out);
+/** Add the one that closes a half, its rows split over tp, the same way. */
+void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
+                 double out);
+
+/** Attention proper, between q, k, v and its output, as one rank has it. */
+typedef struct ms_core {
+    double heads;        /**< query heads */
+    double kv_heads;     /**< key and value heads */
+    double query_dim;    /**< of a head's query and key [elements] */
+    double value_dim;    /**< of a head's value [elements] */
+    double shared_width; /**< what stands for a token's keys and values when context-parallel ranks
+                            exchange them [elements] */
+} ms_core;
+/** Attention of plain or grouped heads. */
+ms_core ms_head_core(const ms_shard *shard);
+/** Add it, with the exchange over cp; INPUT repeats it first under selective recomputation. */
+void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
+/** Bytes it keeps per microbatch besides q, k, v and its output [B]. */
+double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
+/** Bytes of the buffers that the exchange over cp needs [B]. */
+double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core);
 
 /** Open a half: the collective over tp that its first product waits for, if any. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts);

@@ -71,42 +71,6 @@ double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double elemen
                          shape.batch * element_B * elements, gemm_efficiency(gpu, shape), NULL);
 }
 
-void ms_cost_begin(ms_cost_builder *builder) {
-    ms_vector_init(&builder->segments, sizeof(ms_segment));
-    ms_vector_init(&builder->kernels, sizeof(ms_kernel));
-    ms_vector_init(&builder->uses, sizeof(ms_kernel_use));
-    builder->layer = -1;
-}
-
-void ms_cost_end(ms_cost_builder *builder) {
-    ms_vector_release(&builder->segments);
-    ms_vector_release(&builder->kernels);
-    ms_vector_release(&builder->uses);
-}
-
-bool ms_cost_failed(const ms_cost_builder *builder) {
-    return builder->segments.failed || builder->kernels.failed || builder->uses.failed;
-}
-
-static ms_segment *last_segment(ms_cost_builder *builder) {
-    if (ms_cost_failed(builder) || builder->segments.count == 0) {
-        return NULL;
-    }
-    return &MS_AT(&builder->segments, ms_segment, builder->segments.count - 1);
-}
-
-void ms_cost_compute(ms_cost_builder *builder) {
-    ms_segment *last = last_segment(builder);
-    if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
-        last->layer == builder->layer && last->is_recompute == builder->is_recompute) {
-        return;
-    }
-    ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .layer = builder->layer,
-                          .use_first = (int)builder->uses.count};
-    ms_vector_add(&builder->segments, &segment, 1);
-}
-
 /* Index of a kernel in the table, added if it is new; -1 when memory ran out. */
 static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     for (size_t i = 0; i < builder->kernels.count; i++) {
@@ -126,7 +90,7 @@ static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
 
 /* Count one more call of a kernel in the open segment. */
 static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
-    ms_segment *segment = last_segment(builder);
+    ms_segment *segment = ms_cost_last_segment(builder);
     int index = segment ? find_kernel(builder, kernel) : -1;
     if (index < 0) {
         return;
@@ -146,13 +110,19 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     segment->uses++;
 }
 
+static double work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
+                          bool *is_memory_bound_out) {
+    double time_s =
+        ms_roofline_s(gpu, work->flop, work->bytes, work->efficiency, is_memory_bound_out);
+    if (work->exposed_B > 0) {
+        time_s += work->exposed_B / (gpu->hbm_Bps * gpu->memory_efficiency);
+    }
+    return time_s;
+}
+
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work) {
     ms_kernel kernel = {.name = name, .shape = work.shape, .flop = work.flop, .bytes = work.bytes};
-    kernel.time_s = ms_roofline_s(builder->gpu, work.flop, work.bytes, work.efficiency,
-                                  &kernel.is_memory_bound);
-    if (work.exposed_B > 0) {
-        kernel.time_s += work.exposed_B / (builder->gpu->hbm_Bps * builder->gpu->memory_efficiency);
-    }
+    kernel.time_s = work_time_s(builder->gpu, &work, &kernel.is_memory_bound);
     use_kernel(builder, &kernel);
 }
 
@@ -162,21 +132,30 @@ void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     ms_cost_fused(builder, name, (ms_fused_work){.bytes = bytes, .efficiency = 1, .shape = shape});
 }
 
-/* result_B: bytes moved per element of C. */
-static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
-                     double result_B) {
-    char text[96];
-    snprintf(text, sizeof text, shape.batch > 1 ? "%.0fx%.0fx%.0f x %.0f" : "%.0fx%.0fx%.0f",
-             shape.m, shape.n, shape.k, shape.batch);
+/* Work of a matrix product.  result_B: bytes moved per element of C. */
+static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape shape,
+                               double result_B) {
     double element_B = builder->shard.element_B;
     double operands = shape.m * shape.k + shape.k * shape.n;
     double results = shape.batch * shape.m * shape.n;
-    ms_cost_fused(builder, name,
-                  (ms_fused_work){.flop = 2 * results * shape.k,
-                                  .bytes = shape.batch * element_B * operands + result_B * results,
-                                  .exposed_B = EXPOSED_RESULT * (result_B - element_B) * results,
-                                  .efficiency = gemm_efficiency(builder->gpu, shape),
-                                  .shape = text});
+    return (ms_fused_work){.flop = 2 * results * shape.k,
+                           .bytes = shape.batch * element_B * operands + result_B * results,
+                           .exposed_B = EXPOSED_RESULT * (result_B - element_B) * results,
+                           .efficiency = gemm_efficiency(builder->gpu, shape)};
+}
+
+static void write_shape(ms_gemm_shape shape, char *text, size_t size) {
+    snprintf(text, size, shape.batch > 1 ? "%.0fx%.0fx%.0f x %.0f" : "%.0fx%.0fx%.0f", shape.m,
+             shape.n, shape.k, shape.batch);
+}
+
+static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
+                     double result_B) {
+    char text[96];
+    write_shape(shape, text, sizeof text);
+    ms_fused_work work = gemm_work(builder, shape, result_B);
+    work.shape = text;
+    ms_cost_fused(builder, name, work);
 }
 
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
@@ -192,30 +171,32 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
     ms_cost_accumulate(builder, shape.m * shape.n);
 }
 
+void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
+    bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation;
+    double result_B = is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B;
+    ms_fused_work mean = gemm_work(builder, work.mean, result_B);
+    ms_fused_work busiest = gemm_work(builder, work.busiest, result_B);
+    char text[96]; /* enough digits to tell the loads of two layers apart */
+    snprintf(text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m, work.busiest.n,
+             work.busiest.k, work.busiest.batch);
+    ms_kernel kernel = {.name = name, .shape = text, .flop = mean.flop, .bytes = mean.bytes};
+    kernel.time_s = work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
+    use_kernel(builder, &kernel);
+    if (work.is_weight_gradient && !is_fused) {
+        ms_cost_accumulate(builder, work.mean.m * work.mean.n * work.mean.batch);
+    }
+}
+
+void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B) {
+    char shape[40];
+    snprintf(shape, sizeof shape, "%.15g B", busiest_B);
+    ms_kernel kernel = {.name = name, .shape = shape, .bytes = mean_B, .is_memory_bound = true};
+    kernel.time_s = ms_roofline_s(builder->gpu, 0, busiest_B, 1, NULL);
+    use_kernel(builder, &kernel);
+}
+
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters) {
     const ms_shard *shard = &builder->shard;
     ms_cost_memory(builder, "gradient_add",
                    parameters * (shard->element_B + 2 * shard->accumulation_B));
-}
-
-void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes) {
-    if (builder->layout->tp == 1) {
-        return;
-    }
-    ms_segment segment = {.is_collective = true,
-                          .is_recompute = builder->is_recompute,
-                          .layer = builder->layer,
-                          .axis = MS_AXIS_TP,
-                          .coll = kind,
-                          .coll_B = bytes,
-                          .use_first = (int)builder->uses.count};
-    ms_vector_add(&builder->segments, &segment, 1);
-}
-
-void ms_cost_repeat(ms_cost_builder *builder, ms_pass_plan plan, int layer) {
-    for (int i = 0; i < plan.count && !ms_cost_failed(builder); i++) {
-        ms_segment segment = MS_AT(&builder->segments, ms_segment, plan.first + i);
-        segment.layer = layer;
-        ms_vector_add(&builder->segments, &segment, 1);
-    }
 }

@@ -9,9 +9,18 @@
  */
 #include "model/internal.h"
 
+void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces,
+                    size_t count) {
+    bool is_backward = !(parts & MS_PART_FORWARD);
+    bool is_one_segment = !builder->is_tp_split && builder->shard.cp <= 1;
+    for (size_t i = 0; i < count; i++) {
+        pieces[is_backward && !is_one_segment ? count - 1 - i : i](builder, parts);
+    }
+}
+
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
-    double plane_B = shard->tokens * shard->hidden * shard->element_B;
+    double plane_B = shard->plane * shard->element_B;
     const char *name = builder->model->is_rms_norm ? "rms_norm" : "layer_norm";
     if (parts & MS_PART_FORWARD) {
         ms_cost_memory(builder, name, 2 * plane_B); /* x in, y out */
@@ -26,7 +35,7 @@ void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
  * that arrive by the branch and by the residual. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
-    double elements = shard->tokens * shard->hidden;
+    double elements = shard->plane;
     double mask_B = builder->model->dropout > 0 ? elements : 0;
     if (parts & MS_PART_FORWARD) {
         ms_cost_memory(builder, "residual", 3 * elements * shard->element_B + mask_B);
@@ -57,44 +66,30 @@ void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_na
     }
 }
 
-/* The two halves of a layer, each with the collectives of its tensor parallelism. */
-static void add_attention(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_half_begin(builder, parts);
-    ms_cost_attention_half(builder, parts);
-    ms_cost_half_end(builder, parts);
-}
-
-static void add_mlp(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_half_begin(builder, parts);
-    ms_cost_mlp_half(builder, parts);
-    ms_cost_half_end(builder, parts);
-}
-
-void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
-    (void)parts;
-    ms_cost_compute(builder);
-}
-
-/* Forward a half ends in the all-reduce of its row-parallel product, backward in the one of its
- * column-parallel input's gradient. A half's norm and residual stand in the half's own segment
- * although they run after that all-reduce: the sum is the same, and the all-reduce blocks either
- * way. */
-void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
-    const ms_shard *shard = &builder->shard;
-    if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
-        ms_cost_collective(builder, MS_COLL_ALL_REDUCE,
-                           shard->tokens * shard->hidden * shard->element_B);
+/* A half of a layer with the collectives of its tensor parallelism. */
+static void add_half(ms_cost_builder *builder, unsigned parts,
+                     void (*half)(ms_cost_builder *, unsigned)) {
+    builder->is_tp_split =
+        builder->layout->tp > 1 && builder->layout->tp_overlap != MS_TP_OVERLAP_NONE;
+    if (builder->is_tp_split) {
+        ms_cost_compute(builder);
+        half(builder, parts);
+    } else {
+        ms_cost_half_begin(builder, parts);
+        half(builder, parts);
+        ms_cost_half_end(builder, parts);
     }
+    builder->is_tp_split = false;
 }
 
 static void add_forward(ms_cost_builder *builder) {
-    add_attention(builder, MS_PART_FORWARD);
-    add_mlp(builder, MS_PART_FORWARD);
+    add_half(builder, MS_PART_FORWARD, ms_cost_attention_half);
+    add_half(builder, MS_PART_FORWARD, ms_cost_mlp_half);
 }
 
 static void add_backward(ms_cost_builder *builder, unsigned parts) {
-    add_mlp(builder, parts);
-    add_attention(builder, parts);
+    add_half(builder, parts, ms_cost_mlp_half);
+    add_half(builder, parts, ms_cost_attention_half);
 }
 
 static void build_layer(ms_cost_builder *builder, ms_pass pass) {
@@ -106,7 +101,7 @@ static void build_layer(ms_cost_builder *builder, ms_pass pass) {
         add_backward(builder, MS_PART_WEIGHT);
         return;
     }
-    if (builder->layout->recompute == MS_RECOMPUTE_FULL) {
+    if (ms_is_recomputed(builder->layout, builder->layer - builder->stage_first)) {
         builder->is_recompute = true;
         add_forward(builder);
         builder->is_recompute = false;
@@ -116,20 +111,19 @@ static void build_layer(ms_cost_builder *builder, ms_pass pass) {
 
 /* Layers of one kind are alike, so only the first one is built. */
 static int kind_of(const ms_cost_builder *builder, int layer) {
-    (void)builder;
-    (void)layer;
-    return 0;
+    return ms_is_recomputed(builder->layout, layer - builder->stage_first) ? 1 : 0;
 }
 
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
-    ms_pass_plan *plan = &builder->layer_plan[kind_of(builder, layer)][pass];
-    if (plan->count > 0) {
-        ms_cost_repeat(builder, *plan, layer);
+    ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer)][pass];
+    if (pieces->plan.count > 0) {
+        ms_cost_repeat(builder, pieces, layer);
         return;
     }
-    plan->first = (int)builder->segments.count;
+    pieces->pass_first = builder->pass_first;
+    pieces->plan.first = (int)builder->segments.count;
     builder->layer = layer;
     build_layer(builder, pass);
     builder->layer = -1;
-    plan->count = (int)builder->segments.count - plan->first;
+    pieces->plan.count = (int)builder->segments.count - pieces->plan.first;
 }

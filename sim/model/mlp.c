@@ -16,15 +16,21 @@ static void add_activation(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
+static const ms_linear_names UP = {"mlp_up", "mlp_up_input_grad", "mlp_up_weight_grad",
+                                   "mlp_up_bias_grad"};
+static const ms_linear_names DOWN = {"mlp_down", "mlp_down_input_grad", "mlp_down_weight_grad",
+                                     "mlp_down_bias_grad"};
+
+static void add_up(ms_cost_builder *builder, unsigned parts) {
+    ms_cost_column(builder, parts, &UP, builder->shard.hidden, builder->shard.up_width);
+}
+
+static void add_down(ms_cost_builder *builder, unsigned parts) {
+    ms_cost_row(builder, parts, &DOWN, builder->shard.ffn, builder->shard.hidden);
+}
+
 void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_linear_names UP = {"mlp_up", "mlp_up_input_grad", "mlp_up_weight_grad",
-                                       "mlp_up_bias_grad"};
-    static const ms_linear_names DOWN = {"mlp_down", "mlp_down_input_grad", "mlp_down_weight_grad",
-                                         "mlp_down_bias_grad"};
-    const ms_shard *shard = &builder->shard;
-    ms_cost_norm(builder, parts);
-    ms_cost_linear(builder, parts, &UP, shard->hidden, shard->up_width);
-    add_activation(builder, parts);
-    ms_cost_linear(builder, parts, &DOWN, shard->ffn, shard->hidden);
-    ms_cost_residual(builder, parts);
+    static const ms_piece PIECES[] = {ms_cost_norm, add_up, add_activation, add_down,
+                                      ms_cost_residual};
+    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

@@ -12,12 +12,18 @@ static double local_kv_heads(const ms_model *model, int tp) {
     return model->kv_heads >= tp ? (double)model->kv_heads / tp : 1;
 }
 
+bool ms_is_recomputed(const ms_model_layout *layout, int position) {
+    return layout->recompute == MS_RECOMPUTE_FULL &&
+           (layout->recompute_layers == 0 || position < layout->recompute_layers);
+}
+
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision) {
     double tp = layout->tp;
     ms_shard shard = {.tp = tp,
                       .batch = layout->micro_batch,
                       .sequence = model->sequence,
+                      .cp = layout->cp > 1 ? layout->cp : 1,
                       .tokens = (double)layout->micro_batch * model->sequence,
                       .hidden = model->hidden,
                       .heads = model->heads / tp,
@@ -27,6 +33,8 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                       .vocab = ms_padded_vocab(model->vocab, layout->tp) / tp,
                       .element_B = precision->parameter_B,
                       .accumulation_B = precision->gradient_B};
+    shard.tokens /= shard.cp;
+    shard.plane = shard.tokens * shard.hidden / (layout->has_sequence_parallel ? tp : 1);
     shard.q_width = shard.heads * shard.head_dim;
     shard.kv_width = shard.kv_heads * shard.head_dim;
     shard.qkv_width = shard.q_width + 2 * shard.kv_width;

@@ -1,0 +1,299 @@
+/* Attention proper: what lies between q, k, v and its output, fused or as products over the whole
+ * score matrix, on a rank's share of the sequence or of the heads. */
+#include <math.h>
+#include <stdio.h>
+
+#include "model/internal.h"
+
+/* A piece of attention: rows of queries against keys. */
+typedef struct attention_work {
+    const ms_core *core;
+    double heads, kv_heads;
+    double queries; /* per sequence on this rank */
+    double keys;    /* per sequence that they meet */
+    double share;   /* of queries x whole sequence, before the causal mask */
+} attention_work;
+
+/* Efficiency of a fused attention kernel at a problem's size: SMs that run out of blocks wait for
+ * the last ones, which under a causal mask are the longest. `tail`: share of such a block's time
+ * lost. Source: work split of Dao, FlashAttention-2, arXiv:2307.08691, section 3.2, 128 rows a
+ * block; tail fitted to 12 shapes each way measured on an A100 PCIe (SimuMax, system file
+ * a100_pcie): mean absolute error 5 % forward, 8 % backward. */
+static double flash_efficiency(const ms_cost_builder *builder, const attention_work *work,
+                               double best, double tail) {
+    const double BLOCK_ROWS = 128;
+    /* full ones: of a causal problem half; a ring's later steps do half the queries or half the
+     * keys, all in full */
+    double blocks = builder->shard.batch * work->heads * work->queries / 2 / BLOCK_ROWS;
+    return best * blocks / (blocks + tail * (builder->gpu->sms - 1));
+}
+
+static const double FLASH_TAIL = 0.75, FLASH_BACKWARD_TAIL = 0.15;
+
+static void name_shape(const ms_cost_builder *builder, const attention_work *work, char *text,
+                       size_t size) {
+    const ms_shard *shard = &builder->shard;
+    int used = snprintf(text, size, "b%.0f s%.0f", shard->batch, work->queries);
+    if (work->queries != work->keys) {
+        used += snprintf(text + used, size - (size_t)used, " k%.0f", work->keys);
+    } else if (work->share < 1) { /* every step is another part of the same square */
+        used += snprintf(text + used, size - (size_t)used, "/%.0f", 1 / work->share);
+    }
+    used += snprintf(text + used, size - (size_t)used, " a%.0f kv%.0f d%.0f", work->heads,
+                     work->kv_heads, work->core->query_dim);
+    if (work->core->value_dim != work->core->query_dim) {
+        snprintf(text + used, size - (size_t)used, "/%.0f", work->core->value_dim);
+    }
+}
+
+/* Fused attention.  A causal mask lets it skip half of the score matrix. Forward it computes two
+ * products, of query and of value width, backward three of query and two of value width.
+ * Source: Dao, FlashAttention-2, arXiv:2307.08691, section 4.1 (causal: divided by 2; backward: 2.5
+ * times forward), algorithm 2 for the widths. */
+static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+    const ms_shard *shard = &builder->shard;
+    const ms_gpu_type *gpu = builder->gpu;
+    double query = work->core->query_dim, value = work->core->value_dim;
+    /* a product over all scores is 2 q s d; half of them are masked */
+    double scores = shard->batch * work->heads * work->queries * shard->sequence * work->share;
+    double io_B = shard->batch * (work->queries * work->heads + work->keys * work->kv_heads) *
+                  (query + value) * shard->element_B;
+    char shape[96];
+    name_shape(builder, work, shape, sizeof shape);
+    if (parts & MS_PART_FORWARD) {
+        double efficiency = flash_efficiency(builder, work, gpu->attention_efficiency, FLASH_TAIL);
+        ms_cost_fused(builder, "attention",
+                      (ms_fused_work){.flop = scores * (query + value),
+                                      .bytes = io_B,
+                                      .efficiency = efficiency,
+                                      .shape = shape});
+    }
+    if (parts & MS_PART_INPUT) { /* q, k, v, out, dout in; dq, dk, dv out */
+        double efficiency = flash_efficiency(builder, work, gpu->attention_backward_efficiency,
+                                             FLASH_BACKWARD_TAIL);
+        ms_cost_fused(builder, "attention_backward",
+                      (ms_fused_work){.flop = scores * (3 * query + 2 * value),
+                                      .bytes = 2 * io_B,
+                                      .efficiency = efficiency,
+                                      .shape = shape});
+    }
+}
+
+/* Attention by batched products over the full score matrix. */
+static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+    double q = work->queries, k = work->keys, d = work->core->query_dim, v = work->core->value_dim;
+    double batch = builder->shard.batch * work->heads;
+    double scores = batch * q * k, e = builder->shard.element_B;
+    double out_B = 2 * batch * q * v * e;
+    bool has_dropout = builder->model->dropout > 0;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_gemm(builder, "attention_scores", (ms_gemm_shape){q, k, d, batch});
+        ms_cost_memory(builder, "softmax", 2 * scores * e); /* scale, mask and softmax fused */
+        if (has_dropout) {
+            ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
+        }
+        ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, v, k, batch});
+        ms_cost_memory(builder, "attention_transpose", out_B); /* heads back beside each other */
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, "attention_transpose", out_B);
+        ms_cost_gemm(builder, "attention_scores", (ms_gemm_shape){q, k, v, batch});  /* dP */
+        ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, v, q, batch}); /* dV */
+        if (has_dropout) {
+            ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
+        }
+        ms_cost_memory(builder, "softmax_backward", 3 * scores * e); /* P, dP in; dS out */
+        ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
+        ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
+        /* dq, dk, dv into one matrix */
+        double widths = work->heads * d * q + work->kv_heads * (d + v) * k;
+        ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
+    }
+}
+
+static void add_attention(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+    if (builder->model->has_flash_attention) {
+        add_flash(builder, parts, work);
+    } else {
+        add_plain(builder, parts, work);
+    }
+}
+
+static attention_work whole_work(const ms_cost_builder *builder, const ms_core *core) {
+    const ms_shard *shard = &builder->shard;
+    return (attention_work){.core = core,
+                            .heads = core->heads,
+                            .kv_heads = core->kv_heads,
+                            .queries = shard->sequence / shard->cp,
+                            .keys = shard->sequence,
+                            .share = 1};
+}
+
+static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {
+    return ms_cost_communicate(
+        builder,
+        &(ms_comm){.axis = MS_AXIS_CP, .kind = kind, .bytes = bytes, .is_async = is_async});
+}
+
+/* Bytes of a token's keys and values on one rank, for the rank's share of the sequence. */
+static double block_B(const ms_cost_builder *builder, const ms_core *core) {
+    return builder->shard.tokens * core->shared_width * builder->shard.element_B;
+}
+
+/* Sum of partial results of a ring's steps: both in, one out. */
+static void add_merge(ms_cost_builder *builder, const char *name, double width) {
+    ms_cost_memory(builder, name, 3 * builder->shard.tokens * width * builder->shard.element_B);
+}
+
+/* Blocks of keys and values travel around the ring; each rank attends to the one it holds while the
+ * next one arrives. A rank holds one early and one late part of the sequence (zig-zag), so under a
+ * causal mask every step of every rank is the same 1/cp of its work: with parts of c tokens the
+ * first one is c^2/2 + c^2 + c^2/2, a later one 2c early keys against c late queries or the other
+ * way round. Backward the gradients of keys and values follow their block and end at its owner,
+ * cp - 1 hops as the block itself.
+ * Source: Liu et al. 2023, arXiv:2310.01889, section 3 (ring); Dubey et al. 2024,
+ * arXiv:2407.21783, section 3.3.2 (2 cp parts); hops derived here. */
+static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *core) {
+    int steps = (int)builder->shard.cp;
+    bool is_forward = part == MS_PART_FORWARD;
+    bool is_async = builder->layout->has_cp_overlap;
+    double kv_B = block_B(builder, core);
+    attention_work work = whole_work(builder, core);
+    work.keys = work.queries;
+    work.share = 1.0 / steps;
+    int arriving = 0;
+    for (int step = 0; step < steps; step++) {
+        double sent_B = step < steps - 1 ? kv_B : 0;
+        if (!is_forward && step > 0) {
+            sent_B += kv_B; /* gradients of the step before */
+        }
+        int next = exchange(builder, MS_COLL_RING_SHIFT, sent_B, is_async);
+        ms_cost_join(builder, arriving);
+        add_flash(builder, part, &work);
+        if (step > 0) {
+            add_merge(builder, is_forward ? "attention_merge" : "attention_merge_backward",
+                      core->heads * (is_forward ? core->value_dim : core->query_dim));
+        }
+        arriving = next;
+    }
+    if (!is_forward) { /* gradients are home; each step's were added to those that came along */
+        ms_cost_join(builder, arriving);
+        for (int step = 1; step < steps; step++) {
+            add_merge(builder, "kv_gradient_merge", core->shared_width);
+        }
+    }
+}
+
+/* Keys and values of the whole sequence on every rank, for its own queries (an early and a late
+ * part); gathered again backward instead of kept.
+ * Source: Dubey et al. 2024, arXiv:2407.21783, section 3.3.2. */
+static void add_gathered(ms_cost_builder *builder, unsigned part, const ms_core *core) {
+    double whole_B = builder->shard.cp * block_B(builder, core);
+    attention_work work = whole_work(builder, core);
+    exchange(builder, MS_COLL_ALL_GATHER, whole_B, false);
+    ms_cost_compute(builder);
+    add_attention(builder, part, &work);
+    if (part == MS_PART_INPUT) {
+        exchange(builder, MS_COLL_REDUCE_SCATTER, whole_B, false);
+        ms_cost_compute(builder);
+    }
+}
+
+/* Tokens against heads: every rank gets whole sequences of 1/cp of the heads. Key and value heads
+ * that are fewer than the ranks are copied before.
+ * Source: Jacobs et al. 2023, arXiv:2309.14509, section 3 (four all-to-alls). */
+static void add_turned(ms_cost_builder *builder, unsigned part, const ms_core *core) {
+    const ms_shard *shard = &builder->shard;
+    double cp = shard->cp, kv_heads = fmax(core->kv_heads, cp);
+    double row_B = shard->tokens * shard->element_B;
+    const double WIDTHS[] = {core->heads * core->query_dim, kv_heads * core->query_dim,
+                             kv_heads * core->value_dim};
+    double out_B = row_B * core->heads * core->value_dim;
+    attention_work work = whole_work(builder, core);
+    work.queries = shard->sequence;
+    work.heads = core->heads / cp;
+    work.kv_heads = kv_heads / cp;
+    if (part == MS_PART_INPUT) {
+        exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
+        ms_cost_compute(builder);
+        add_attention(builder, part, &work);
+    }
+    for (size_t i = 0; i < sizeof WIDTHS / sizeof WIDTHS[0]; i++) {
+        exchange(builder, MS_COLL_ALL_TO_ALL, row_B * WIDTHS[i], false);
+    }
+    ms_cost_compute(builder);
+    if (part == MS_PART_FORWARD) {
+        add_attention(builder, part, &work);
+        exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
+        ms_cost_compute(builder);
+    }
+}
+
+static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *core) {
+    if (builder->shard.cp <= 1) {
+        attention_work work = whole_work(builder, core);
+        add_attention(builder, part, &work);
+        return;
+    }
+    switch (builder->layout->cp_kind) {
+    case MS_CP_ALL_GATHER:
+        add_gathered(builder, part, core);
+        break;
+    case MS_CP_ALL_TO_ALL:
+        add_turned(builder, part, core);
+        break;
+    case MS_CP_RING:
+    default:
+        add_ring(builder, part, core);
+        break;
+    }
+}
+
+void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core) {
+    if (parts & MS_PART_FORWARD) {
+        add_part(builder, MS_PART_FORWARD, core);
+    }
+    if (!(parts & MS_PART_INPUT)) {
+        return;
+    }
+    if (builder->layout->recompute == MS_RECOMPUTE_SELECTIVE) {
+        builder->is_recompute = true;
+        ms_cost_compute(builder);
+        add_part(builder, MS_PART_FORWARD, core);
+        builder->is_recompute = false;
+        ms_cost_compute(builder);
+    }
+    add_part(builder, MS_PART_INPUT, core);
+}
+
+/* Full matrix: the softmax's result, and with dropout its mask and its result, per head and key.
+ * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
+double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
+    const ms_shard *shard = &builder->shard;
+    if (builder->layout->recompute == MS_RECOMPUTE_SELECTIVE) {
+        return 0;
+    }
+    if (builder->model->has_flash_attention) {
+        return shard->tokens * core->heads * 4;
+    }
+    double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
+    return shard->tokens * (per_score * core->heads * shard->sequence);
+}
+
+double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
+    const ms_shard *shard = &builder->shard;
+    if (shard->cp <= 1) {
+        return 0;
+    }
+    double kv_B = block_B(builder, core);
+    switch (builder->layout->cp_kind) {
+    case MS_CP_ALL_GATHER: /* gathered keys and values, and their gradients */
+        return 2 * shard->cp * kv_B;
+    case MS_CP_ALL_TO_ALL: /* what arrives of the widest, and what left */
+        return 2 * shard->tokens * core->heads * fmax(core->query_dim, core->value_dim) *
+               shard->element_B;
+    case MS_CP_RING:
+    default: /* the block at hand and the one arriving, each with gradients */
+        return 4 * kv_B;
+    }
+}

@@ -1,0 +1,106 @@
+/* The builder's segments: computation, collectives, what waits for what. */
+#include "model/internal.h"
+
+void ms_cost_begin(ms_cost_builder *builder) {
+    ms_vector_init(&builder->segments, sizeof(ms_segment));
+    ms_vector_init(&builder->kernels, sizeof(ms_kernel));
+    ms_vector_init(&builder->uses, sizeof(ms_kernel_use));
+    builder->layer = -1;
+}
+
+void ms_cost_end(ms_cost_builder *builder) {
+    ms_vector_release(&builder->segments);
+    ms_vector_release(&builder->kernels);
+    ms_vector_release(&builder->uses);
+}
+
+bool ms_cost_failed(const ms_cost_builder *builder) {
+    return builder->segments.failed || builder->kernels.failed || builder->uses.failed;
+}
+
+ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
+    if (ms_cost_failed(builder) || builder->segments.count == 0) {
+        return NULL;
+    }
+    return &MS_AT(&builder->segments, ms_segment, builder->segments.count - 1);
+}
+
+void ms_cost_compute(ms_cost_builder *builder) {
+    ms_segment *last = ms_cost_last_segment(builder);
+    if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
+        last->layer == builder->layer && last->is_recompute == builder->is_recompute) {
+        return;
+    }
+    ms_segment segment = {.is_recompute = builder->is_recompute,
+                          .layer = builder->layer,
+                          .use_first = (int)builder->uses.count};
+    ms_vector_add(&builder->segments, &segment, 1);
+}
+
+static double degree(int value) {
+    return value > 0 ? value : 1;
+}
+
+double ms_group_size(const ms_model_layout *layout, unsigned axes) {
+    const double SIZES[MS_AXIS_COUNT] = {
+        [MS_AXIS_TP] = degree(layout->tp), [MS_AXIS_CP] = degree(layout->cp),
+        [MS_AXIS_EP] = degree(layout->ep), [MS_AXIS_PP] = degree(layout->pp),
+        [MS_AXIS_DP] = degree(layout->dp), [MS_AXIS_OTHER] = degree(layout->other)};
+    double size = 1;
+    for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
+        size *= axes & MS_AXIS_BIT(axis) ? SIZES[axis] : 1;
+    }
+    return size;
+}
+
+/* What a segment joins to wait for the newest one. */
+static int newest(const ms_cost_builder *builder) {
+    return (int)(builder->segments.count - builder->pass_first);
+}
+
+int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
+    unsigned axes = comm->group_axes != 0 ? comm->group_axes : MS_AXIS_BIT(comm->axis);
+    if (ms_group_size(builder->layout, axes) <= 1 || comm->bytes <= 0) {
+        return 0;
+    }
+    ms_segment segment = {.is_collective = true,
+                          .is_async = comm->is_async,
+                          .is_recompute = builder->is_recompute,
+                          .when = comm->when,
+                          .join = comm->join,
+                          .layer = builder->layer,
+                          .axis = comm->axis,
+                          .group_axes = comm->group_axes,
+                          .coll = comm->kind,
+                          .coll_B = comm->bytes,
+                          .use_first = (int)builder->uses.count};
+    ms_vector_add(&builder->segments, &segment, 1);
+    return comm->is_async ? newest(builder) : 0;
+}
+
+void ms_cost_join(ms_cost_builder *builder, int join) {
+    if (join == 0) {
+        ms_cost_compute(builder);
+        return;
+    }
+    ms_segment segment = {.is_recompute = builder->is_recompute,
+                          .join = join,
+                          .layer = builder->layer,
+                          .use_first = (int)builder->uses.count};
+    ms_vector_add(&builder->segments, &segment, 1);
+}
+
+void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes) {
+    ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP, .kind = kind, .bytes = bytes});
+}
+
+void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int layer) {
+    int before = (int)((size_t)pieces->plan.first - pieces->pass_first);
+    int moved = (int)(builder->segments.count - builder->pass_first) - before;
+    for (int i = 0; i < pieces->plan.count && !ms_cost_failed(builder); i++) {
+        ms_segment segment = MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
+        segment.layer = layer;
+        segment.join = segment.join > before ? segment.join + moved : 0;
+        ms_vector_add(&builder->segments, &segment, 1);
+    }
+}

@@ -1,0 +1,168 @@
+/* Tensor parallelism inside a layer's halves: each half opens with products split by columns and
+ * closes with one split by rows.
+ *
+ * Plain: the closing product's partial sums are all-reduced forward, the opening one's input
+ * gradients backward. With sequence parallelism the tensors outside the split products are split by
+ * tokens: forward an all-gather opens a half and a reduce-scatter closes it, backward the other way
+ * round, and the opening product's input, kept split, is gathered once more for its weight
+ * gradient.
+ * Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3; Korthikanti et al. 2022,
+ * arXiv:2205.05198, section 4.2.2.
+ */
+#include "model/internal.h"
+
+enum { PIECES_MAX = 64 };
+
+/* The whole plane, which the collectives carry. */
+static double plane_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    return shard->tokens * shard->hidden * shard->element_B;
+}
+
+/* In a half that is not split the collectives stand at its ends although its norm and residual run
+ * outside of them: the sum is the same, and they hold up what follows either way. */
+void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
+    if (builder->layout->has_sequence_parallel) {
+        /* forward its input; backward its output's gradient, and its input for the weights' */
+        static const unsigned GATHERED[] = {MS_PART_FORWARD, MS_PART_INPUT, MS_PART_WEIGHT};
+        for (size_t i = 0; i < sizeof GATHERED / sizeof GATHERED[0]; i++) {
+            if (parts & GATHERED[i]) {
+                ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B(builder));
+            }
+        }
+    }
+    ms_cost_compute(builder);
+}
+
+static ms_coll_kind reduction(const ms_cost_builder *builder) {
+    return builder->layout->has_sequence_parallel ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
+}
+
+void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
+    if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
+        ms_cost_collective(builder, reduction(builder), plane_B(builder));
+    }
+}
+
+/* Pieces that a product beside its collective is cut into; 1: it is not. */
+static int piece_count(const ms_cost_builder *builder) {
+    switch (builder->layout->tp_overlap) {
+    case MS_TP_OVERLAP_CHUNKS:
+        return builder->layout->tp_chunks;
+    case MS_TP_OVERLAP_RING:
+        return builder->layout->tp;
+    case MS_TP_OVERLAP_NONE:
+    case MS_TP_OVERLAP_BULK:
+    default:
+        return 1;
+    }
+}
+
+static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
+    if (builder->layout->tp_overlap == MS_TP_OVERLAP_RING) {
+        kind = MS_COLL_RING_SHIFT;
+    }
+    return ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP,
+                                                   .kind = kind,
+                                                   .bytes = plane_B(builder) / piece_count(builder),
+                                                   .is_async = true});
+}
+
+/* A product over tokens that are gathered piece by piece. A ring starts with the rank's own piece.
+ */
+static void gather_and_multiply(ms_cost_builder *builder, const char *name, double in, double out) {
+    int pieces = piece_count(builder);
+    double tokens = builder->shard.tokens;
+    if (pieces == 1) {
+        if (builder->layout->has_sequence_parallel) {
+            ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B(builder));
+        }
+        ms_cost_compute(builder);
+        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        return;
+    }
+    int joins[PIECES_MAX] = {0};
+    int own = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? 1 : 0;
+    for (int i = own; i < pieces; i++) {
+        joins[i] = start_piece(builder, MS_COLL_ALL_GATHER);
+    }
+    for (int i = 0; i < pieces; i++) {
+        ms_cost_join(builder, joins[i]);
+        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+    }
+}
+
+/* A product whose partial sums are reduced piece by piece. A ring ends with the rank's own piece.
+ */
+static void multiply_and_reduce(ms_cost_builder *builder, const char *name, double in, double out) {
+    int pieces = piece_count(builder);
+    double tokens = builder->shard.tokens;
+    if (pieces == 1) {
+        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        ms_cost_collective(builder, reduction(builder), plane_B(builder));
+        ms_cost_compute(builder);
+        return;
+    }
+    int last = 0;
+    int sent = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? pieces - 1 : pieces;
+    for (int i = 0; i < pieces; i++) {
+        ms_cost_compute(builder);
+        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        if (i < sent) {
+            last = start_piece(builder, MS_COLL_REDUCE_SCATTER);
+        }
+    }
+    ms_cost_join(builder, last);
+}
+
+/* Backward pass of a half's opening product: its input is gathered beside the input gradient, that
+ * is reduced beside the weight gradient.
+ * Source: Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication (order of operations). */
+static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                            double in, double out) {
+    ms_comm gather = {.axis = MS_AXIS_TP, .kind = MS_COLL_ALL_GATHER, .is_async = true};
+    gather.bytes = builder->layout->has_sequence_parallel ? plane_B(builder) : 0;
+    ms_comm reduce = {.axis = MS_AXIS_TP, .kind = reduction(builder), .is_async = true};
+    reduce.bytes = plane_B(builder);
+    int gathered = 0, reduced = 0;
+    if (parts & MS_PART_WEIGHT) {
+        gathered = ms_cost_communicate(builder, &gather);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_compute(builder);
+        ms_cost_linear(builder, MS_PART_INPUT, names, in, out);
+        reduced = ms_cost_communicate(builder, &reduce);
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_join(builder, gathered);
+        ms_cost_linear(builder, MS_PART_WEIGHT, names, in, out);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_join(builder, reduced);
+    }
+}
+
+void ms_cost_column(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                    double in, double out) {
+    if (!builder->is_tp_split) {
+        ms_cost_linear(builder, parts, names, in, out);
+    } else if (parts & MS_PART_FORWARD) {
+        gather_and_multiply(builder, names->forward, in, out);
+    } else {
+        column_backward(builder, parts, names, in, out);
+    }
+}
+
+void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
+                 double out) {
+    if (!builder->is_tp_split) {
+        ms_cost_linear(builder, parts, names, in, out);
+    } else if (parts & MS_PART_FORWARD) {
+        multiply_and_reduce(builder, names->forward, in, out);
+    } else {
+        if (parts & MS_PART_INPUT) { /* its gradient's columns and rows change places */
+            gather_and_multiply(builder, names->input, out, in);
+        }
+        ms_cost_linear(builder, parts & MS_PART_WEIGHT, names, in, out);
+    }
+}
