@@ -23,16 +23,32 @@ typedef enum ms_schedule_kind {
     MS_SCHEDULE_GPIPE,
     MS_SCHEDULE_1F1B,
     MS_SCHEDULE_INTERLEAVED,
+    MS_SCHEDULE_INTERLEAVED_TORCH,    /**< PyTorch's rounds in the place of groups */
+    MS_SCHEDULE_INTERLEAVED_FLEXIBLE, /**< Llama 3: groups of any size, M need not divide */
+    MS_SCHEDULE_LOOPED_BFS,
+    MS_SCHEDULE_ZBH1,
+    MS_SCHEDULE_ZBH2,
+    MS_SCHEDULE_ZB1P, /**< interleaved, I and W apart */
+    MS_SCHEDULE_ZBV,
+    MS_SCHEDULE_VHALF,
+    MS_SCHEDULE_VMIN,
+    MS_SCHEDULE_DUALPIPE,
+    MS_SCHEDULE_DUALPIPEV,
+    MS_SCHEDULE_CHIMERA,
+    MS_SCHEDULE_SEQ1F1B,
     MS_SCHEDULE_KIND_COUNT,
+    MS_SCHEDULE_CUSTOM = -1, /**< read from a file or found by search; never built by kind */
 } ms_schedule_kind;
 
 /** What to build. */
 typedef struct ms_schedule_spec {
     ms_schedule_kind kind;
     int pipeline_ranks; /**< P >= 1 */
-    int chunks;         /**< V >= 1, virtual stages per rank; > 1 for interleaved only */
+    int chunks;         /**< V >= 1, virtual stages per rank; 0: the kind's own (1, or 2 of a V) */
     int microbatches;   /**< M >= 1 */
     int group;          /**< N, microbatches per group of the interleaved table; 0: P */
+    int splits;         /**< K, parts of a sequence (seq1f1b); 0: 1 */
+    bool is_reordered;  /**< vhalf, vmin: move warm-up and cool-down passes into earlier gaps */
 } ms_schedule_spec;
 
 /** One entry of a rank's list. */
@@ -40,20 +56,25 @@ typedef struct ms_action {
     uint8_t pass;          /**< ms_pass */
     uint8_t is_overlapped; /**< runs together with the next action of the list (overlapped forward
                               and backward) */
-    int16_t stage;         /**< global virtual stage 0..S-1 */
-    int32_t mb;            /**< microbatch 0..M-1 */
+    int16_t stage;         /**< virtual stage 0..stages-1 of the program */
+    int32_t mb;            /**< unit of work 0..units-1: microbatch, or microbatch * K + part */
 } ms_action;
 
 /** A whole schedule: the lists of all ranks, one after the other. All storage in the arena of
- * ms_schedule_build. */
+ * ms_schedule_build.
+ *
+ * With two directions (DualPipe, Chimera) stage model_stages + s is stage s of the model again,
+ * with parameters of its own, and each direction has its own microbatches 0..units-1. */
 typedef struct ms_program {
-    ms_schedule_spec spec;
+    ms_schedule_spec spec;  /**< with V resolved */
     const char *name;       /**< as the user writes the kind: "gpipe", "1f1b", "interleaved" */
-    int stages;             /**< S */
+    int stages;             /**< model_stages * directions: how many stages the actions name */
+    int model_stages;       /**< S = P*V; costs are given for these */
+    int units;              /**< units of work per stage: M, M/2 with two directions, M*K */
     int parameter_replicas; /**< copies of each stage's parameters among the pipeline ranks (1; 2
                                for bidirectional) */
-    int *stage_rank;        /**< [S] pipeline rank that owns the stage */
-    int *stage_chunk;       /**< [S] which of that rank's chunks it is, 0..V-1 */
+    int *stage_rank;        /**< [stages] pipeline rank that owns the stage */
+    int *stage_chunk;       /**< [stages] which of that rank's chunks it is, 0.. */
     size_t *first;          /**< [P + 1] rank r's actions are actions[first[r] .. first[r+1]) */
     ms_action *actions;     /**< [first[P]] */
 } ms_program;
@@ -65,6 +86,8 @@ ms_status ms_schedule_kind_from_name(const char *name, ms_schedule_kind *kind_ou
 const char *ms_schedule_kind_name(ms_schedule_kind kind);
 /** All names, NULL-terminated; static storage. */
 const char *const *ms_schedule_kind_names(void);
+/** What a kind is, in one line of at most 60 characters; static storage. */
+const char *ms_schedule_kind_summary(ms_schedule_kind kind);
 
 /** Build the program of a schedule.
  *  *program_out: in `arena`.  Returns MS_OK; MS_E_INPUT when P, V, M, N clash (reported with the
@@ -72,11 +95,23 @@ const char *const *ms_schedule_kind_names(void);
 ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_diag *diag,
                             ms_program *program_out);
 
+/** Whether a stage of a program hands its forward result to the next one: not the last stage of the
+ * model, in either direction. */
+bool ms_program_has_next(const ms_program *program, int stage);
+/** Whether a stage hands its gradient to the one before. */
+bool ms_program_has_previous(const ms_program *program, int stage);
+
 /** Invariants of any program: every (stage, mb) has exactly one F and one B or one I and one W;
- * each on the stage's rank; F before B/I, I before W; the lists can run to their end without
- * deadlock. Returns MS_OK; MS_E_INPUT, the first broken rule reported (a deadlock as the cycle of
- * waiting actions). */
+ * each on the stage's rank; F before B/I, I before W; parts of a sequence forwards in order and
+ * backwards the other way round; an overlapped pair is a forward and a backward pass of different
+ * work; the lists can run to their end without deadlock. Returns MS_OK; MS_E_INPUT, the first
+ * broken rule reported (a deadlock as the cycle of waiting actions). */
 ms_status ms_program_check(const ms_program *program, ms_diag *diag);
+
+/** Whether a program needs nothing that only the evaluation on paper has: no overlapped pairs, one
+ * copy of the parameters, whole sequences.  Returns MS_OK; MS_E_INPUT, the first such thing
+ * reported. O(actions). */
+ms_status ms_program_require_plain(const ms_program *program, ms_diag *diag);
 
 /** Append the compute-only CSV (PyTorch's format: one line per rank, LF ends, cells such as 2F0, no
  * empty cells). */
@@ -87,11 +122,14 @@ uint32_t ms_program_crc32(const ms_program *program);
 
 /** Abstract costs, any time unit. */
 typedef struct ms_schedule_costs {
-    const double *forward;     /**< [S] per virtual stage and microbatch */
-    const double *input_grad;  /**< [S] */
-    const double *weight_grad; /**< [S]; a fused B costs input_grad + weight_grad */
-    const double *
-        p2p; /**< [S-1] latency of the boundary s|s+1, both directions; 0 if both are on one rank */
+    const double *forward;     /**< [model_stages] per virtual stage and microbatch (part) */
+    const double *input_grad;  /**< [model_stages] */
+    const double *weight_grad; /**< [model_stages]; a fused B costs input_grad + weight_grad */
+    const double *p2p; /**< [model_stages-1] latency of the boundary s|s+1, both directions; 0 if
+                          both are on one rank */
+    double pair_scale; /**< an overlapped pair takes this times the sum of its passes; 0: 1 */
+    bool is_serial;    /**< overlapped pairs run as forward, then backward; the scale is not used */
+    bool is_blocking;  /**< a rank that sends waits for the arrival before it goes on */
 } ms_schedule_costs;
 
 /** One pass with its times, in the order of the program's actions. */
@@ -118,11 +156,14 @@ typedef struct ms_schedule_result {
     double bubble_fraction; /**< 1 - sum of busy / (P * makespan) */
     double max_span;
     double max_span_bubble; /**< max over ranks of span - busy */
+    double busy_max;        /**< work of the busiest rank: no schedule ends sooner */
     long messages_total;
     ms_schedule_rank *ranks; /**< [P] */
     ms_schedule_slot *slots; /**< [number of actions] */
     bool has_formula;
     double formula_makespan; /**< closed form where one holds for these costs and sizes */
+    bool has_span_formula;
+    double formula_span_bubble; /**< the same for max_span_bubble */
 } ms_schedule_result;
 
 /** Run a program on paper: unlimited bandwidth, p2p latency delays only the consumer.

@@ -5,6 +5,10 @@
 
 enum { PICTURE_COLUMNS = 72, PICTURE_RANKS = 32, PICTURE_SCALE = 2 };
 
+static bool has_groups(const ms_schedule_spec *spec) {
+    return spec->kind == MS_SCHEDULE_INTERLEAVED || spec->kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE;
+}
+
 static int effective_group(const ms_schedule_spec *spec) {
     return spec->group == 0 ? spec->pipeline_ranks : spec->group;
 }
@@ -39,8 +43,11 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_program
     ms_value_add_int(root, "p", spec->pipeline_ranks);
     ms_value_add_int(root, "v", spec->chunks);
     ms_value_add_int(root, "m", spec->microbatches);
-    if (spec->kind == MS_SCHEDULE_INTERLEAVED) {
+    if (has_groups(spec)) {
         ms_value_add_int(root, "group", effective_group(spec));
+    }
+    if (spec->splits > 1) {
+        ms_value_add_int(root, "splits", spec->splits);
     }
     ms_value_add_double(root, "makespan", result->makespan);
     ms_value_add_double(root, "bubble_fraction", result->bubble_fraction);
@@ -65,8 +72,11 @@ static void add_summary(const ms_program *program, const ms_schedule_result *res
     const ms_schedule_spec *spec = &program->spec;
     ms_buffer_printf(out, "schedule %s, P=%d V=%d M=%d", program->name, spec->pipeline_ranks,
                      spec->chunks, spec->microbatches);
-    if (spec->kind == MS_SCHEDULE_INTERLEAVED) {
+    if (has_groups(spec)) {
         ms_buffer_printf(out, " N=%d", effective_group(spec));
+    }
+    if (spec->splits > 1) {
+        ms_buffer_printf(out, " K=%d", spec->splits);
     }
     ms_buffer_printf(out, "\n\n  makespan          %.9g", result->makespan);
     if (!result->has_formula) {
@@ -116,6 +126,21 @@ static double shortest_action(const ms_program *program, const ms_schedule_resul
     return shortest;
 }
 
+/* The mark of an action: digits for forwards, small letters for backwards and input gradients,
+ * capital ones for weight gradients, each the microbatch modulo 10. */
+static char mark_of(const ms_action *action) {
+    static const char FIRST[MS_PASS_COUNT] = {
+        [MS_PASS_F] = '0', [MS_PASS_I] = 'a', [MS_PASS_W] = 'A', [MS_PASS_B] = 'a'};
+    return (char)(FIRST[action->pass] + action->mb % 10);
+}
+
+/* Whether an action runs at the same time as the one before it. */
+static bool is_second_of_pair(const ms_program *program, const ms_schedule_result *result, int rank,
+                              size_t index) {
+    return index > program->first[rank] && program->actions[index - 1].is_overlapped != 0 &&
+           result->slots[index].start < result->slots[index - 1].end;
+}
+
 static void draw_rank(const ms_program *program, const ms_schedule_result *result, int rank,
                       double column, ms_buffer *out) {
     char line[PICTURE_COLUMNS + 2];
@@ -123,11 +148,11 @@ static void draw_rank(const ms_program *program, const ms_schedule_result *resul
     memset(line, '.', (size_t)width);
     line[width] = '\0';
     for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-        const ms_action *action = &program->actions[i];
-        char mark = (char)((action->pass == MS_PASS_F ? '0' : 'a') + action->mb % 10);
+        /* the second of a pair takes every other column */
+        int step = is_second_of_pair(program, result, rank, i) ? 2 : 1;
         long end = lround(result->slots[i].end / column);
-        for (long at = lround(result->slots[i].start / column); at < end; at++) {
-            line[at] = mark;
+        for (long at = lround(result->slots[i].start / column) + step - 1; at < end; at += step) {
+            line[at] = mark_of(&program->actions[i]);
         }
     }
     ms_buffer_printf(out, "%5d %s\n", rank, line);
@@ -143,10 +168,12 @@ static void add_picture(const ms_program *program, const ms_schedule_result *res
     }
     double scale = floor(PICTURE_COLUMNS / (result->makespan / shortest));
     double column = shortest / fmin(scale, PICTURE_SCALE);
-    ms_buffer_printf(out,
-                     "\nforward 0-9, backward a-j (microbatch modulo 10), '.' idle; "
-                     "column = %.4g\n",
-                     column);
+    bool has_split = false;
+    for (size_t i = 0; i < program->first[ranks]; i++) {
+        has_split = has_split || program->actions[i].pass == MS_PASS_W;
+    }
+    ms_buffer_printf(out, "\nforward 0-9, backward a-j%s, '.' idle; column = %.4g\n",
+                     has_split ? ", weights A-J (modulo 10)" : " (microbatch modulo 10)", column);
     for (int rank = 0; rank < ranks; rank++) {
         draw_rank(program, result, rank, column, out);
     }

@@ -246,6 +246,9 @@ static ms_status build_schedule(loading *ld) {
     ms_diag placed;
     ms_diag_init(&placed, relay_fault, &to);
     ms_status status = ms_schedule_build(&spec, ld->arena, &placed, &ld->job->program);
+    if (status == MS_OK) {
+        status = ms_program_require_plain(&ld->job->program, &placed);
+    }
     return status == MS_OK ? ms_program_check(&ld->job->program, &placed) : status;
 }
 

@@ -14,19 +14,39 @@ static ms_status report(ms_diag *diag, int rank, const ms_action *action, const 
 static bool is_action_well_formed(const ms_program *program, int rank, const ms_action *action,
                                   ms_diag *diag) {
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
-        action->mb < 0 || action->mb >= program->spec.microbatches) {
+        action->mb < 0 || action->mb >= program->units) {
         ms_diag_error(diag, "rank %d: pass %d, stage %d, microbatch %d: no such action", rank,
                       action->pass, action->stage, action->mb);
-        return false;
-    }
-    if (action->is_overlapped != 0) {
-        report(diag, rank, action, "is overlapped with the next action, which is not supported");
         return false;
     }
     if (program->stage_rank[action->stage] != rank) {
         ms_diag_error(diag, "rank %d: '%d%s%d' belongs to rank %d, which owns the stage", rank,
                       action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
                       program->stage_rank[action->stage]);
+        return false;
+    }
+    return true;
+}
+
+/* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
+static bool is_pair_well_formed(const ms_program *program, int rank, size_t index, ms_diag *diag) {
+    const ms_action *one = &program->actions[index];
+    if (index + 1 == program->first[rank + 1]) {
+        report(diag, rank, one, "is overlapped with the next action, and there is none");
+        return false;
+    }
+    const ms_action *other = one + 1;
+    const ms_action *backward = one->pass == MS_PASS_F ? other : one;
+    bool is_one_each = (one->pass == MS_PASS_F) != (other->pass == MS_PASS_F) &&
+                       (backward->pass == MS_PASS_B || backward->pass == MS_PASS_I);
+    if (!is_one_each || other->is_overlapped != 0) {
+        report(diag, rank, one,
+               "is overlapped with the next action, and a pair is one forward and one backward "
+               "pass");
+        return false;
+    }
+    if (one->stage == other->stage && one->mb == other->mb) {
+        report(diag, rank, one, "is overlapped with the other pass of the same work");
         return false;
     }
     return true;
@@ -42,7 +62,9 @@ bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
     }
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-            if (!is_action_well_formed(program, rank, &program->actions[i], diag)) {
+            if (!is_action_well_formed(program, rank, &program->actions[i], diag) ||
+                (program->actions[i].is_overlapped != 0 &&
+                 !is_pair_well_formed(program, rank, i, diag))) {
                 return false;
             }
         }
@@ -72,13 +94,34 @@ static ms_status check_order(const ms_action *action, int rank, unsigned seen, m
     return MS_OK;
 }
 
+/* Parts of a sequence: forwards in order, backwards the other way round. `seen` is that of all work
+ * of the stage, at this action's. */
+static ms_status check_parts(const ms_program *program, const ms_action *action, int rank,
+                             const uint8_t *seen, ms_diag *diag) {
+    int splits = program->spec.splits;
+    if (splits <= 1 || action->pass == MS_PASS_W) {
+        return MS_OK;
+    }
+    unsigned gradient = bit(MS_PASS_B) | bit(MS_PASS_I);
+    if (action->pass == MS_PASS_F && action->mb % splits > 0 && (seen[-1] & bit(MS_PASS_F)) == 0) {
+        return report(diag, rank, action, "comes before the part of the sequence it attends to");
+    }
+    if (action->pass != MS_PASS_F && action->mb % splits < splits - 1 &&
+        (seen[1] & gradient) == 0) {
+        return report(diag, rank, action, "comes before the gradient of the next part");
+    }
+    return MS_OK;
+}
+
 static ms_status check_lists(const ms_program *program, uint8_t *seen, ms_diag *diag) {
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
             const ms_action *action = &program->actions[i];
-            size_t key =
-                (size_t)action->stage * (size_t)program->spec.microbatches + (size_t)action->mb;
+            size_t key = (size_t)action->stage * (size_t)program->units + (size_t)action->mb;
             ms_status status = check_order(action, rank, seen[key], diag);
+            if (status == MS_OK) {
+                status = check_parts(program, action, rank, &seen[key], diag);
+            }
             if (status != MS_OK) {
                 return status;
             }
@@ -92,7 +135,7 @@ static ms_status check_complete(const ms_program *program, const uint8_t *seen, 
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
     for (int stage = 0; stage < program->stages; stage++) {
-        for (int mb = 0; mb < program->spec.microbatches; mb++) {
+        for (int mb = 0; mb < program->units; mb++) {
             unsigned passes = *seen++;
             if (passes == fused || passes == split) {
                 continue;
@@ -114,7 +157,7 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    size_t keys = (size_t)program->stages * (size_t)program->spec.microbatches;
+    size_t keys = (size_t)program->stages * (size_t)program->units;
     uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
     ms_walk walk = {.program = program};
     ms_status status = MS_E_NOMEM;
@@ -131,4 +174,25 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
     }
     ms_arena_release(&scratch);
     return status;
+}
+
+ms_status ms_program_require_plain(const ms_program *program, ms_diag *diag) {
+    const char *what = program->stages != program->model_stages
+                           ? "holds every stage's parameters twice, for two directions"
+                       : program->spec.splits > 1 ? "splits sequences"
+                                                  : NULL;
+    size_t count = program->first[program->spec.pipeline_ranks];
+    for (size_t i = 0; what == NULL && i < count; i++) {
+        if (program->actions[i].is_overlapped != 0) {
+            what = "overlaps forward and backward passes";
+        }
+    }
+    if (what == NULL) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "schedule '%s' %s, which is not simulated on a platform yet; 'meshsim schedule' "
+                  "runs it on paper",
+                  program->name, what);
+    return MS_E_INPUT;
 }

@@ -1,6 +1,6 @@
-/* Compute-only CSV: one line per rank, cells "<stage><pass><mb>", LF ends, no header, no empty
- * cells. Source: the format of torch.distributed.pipelining (_PipelineScheduleRuntime._load_csv,
- * "compute_only"). */
+/* Compute-only CSV: one line per rank, cells "<stage><pass><mb>", overlapped pairs
+ * "(<cell>;<cell>)OVERLAP_F_B", LF ends, no header, no empty cells. Source: the format of
+ * torch.distributed.pipelining (_PipelineScheduleRuntime._load_csv, "compute_only"). */
 #include "schedule/internal.h"
 
 /* Takes the text piece by piece, so that the checksum needs no copy of it. */
@@ -40,25 +40,37 @@ static char *put_digits(char *end, int number) {
     return end;
 }
 
-static void put_cell(text_sink *sink, const ms_action *action, bool is_last) {
+static void put_cell(text_sink *sink, const ms_action *action) {
     char cell[32];
-    char *at = cell + sizeof cell;
-    *--at = is_last ? '\n' : ',';
-    at = put_digits(at, action->mb);
+    char *at = put_digits(cell + sizeof cell, action->mb);
     *--at = ms_pass_name((ms_pass)action->pass)[0];
     at = put_digits(at, action->stage);
     put(sink, at, (size_t)(cell + sizeof cell - at));
 }
 
+static void put_rank(text_sink *sink, const ms_program *program, int rank) {
+    static const char PAIR_END[] = ")OVERLAP_F_B";
+    bool is_second = false;
+    for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        if (i > program->first[rank]) {
+            put(sink, is_second ? ";" : ",", 1);
+        }
+        if (action->is_overlapped != 0) {
+            put(sink, "(", 1);
+        }
+        put_cell(sink, action);
+        if (is_second) {
+            put(sink, PAIR_END, sizeof PAIR_END - 1);
+        }
+        is_second = action->is_overlapped != 0;
+    }
+    put(sink, "\n", 1);
+}
+
 static void put_program(text_sink *sink, const ms_program *program) {
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
-        size_t end = program->first[rank + 1];
-        for (size_t i = program->first[rank]; i < end; i++) {
-            put_cell(sink, &program->actions[i], i + 1 == end);
-        }
-        if (program->first[rank] == end) {
-            put(sink, "\n", 1);
-        }
+        put_rank(sink, program, rank);
     }
 }
 

@@ -13,10 +13,12 @@ static bool check_cost(const char *name, const double *costs, int count, ms_diag
 }
 
 static bool check_costs(const ms_program *program, const ms_schedule_costs *costs, ms_diag *diag) {
-    return check_cost("forward cost of stage", costs->forward, program->stages, diag) &&
-           check_cost("input gradient cost of stage", costs->input_grad, program->stages, diag) &&
-           check_cost("weight gradient cost of stage", costs->weight_grad, program->stages, diag) &&
-           check_cost("latency of boundary", costs->p2p, program->stages - 1, diag);
+    int stages = program->model_stages;
+    return check_cost("forward cost of stage", costs->forward, stages, diag) &&
+           check_cost("input gradient cost of stage", costs->input_grad, stages, diag) &&
+           check_cost("weight gradient cost of stage", costs->weight_grad, stages, diag) &&
+           check_cost("latency of boundary", costs->p2p, stages - 1, diag) &&
+           check_cost("scale of overlapped pairs", &costs->pair_scale, 1, diag);
 }
 
 /* Positions in a rank's list that part its idle time. */
@@ -52,21 +54,19 @@ static void add_gap(ms_schedule_rank *rank, const phase_bounds *phases, size_t i
     }
 }
 
-/* Earliest start of an action if messages took no time. */
-static double start_without_latency(const ms_walk *walk, const ms_action *action, double previous) {
-    ms_producer producers[2];
-    int count = ms_action_producers(walk->program, action, producers);
-    for (int i = 0; i < count; i++) {
-        double end = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end;
-        previous = end > previous ? end : previous;
+/* Earliest start of the `width` actions at `index` if messages took no time. */
+static double start_without_latency(const ms_walk *walk, size_t index, size_t width,
+                                    double previous) {
+    for (size_t member = 0; member < width; member++) {
+        const ms_action *action = &walk->program->actions[index + member];
+        ms_producer producers[2];
+        int count = ms_action_producers(walk->program, action, producers);
+        for (int i = 0; i < count; i++) {
+            double end = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end;
+            previous = end > previous ? end : previous;
+        }
     }
     return previous;
-}
-
-static bool sends_message(const ms_program *program, const ms_action *action) {
-    int consumer = action->pass == MS_PASS_F ? action->stage + 1 : action->stage - 1;
-    return action->pass != MS_PASS_W && consumer >= 0 && consumer < program->stages &&
-           program->stage_rank[consumer] != program->stage_rank[action->stage];
 }
 
 /* Activations held: until the weight gradient is done, and until the input gradient is done. */
@@ -92,14 +92,18 @@ static ms_schedule_rank measure_rank(const ms_walk *walk, int rank, double makes
     double previous = 0;
     int whole = 0;
     int input = 0;
-    for (size_t i = begin; i < end; i++) {
-        const ms_action *action = &program->actions[i];
+    size_t width = 1;
+    for (size_t i = begin; i < end; i += width) {
+        width = ms_walk_width(walk, i);
         add_gap(&measured, &phases, i, walk->slots[i].start - previous);
         measured.exposed_p2p +=
-            walk->slots[i].start - start_without_latency(walk, action, previous);
-        measured.busy += ms_action_cost(walk->costs, action);
-        measured.messages_sent += sends_message(program, action);
-        count_inflight(action, &whole, &input, &measured);
+            walk->slots[i].start - start_without_latency(walk, i, width, previous);
+        measured.busy += ms_walk_cost(walk, i, width);
+        for (size_t member = 0; member < width; member++) {
+            measured.messages_sent +=
+                ms_action_receiver(program, &program->actions[i + member]) >= 0;
+            count_inflight(&program->actions[i + member], &whole, &input, &measured);
+        }
         previous = walk->slots[i].end;
     }
     measured.idle_cooldown += makespan - previous;
@@ -123,6 +127,7 @@ static void sum_up(const ms_program *program, ms_schedule_result *result) {
     for (int i = 0; i < program->spec.pipeline_ranks; i++) {
         const ms_schedule_rank *rank = &result->ranks[i];
         busy += rank->busy;
+        result->busy_max = fmax(result->busy_max, rank->busy);
         result->max_span = fmax(result->max_span, rank->span);
         result->max_span_bubble = fmax(result->max_span_bubble, rank->span - rank->busy);
         result->messages_total += rank->messages_sent;
@@ -148,8 +153,11 @@ static ms_status evaluate(const ms_walk *walk, ms_arena *arena, ms_diag *diag,
         result.ranks[rank] = measure_rank(walk, rank, result.makespan);
     }
     sum_up(program, &result);
-    result.has_formula = ms_schedule_type_of(program->spec.kind)
-                             ->formula(program, walk->costs, &result.formula_makespan);
+    const ms_schedule_type *type = ms_schedule_type_of(program->spec.kind);
+    result.has_formula = type != NULL && type->formula != NULL &&
+                         type->formula(program, walk->costs, &result.formula_makespan);
+    result.has_span_formula = type != NULL && type->span_formula != NULL &&
+                              type->span_formula(program, walk->costs, &result.formula_span_bubble);
     *result_out = result;
     return MS_OK;
 }

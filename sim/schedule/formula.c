@@ -1,15 +1,25 @@
 /* What the closed forms of the schedules share. */
 #include "schedule/internal.h"
 
-double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage) {
-    return program->stage_rank[stage] == program->stage_rank[stage + 1] ? 0 : costs->p2p[stage];
+int ms_model_stage(const ms_program *program, int stage) {
+    return stage < program->model_stages ? stage : stage - program->model_stages;
 }
 
-static bool stages_are_even(const ms_program *program, const ms_schedule_costs *costs) {
-    for (int stage = 1; stage < program->stages; stage++) {
-        if (costs->forward[stage] != costs->forward[0] ||
-            costs->input_grad[stage] + costs->weight_grad[stage] !=
-                costs->input_grad[0] + costs->weight_grad[0]) {
+double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage) {
+    return program->stage_rank[stage] == program->stage_rank[stage + 1]
+               ? 0
+               : costs->p2p[ms_model_stage(program, stage)];
+}
+
+/* Whether every stage costs what the first one does; the sum of the gradients, or each of them. */
+static bool stages_are_even(const ms_program *program, const ms_schedule_costs *costs,
+                            bool is_split) {
+    for (int stage = 1; stage < program->model_stages; stage++) {
+        bool is_even = is_split ? costs->input_grad[stage] == costs->input_grad[0] &&
+                                      costs->weight_grad[stage] == costs->weight_grad[0]
+                                : costs->input_grad[stage] + costs->weight_grad[stage] ==
+                                      costs->input_grad[0] + costs->weight_grad[0];
+        if (!is_even || costs->forward[stage] != costs->forward[0]) {
             return false;
         }
     }
@@ -18,12 +28,12 @@ static bool stages_are_even(const ms_program *program, const ms_schedule_costs *
 
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
-    if (!stages_are_even(program, costs)) {
+    if (!stages_are_even(program, costs, false)) {
         return false;
     }
     bool has_boundary = false;
     double p2p = 0;
-    for (int stage = 0; stage + 1 < program->stages; stage++) {
+    for (int stage = 0; stage + 1 < program->model_stages; stage++) {
         if (program->stage_rank[stage] == program->stage_rank[stage + 1]) {
             continue;
         }
@@ -33,10 +43,27 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
         has_boundary = true;
         p2p = costs->p2p[stage];
     }
+    if (costs->is_blocking && p2p > 0) {
+        return false;
+    }
     *even_out = (ms_even_costs){
         .forward = costs->forward[0],
         .backward = costs->input_grad[0] + costs->weight_grad[0],
         .p2p = p2p,
+        .is_split_even = stages_are_even(program, costs, true),
+        .input_grad = costs->input_grad[0],
+        .weight_grad = costs->weight_grad[0],
     };
+    return true;
+}
+
+bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
+                                ms_even_costs *even_out) {
+    ms_even_costs even;
+    if (!ms_schedule_costs_are_even(program, costs, &even) || even.p2p != 0 ||
+        !even.is_split_even) {
+        return false;
+    }
+    *even_out = even;
     return true;
 }

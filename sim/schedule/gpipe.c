@@ -60,9 +60,10 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_gpipe = {
     .name = "gpipe",
+    .summary = "all forwards, then all backwards",
     .passes = 2,
-    .parameter_replicas = 1,
-    .check = ms_schedule_check_single,
+    .directions = 1,
+    .chunks = 1,
     .place = ms_place_loop,
     .generate = generate,
     .formula = formula,

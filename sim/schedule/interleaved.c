@@ -11,20 +11,26 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
     int ranks = spec->pipeline_ranks;
     int microbatches = spec->microbatches;
     int group = group_size(spec);
-    if (microbatches < ranks) {
-        ms_diag_error(
-            diag,
-            "interleaved needs at least as many microbatches as pipeline ranks, got M = '%d' "
-            "for P = %d; nearest legal M: %d",
-            microbatches, ranks, ranks);
+    if (ms_schedule_check_filled(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (group < ranks || group > microbatches) {
-        ms_diag_error(
-            diag,
-            "interleaved needs groups of P to M microbatches, got N = '%d' for P = %d and "
-            "M = %d; nearest legal N: %d",
-            group, ranks, microbatches, group < ranks ? ranks : microbatches);
+        ms_diag_error(diag,
+                      "%s needs groups of P to M microbatches, got N = '%d' for P = %d and "
+                      "M = %d; nearest legal N: %d",
+                      ms_schedule_kind_name(spec->kind), group, ranks, microbatches,
+                      group < ranks ? ranks : microbatches);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+/* Megatron-LM's further rule; without it (Llama 3) the short last group costs bubbles. */
+static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
+    int ranks = spec->pipeline_ranks;
+    int microbatches = spec->microbatches;
+    int group = group_size(spec);
+    if (check(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     int rest = microbatches % group;
@@ -40,12 +46,9 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
-/* Entry k of the table: for each group of N microbatches, for each chunk, its microbatches in
- * order. The last group keeps the remainder. Backwards go through the chunks the other way round.
- */
-static void unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list) {
+void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list) {
     const ms_schedule_spec *spec = pairs->spec;
-    int64_t group = group_size(spec);
+    int64_t group = pairs->group;
     int64_t first_mb = k / (group * spec->chunks) * group;
     int64_t width = spec->microbatches - first_mb;
     width = width < group ? width : group;
@@ -58,38 +61,60 @@ static void unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list 
     ms_action_list_add(list, pass, chunk * spec->pipeline_ranks + pairs->rank, mb);
 }
 
-static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+static void generate_groups(const ms_schedule_spec *spec, int rank, int group, int64_t warmup,
+                            ms_action_list *list) {
     int64_t total = (int64_t)spec->chunks * spec->microbatches;
-    int64_t distance = spec->pipeline_ranks - 1 - rank;
-    int64_t warmup = spec->chunks == 1
-                         ? distance /* one chunk is plain 1F1B */
-                         : 2 * distance + (int64_t)(spec->chunks - 1) * group_size(spec);
     ms_pairs pairs = {
         .spec = spec,
         .rank = rank,
         .total = total,
         .warmup = warmup < total ? warmup : total,
-        .unit = unit,
+        .group = group,
+        .unit = ms_interleaved_unit,
     };
     ms_generate_pairs(&pairs, list);
 }
 
-/* N = P, M a multiple of P: (VM+P-1)(f+b) + 2l(VP-1); N = 2P, M a multiple of 2P: 2l(P-1) in the
- * place of the last term; both while l <= min(f, b) of a virtual stage. Source: derived by
- * exhaustive evaluation; tests/unit/schedule sweeps both. At l = 0 it is Narayanan et al., SC'21.
- */
-static bool formula(const ms_program *program, const ms_schedule_costs *costs,
-                    double *makespan_out) {
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    int64_t distance = spec->pipeline_ranks - 1 - rank;
+    int group = group_size(spec);
+    int64_t warmup = spec->chunks == 1 ? distance /* one chunk is plain 1F1B */
+                                       : 2 * distance + (int64_t)(spec->chunks - 1) * group;
+    generate_groups(spec, rank, group, warmup, list);
+}
+
+int ms_torch_group(const ms_schedule_spec *spec) {
+    int rounds = spec->microbatches / spec->pipeline_ranks;
+    return spec->microbatches / (rounds > 1 ? rounds : 1);
+}
+
+ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag) {
+    int rounds = spec->microbatches / spec->pipeline_ranks;
+    if (rounds <= 1 || spec->microbatches % rounds == 0) {
+        return MS_OK;
+    }
+    int below = spec->microbatches / rounds * rounds;
+    ms_diag_error(diag,
+                  "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
+                  "M = '%d' does not divide; nearest legal M: %d",
+                  ms_schedule_kind_name(spec->kind), rounds, spec->microbatches,
+                  below / spec->pipeline_ranks == rounds ? below : rounds * spec->pipeline_ranks);
+    return MS_E_INPUT;
+}
+
+static void generate_torch(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    int64_t distance = spec->pipeline_ranks - 1 - rank;
+    int group = ms_torch_group(spec);
+    generate_groups(spec, rank, group, 2 * distance + (int64_t)(spec->chunks - 1) * group, list);
+}
+
+static bool formula_groups(const ms_program *program, const ms_schedule_costs *costs, int group,
+                           double *makespan_out) {
     const ms_schedule_spec *spec = &program->spec;
     int ranks = spec->pipeline_ranks;
-    int group = group_size(spec);
     ms_even_costs even;
     if (!ms_schedule_costs_are_even(program, costs, &even)) {
         return false;
-    }
-    if (spec->chunks == 1) {
-        *makespan_out = ms_formula_1f1b(ranks, spec->microbatches, &even);
-        return true;
     }
     bool is_hidden = even.p2p <= even.forward && even.p2p <= even.backward;
     bool is_even_group = (group == ranks || group == 2 * ranks) && spec->microbatches % group == 0;
@@ -102,10 +127,64 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
     return true;
 }
 
+/* N = P, M a multiple of P: (VM+P-1)(f+b) + 2l(VP-1); N = 2P, M a multiple of 2P: 2l(P-1) in the
+ * place of the last term; both while l <= min(f, b) of a virtual stage. Source: derived by
+ * exhaustive evaluation; tests/unit/schedule sweeps both. At l = 0 it is Narayanan et al., SC'21.
+ */
+static bool formula(const ms_program *program, const ms_schedule_costs *costs,
+                    double *makespan_out) {
+    const ms_schedule_spec *spec = &program->spec;
+    ms_even_costs even;
+    if (spec->chunks > 1) {
+        return formula_groups(program, costs, group_size(spec), makespan_out);
+    }
+    if (!ms_schedule_costs_are_even(program, costs, &even)) {
+        return false;
+    }
+    *makespan_out = ms_formula_1f1b(spec->pipeline_ranks, spec->microbatches, &even);
+    return true;
+}
+
+/* The order is Megatron-LM's when there are as many rounds as M/P. */
+static bool formula_torch(const ms_program *program, const ms_schedule_costs *costs,
+                          double *makespan_out) {
+    int group = ms_torch_group(&program->spec);
+    return program->spec.chunks > 1 && group == program->spec.pipeline_ranks &&
+           formula_groups(program, costs, group, makespan_out);
+}
+
 const ms_schedule_type ms_schedule_interleaved = {
     .name = "interleaved",
+    .summary = "1F1B over V stages per rank (Megatron-LM)",
     .passes = 2,
-    .parameter_replicas = 1,
+    .directions = 1,
+    .options = MS_TAKES_GROUP,
+    .check = check_rest,
+    .place = ms_place_loop,
+    .generate = generate,
+    .formula = formula,
+};
+
+/* Source: order of torch.distributed.pipelining.ScheduleInterleaved1F1B. */
+const ms_schedule_type ms_schedule_interleaved_torch = {
+    .name = "interleaved_torch",
+    .summary = "interleaved 1F1B in M/P rounds (PyTorch)",
+    .passes = 2,
+    .directions = 1,
+    .check = ms_torch_check,
+    .place = ms_place_loop,
+    .generate = generate_torch,
+    .formula = formula_torch,
+};
+
+/* Source: Llama Team, "The Llama 3 Herd of Models", 2024, section on parallelism: any number N of
+ * consecutive microbatches per stage, and M need not divide. */
+const ms_schedule_type ms_schedule_interleaved_flexible = {
+    .name = "interleaved_flexible",
+    .summary = "interleaved 1F1B, any group size, any M (Llama 3)",
+    .passes = 2,
+    .directions = 1,
+    .options = MS_TAKES_GROUP,
     .check = check,
     .place = ms_place_loop,
     .generate = generate,

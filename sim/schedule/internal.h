@@ -20,66 +20,120 @@ typedef struct ms_action_list {
     bool has_overflowed; /**< a generator wrote more than its row allows: a bug */
 } ms_action_list;
 
-/** A schedule: one row of the registration table. */
+/** Options a kind takes beyond P, V, M. */
+enum { MS_TAKES_GROUP = 1, MS_TAKES_SPLITS = 2, MS_TAKES_REORDER = 4 };
+
+/** A schedule: one row of the registration table. Functions may be NULL where it says so. */
 typedef struct ms_schedule_type {
     const char *name;
+    const char *summary; /**< one line, at most 60 characters */
     int passes; /**< actions per (stage, microbatch) at most: 2 with a fused B, 3 with I and W */
-    int parameter_replicas; /**< copies of a stage's parameters among the pipeline ranks */
-    /** Rules of this schedule beyond P, V, M >= 1; reports and returns MS_E_INPUT. */
+    int directions;   /**< 2: the stages exist twice, once for each direction of the pipeline */
+    int chunks;       /**< V it needs; 0: any */
+    unsigned options; /**< MS_TAKES_ bits */
+    /** Rules of this schedule beyond P, V, M >= 1 and the row; reports and returns MS_E_INPUT.  May
+     * be NULL. */
     ms_status (*check)(const ms_schedule_spec *spec, ms_diag *diag);
-    /** Pipeline rank that owns a virtual stage. */
+    /** Pipeline rank that owns a stage of the program. */
     int (*place)(const ms_schedule_spec *spec, int stage);
     /** Append the whole list of one rank. */
     void (*generate)(const ms_schedule_spec *spec, int rank, ms_action_list *list);
-    /** Closed form of the makespan; false where none holds for these sizes and costs. */
+    /** Change the finished lists in place.  MS_OK or MS_E_NOMEM.  May be NULL. */
+    ms_status (*finish)(ms_program *program, ms_arena *scratch);
+    /** Closed form of the makespan; false where none holds for these sizes and costs.  May be NULL.
+     */
     bool (*formula)(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out);
+    /** Closed form of the most idle time inside a rank's span, likewise. */
+    bool (*span_formula)(const ms_program *program, const ms_schedule_costs *costs,
+                         double *bubble_out);
 } ms_schedule_type;
 
 extern const ms_schedule_type ms_schedule_gpipe;
 extern const ms_schedule_type ms_schedule_1f1b;
 extern const ms_schedule_type ms_schedule_interleaved;
+extern const ms_schedule_type ms_schedule_interleaved_torch;
+extern const ms_schedule_type ms_schedule_interleaved_flexible;
+extern const ms_schedule_type ms_schedule_looped_bfs;
+extern const ms_schedule_type ms_schedule_zbh1;
+extern const ms_schedule_type ms_schedule_zbh2;
+extern const ms_schedule_type ms_schedule_zb1p;
+extern const ms_schedule_type ms_schedule_zbv;
+extern const ms_schedule_type ms_schedule_vhalf;
+extern const ms_schedule_type ms_schedule_vmin;
+extern const ms_schedule_type ms_schedule_dualpipe;
+extern const ms_schedule_type ms_schedule_dualpipev;
+extern const ms_schedule_type ms_schedule_chimera;
+extern const ms_schedule_type ms_schedule_seq1f1b;
 
 /** Row of a kind; NULL if there is none. */
 const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind);
 
 /** Append one action; sets `has_overflowed` instead of writing past the end. */
 void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb);
+/** Append a forward and a backward pass that run together. */
+void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
+                             const ms_action *backward);
 
 /** Placement "loop": chunk c of rank r is stage c*P + r. */
 int ms_place_loop(const ms_schedule_spec *spec, int stage);
+/** Placement "v": even chunks run down the ranks, odd ones up again. */
+int ms_place_v(const ms_schedule_spec *spec, int stage);
+/** Stage s of the first direction on rank s, of the second one (P + s) on rank P-1-s. */
+int ms_place_two_ways(const ms_schedule_spec *spec, int stage);
 
-/** Rule of schedules with one stage per rank and no groups.  MS_E_INPUT (reported) if V > 1 or N is
- * given. */
-ms_status ms_schedule_check_single(const ms_schedule_spec *spec, ms_diag *diag);
+/** Rule of schedules that need M >= P.  MS_E_INPUT (reported). */
+ms_status ms_schedule_check_filled(const ms_schedule_spec *spec, ms_diag *diag);
 
 /** Warm-up, steady 1F1B pairs, cool-down over a rank's sequence of forwards and backwards.
  *  total: passes of each kind.  warmup: forwards before the first backward, <= total.
- *  unit: the k-th forward (MS_PASS_F) or backward (MS_PASS_B) of the rank as stage and microbatch.
+ *  unit: the k-th forward (MS_PASS_F) or backward (any other pass) of the rank as stage and
+ * microbatch.
  */
 typedef struct ms_pairs {
     const ms_schedule_spec *spec;
     int rank;
     int64_t total;
     int64_t warmup;
+    int group; /**< microbatches per group, for ms_interleaved_unit */
     void (*unit)(const struct ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list);
 } ms_pairs;
 
 void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list);
 
+/** Warm-up forwards, then per step one forward (while there are any), one input gradient, and the
+ * weight gradient of `lag` steps ago; the weight gradients left over at the end. */
+void ms_generate_split(const ms_pairs *pairs, int lag, ms_action_list *list);
+
+/** `unit` of the interleaved table: for each group of microbatches, for each chunk, its
+ * microbatches in order; the last group keeps the remainder; backwards go through the chunks the
+ * other way round. ms_pairs.group says how many microbatches a group has. */
+void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list);
+/** PyTorch's groups: M / max(1, M/P rounded down). */
+int ms_torch_group(const ms_schedule_spec *spec);
+/** Rule that PyTorch's rounds divide M.  MS_E_INPUT (reported). */
+ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag);
+
 /** Costs that are the same for every stage and every boundary between ranks. */
 typedef struct ms_even_costs {
     double forward;
-    double backward; /**< input and weight gradient */
-    double p2p;      /**< 0 when no boundary lies between ranks */
+    double backward;    /**< input and weight gradient */
+    double p2p;         /**< 0 when no boundary lies between ranks */
+    bool is_split_even; /**< input and weight gradient are each the same for every stage */
+    double input_grad, weight_grad; /**< if so */
 } ms_even_costs;
 
-/** Whether all stages cost the same, and all boundaries between ranks too; then *even_out says
- * what.  O(S). */
+/** Whether all stages cost the same, and all boundaries between ranks too, and sends do not block;
+ * then *even_out says what.  O(S). */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
+                                ms_even_costs *even_out);
+/** The same, and free messages and gradients that are even each. */
+bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out);
 /** Latency between a stage and the next one: costs->p2p, 0 on one rank. */
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage);
+/** Stage of the model that a stage of the program stands for. */
+int ms_model_stage(const ms_program *program, int stage);
 /** 1F1B's closed form, which interleaved with V = 1 shares. */
 double ms_formula_1f1b(int ranks, int microbatches, const ms_even_costs *even);
 
@@ -108,6 +162,13 @@ typedef struct ms_walk {
     bool *is_waiting; /**< [P] on no stack: blocked, or at its end */
 } ms_walk;
 
+/** Actions that run as one from `index` on: 2 for an overlapped pair, unless it runs serially. */
+size_t ms_walk_width(const ms_walk *walk, size_t index);
+/** Duration of the `width` actions at `index`. */
+double ms_walk_cost(const ms_walk *walk, size_t index, size_t width);
+/** Stage that gets this action's result in a message; -1 if none does. */
+int ms_action_receiver(const ms_program *program, const ms_action *action);
+
 /** Walk a program whose actions all name existing stages and microbatches.
  *  walk: `program`, `costs` and `slots` are set; the rest comes from `scratch`.  Returns MS_OK;
  * MS_E_INPUT on deadlock (reported as the cycle of waiting actions); MS_E_NOMEM (reported).
@@ -117,8 +178,8 @@ ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag);
 /** Done-index of a producer, 0 if it is not done. */
 uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer);
 
-/** Duration of an action. */
-double ms_action_cost(const ms_schedule_costs *costs, const ms_action *action);
+/** Duration of an action that runs by itself. */
+double ms_action_cost(const ms_walk *walk, const ms_action *action);
 
 /** Whether every action names a pass, a stage and a microbatch that exist, on the stage's rank;
  * else reported. */

@@ -44,9 +44,10 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_1f1b = {
     .name = "1f1b",
+    .summary = "one forward, one backward (PipeDream-flush)",
     .passes = 2,
-    .parameter_replicas = 1,
-    .check = ms_schedule_check_single,
+    .directions = 1,
+    .chunks = 1,
     .place = ms_place_loop,
     .generate = generate,
     .formula = formula,

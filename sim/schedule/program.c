@@ -7,6 +7,19 @@ static const ms_schedule_type *const TYPES[MS_SCHEDULE_KIND_COUNT] = {
     [MS_SCHEDULE_GPIPE] = &ms_schedule_gpipe,
     [MS_SCHEDULE_1F1B] = &ms_schedule_1f1b,
     [MS_SCHEDULE_INTERLEAVED] = &ms_schedule_interleaved,
+    [MS_SCHEDULE_INTERLEAVED_TORCH] = &ms_schedule_interleaved_torch,
+    [MS_SCHEDULE_INTERLEAVED_FLEXIBLE] = &ms_schedule_interleaved_flexible,
+    [MS_SCHEDULE_LOOPED_BFS] = &ms_schedule_looped_bfs,
+    [MS_SCHEDULE_ZBH1] = &ms_schedule_zbh1,
+    [MS_SCHEDULE_ZBH2] = &ms_schedule_zbh2,
+    [MS_SCHEDULE_ZB1P] = &ms_schedule_zb1p,
+    [MS_SCHEDULE_ZBV] = &ms_schedule_zbv,
+    [MS_SCHEDULE_VHALF] = &ms_schedule_vhalf,
+    [MS_SCHEDULE_VMIN] = &ms_schedule_vmin,
+    [MS_SCHEDULE_DUALPIPE] = &ms_schedule_dualpipe,
+    [MS_SCHEDULE_DUALPIPEV] = &ms_schedule_dualpipev,
+    [MS_SCHEDULE_CHIMERA] = &ms_schedule_chimera,
+    [MS_SCHEDULE_SEQ1F1B] = &ms_schedule_seq1f1b,
 };
 
 const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind) {
@@ -28,6 +41,11 @@ const char *ms_schedule_kind_name(ms_schedule_kind kind) {
     return type == NULL ? "unknown" : type->name;
 }
 
+const char *ms_schedule_kind_summary(ms_schedule_kind kind) {
+    const ms_schedule_type *type = ms_schedule_type_of(kind);
+    return type == NULL ? "an order of its own" : type->summary;
+}
+
 const char *const *ms_schedule_kind_names(void) {
     static const char *names[MS_SCHEDULE_KIND_COUNT + 1];
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
@@ -45,25 +63,38 @@ void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb) {
         (ms_action){.pass = (uint8_t)pass, .stage = (int16_t)stage, .mb = mb};
 }
 
+void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
+                             const ms_action *backward) {
+    ms_action_list_add(list, (ms_pass)forward->pass, forward->stage, forward->mb);
+    ms_action_list_add(list, (ms_pass)backward->pass, backward->stage, backward->mb);
+    if (!list->has_overflowed) {
+        list->actions[list->count - 2].is_overlapped = 1;
+    }
+}
+
 int ms_place_loop(const ms_schedule_spec *spec, int stage) {
     return stage % spec->pipeline_ranks;
 }
 
-ms_status ms_schedule_check_single(const ms_schedule_spec *spec, ms_diag *diag) {
-    const char *name = ms_schedule_kind_name(spec->kind);
-    if (spec->chunks != 1) {
-        ms_diag_error(diag,
-                      "%s has one stage per pipeline rank, got V = '%d'; nearest legal V: 1 "
-                      "(interleaved takes more)",
-                      name, spec->chunks);
-        return MS_E_INPUT;
+int ms_place_v(const ms_schedule_spec *spec, int stage) {
+    int place = stage % spec->pipeline_ranks;
+    return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
+}
+
+int ms_place_two_ways(const ms_schedule_spec *spec, int stage) {
+    return ms_place_v(spec, stage);
+}
+
+ms_status ms_schedule_check_filled(const ms_schedule_spec *spec, ms_diag *diag) {
+    if (spec->microbatches >= spec->pipeline_ranks) {
+        return MS_OK;
     }
-    if (spec->group != 0) {
-        ms_diag_error(diag, "%s has no groups of microbatches, got N = '%d'; only interleaved has",
-                      name, spec->group);
-        return MS_E_INPUT;
-    }
-    return MS_OK;
+    ms_diag_error(diag,
+                  "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
+                  "for P = %d; nearest legal M: %d",
+                  ms_schedule_kind_name(spec->kind), spec->microbatches, spec->pipeline_ranks,
+                  spec->pipeline_ranks);
+    return MS_E_INPUT;
 }
 
 void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list) {
@@ -80,6 +111,24 @@ void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list) {
     }
 }
 
+void ms_generate_split(const ms_pairs *pairs, int lag, ms_action_list *list) {
+    for (int64_t k = 0; k < pairs->warmup; k++) {
+        pairs->unit(pairs, MS_PASS_F, k, list);
+    }
+    for (int64_t k = 0; k < pairs->total; k++) {
+        if (pairs->warmup + k < pairs->total) {
+            pairs->unit(pairs, MS_PASS_F, pairs->warmup + k, list);
+        }
+        pairs->unit(pairs, MS_PASS_I, k, list);
+        if (k >= lag) {
+            pairs->unit(pairs, MS_PASS_W, k - lag, list);
+        }
+    }
+    for (int64_t k = pairs->total > lag ? pairs->total - lag : 0; k < pairs->total; k++) {
+        pairs->unit(pairs, MS_PASS_W, k, list);
+    }
+}
+
 static bool check_positive(const char *what, int value, ms_diag *diag) {
     if (value >= 1) {
         return true;
@@ -88,12 +137,43 @@ static bool check_positive(const char *what, int value, ms_diag *diag) {
     return false;
 }
 
+/* What the row of the kind says about V, N, K and reordering. */
+static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_type *type,
+                               ms_diag *diag) {
+    if (type->chunks != 0 && spec->chunks != type->chunks) {
+        ms_diag_error(diag,
+                      "%s has %s per pipeline rank, got V = '%d'; nearest legal V: %d "
+                      "(interleaved takes more)",
+                      type->name, type->chunks == 1 ? "one stage" : "two stages", spec->chunks,
+                      type->chunks);
+        return MS_E_INPUT;
+    }
+    if (spec->group != 0 && (type->options & MS_TAKES_GROUP) == 0) {
+        ms_diag_error(diag,
+                      "%s has no groups of microbatches, got N = '%d'; only interleaved and "
+                      "interleaved_flexible have",
+                      type->name, spec->group);
+        return MS_E_INPUT;
+    }
+    if (spec->splits != 1 && (type->options & MS_TAKES_SPLITS) == 0) {
+        ms_diag_error(diag, "%s does not split sequences, got K = '%d'; only seq1f1b does",
+                      type->name, spec->splits);
+        return MS_E_INPUT;
+    }
+    if (spec->is_reordered && (type->options & MS_TAKES_REORDER) == 0) {
+        ms_diag_error(diag, "%s cannot be reordered; only vhalf and vmin can", type->name);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
 /* Sizes every schedule needs; the products are formed in 64 bits and are safe as int afterwards. */
 static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_type *type,
                              ms_diag *diag) {
     if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
         !check_positive("the number of stages per rank V", spec->chunks, diag) ||
-        !check_positive("the number of microbatches M", spec->microbatches, diag)) {
+        !check_positive("the number of microbatches M", spec->microbatches, diag) ||
+        !check_positive("the number of parts of a sequence K", spec->splits, diag)) {
         return MS_E_INPUT;
     }
     if (spec->group < 0) {
@@ -101,20 +181,21 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
         return MS_E_INPUT;
     }
     int64_t stages = (int64_t)spec->pipeline_ranks * spec->chunks;
-    if (stages > MS_STAGES_MAX) {
+    if (stages * type->directions > MS_STAGES_MAX) {
         ms_diag_error(diag, "P x V = %lld virtual stages are too many, the limit is %d",
-                      (long long)stages, MS_STAGES_MAX);
+                      (long long)stages, MS_STAGES_MAX / type->directions);
         return MS_E_INPUT;
     }
-    int64_t actions = stages * spec->microbatches * type->passes;
-    if (actions > MS_ACTIONS_MAX) {
+    int64_t units = (int64_t)spec->microbatches * spec->splits;
+    int64_t per_unit = stages * type->passes;
+    if (units > MS_ACTIONS_MAX / per_unit) {
         ms_diag_error(diag,
-                      "the schedule has %lld actions, the limit is %d; take fewer microbatches "
+                      "the schedule has %.0f actions, the limit is %d; take fewer microbatches "
                       "than M = '%d'",
-                      (long long)actions, MS_ACTIONS_MAX, spec->microbatches);
+                      (double)units * (double)per_unit, MS_ACTIONS_MAX, spec->microbatches);
         return MS_E_INPUT;
     }
-    return MS_OK;
+    return check_options(spec, type, diag);
 }
 
 static ms_status report_no_memory(ms_diag *diag) {
@@ -142,8 +223,8 @@ static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_
 static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
                             ms_program *program) {
     int ranks = program->spec.pipeline_ranks;
-    ms_action_list list = {.capacity = (size_t)program->stages *
-                                       (size_t)program->spec.microbatches * (size_t)type->passes};
+    ms_action_list list = {.capacity = (size_t)program->stages * (size_t)program->units *
+                                       (size_t)type->passes};
     list.actions = MS_NEW(arena, ms_action, list.capacity);
     program->first = MS_NEW(arena, size_t, ranks + 1);
     if (list.actions == NULL || program->first == NULL) {
@@ -161,6 +242,27 @@ static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_di
     return MS_OK;
 }
 
+static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_program *program) {
+    if (type->finish == NULL) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = type->finish(program, &scratch);
+    ms_arena_release(&scratch);
+    return status == MS_E_NOMEM ? report_no_memory(diag) : status;
+}
+
+/* The spec with the kind's own V and K = 1 in the place of 0. */
+static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_type *type) {
+    ms_schedule_spec resolved = *spec;
+    if (spec->chunks == 0) {
+        resolved.chunks = type->chunks == 0 ? 1 : type->chunks;
+    }
+    resolved.splits = spec->splits == 0 ? 1 : spec->splits;
+    return resolved;
+}
+
 ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_diag *diag,
                             ms_program *program_out) {
     const ms_schedule_type *type = ms_schedule_type_of(spec->kind);
@@ -168,22 +270,24 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
         ms_diag_error(diag, "unknown schedule kind '%d'", (int)spec->kind);
         return MS_E_INPUT;
     }
-    ms_status status = check_sizes(spec, type, diag);
-    if (status == MS_OK) {
-        status = type->check(spec, diag);
+    ms_program program = {.spec = resolve(spec, type), .name = type->name};
+    ms_status status = check_sizes(&program.spec, type, diag);
+    if (status == MS_OK && type->check != NULL) {
+        status = type->check(&program.spec, diag);
     }
     if (status != MS_OK) {
         return status;
     }
-    ms_program program = {
-        .spec = *spec,
-        .name = type->name,
-        .stages = spec->pipeline_ranks * spec->chunks,
-        .parameter_replicas = type->parameter_replicas,
-    };
+    program.model_stages = program.spec.pipeline_ranks * program.spec.chunks;
+    program.stages = program.model_stages * type->directions;
+    program.units = program.spec.microbatches / type->directions * program.spec.splits;
+    program.parameter_replicas = type->directions;
     status = place_stages(type, arena, diag, &program);
     if (status == MS_OK) {
         status = fill_lists(type, arena, diag, &program);
+    }
+    if (status == MS_OK) {
+        status = finish_lists(type, diag, &program);
     }
     if (status == MS_OK) {
         *program_out = program;

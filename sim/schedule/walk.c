@@ -3,25 +3,45 @@
 #include "schedule/internal.h"
 
 static size_t key_of(const ms_program *program, int stage, int mb) {
-    return (size_t)stage * (size_t)program->spec.microbatches + (size_t)mb;
+    return (size_t)stage * (size_t)program->units + (size_t)mb;
+}
+
+bool ms_program_has_next(const ms_program *program, int stage) {
+    return stage + 1 != program->model_stages && stage + 1 != program->stages;
+}
+
+bool ms_program_has_previous(const ms_program *program, int stage) {
+    return stage != 0 && stage != program->model_stages;
 }
 
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]) {
     int count = 0;
     if (action->pass == MS_PASS_F) {
-        if (action->stage > 0) {
+        if (ms_program_has_previous(program, action->stage)) {
             producers_out[count++] = (ms_producer){action->stage - 1, action->mb, true};
         }
     } else if (action->pass == MS_PASS_W) {
         producers_out[count++] = (ms_producer){action->stage, action->mb, false};
     } else {
         producers_out[count++] = (ms_producer){action->stage, action->mb, true};
-        if (action->stage + 1 < program->stages) {
+        if (ms_program_has_next(program, action->stage)) {
             producers_out[count++] = (ms_producer){action->stage + 1, action->mb, false};
         }
     }
     return count;
+}
+
+int ms_action_receiver(const ms_program *program, const ms_action *action) {
+    int consumer = -1;
+    if (action->pass == MS_PASS_F) {
+        consumer = ms_program_has_next(program, action->stage) ? action->stage + 1 : -1;
+    } else if (action->pass != MS_PASS_W) {
+        consumer = ms_program_has_previous(program, action->stage) ? action->stage - 1 : -1;
+    }
+    bool is_remote =
+        consumer >= 0 && program->stage_rank[consumer] != program->stage_rank[action->stage];
+    return is_remote ? consumer : -1;
 }
 
 uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer) {
@@ -29,55 +49,100 @@ uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer) {
     return producer->is_forward ? walk->forward_at[key] : walk->gradient_at[key];
 }
 
-double ms_action_cost(const ms_schedule_costs *costs, const ms_action *action) {
+double ms_action_cost(const ms_walk *walk, const ms_action *action) {
+    const ms_schedule_costs *costs = walk->costs;
+    int stage = ms_model_stage(walk->program, action->stage);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
-        return costs->forward[action->stage];
+        return costs->forward[stage];
     case MS_PASS_I:
-        return costs->input_grad[action->stage];
+        return costs->input_grad[stage];
     case MS_PASS_W:
-        return costs->weight_grad[action->stage];
+        return costs->weight_grad[stage];
     case MS_PASS_B:
     case MS_PASS_COUNT:
         break;
     }
-    return costs->input_grad[action->stage] + costs->weight_grad[action->stage];
+    return costs->input_grad[stage] + costs->weight_grad[stage];
 }
 
-/* Latency between a producer and its consumer. */
-static double latency(const ms_walk *walk, const ms_action *action, const ms_producer *producer) {
-    if (producer->stage == action->stage) {
+size_t ms_walk_width(const ms_walk *walk, size_t index) {
+    bool is_serial = walk->costs != NULL && walk->costs->is_serial;
+    return walk->program->actions[index].is_overlapped != 0 && !is_serial ? 2 : 1;
+}
+
+double ms_walk_cost(const ms_walk *walk, size_t index, size_t width) {
+    double cost = ms_action_cost(walk, &walk->program->actions[index]);
+    if (width == 1) {
+        return cost;
+    }
+    cost += ms_action_cost(walk, &walk->program->actions[index + 1]);
+    return walk->costs->pair_scale == 0 ? cost : walk->costs->pair_scale * cost;
+}
+
+/* Latency between two stages that follow each other. */
+static double latency(const ms_walk *walk, int stage, int other) {
+    if (other == stage) {
         return 0;
     }
-    int lower = producer->stage < action->stage ? producer->stage : action->stage;
-    return ms_schedule_latency(walk->program, walk->costs, lower);
+    return ms_schedule_latency(walk->program, walk->costs, other < stage ? other : stage);
 }
 
-/* First producer of an action that is not done; false if it can run. */
-static bool find_missing(const ms_walk *walk, const ms_action *action, ms_producer *missing_out) {
-    ms_producer producers[2];
-    int count = ms_action_producers(walk->program, action, producers);
-    for (int i = 0; i < count; i++) {
-        if (ms_walk_done(walk, &producers[i]) == 0) {
-            *missing_out = producers[i];
-            return true;
+/* A producer that is not done, of one of the actions that run as one from `index` on.  Returns the
+ * action that waits, NULL if they can run. */
+static const ms_action *find_missing(const ms_walk *walk, size_t index, ms_producer *missing_out) {
+    size_t width = ms_walk_width(walk, index);
+    for (size_t member = 0; member < width; member++) {
+        const ms_action *action = &walk->program->actions[index + member];
+        ms_producer producers[2];
+        int count = ms_action_producers(walk->program, action, producers);
+        for (int i = 0; i < count; i++) {
+            if (ms_walk_done(walk, &producers[i]) == 0) {
+                *missing_out = producers[i];
+                return action;
+            }
         }
     }
-    return false;
+    return NULL;
 }
 
-static void time_action(const ms_walk *walk, int rank, size_t index) {
-    const ms_action *action = &walk->program->actions[index];
-    double start = index > walk->program->first[rank] ? walk->slots[index - 1].end : 0;
-    ms_producer producers[2];
-    int count = ms_action_producers(walk->program, action, producers);
-    for (int i = 0; i < count; i++) {
-        double arrival = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end +
-                         latency(walk, action, &producers[i]);
-        start = arrival > start ? arrival : start;
+/* When a rank is free again: at the end of its last action, or once its messages have arrived. */
+static double free_at(const ms_walk *walk, int rank, size_t index) {
+    if (index == walk->program->first[rank]) {
+        return 0;
     }
-    walk->slots[index] =
-        (ms_schedule_slot){.start = start, .end = start + ms_action_cost(walk->costs, action)};
+    const ms_action *last = &walk->program->actions[index - 1];
+    double end = walk->slots[index - 1].end;
+    if (!walk->costs->is_blocking) {
+        return end;
+    }
+    bool is_pair = index - 1 > walk->program->first[rank] && last[-1].is_overlapped != 0 &&
+                   !walk->costs->is_serial;
+    double held = 0;
+    for (int member = 0; member <= is_pair; member++) {
+        int receiver = ms_action_receiver(walk->program, last - member);
+        double wait = receiver < 0 ? 0 : latency(walk, (last - member)->stage, receiver);
+        held = wait > held ? wait : held;
+    }
+    return end + held;
+}
+
+static void time_actions(const ms_walk *walk, int rank, size_t index, size_t width) {
+    double start = free_at(walk, rank, index);
+    for (size_t member = 0; member < width; member++) {
+        const ms_action *action = &walk->program->actions[index + member];
+        ms_producer producers[2];
+        int count = ms_action_producers(walk->program, action, producers);
+        for (int i = 0; i < count; i++) {
+            double arrival = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end +
+                             latency(walk, action->stage, producers[i].stage);
+            start = arrival > start ? arrival : start;
+        }
+    }
+    double end = start + ms_walk_cost(walk, index, width);
+    for (size_t member = 0; member < width; member++) {
+        walk->slots[index + member] = (ms_schedule_slot){.start = start, .end = end};
+    }
 }
 
 static void wake(ms_walk *walk, int rank) {
@@ -94,12 +159,12 @@ static void finish_action(ms_walk *walk, size_t index) {
     size_t key = key_of(program, action->stage, action->mb);
     if (action->pass == MS_PASS_F) {
         walk->forward_at[key] = (uint32_t)index + 1;
-        if (action->stage + 1 < program->stages) {
+        if (ms_program_has_next(program, action->stage)) {
             wake(walk, program->stage_rank[action->stage + 1]);
         }
     } else if (action->pass != MS_PASS_W) {
         walk->gradient_at[key] = (uint32_t)index + 1;
-        if (action->stage > 0) {
+        if (ms_program_has_previous(program, action->stage)) {
             wake(walk, program->stage_rank[action->stage - 1]);
         }
     }
@@ -109,19 +174,23 @@ static void run_rank(ms_walk *walk, int rank) {
     const ms_program *program = walk->program;
     ms_producer missing = {0};
     while (walk->cursor[rank] < program->first[rank + 1] &&
-           !find_missing(walk, &program->actions[walk->cursor[rank]], &missing)) {
-        size_t index = walk->cursor[rank]++;
+           find_missing(walk, walk->cursor[rank], &missing) == NULL) {
+        size_t index = walk->cursor[rank];
+        size_t width = ms_walk_width(walk, index);
         if (walk->slots != NULL) {
-            time_action(walk, rank, index);
+            time_actions(walk, rank, index, width);
         }
-        finish_action(walk, index);
+        for (size_t member = 0; member < width; member++) {
+            finish_action(walk, index + member);
+        }
+        walk->cursor[rank] += width;
     }
     walk->is_waiting[rank] = true;
 }
 
 static bool allocate(ms_walk *walk, ms_arena *scratch) {
     size_t ranks = (size_t)walk->program->spec.pipeline_ranks;
-    size_t keys = (size_t)walk->program->stages * (size_t)walk->program->spec.microbatches;
+    size_t keys = (size_t)walk->program->stages * (size_t)walk->program->units;
     walk->forward_at = MS_NEW(scratch, uint32_t, keys);
     walk->gradient_at = MS_NEW(scratch, uint32_t, keys);
     walk->cursor = MS_NEW(scratch, size_t, ranks);
@@ -137,18 +206,17 @@ static bool is_at_end(const ms_walk *walk, int rank) {
 
 /* What the head of a stuck rank waits for, and the rank that should run it. */
 static int waits_for(const ms_walk *walk, int rank, ms_producer *missing_out) {
-    find_missing(walk, &walk->program->actions[walk->cursor[rank]], missing_out);
+    find_missing(walk, walk->cursor[rank], missing_out);
     return walk->program->stage_rank[missing_out->stage];
 }
 
 static void describe_wait(const ms_walk *walk, int rank, ms_buffer *text) {
-    const ms_action *head = &walk->program->actions[walk->cursor[rank]];
     ms_producer missing = {0};
-    int other = waits_for(walk, rank, &missing);
-    ms_buffer_printf(text, "%srank %d at '%d%s%d' waits for %d%s%d of rank %d",
-                     text->length == 0 ? "" : "; ", rank, head->stage,
-                     ms_pass_name((ms_pass)head->pass), head->mb, missing.stage,
-                     missing.is_forward ? "F" : "B", missing.mb, other);
+    const ms_action *head = find_missing(walk, walk->cursor[rank], &missing);
+    ms_buffer_printf(
+        text, "%srank %d at '%d%s%d' waits for %d%s%d of rank %d", text->length == 0 ? "" : "; ",
+        rank, head->stage, ms_pass_name((ms_pass)head->pass), head->mb, missing.stage,
+        missing.is_forward ? "F" : "B", missing.mb, walk->program->stage_rank[missing.stage]);
 }
 
 /* Follow who waits for whom from a stuck rank: after P steps we are on the cycle (or at a rank that

@@ -67,7 +67,7 @@ static void check_json(const ms_schedule_case *item, const char *json) {
     expect_integers(item, json, "msgs_sent", item->messages);
     double total = item->messages_total;
     expect_numbers(item, json, "msgs_total", &total, 1);
-    double sizes[] = {item->p, item->v, item->m, 1};
+    double sizes[] = {item->p, item->v, item->m, item->parameter_replicas};
     expect_numbers(item, json, "p", &sizes[0], 1);
     expect_numbers(item, json, "v", &sizes[1], 1);
     expect_numbers(item, json, "m", &sizes[2], 1);
@@ -83,7 +83,8 @@ static void check_json(const ms_schedule_case *item, const char *json) {
 Test(schedule_command, prints_the_reference_values) {
     for (int i = 0; i < MS_SCHEDULE_CASE_COUNT; i++) {
         const ms_schedule_case *item = &MS_SCHEDULE_CASES[i];
-        char p[16], v[16], m[16], group[32] = "--json"; /* no group: only --json stands there */
+        char p[16], v[16], m[16], options[3][48];
+        int option_count = 0;
         snprintf(p, sizeof p, "%d", item->p);
         snprintf(v, sizeof v, "-v%d", item->v);
         snprintf(m, sizeof m, "%d", item->m);
@@ -104,10 +105,20 @@ Test(schedule_command, prints_the_reference_values) {
                                item->p2p_text,
                                "--json",
                                NULL,
+                               NULL,
+                               NULL,
                                NULL};
         if (item->group != 0) {
-            snprintf(group, sizeof group, "--group=%d", item->group);
-            words[16] = group;
+            snprintf(options[option_count++], 48, "--group=%d", item->group);
+        }
+        if (item->splits != 0) {
+            snprintf(options[option_count++], 48, "--splits=%d", item->splits);
+        }
+        if (item->pair_scale != 0) {
+            snprintf(options[option_count++], 48, "--fbscale=%.17g", item->pair_scale);
+        }
+        for (int k = 0; k < option_count; k++) {
+            words[16 + k] = options[k];
         }
         ms_run_result result = ms_run_with(&(ms_run_setup){0}, words);
         cr_assert_eq(result.exit_code, 0, "case %d: %s", item->id, ms_run_err(&result));
@@ -125,7 +136,7 @@ Test(schedule_command, usage_faults) {
         {{"schedule"}, "missing argument: KIND"},
         {{"schedule", "gpipe", "extra"}, "superfluous argument 'extra'"},
         {{"schedule", "gpip", "-p", "2", "-m", "2"}, "did you mean 'gpipe'?"},
-        {{"schedule", "zbh1", "-p", "2", "-m", "2"}, "known: gpipe, 1f1b, interleaved"},
+        {{"schedule", "pipedream", "-p", "2", "-m", "2"}, "known: gpipe, 1f1b, interleaved"},
         {{"schedule", "gpipe", "-p", "2"}, "option '--microbatches' is missing"},
         {{"schedule", "gpipe", "-m", "2"}, "option '--ranks' is missing"},
         {{"schedule", "gpipe", "-p", "0", "-m", "2"}, "got '0'"},

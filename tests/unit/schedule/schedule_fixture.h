@@ -6,6 +6,10 @@
 
 #include "meshsim/schedule.h"
 
+/* P, V, M and N of a kind, without options. */
+#define SPEC(kind_, p_, v_, m_, n_)                                                                \
+    { .kind = (kind_), .pipeline_ranks = (p_), .chunks = (v_), .microbatches = (m_), .group = (n_) }
+
 typedef struct fixture {
     ms_arena arena;
     ms_diag diag;
@@ -45,7 +49,8 @@ static inline ms_schedule_costs fixture_even_costs(fixture *f, int stages, const
             lists[i][stage] = costs[i];
         }
     }
-    return (ms_schedule_costs){lists[0], lists[1], lists[2], lists[3]};
+    return (ms_schedule_costs){
+        .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
 }
 
 static inline ms_schedule_result fixture_evaluate(fixture *f, const ms_program *program,

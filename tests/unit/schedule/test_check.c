@@ -18,7 +18,7 @@ static void expect_fault(fixture *f, const ms_program *program, const char *word
 static ms_program two_ranks(fixture *f, int microbatches, const ms_action *actions,
                             const size_t *first) {
     ms_program program =
-        fixture_build(f, &(ms_schedule_spec){MS_SCHEDULE_1F1B, 2, 1, microbatches, 0});
+        fixture_build(f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_1F1B, 2, 1, microbatches, 0));
     program.actions = MS_NEW(&f->arena, ms_action, first[2]);
     memcpy(program.actions, actions, first[2] * sizeof *actions);
     memcpy(program.first, first, 3 * sizeof *first);
@@ -69,7 +69,7 @@ Test(schedule_check, forms_of_the_same_backward_exclude_each_other) {
 Test(schedule_check, actions_that_do_not_exist) {
     fixture f;
     fixture_init(&f);
-    ms_program program = fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_1F1B, 2, 1, 3, 0});
+    ms_program program = fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_1F1B, 2, 1, 3, 0));
     static const ms_action BAD[] = {
         {MS_PASS_COUNT, 0, 0, 0}, {MS_PASS_F, 0, -1, 0}, {MS_PASS_F, 0, 2, 0},
         {MS_PASS_F, 0, 0, -1},    {MS_PASS_F, 0, 0, 3},
@@ -154,7 +154,7 @@ Test(schedule_check, every_mutation_is_found) {
         int m = p * (int)ms_random_range(&random, 1, 3);
         ms_schedule_kind kind =
             v > 1 ? MS_SCHEDULE_INTERLEAVED : (ms_schedule_kind)ms_random_range(&random, 0, 1);
-        ms_program program = fixture_build(&f, &(ms_schedule_spec){kind, p, v, m, 0});
+        ms_program program = fixture_build(&f, &(ms_schedule_spec)SPEC(kind, p, v, m, 0));
         size_t count = program.first[p];
         size_t at = (size_t)ms_random_range(&random, 0, (int64_t)count - 1);
         ms_action kept = program.actions[at];

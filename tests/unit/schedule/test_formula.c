@@ -39,7 +39,7 @@ Test(schedule_formula, single_stage_schedules_have_one_for_all_sizes_and_latenci
     for (int kind = MS_SCHEDULE_GPIPE; kind <= MS_SCHEDULE_1F1B; kind++) {
         for (int p = 1; p <= 9; p++) {
             for (int m = 1; m <= 21; m++) {
-                ms_schedule_spec spec = {(ms_schedule_kind)kind, p, 1, m, 0};
+                ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, p, 1, m, 0);
                 cr_assert(formula_holds(&spec, COSTS[(p * 5 + m) % COST_COUNT]));
             }
         }
@@ -52,8 +52,8 @@ Test(schedule_formula, interleaved_has_one_for_whole_groups_and_hidden_latency) 
             for (int groups = 1; groups <= 4; groups++) {
                 for (int width = 1; width <= 2; width++) {
                     const double *costs = COSTS[(p + v + groups) % COST_COUNT];
-                    ms_schedule_spec spec = {MS_SCHEDULE_INTERLEAVED, p, v, p * width * groups,
-                                             p * width};
+                    ms_schedule_spec spec =
+                        SPEC(MS_SCHEDULE_INTERLEAVED, p, v, p * width * groups, p * width);
                     bool is_hidden = hides(costs) || p == 1;
                     cr_assert_eq(formula_holds(&spec, costs), is_hidden, "P=%d V=%d M=%d N=%d", p,
                                  v, spec.microbatches, spec.group);
@@ -68,12 +68,13 @@ Test(schedule_formula, interleaved_with_one_chunk_is_1f1b) {
         for (int m = p; m <= 3 * p; m += p) {
             fixture f;
             fixture_init(&f);
-            ms_program one = fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_1F1B, p, 1, m, 0});
+            ms_program one =
+                fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_1F1B, p, 1, m, 0));
             ms_program other =
-                fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_INTERLEAVED, p, 1, m, 0});
+                fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_INTERLEAVED, p, 1, m, 0));
             cr_assert_eq(ms_program_crc32(&one), ms_program_crc32(&other));
             fixture_release(&f);
-            ms_schedule_spec spec = {MS_SCHEDULE_INTERLEAVED, p, 1, m, 0};
+            ms_schedule_spec spec = SPEC(MS_SCHEDULE_INTERLEAVED, p, 1, m, 0);
             cr_assert(formula_holds(&spec, COSTS[6]));
         }
     }
@@ -88,13 +89,15 @@ Test(schedule_formula, gpipe_has_one_for_unequal_stages_without_latency) {
         fixture_init(&f);
         int p = (int)ms_random_range(&random, 1, 9);
         int m = (int)ms_random_range(&random, 1, 20);
-        ms_program program = fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_GPIPE, p, 1, m, 0});
+        ms_program program =
+            fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_GPIPE, p, 1, m, 0));
         double lists[3][9];
         for (int i = 0; i < 3 * p; i++) {
             lists[i / p][i % p] = ms_random_unit(&random) * 4;
         }
         double p2p[9] = {0};
-        ms_schedule_costs costs = {lists[0], lists[1], lists[2], p2p};
+        ms_schedule_costs costs = {
+            .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = p2p};
         ms_schedule_result result = fixture_evaluate(&f, &program, &costs);
         cr_assert(result.has_formula);
         cr_assert(fabs(result.formula_makespan - result.makespan) <= 1e-9 * result.makespan,
@@ -121,8 +124,8 @@ Test(schedule_formula, textbook_bubbles) {
     for (size_t i = 0; i < sizeof BOOK / sizeof BOOK[0]; i++) {
         fixture f;
         fixture_init(&f);
-        ms_schedule_spec spec = {BOOK[i].v == 1 ? MS_SCHEDULE_1F1B : MS_SCHEDULE_INTERLEAVED,
-                                 BOOK[i].p, BOOK[i].v, BOOK[i].m, 0};
+        ms_schedule_spec spec = SPEC(BOOK[i].v == 1 ? MS_SCHEDULE_1F1B : MS_SCHEDULE_INTERLEAVED,
+                                     BOOK[i].p, BOOK[i].v, BOOK[i].m, 0);
         ms_program program = fixture_build(&f, &spec);
         ms_schedule_costs costs = fixture_even_costs(&f, program.stages, COSTS[0]);
         ms_schedule_result result = fixture_evaluate(&f, &program, &costs);

@@ -31,13 +31,19 @@ static void check_case(const ms_schedule_case *item) {
     ms_schedule_spec spec = {.pipeline_ranks = item->p,
                              .chunks = item->v,
                              .microbatches = item->m,
-                             .group = item->group};
+                             .group = item->group,
+                             .splits = item->splits};
     cr_assert_eq(ms_schedule_kind_from_name(item->schedule, &spec.kind), MS_OK);
     ms_program program;
     cr_assert_eq(ms_schedule_build(&spec, &arena, &diag, &program), MS_OK);
     cr_assert_eq(ms_program_check(&program, &diag), MS_OK);
     cr_assert_eq(ms_program_crc32(&program), item->crc, "case %d", item->id);
-    ms_schedule_costs costs = {item->tf, item->tb, item->tw, item->p2p};
+    ms_schedule_costs costs = {.forward = item->tf,
+                               .input_grad = item->tb,
+                               .weight_grad = item->tw,
+                               .p2p = item->p2p,
+                               .pair_scale = item->pair_scale,
+                               .is_serial = item->is_serial};
     ms_schedule_result result;
     cr_assert_eq(ms_schedule_evaluate(&program, &costs, &arena, &diag, &result), MS_OK);
     close_to(item, "makespan", result.makespan, item->makespan);
@@ -45,17 +51,22 @@ static void check_case(const ms_schedule_case *item) {
     close_to(item, "max_span", result.max_span, item->max_span);
     close_to(item, "max_span_bubble", result.max_span_bubble, item->max_span_bubble);
     cr_assert_eq(result.messages_total, item->messages_total, "case %d", item->id);
-    cr_assert_eq(program.parameter_replicas, 1);
+    cr_assert_eq(program.parameter_replicas, item->parameter_replicas, "case %d", item->id);
     cr_assert_eq(result.has_formula, item->has_formula, "case %d", item->id);
     if (item->has_formula) {
         close_to(item, "closed form", result.formula_makespan, item->makespan);
+    }
+    if (item->has_span_formula) {
+        cr_assert(result.has_span_formula, "case %d", item->id);
+        close_to(item, "closed form of the span", result.formula_span_bubble,
+                 item->formula_span_bubble);
     }
     check_ranks(item, &result);
     ms_arena_release(&arena);
 }
 
 Test(schedule_golden, all_cases) {
-    cr_assert_eq(MS_SCHEDULE_CASE_COUNT, 24);
+    cr_assert_eq(MS_SCHEDULE_CASE_COUNT, 74);
     for (int i = 0; i < MS_SCHEDULE_CASE_COUNT; i++) {
         check_case(&MS_SCHEDULE_CASES[i]);
     }

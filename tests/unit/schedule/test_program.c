@@ -25,7 +25,7 @@ Test(schedule_program, loop_placement) {
     fixture f;
     fixture_init(&f);
     ms_program program =
-        fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_INTERLEAVED, 3, 4, 6, 0});
+        fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_INTERLEAVED, 3, 4, 6, 0));
     cr_assert_eq(program.stages, 12);
     for (int stage = 0; stage < 12; stage++) {
         cr_assert_eq(program.stage_rank[stage], stage % 3);
@@ -39,12 +39,12 @@ Test(schedule_program, csv_text) {
     fixture_init(&f);
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_program program = fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_1F1B, 2, 1, 3, 0});
+    ms_program program = fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_1F1B, 2, 1, 3, 0));
     ms_program_write_csv(&program, &text);
     cr_assert_str_eq(ms_buffer_text(&text), "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
     ms_buffer_release(&text);
     ms_buffer_init(&text);
-    program = fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_GPIPE, 1, 1, 11, 0});
+    program = fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_GPIPE, 1, 1, 11, 0));
     ms_program_write_csv(&program, &text);
     cr_assert_not_null(strstr(ms_buffer_text(&text), ",0F9,0F10,0B0,"));
     ms_buffer_release(&text);
@@ -57,21 +57,21 @@ Test(schedule_program, clashing_sizes_are_refused) {
         ms_schedule_spec spec;
         const char *words;
     } BAD[] = {
-        {{MS_SCHEDULE_1F1B, 0, 1, 4, 0}, "at least 1, got '0'"},
-        {{MS_SCHEDULE_1F1B, 4, -1, 4, 0}, "at least 1, got '-1'"},
-        {{MS_SCHEDULE_GPIPE, 4, 1, 0, 0}, "microbatches M must be at least 1"},
-        {{MS_SCHEDULE_GPIPE, 4, 2, 4, 0}, "nearest legal V: 1"},
-        {{MS_SCHEDULE_1F1B, 4, 1, 8, 4}, "no groups of microbatches"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 3, 0}, "nearest legal M: 4"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 3}, "nearest legal N: 4"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 9}, "nearest legal N: 8"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 9, 0}, "nearest legal M: 8 or 12"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 13, 5}, "nearest legal M: 10 or 14"},
-        {{MS_SCHEDULE_INTERLEAVED, 4, 2, 8, -2}, "got '-2'"},
-        {{MS_SCHEDULE_INTERLEAVED, 2147483647, 2147483647, 2147483647, 0},
+        {SPEC(MS_SCHEDULE_1F1B, 0, 1, 4, 0), "at least 1, got '0'"},
+        {SPEC(MS_SCHEDULE_1F1B, 4, -1, 4, 0), "at least 1, got '-1'"},
+        {SPEC(MS_SCHEDULE_GPIPE, 4, 1, 0, 0), "microbatches M must be at least 1"},
+        {SPEC(MS_SCHEDULE_GPIPE, 4, 2, 4, 0), "nearest legal V: 1"},
+        {SPEC(MS_SCHEDULE_1F1B, 4, 1, 8, 4), "no groups of microbatches"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 3, 0), "nearest legal M: 4"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 3), "nearest legal N: 4"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 9), "nearest legal N: 8"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 9, 0), "nearest legal M: 8 or 12"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 13, 5), "nearest legal M: 10 or 14"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 8, -2), "got '-2'"},
+        {SPEC(MS_SCHEDULE_INTERLEAVED, 2147483647, 2147483647, 2147483647, 0),
          "virtual stages are too many"},
-        {{MS_SCHEDULE_1F1B, 32767, 1, 2147483647, 0}, "the limit is 50000000"},
-        {{(ms_schedule_kind)77, 2, 1, 2, 0}, "unknown schedule kind '77'"},
+        {SPEC(MS_SCHEDULE_1F1B, 32767, 1, 2147483647, 0), "the limit is 50000000"},
+        {SPEC((ms_schedule_kind)77, 2, 1, 2, 0), "unknown schedule kind '77'"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         fixture f;
@@ -88,7 +88,7 @@ Test(schedule_program, clashing_sizes_are_refused) {
 }
 
 Test(schedule_program, running_out_of_memory_is_reported) {
-    ms_schedule_spec spec = {MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 0};
+    ms_schedule_spec spec = SPEC(MS_SCHEDULE_INTERLEAVED, 4, 2, 8, 0);
     for (long allocations = 0; allocations < 5; allocations++) {
         fixture f;
         fixture_init(&f);
@@ -107,13 +107,13 @@ static ms_schedule_spec random_spec(ms_random *random) {
     int m = (int)ms_random_range(random, 1, 20);
     ms_schedule_kind kind = (ms_schedule_kind)ms_random_range(random, 0, 2);
     if (kind != MS_SCHEDULE_INTERLEAVED) {
-        return (ms_schedule_spec){kind, p, 1, m, 0};
+        return (ms_schedule_spec)SPEC(kind, p, 1, m, 0);
     }
     int group = p + (int)ms_random_range(random, 0, p);
     int rest = (int)ms_random_range(random, p, group);
     int whole = (int)ms_random_range(random, 1, 3);
-    return (ms_schedule_spec){kind, p, (int)ms_random_range(random, 1, 4), whole * group + rest,
-                              group};
+    return (ms_schedule_spec)SPEC(kind, p, (int)ms_random_range(random, 1, 4), whole * group + rest,
+                                  group);
 }
 
 static uint64_t seed_of_run(void) {
@@ -134,7 +134,8 @@ static ms_schedule_costs random_costs(fixture *f, ms_random *random, int stages)
             lists[i][stage] = random_cost(random);
         }
     }
-    return (ms_schedule_costs){lists[0], lists[1], lists[2], lists[3]};
+    return (ms_schedule_costs){
+        .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
 }
 
 static void check_rank_sums(const ms_program *program, const ms_schedule_result *result) {
@@ -176,7 +177,9 @@ Test(schedule_program, random_programs_hold_their_invariants) {
             forward[stage] = costs.forward[stage] + random_cost(&random);
             p2p[stage] = costs.p2p[stage] + random_cost(&random);
         }
-        ms_schedule_costs dearer = {forward, costs.input_grad, costs.weight_grad, p2p};
+        ms_schedule_costs dearer = costs;
+        dearer.forward = forward;
+        dearer.p2p = p2p;
         cr_assert(fixture_evaluate(&f, &program, &dearer).makespan >= result.makespan,
                   "MS_SEED=%llu", (unsigned long long)seed);
         fixture_release(&f);
@@ -189,8 +192,8 @@ Test(schedule_program, peaks_match_their_formulas) {
             for (int v = 1; v <= 4; v++) {
                 fixture f;
                 fixture_init(&f);
-                ms_schedule_spec spec = {v == 1 ? MS_SCHEDULE_1F1B : MS_SCHEDULE_INTERLEAVED, p, v,
-                                         m, 0};
+                ms_schedule_spec spec =
+                    SPEC(v == 1 ? MS_SCHEDULE_1F1B : MS_SCHEDULE_INTERLEAVED, p, v, m, 0);
                 ms_program program = fixture_build(&f, &spec);
                 ms_schedule_costs costs =
                     fixture_even_costs(&f, program.stages, (const double[]){1, 1, 1, 0});
@@ -211,7 +214,7 @@ Test(schedule_program, large_interleaved_is_quick_and_right) {
     fixture f;
     fixture_init(&f);
     ms_program program =
-        fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_INTERLEAVED, 64, 4, 1024, 0});
+        fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_INTERLEAVED, 64, 4, 1024, 0));
     ms_schedule_costs costs =
         fixture_even_costs(&f, program.stages, (const double[]){1, 1, 1, 0.5});
     ms_schedule_result result = fixture_evaluate(&f, &program, &costs);
@@ -228,7 +231,7 @@ Test(schedule_program, costs_out_of_range_are_refused) {
             fixture f;
             fixture_init(&f);
             ms_program program =
-                fixture_build(&f, &(ms_schedule_spec){MS_SCHEDULE_GPIPE, 2, 1, 2, 0});
+                fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_GPIPE, 2, 1, 2, 0));
             double values[4] = {1, 1, 1, 1};
             values[which] = BAD[i];
             ms_schedule_costs costs = fixture_even_costs(&f, 2, values);

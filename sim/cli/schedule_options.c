@@ -1,0 +1,188 @@
+#include "cli/schedule_options.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ms_status report_no_memory(const ms_invocation *call) {
+    ms_diag_error(call->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
+                               ms_schedule_kind *kind_out) {
+    if (ms_schedule_kind_from_name(name, kind_out) == MS_OK) {
+        return MS_OK;
+    }
+    const char *const *names = ms_schedule_kind_names();
+    const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
+    ms_buffer known;
+    ms_buffer_init(&known);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        ms_buffer_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
+    }
+    if (nearest != NULL) {
+        ms_diag_error(call->diag, "unknown schedule '%s'; did you mean '%s'? (known: %s)", name,
+                      nearest, ms_buffer_text(&known));
+    } else {
+        ms_diag_error(call->diag, "unknown schedule '%s' (known: %s)", name,
+                      ms_buffer_text(&known));
+    }
+    ms_buffer_release(&known);
+    return MS_E_USAGE;
+}
+
+static ms_status read_size(const ms_invocation *call, const char *name, int fallback, int *out) {
+    if (fallback < 0 && !ms_cli_has(call, name)) {
+        ms_diag_error(call->diag, "option '--%s' is missing", name);
+        return MS_E_USAGE;
+    }
+    long value = 0;
+    ms_status status = ms_cli_int(call, name, fallback, 1, INT_MAX, &value);
+    *out = (int)value;
+    return status;
+}
+
+ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out) {
+    ms_schedule_spec spec = {.is_reordered = ms_cli_has(call, "reorder")};
+    const struct {
+        const char *name;
+        int fallback; /* -1: none */
+        int *out;
+    } sizes[] = {
+        {"ranks", -1, &spec.pipeline_ranks},
+        {"chunks", 0, &spec.chunks},
+        {"microbatches", -1, &spec.microbatches},
+        {"group", 0, &spec.group},
+        {"splits", 0, &spec.splits},
+    };
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < sizeof sizes / sizeof sizes[0]; i++) {
+        status = read_size(call, sizes[i].name, sizes[i].fallback, sizes[i].out);
+    }
+    if (status == MS_OK) {
+        *spec_out = spec;
+    }
+    return status;
+}
+
+/* A cost option: what its list runs over, and how long it must be. */
+typedef struct cost_option {
+    const char *name;
+    const char *fallback;
+    const char *unit; /* "stage" or "boundary" */
+    int count;
+} cost_option;
+
+static size_t count_items(const char *text) {
+    size_t count = 1;
+    for (; *text != '\0'; text++) {
+        count += *text == ',';
+    }
+    return count;
+}
+
+/* The number at `text` up to a comma or the end. */
+static bool read_cost(const char *text, double *out) {
+    size_t width = strcspn(text, ",");
+    char *end = NULL;
+    double value = strtod(text, &end);
+    bool is_clean = width > 0 && end == text + width && strspn(text, "+-.0123456789eE") >= width;
+    *out = value;
+    return is_clean && isfinite(value) && value >= 0;
+}
+
+static ms_status read_costs(const ms_invocation *call, const cost_option *option,
+                            const double **costs_out) {
+    const char *text = ms_cli_value(call, option->name, option->fallback);
+    double *costs = MS_NEW(call->arena, double, option->count);
+    if (costs == NULL) {
+        return report_no_memory(call);
+    }
+    size_t items = count_items(text);
+    if (items != 1 && items != (size_t)option->count) {
+        ms_diag_error(call->diag,
+                      "option '--%s' takes one number or one per %s, which makes %d here; got %zu",
+                      option->name, option->unit, option->count, items);
+        return MS_E_USAGE;
+    }
+    double value = 0;
+    for (size_t i = 0; i < items; i++, text += strcspn(text, ",") + 1) {
+        if (!read_cost(text, &value)) {
+            ms_diag_error(call->diag, "option '--%s' takes numbers >= 0, got '%.*s'", option->name,
+                          (int)strcspn(text, ","), text);
+            return MS_E_USAGE;
+        }
+        if (i < (size_t)option->count) {
+            costs[i] = value;
+        }
+    }
+    for (int i = 1; items == 1 && i < option->count; i++) {
+        costs[i] = value;
+    }
+    *costs_out = costs;
+    return MS_OK;
+}
+
+/* A word out of two. */
+static ms_status read_choice(const ms_invocation *call, const char *name,
+                             const char *const words[2], bool *is_second_out) {
+    const char *word = ms_cli_value(call, name, words[0]);
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *is_second_out = i == 1;
+            return MS_OK;
+        }
+    }
+    ms_diag_error(call->diag, "option '--%s' is %s or %s, got '%s'", name, words[0], words[1],
+                  word);
+    return MS_E_USAGE;
+}
+
+static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
+    double scale = 1;
+    ms_status status = ms_cli_number(call, "fbscale", 1, &scale);
+    if (status == MS_OK && !(scale > 0 && isfinite(scale))) {
+        ms_diag_error(call->diag, "option '--fbscale' takes a number > 0, got '%s'",
+                      ms_cli_value(call, "fbscale", ""));
+        return MS_E_USAGE;
+    }
+    *scale_out = scale;
+    return status;
+}
+
+static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs) {
+    static const char *const OVERLAPS[2] = {"fused", "serial"};
+    static const char *const SENDS[2] = {"async", "blocking"};
+    ms_status status = read_choice(call, "overlap", OVERLAPS, &costs->is_serial);
+    if (status == MS_OK) {
+        status = read_choice(call, "sends", SENDS, &costs->is_blocking);
+    }
+    return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
+}
+
+ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
+                                ms_schedule_costs *costs_out) {
+    ms_schedule_costs costs = {0};
+    const struct {
+        cost_option option;
+        const double **out;
+    } rows[] = {
+        {{"tf", "1", "stage", stages}, &costs.forward},
+        {{"tb", "1", "stage", stages}, &costs.input_grad},
+        {{"tw", "1", "stage", stages}, &costs.weight_grad},
+        {{"p2p", "0", "boundary between stages", stages - 1}, &costs.p2p},
+    };
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < sizeof rows / sizeof rows[0]; i++) {
+        status = read_costs(call, &rows[i].option, rows[i].out);
+    }
+    if (status == MS_OK) {
+        status = read_manner(call, &costs);
+    }
+    if (status == MS_OK) {
+        *costs_out = costs;
+    }
+    return status;
+}

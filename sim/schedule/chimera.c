@@ -1,0 +1,90 @@
+/* Chimera with two pipelines: units of P microbatches, half of them down and half of them up the
+ * ranks, put on a grid of ticks. Source: Li and Hoefler, "Chimera", SC'21. */
+#include "schedule/internal.h"
+
+/* The passes of one kind and direction on a rank, in order of their ticks. */
+typedef struct sequence {
+    ms_pass pass;
+    int stage;      /* in the program */
+    int64_t offset; /* of the first tick */
+    int next;       /* microbatch of the direction */
+} sequence;
+
+static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
+    int ranks = spec->pipeline_ranks;
+    if (ranks % 2 != 0) {
+        ms_diag_error(diag,
+                      "chimera needs an even number of pipeline ranks, got P = '%d'; "
+                      "nearest legal P: %lld",
+                      ranks, ranks + 1LL);
+        return MS_E_INPUT;
+    }
+    if (spec->microbatches % ranks != 0) {
+        long long below = spec->microbatches / ranks * (long long)ranks;
+        ms_diag_error(diag,
+                      "chimera runs units of P = %d microbatches, got M = '%d'; nearest legal M: "
+                      "%lld or %lld",
+                      ranks, spec->microbatches, below > 0 ? below : ranks, below + ranks);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+/* Unit u and place i in it: F at 2Pu + 2i + s, B at 2Pu + 2i + 2P-1 - s, s the stage in the
+ * direction. */
+static int64_t tick(const ms_schedule_spec *spec, const sequence *passes) {
+    int64_t ranks = spec->pipeline_ranks;
+    int64_t per_unit = ranks / 2;
+    return passes->offset + 2 * ranks * (passes->next / per_unit) + 2 * (passes->next % per_unit);
+}
+
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    int ranks = spec->pipeline_ranks;
+    int mirror = ranks - 1 - rank;
+    sequence sequences[] = {
+        {.pass = MS_PASS_F, .stage = rank, .offset = rank},
+        {.pass = MS_PASS_F, .stage = ranks + mirror, .offset = mirror},
+        {.pass = MS_PASS_B, .stage = rank, .offset = 2 * ranks - 1 - rank},
+        {.pass = MS_PASS_B, .stage = ranks + mirror, .offset = 2 * ranks - 1 - mirror},
+    };
+    int each = spec->microbatches / 2;
+    for (int64_t left = 4LL * each; left > 0; left--) {
+        sequence *earliest = NULL;
+        for (int i = 0; i < 4; i++) {
+            sequence *candidate = &sequences[i];
+            if (candidate->next < each &&
+                (earliest == NULL || tick(spec, candidate) < tick(spec, earliest))) {
+                earliest = candidate;
+            }
+        }
+        ms_action_list_add(list, earliest->pass, earliest->stage, earliest->next++);
+    }
+}
+
+/* (2M+P-2)F when a backward takes as long as a forward and messages are free; otherwise bubbles
+ * appear between the units.  Source: derived by exhaustive evaluation, swept in
+ * tests/unit/schedule.
+ */
+static bool formula(const ms_program *program, const ms_schedule_costs *costs,
+                    double *makespan_out) {
+    ms_even_costs even;
+    if (!ms_schedule_costs_are_even(program, costs, &even) || even.p2p != 0 ||
+        even.forward != even.backward) {
+        return false;
+    }
+    *makespan_out =
+        (2.0 * program->spec.microbatches + program->spec.pipeline_ranks - 2) * even.forward;
+    return true;
+}
+
+const ms_schedule_type ms_schedule_chimera = {
+    .name = "chimera",
+    .summary = "two pipelines, one down and one up, parameters twice",
+    .passes = 2,
+    .directions = 2,
+    .chunks = 1,
+    .check = check,
+    .place = ms_place_two_ways,
+    .generate = generate,
+    .formula = formula,
+};

@@ -1,0 +1,213 @@
+/* DualPipe: microbatches enter at both ends and meet; forward and backward passes of the two
+ * directions overlap. DualPipeV: the same eight steps on half the ranks, with the V placement in
+ * the place of the second direction. Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, and
+ * the order of the published DualPipe and DualPipeV implementations. */
+#include "schedule/internal.h"
+
+/* One rank. A phase is a direction (DualPipe) or a chunk (DualPipeV). Weight gradients wait in the
+ * order of their input gradients, which is the order in which these stand in the list. */
+typedef struct state {
+    ms_action_list *list;
+    size_t queue;    /* where the search for the oldest waiting weight gradient starts */
+    int waiting;     /* weight gradients put off */
+    int half;        /* H: ranks of one half */
+    int distance;    /* h: from the outer end */
+    int total;       /* n: microbatches per phase */
+    int stage[2];    /* of each phase */
+    int forwards[2]; /* next microbatch of each phase */
+    int backwards[2];
+} state;
+
+static void forward(state *s, int phase) {
+    ms_action_list_add(s->list, MS_PASS_F, s->stage[phase], s->forwards[phase]++);
+}
+
+static void backward(state *s, int phase, bool is_split) {
+    ms_action_list_add(s->list, is_split ? MS_PASS_I : MS_PASS_B, s->stage[phase],
+                       s->backwards[phase]++);
+    s->waiting += is_split;
+}
+
+/* The oldest weight gradient put off, if there is one. */
+static void weight(state *s) {
+    if (s->waiting == 0 || s->list->has_overflowed) {
+        return;
+    }
+    while (s->list->actions[s->queue].pass != MS_PASS_I) {
+        s->queue++;
+    }
+    ms_action oldest = s->list->actions[s->queue++];
+    ms_action_list_add(s->list, MS_PASS_W, oldest.stage, oldest.mb);
+    s->waiting--;
+}
+
+static void overlapped(state *s, int forward_phase, int backward_phase) {
+    ms_action f = {.pass = MS_PASS_F,
+                   .stage = (int16_t)s->stage[forward_phase],
+                   .mb = s->forwards[forward_phase]++};
+    ms_action b = {.pass = MS_PASS_B,
+                   .stage = (int16_t)s->stage[backward_phase],
+                   .mb = s->backwards[backward_phase]++};
+    ms_action_list_add_pair(s->list, &f, &b);
+}
+
+/* Steps 1 to 3. */
+static void warm_up(state *s) {
+    int inner = s->half - s->distance - 1;
+    for (int i = 0; i < 2 * inner; i++) {
+        forward(s, 0);
+    }
+    for (int i = 0; i < s->distance + 1; i++) {
+        forward(s, 0);
+        forward(s, 1);
+    }
+    for (int i = 0; i < inner; i++) {
+        backward(s, 1, true);
+        weight(s);
+        forward(s, 1);
+    }
+}
+
+/* Steps 4 and 5. On the innermost rank the first pair runs apart, for its halves depend on each
+ * other. */
+static void steady(state *s) {
+    int pairs = s->total - 2 * s->half + s->distance + 1;
+    for (int i = 0; i < pairs; i++) {
+        if (i == 0 && s->distance == s->half - 1) {
+            forward(s, 0);
+            backward(s, 1, false);
+        } else {
+            overlapped(s, 0, 1);
+        }
+        overlapped(s, 1, 0);
+    }
+    for (int i = 0; i < s->half - s->distance - 1; i++) {
+        backward(s, 1, false);
+        overlapped(s, 1, 0);
+    }
+}
+
+/* Steps 6 to 8. */
+static void cool_down(state *s) {
+    bool is_split = false;
+    int inner = s->half - s->distance - 1;
+    for (int i = 0; i < s->distance + 1; i++) {
+        bool is_turn = i == (s->distance + 1) / 2;
+        is_split = is_split || (is_turn && s->distance % 2 == 1);
+        backward(s, 1, is_split);
+        is_split = is_split || is_turn;
+        backward(s, 0, is_split);
+    }
+    for (int i = 0; i < inner; i++) {
+        weight(s);
+        backward(s, 0, true);
+    }
+    for (int i = 0; i < s->distance + 1; i++) {
+        weight(s);
+    }
+}
+
+static void generate(state *s, ms_action_list *list) {
+    s->list = list;
+    s->queue = list->count;
+    warm_up(s);
+    steady(s);
+    cool_down(s);
+}
+
+static void generate_dualpipe(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    int ranks = spec->pipeline_ranks;
+    int mirror = ranks - 1 - rank;
+    bool is_lower = rank < ranks / 2;
+    state s = {
+        .half = ranks / 2, .distance = is_lower ? rank : mirror, .total = spec->microbatches / 2};
+    /* stage ids of the second direction follow those of the first */
+    s.stage[0] = is_lower ? rank : ranks + mirror;
+    s.stage[1] = is_lower ? ranks + mirror : rank;
+    generate(&s, list);
+}
+
+static void generate_dualpipev(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    state s = {.half = spec->pipeline_ranks,
+               .distance = rank,
+               .total = spec->microbatches,
+               .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
+    generate(&s, list);
+}
+
+static ms_status check_microbatches(const ms_schedule_spec *spec, ms_diag *diag) {
+    if (spec->microbatches >= 2LL * spec->pipeline_ranks) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "%s needs at least twice as many microbatches as pipeline ranks, got M = '%d' "
+                  "for P = %d; nearest legal M: %lld",
+                  ms_schedule_kind_name(spec->kind), spec->microbatches, spec->pipeline_ranks,
+                  2LL * spec->pipeline_ranks);
+    return MS_E_INPUT;
+}
+
+static ms_status check_even(const ms_schedule_spec *spec, ms_diag *diag) {
+    if (spec->pipeline_ranks % 2 != 0 || spec->microbatches % 2 != 0) {
+        bool is_p = spec->pipeline_ranks % 2 != 0;
+        int value = is_p ? spec->pipeline_ranks : spec->microbatches;
+        ms_diag_error(diag,
+                      "%s feeds half the microbatches from each end, so P and M must be even, got "
+                      "%s = '%d'; nearest legal %s: %lld",
+                      ms_schedule_kind_name(spec->kind), is_p ? "P" : "M", value, is_p ? "P" : "M",
+                      value + 1LL);
+        return MS_E_INPUT;
+    }
+    return check_microbatches(spec, diag);
+}
+
+/* work + bubbles (F&B + F - 2W), the pair taking F + I + W, when F >= I >= W and messages are free.
+ * bubbles: P/2 - 1 (DualPipe), P - 1 (DualPipeV).  Source: the bubble (PP/2-1)(F&B+B-3W) of the
+ * DualPipe README, made exact by exhaustive evaluation, swept in tests/unit/schedule. */
+static bool formula(const ms_program *program, const ms_schedule_costs *costs, int bubbles,
+                    double *makespan_out) {
+    ms_even_costs even;
+    bool is_plain = !costs->is_serial && (costs->pair_scale == 0 || costs->pair_scale == 1);
+    if (!is_plain || !ms_schedule_costs_are_free(program, costs, &even) ||
+        even.forward < even.input_grad || even.input_grad < even.weight_grad) {
+        return false;
+    }
+    double work = even.forward + even.backward;
+    *makespan_out = (double)program->spec.microbatches * program->spec.chunks * work +
+                    bubbles * (work + even.forward - 2 * even.weight_grad);
+    return true;
+}
+
+static bool formula_dualpipe(const ms_program *program, const ms_schedule_costs *costs,
+                             double *makespan_out) {
+    return formula(program, costs, program->spec.pipeline_ranks / 2 - 1, makespan_out);
+}
+
+static bool formula_dualpipev(const ms_program *program, const ms_schedule_costs *costs,
+                              double *makespan_out) {
+    return formula(program, costs, program->spec.pipeline_ranks - 1, makespan_out);
+}
+
+const ms_schedule_type ms_schedule_dualpipe = {
+    .name = "dualpipe",
+    .summary = "both directions, overlapped pairs, parameters twice",
+    .passes = 3,
+    .directions = 2,
+    .chunks = 1,
+    .check = check_even,
+    .place = ms_place_two_ways,
+    .generate = generate_dualpipe,
+    .formula = formula_dualpipe,
+};
+
+const ms_schedule_type ms_schedule_dualpipev = {
+    .name = "dualpipev",
+    .summary = "DualPipe cut in half: V placement, parameters once",
+    .passes = 3,
+    .directions = 1,
+    .chunks = 2,
+    .check = check_microbatches,
+    .place = ms_place_v,
+    .generate = generate_dualpipev,
+    .formula = formula_dualpipev,
+};

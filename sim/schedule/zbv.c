@@ -1,0 +1,96 @@
+/* ZB-V, the fixed pattern for F = I = W: two chunks per rank in a V, no bubble in a rank's span
+ * with 1F1B's memory. Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, appendix on
+ * ZB-V; order of torch.distributed.pipelining.ScheduleZBVZeroBubble. */
+#include "schedule/internal.h"
+
+/* The next microbatch of each pass and chunk of one rank. */
+typedef struct state {
+    const ms_schedule_spec *spec;
+    int rank;
+    ms_action_list *list;
+    int next[MS_PASS_COUNT][2];
+} state;
+
+/* Emit the next microbatch of a pass of chunk 0 or 1; those past M only count. */
+static void emit(state *s, ms_pass pass, int chunk) {
+    int mb = s->next[pass][chunk]++;
+    int stage = chunk == 0 ? s->rank : 2 * s->spec->pipeline_ranks - 1 - s->rank;
+    if (mb < s->spec->microbatches) {
+        ms_action_list_add(s->list, pass, stage, mb);
+    }
+}
+
+static void warm_up(state *s) {
+    int ranks = s->spec->pipeline_ranks;
+    for (int i = 0; i < 2 * (ranks - s->rank) - 1; i++) {
+        emit(s, MS_PASS_F, 0);
+    }
+    for (int i = 0; i < s->rank; i++) {
+        emit(s, MS_PASS_F, 1);
+        emit(s, MS_PASS_F, 0);
+    }
+    for (int i = 0; i < ranks - s->rank; i++) {
+        emit(s, MS_PASS_F, 1);
+        emit(s, MS_PASS_I, 1);
+        emit(s, MS_PASS_W, 1);
+    }
+}
+
+static void cool_down(state *s, int total) {
+    for (int i = 0; i < s->rank; i++) {
+        emit(s, MS_PASS_I, 0);
+        emit(s, MS_PASS_I, 1);
+    }
+    for (int i = 0; i < s->spec->pipeline_ranks - s->rank; i++) {
+        emit(s, MS_PASS_I, 0);
+        emit(s, MS_PASS_W, 0);
+    }
+    for (int chunk = 1; chunk >= 0; chunk--) {
+        while (s->next[MS_PASS_W][chunk] < total) {
+            emit(s, MS_PASS_W, chunk);
+        }
+    }
+}
+
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    state s = {.spec = spec, .rank = rank, .list = list};
+    int least = 2 * spec->pipeline_ranks - 1;
+    int total = spec->microbatches > least ? spec->microbatches : least;
+    warm_up(&s);
+    while (s.next[MS_PASS_F][1] < s.next[MS_PASS_F][0] || s.next[MS_PASS_F][0] < total) {
+        if (s.next[MS_PASS_F][0] < total) {
+            emit(&s, MS_PASS_F, 0);
+        }
+        emit(&s, MS_PASS_I, 0);
+        emit(&s, MS_PASS_W, 0);
+        emit(&s, MS_PASS_F, 1);
+        emit(&s, MS_PASS_I, 1);
+        emit(&s, MS_PASS_W, 1);
+    }
+    cool_down(&s, total);
+}
+
+/* No idle time in a span when F = I = W and M >= 2P-1, without latency.  Source: derived by
+ * exhaustive evaluation, swept in tests/unit/schedule. */
+static bool span_formula(const ms_program *program, const ms_schedule_costs *costs,
+                         double *bubble_out) {
+    ms_even_costs even;
+    if (program->spec.microbatches < 2 * program->spec.pipeline_ranks - 1 ||
+        !ms_schedule_costs_are_free(program, costs, &even) || even.forward != even.input_grad ||
+        even.forward != even.weight_grad) {
+        return false;
+    }
+    *bubble_out = 0;
+    return true;
+}
+
+const ms_schedule_type ms_schedule_zbv = {
+    .name = "zbv",
+    .summary = "zero bubble V: two stages per rank, 1F1B's memory",
+    .passes = 3,
+    .directions = 1,
+    .chunks = 2,
+    .place = ms_place_v,
+    .generate = generate,
+    .span_formula = span_formula,
+};
