@@ -5,7 +5,8 @@ usage: scripts/check_docs.py [ROOT]
 
 Each function declared in include/meshsim/*.h has a non-empty /** */ comment directly before it, or shares that of
 the declaration directly before it (no blank line between them); one that returns ms_status says what it returns.
-Each header opens with a /** @file */ comment. Prints each breach as file:line and exits 1.
+Each header opens with a /** @file */ comment and stands in the index, meshsim.h. Prints each breach as file:line
+and exits 1.
 """
 
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 TOKEN = re.compile(
     r"(?P<doc>/\*\*.*?\*/)|(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<directive>^[ \t]*#(?:[^\n\\]|\\.|\\\n)*)"
     r"|(?P<blank>\n[ \t]*(?=\n))|(?P<open>\{)|(?P<close>\})|(?P<end>;)|(?P<text>[^{};#/\n]+|.|\n)", re.S | re.M)
+INDEX = "meshsim.h"
 FUNCTION = re.compile(r"\b(ms_\w+)\s*\(")
 
 
@@ -84,8 +86,12 @@ def main():
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     total = 0
     failed = 0
-    for path in sorted((root / "include" / "meshsim").glob("*.h")):
+    folder = root / "include" / "meshsim"
+    index = (folder / INDEX).read_text(encoding="utf-8") if (folder / INDEX).exists() else ""
+    for path in sorted(folder.glob("*.h")):
         complaints, functions = check_header(path)
+        if path.name != INDEX and not re.search(rf"\b{re.escape(path.name)}\b", index):
+            complaints.append((1, f"{path.name} is not in the index, {INDEX}"))
         total += functions
         for line, text in complaints:
             failed += 1

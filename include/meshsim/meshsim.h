@@ -13,9 +13,11 @@
  * | event.h      | words shared by all: axes, collective and operation kinds, passes              |
  * | value.h      | result trees and JSON                                                          |
  * | interrupt.h  | SIGINT and SIGTERM without leftovers                                           |
+ * | target.h     | files that appear whole or not at all                                          |
  * | config.h     | YAML documents, field tables, overrides                                        |
  * | platform.h   | GPUs, links, tiers and routes                                                  |
- * | mesh.h       | named axes over ranks, groups                                                  |
+ * | mesh.h       | named axes over ranks, groups, meshes from meshes                              |
+ * | sharding.h   | how tensors lie over a mesh, and what moving them takes                        |
  * | model.h      | what each pass of a transformer computes, sends and keeps                      |
  * | schedule.h   | pipeline schedules, on paper                                                   |
  * | collective.h | collectives as phases of flows                                                 |
