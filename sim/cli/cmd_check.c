@@ -55,8 +55,7 @@ static ms_value *make_json(const ms_invocation *call, const ms_job *job, const m
 }
 
 static void print_ranks(const ms_job *job, const ms_outlook *look) {
-    printf(
-        "\npipeline rank  layers    compute      static  activations    buffers        peak\n");
+    printf("\npipeline rank  layers    compute      static  activations    buffers        peak\n");
     for (int p = 0; p < job->layout.pp; p++) {
         const ms_rank_outlook *rank = &look->ranks[p];
         char text[5][32];
