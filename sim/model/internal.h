@@ -84,6 +84,8 @@ typedef struct ms_cost_builder {
     bool is_tp_split;   /**< the half being added runs its collectives over tp
                            beside its products */
     int stage_first;    /**< first layer of the virtual stage being built */
+    int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
+    const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
                                                                     repeated for the others */
 } ms_cost_builder;
@@ -137,6 +139,7 @@ typedef struct ms_comm {
     bool is_async;
     ms_when when;
     int join; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
+    double node_B, skew; /**< as coll_node_B and coll_skew of a segment */
 } ms_comm;
 /** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes);

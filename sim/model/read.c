@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/model.h"
+#include "model/read_moe.h"
 
 enum { TYPE_GPT, TYPE_LLAMA };
 enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
@@ -15,6 +15,7 @@ static const char *const POSITIONS[] = {"learned", "rotary", NULL};
 
 typedef struct model_text {
     int type, norm, positions;
+    ms_moe_text moe;
     ms_model model;
 } model_text;
 
@@ -78,6 +79,23 @@ static const ms_field FIELDS[] = {
     WORD_FIELD("positions", positions, false, POSITIONS,
                "learned embedding (default for gpt) or rotary"),
     FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
+    {.key = "moe",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(model_text, moe),
+     .fields = MS_MOE_FIELDS,
+     .help = "mixture of experts in place of the MLP"},
+    {.key = "mla",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(model_text, model.mla),
+     .fields = MS_MLA_FIELDS,
+     .help = "latent attention in place of plain heads"},
+    {.key = "mtp_layers",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(model_text, model.mtp_layers),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 64,
+     .help = "multi-token prediction modules behind the last layer"},
     {.key = NULL}};
 
 /* What the type implies where the user says nothing.
@@ -111,6 +129,7 @@ static ms_status derive(const ms_node *mapping, const char *key_path, ms_diag *d
     ms_model *model = &text->model;
     char why[160];
     ms_status status = MS_OK;
+    ms_moe_defaults(&text->moe, model);
     if (model->kv_heads == 0) {
         model->kv_heads = model->heads;
     }
@@ -132,6 +151,17 @@ static ms_status derive(const ms_node *mapping, const char *key_path, ms_diag *d
                   "key is missing: the inner size of a llama's MLP follows from no other size");
     } else if (model->ffn == 0) {
         model->ffn = 4 * model->hidden;
+    }
+    if (text->model.moe.experts > 0 && model->moe.ffn == 0) { /* the default was not known yet */
+        model->moe.ffn = model->ffn;
+        model->moe.shared_ffn = model->moe.shared_ffn > 0 ? model->moe.shared_ffn : model->ffn;
+    }
+    if (model->mtp_layers > 0 && model->vocab == 0) {
+        status = fault(mapping, key_path, diag, "mtp_layers",
+                       "prediction modules need an embedding and a head: 'vocab' is 0");
+    }
+    if (ms_moe_read_check(mapping, key_path, diag, model) != MS_OK) {
+        status = MS_E_INPUT;
     }
     return status;
 }

@@ -1,0 +1,211 @@
+/* The attention half of a layer with latent attention: norm, products into the latents, their
+ * norms, products out of them, rotary part, attention, output product, residual.
+ *
+ * With tp > 1 the latents' gradients are summed over tp where the others' hidden state would be:
+ * the products into the latents are on every rank. With sequence parallelism these work on the
+ * rank's own tokens and the latents are gathered.
+ */
+#include "model/mla.h"
+
+bool ms_is_mla(const ms_model *model) {
+    return model->mla.kv_rank > 0;
+}
+
+double ms_mla_query_dim(const ms_model *model) {
+    return (double)model->mla.qk_nope + model->mla.qk_rope;
+}
+
+/* Columns of the products of one layer, `heads` of them on a rank. */
+typedef struct mla_width {
+    double down;     /* into both latents, the shared rotary key included */
+    double query_in; /* rows of the product that makes the queries */
+    double query;    /* its columns */
+    double expanded; /* columns of the product out of the latent of keys and values */
+    double context;  /* columns of the attention's output */
+} mla_width;
+
+static mla_width width_of(const ms_model *model, double heads) {
+    const ms_mla *mla = &model->mla;
+    return (mla_width){.down = (double)mla->q_rank + mla->kv_rank + mla->qk_rope,
+                       .query_in = mla->q_rank > 0 ? mla->q_rank : model->hidden,
+                       .query = heads * ms_mla_query_dim(model),
+                       .expanded = heads * (mla->qk_nope + mla->v_dim),
+                       .context = heads * mla->v_dim};
+}
+
+static double matrices(const ms_model *model, const mla_width *width) {
+    return model->hidden * width->down + width->query_in * width->query +
+           model->mla.kv_rank * width->expanded + width->context * model->hidden;
+}
+
+double ms_mla_parameters(const ms_model *model, const ms_shard *shard) {
+    mla_width width = width_of(model, shard->heads);
+    double latents = (double)model->mla.q_rank + model->mla.kv_rank;
+    return matrices(model, &width) + ms_norm_parameters(model) * latents / model->hidden;
+}
+
+double ms_mla_weights(const ms_model *model) {
+    mla_width width = width_of(model, model->heads);
+    return matrices(model, &width);
+}
+
+ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
+    return (ms_core){.heads = shard->heads,
+                     .kv_heads = shard->heads,
+                     .query_dim = ms_mla_query_dim(model),
+                     .value_dim = model->mla.v_dim,
+                     .shared_width = (double)model->mla.kv_rank + model->mla.qk_rope};
+}
+
+double ms_mla_kept_B(const ms_model *model, const ms_shard *shard) {
+    const ms_mla *mla = &model->mla;
+    mla_width width = width_of(model, shard->heads);
+    double e = shard->element_B;
+    double mask_B = model->dropout > 0 ? shard->plane : 0;
+    double latents = (double)mla->q_rank + mla->kv_rank;
+    double own = shard->plane / shard->hidden; /* tokens of the rank outside the split products */
+    /* inputs of the norm and of the products into the latents; the latents before their norms */
+    double own_B = e * (2 * shard->plane + own * latents);
+    /* the latents behind their norms; q; k with the rotary part copied to every head; v; the
+     * attention's output */
+    double keys = shard->heads * ms_mla_query_dim(model);
+    double token_B = e * (latents + mla->qk_rope + width.query + keys + shard->heads * mla->v_dim +
+                          width.context);
+    return own_B + shard->tokens * token_B + mask_B;
+}
+
+static double own_tokens(const ms_shard *shard) {
+    return shard->plane / shard->hidden;
+}
+
+/* A product of the rank's own tokens that is on every tp rank. */
+static void add_down(ms_cost_builder *builder, unsigned parts, double columns) {
+    const ms_shard *shard = &builder->shard;
+    double n = own_tokens(shard), h = shard->hidden;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_gemm(builder, "latent_down", (ms_gemm_shape){n, columns, h, 1});
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_gemm(builder, "latent_down_input_grad", (ms_gemm_shape){n, h, columns, 1});
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_weight_gradient(builder, "latent_down_weight_grad",
+                                (ms_gemm_shape){columns, h, n, 1});
+    }
+}
+
+static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
+    const ms_mla *mla = &builder->model->mla;
+    const ms_shard *shard = &builder->shard;
+    double elements_B = own_tokens(shard) * ((double)mla->q_rank + mla->kv_rank) * shard->element_B;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_memory(builder, "latent_norm", 2 * elements_B);
+    }
+    if (parts & MS_PART_INPUT) { /* as a layer's norm */
+        ms_cost_memory(builder, "latent_norm_backward", 5 * elements_B);
+    }
+}
+
+/* Products into the latents: one kernel for both, as their input is the same. Queries without a
+ * latent are made by the product out of it alone. */
+static void add_latents(ms_cost_builder *builder, unsigned parts) {
+    mla_width width = width_of(builder->model, builder->shard.heads);
+    if (parts & MS_PART_FORWARD) {
+        add_down(builder, parts, width.down);
+        add_latent_norms(builder, parts);
+    } else {
+        add_latent_norms(builder, parts);
+        add_down(builder, parts, width.down);
+    }
+}
+
+/* Products out of the latents, and the rotary part: queries turned in place, keys put together from
+ * each head's own part and the one that all share; backward the same the other way. */
+static void add_heads(ms_cost_builder *builder, unsigned parts) {
+    static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
+                                          NULL};
+    static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_grad",
+                                              "key_value_up_weight_grad", NULL};
+    const ms_mla *mla = &builder->model->mla;
+    const ms_shard *shard = &builder->shard;
+    mla_width width = width_of(builder->model, shard->heads);
+    double turned = 2 * shard->heads * mla->qk_rope + mla->qk_rope;
+    double keys = shard->heads * (2.0 * mla->qk_nope + mla->qk_rope);
+    double rotary_B = shard->tokens * (turned + keys) * shard->element_B;
+    if (parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, "rotary", rotary_B);
+    }
+    ms_cost_linear(builder, parts, &QUERY, width.query_in, width.query);
+    ms_cost_linear(builder, parts, &KEY_VALUE, mla->kv_rank, width.expanded);
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_memory(builder, "rotary", rotary_B);
+    }
+}
+
+static bool is_sequence_parallel(const ms_cost_builder *builder) {
+    return builder->layout->has_sequence_parallel && builder->layout->tp > 1;
+}
+
+/* Collective over tp of what stands between the replicated and the split products. */
+static void add_latent_collective(ms_cost_builder *builder, ms_coll_kind kind) {
+    const ms_shard *shard = &builder->shard;
+    mla_width width = width_of(builder->model, shard->heads);
+    double direct = builder->model->mla.q_rank > 0 ? 0 : shard->hidden;
+    ms_cost_collective(builder, kind, shard->tokens * (width.down + direct) * shard->element_B);
+}
+
+static void add_output(ms_cost_builder *builder, unsigned parts) {
+    static const ms_linear_names OUTPUT = {"attention_output", "attention_output_input_grad",
+                                           "attention_output_weight_grad", NULL};
+    mla_width width = width_of(builder->model, builder->shard.heads);
+    ms_cost_linear(builder, parts, &OUTPUT, width.context, builder->shard.hidden);
+}
+
+static void add_forward(ms_cost_builder *builder) {
+    ms_core core = ms_mla_core(builder->model, &builder->shard);
+    ms_cost_compute(builder);
+    ms_cost_norm(builder, MS_PART_FORWARD);
+    add_latents(builder, MS_PART_FORWARD);
+    if (is_sequence_parallel(builder)) {
+        add_latent_collective(builder, MS_COLL_ALL_GATHER);
+        ms_cost_compute(builder);
+    }
+    add_heads(builder, MS_PART_FORWARD);
+    ms_cost_core(builder, MS_PART_FORWARD, &core);
+    ms_cost_compute(builder);
+    add_output(builder, MS_PART_FORWARD);
+    ms_cost_residual(builder, MS_PART_FORWARD);
+    ms_cost_half_end(builder, MS_PART_FORWARD);
+}
+
+static void add_backward(ms_cost_builder *builder, unsigned parts) {
+    ms_core core = ms_mla_core(builder->model, &builder->shard);
+    const ms_shard *shard = &builder->shard;
+    if (is_sequence_parallel(builder) && (parts & MS_PART_INPUT)) {
+        ms_cost_collective(builder, MS_COLL_ALL_GATHER,
+                           shard->tokens * shard->hidden * shard->element_B);
+    }
+    ms_cost_compute(builder);
+    ms_cost_residual(builder, parts);
+    add_output(builder, parts);
+    if (parts & MS_PART_INPUT) {
+        ms_cost_core(builder, parts, &core);
+        ms_cost_compute(builder);
+    }
+    add_heads(builder, parts);
+    if (parts & MS_PART_INPUT) {
+        add_latent_collective(builder, is_sequence_parallel(builder) ? MS_COLL_REDUCE_SCATTER
+                                                                     : MS_COLL_ALL_REDUCE);
+        ms_cost_compute(builder);
+    }
+    add_latents(builder, parts);
+    ms_cost_norm(builder, parts);
+}
+
+void ms_cost_mla(ms_cost_builder *builder, unsigned parts) {
+    if (parts & MS_PART_FORWARD) {
+        add_forward(builder);
+    } else {
+        add_backward(builder, parts);
+    }
+}

@@ -1,0 +1,37 @@
+/**
+ * @file
+ * Multi-head latent attention: queries, and keys with values, pass through a narrow latent.
+ *
+ * Source: DeepSeek-AI 2024, DeepSeek-V2, arXiv:2405.04434, section 2.1, in the form for training:
+ * keys and values are expanded to all heads.  With tensor parallelism the products into the latents
+ * are on every rank, those out of them split by heads, as Megatron Core has it.
+ */
+#ifndef MESHSIM_MODEL_MLA_H
+#define MESHSIM_MODEL_MLA_H
+
+#include "model/internal.h"
+
+/** Whether a model's attention is latent. */
+bool ms_is_mla(const ms_model *model);
+
+/** Size of a head's query and key [elements]. */
+double ms_mla_query_dim(const ms_model *model);
+
+/** Parameters of one layer's attention on one rank, latent norms included, without the layer's own
+ * norm [count]. */
+double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
+/** Weights that one token meets in one layer's attention of the whole model [count]. */
+double ms_mla_weights(const ms_model *model);
+
+/** The attention between q, k, v and its output on one rank: context-parallel ranks exchange the
+ * latent of keys and values with its rotary part. */
+ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
+
+/** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B].
+ * Source: tensor by tensor as ms_layer_activation_B. */
+double ms_mla_kept_B(const ms_model *model, const ms_shard *shard);
+
+/** Add the attention half of a layer, collectives included. */
+void ms_cost_mla(ms_cost_builder *builder, unsigned parts);
+
+#endif

@@ -1,0 +1,348 @@
+/* The MLP half of a mixture-of-experts layer.
+ *
+ * Forward: norm, router, permutation (copies sorted by expert), all-to-all to the experts' ranks
+ * (dispatch), copies sorted by local expert, the experts' products as grouped ones, back in the
+ * order of arrival, all-to-all back (combine), the copies of a token summed, residual. Backward the
+ * same way round with gradients. Shared experts see every token. The gate's weight of a copy is
+ * applied inside the experts' activation, so that a copy's output need not be kept.
+ *
+ * With ep > 1 the group waits for its busiest rank: times are that rank's, FLOP and bytes the mean.
+ * Source: order of operations of Megatron Core's all-to-all token dispatcher and grouped MLP (Liu
+ * et al. 2025, arXiv:2504.14960, section 3); byte counts derived here from what each kernel reads
+ * and writes once. Grouped products are timed as one kernel with a tile grid per expert, which 12
+ * grouped shapes measured on an A100 PCIe (SimuMax, system file a100_pcie) need 3 % longer than
+ * forward and 5 % shorter for weight gradients on average; libraries that launch a kernel per
+ * expert can take twice as long on faster GPUs.
+ */
+#include "model/moe.h"
+
+/* What the pieces of one half share. */
+typedef struct moe_half {
+    ms_cost_builder *builder;
+    ms_moe_load load;
+    int ep;
+    double local;    /* experts on this rank */
+    double ffn, up;  /* an expert's inner width on this rank, columns of its first product */
+    double row_B;    /* one token's hidden state */
+    bool has_shared; /* there are shared experts */
+    bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
+    double tokens;             /* of the rank, outside the products */
+    bool is_overlapped;        /* they run beside the all-to-alls */
+    bool is_delayed;           /* the experts' weight gradients run beside the last all-to-all */
+    unsigned parts;
+} moe_half;
+
+static double shared_width(const ms_model *model, double tp) {
+    return (double)model->moe.shared_experts * model->moe.shared_ffn / tp;
+}
+
+static double up_factor(const ms_model *model) {
+    return model->is_gated ? 2 : 1;
+}
+
+static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    moe_half half = {.builder = builder, .parts = parts, .ep = ms_ep_of(builder->layout)};
+    half.load = builder->moe_loads[builder->mlp_layer];
+    half.local = (double)model->moe.experts / half.ep;
+    half.ffn = model->moe.ffn / shard->tp;
+    half.up = up_factor(model) * half.ffn;
+    half.row_B = shard->hidden * shard->element_B;
+    half.has_shared = model->moe.shared_experts > 0;
+    half.is_sequence_parallel = builder->layout->has_sequence_parallel && builder->layout->tp > 1;
+    half.tokens = shard->plane / shard->hidden;
+    half.is_overlapped =
+        half.has_shared && half.ep > 1 && model->moe.overlap != MS_MOE_OVERLAP_NONE;
+    half.is_delayed = half.ep > 1 && model->moe.overlap == MS_MOE_OVERLAP_ALL &&
+                      parts == (MS_PART_INPUT | MS_PART_WEIGHT);
+    return half;
+}
+
+/* Ranks whose received copies a rank computes. */
+static double gathered(const moe_half *half) {
+    return half->is_sequence_parallel ? half->builder->shard.tp : 1;
+}
+
+/* Kernel bound by memory over the copies that a rank computes.  row_B: per copy. */
+static void add_copies(const moe_half *half, const char *name, double row_B) {
+    double mean = half->load.sent * gathered(half), busiest = half->load.busiest * gathered(half);
+    ms_cost_uneven(half->builder, name, mean * row_B, busiest * row_B);
+}
+
+/* Logits in fp32, their softmax and the choice of experts: logits read, probabilities and the
+ * chosen ones written. */
+static void add_router(const moe_half *half, unsigned parts) {
+    ms_cost_builder *builder = half->builder;
+    const ms_shard *shard = &builder->shard;
+    double n = half->tokens, experts = builder->model->moe.experts, h = shard->hidden;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_gemm(builder, "router", (ms_gemm_shape){n, experts, h, 1});
+        ms_cost_memory(builder, "router_top_k", n * (2 * experts + builder->model->moe.top_k) * 4);
+    }
+    if (parts & MS_PART_INPUT) { /* probabilities and their gradients in, the logits' out */
+        ms_cost_memory(builder, "router_backward", 3 * n * experts * 4);
+        ms_cost_gemm(builder, "router_input_grad", (ms_gemm_shape){n, h, experts, 1});
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_weight_gradient(builder, "router_weight_grad", (ms_gemm_shape){experts, h, n, 1});
+    }
+}
+
+/* Tokens to copies, or copies summed to tokens: either reads one and writes the other. */
+static void add_permutation(const moe_half *half, const char *name) {
+    double rows = half->tokens + half->load.sent;
+    ms_cost_memory(half->builder, name, rows * half->row_B);
+}
+
+/* Received copies from the order of their sources to that of the experts, or back. */
+static void add_sort(const moe_half *half) {
+    if (half->ep > 1 && half->local > 1) {
+        add_copies(half, "expert_sort", 2 * half->row_B);
+    }
+}
+
+/* A product of the copies a rank received, `in` to `out` columns in each expert.  names: of the
+ * forward product and of both gradients. */
+static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_names *names,
+                        ms_gemm_shape columns) {
+    double mean = half->load.sent * gathered(half) / half->local;
+    double busiest = half->load.busiest * gathered(half) / half->local;
+    double in = columns.k, out = columns.n, experts = half->local;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_grouped(half->builder, names->forward,
+                        (ms_grouped_gemm){.mean = {mean, out, in, experts},
+                                          .busiest = {busiest, out, in, experts}});
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_grouped(half->builder, names->input,
+                        (ms_grouped_gemm){.mean = {mean, in, out, experts},
+                                          .busiest = {busiest, in, out, experts}});
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_grouped(half->builder, names->weight,
+                        (ms_grouped_gemm){.mean = {out, in, mean, experts},
+                                          .busiest = {out, in, busiest, experts},
+                                          .is_weight_gradient = true});
+    }
+}
+
+static void add_expert_up(const moe_half *half, unsigned parts) {
+    static const ms_linear_names UP = {"expert_up", "expert_up_input_grad", "expert_up_weight_grad",
+                                       NULL};
+    add_grouped(half, parts, &UP, (ms_gemm_shape){.n = half->up, .k = half->builder->shard.hidden});
+}
+
+static void add_expert_down(const moe_half *half, unsigned parts) {
+    static const ms_linear_names DOWN = {"expert_down", "expert_down_input_grad",
+                                         "expert_down_weight_grad", NULL};
+    add_grouped(half, parts, &DOWN,
+                (ms_gemm_shape){.n = half->builder->shard.hidden, .k = half->ffn});
+}
+
+/* Inner activation: first product's columns in, `ffn` out; backward both in and their gradients. */
+static void add_expert_activation(const moe_half *half, unsigned parts) {
+    double e = half->builder->shard.element_B;
+    if (parts & MS_PART_FORWARD) {
+        add_copies(half, "expert_activation", (half->up + half->ffn) * e);
+    }
+    if (parts & MS_PART_INPUT) {
+        add_copies(half, "expert_activation_backward", (2 * half->up + half->ffn) * e);
+    }
+}
+
+/* The shared experts' collectives over tp are their own with sequence parallelism, else the half's:
+ * their partial sums join the others'. */
+static void begin_shared(const moe_half *half) {
+    if (half->is_sequence_parallel) {
+        ms_cost_half_begin(half->builder, half->parts);
+    } else {
+        ms_cost_compute(half->builder);
+    }
+}
+
+static void end_shared(const moe_half *half) {
+    if (half->is_sequence_parallel) {
+        ms_cost_half_end(half->builder, half->parts);
+    }
+}
+
+/* First product and activation of the shared experts. */
+static void add_shared_up(const moe_half *half) {
+    static const ms_linear_names UP = {"shared_up", "shared_up_input_grad", "shared_up_weight_grad",
+                                       NULL};
+    ms_cost_builder *builder = half->builder;
+    const ms_shard *shard = &builder->shard;
+    double width = shared_width(builder->model, shard->tp);
+    double up = up_factor(builder->model) * width;
+    double rows_B = shard->tokens * shard->element_B;
+    bool is_forward = (half->parts & MS_PART_FORWARD) != 0;
+    if (!half->has_shared) {
+        return;
+    }
+    if (is_forward) {
+        begin_shared(half);
+    }
+    ms_cost_compute(builder);
+    if (half->parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, "shared_activation_backward", (2 * up + width) * rows_B);
+    }
+    ms_cost_linear(builder, half->parts, &UP, shard->hidden, up);
+    if (is_forward) {
+        ms_cost_memory(builder, "shared_activation", (up + width) * rows_B);
+    } else {
+        end_shared(half);
+    }
+}
+
+static void add_shared_down(const moe_half *half) {
+    static const ms_linear_names DOWN = {"shared_down", "shared_down_input_grad",
+                                         "shared_down_weight_grad", NULL};
+    ms_cost_builder *builder = half->builder;
+    const ms_shard *shard = &builder->shard;
+    bool is_forward = (half->parts & MS_PART_FORWARD) != 0;
+    if (!half->has_shared) {
+        return;
+    }
+    if (!is_forward) {
+        begin_shared(half);
+    }
+    ms_cost_compute(builder);
+    ms_cost_linear(builder, half->parts, &DOWN, shared_width(builder->model, shard->tp),
+                   shard->hidden);
+    if (is_forward) {
+        end_shared(half);
+    }
+}
+
+/* An all-to-all over ep of the copies, elements of `element_B` (0: activations).  Where a token
+ * crosses to a node once, its bytes are what crosses between nodes, of which it reaches
+ * `reach.nodes` on average; inside them it is forwarded to the members that hold its experts.
+ * Returns what a segment joins to wait for it. */
+static int add_all_to_all(const moe_half *half, double element_B, bool is_async) {
+    ms_cost_builder *builder = half->builder;
+    const ms_model_layout *layout = builder->layout;
+    const ms_moe *moe = &builder->model->moe;
+    double row_B = builder->shard.hidden * (element_B > 0 ? element_B : builder->shard.element_B);
+    ms_comm comm = {.axis = MS_AXIS_EP,
+                    .kind = MS_COLL_ALL_TO_ALL,
+                    .bytes = half->load.sent * row_B,
+                    .is_async = is_async,
+                    .skew = half->load.busiest / half->load.sent};
+    int nodes = layout->ep_node_ranks > 0 ? half->ep / layout->ep_node_ranks : 1;
+    if (moe->node_limit > 0 && nodes > 1) {
+        ms_moe_reach reach = ms_moe_reach_of(moe, nodes, layout->ep_node_ranks);
+        double tokens = half->load.sent / moe->top_k;
+        comm.bytes = tokens * reach.nodes * row_B;
+        comm.node_B = tokens * reach.ranks * row_B;
+    }
+    return ms_cost_communicate(builder, &comm);
+}
+
+/* Full buffer of the copies that tp ranks exchange. */
+static double exchanged_B(const moe_half *half) {
+    return half->load.sent * half->builder->shard.tp * half->row_B;
+}
+
+/* With sequence parallelism tp ranks hold different tokens: each sees the copies that any of them
+ * received.  join: the all-to-all that brings them. */
+static void begin_experts(const moe_half *half, int join) {
+    if (!half->is_sequence_parallel) {
+        ms_cost_join(half->builder, join);
+        return;
+    }
+    ms_cost_communicate(half->builder, &(ms_comm){.axis = MS_AXIS_TP,
+                                                  .kind = MS_COLL_ALL_GATHER,
+                                                  .bytes = exchanged_B(half),
+                                                  .join = join});
+    ms_cost_compute(half->builder);
+}
+
+/* Each tp rank gets its share of the sums back. */
+static void end_experts(const moe_half *half) {
+    if (half->is_sequence_parallel) {
+        ms_cost_collective(half->builder, MS_COLL_REDUCE_SCATTER, exchanged_B(half));
+    }
+}
+
+static void add_forward(const moe_half *half) {
+    ms_cost_builder *builder = half->builder;
+    const ms_moe *moe = &builder->model->moe;
+    bool is_async = half->is_overlapped;
+    ms_cost_compute(builder);
+    ms_cost_norm(builder, half->parts);
+    add_router(half, half->parts);
+    add_permutation(half, "moe_permute");
+    int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
+    add_shared_up(half);
+    begin_experts(half, dispatched);
+    add_sort(half);
+    add_expert_up(half, half->parts);
+    add_expert_activation(half, half->parts);
+    add_expert_down(half, half->parts);
+    add_sort(half);
+    end_experts(half);
+    int combined = add_all_to_all(half, moe->combine_element_B, is_async);
+    add_shared_down(half);
+    ms_cost_join(builder, combined);
+    add_permutation(half, "moe_unpermute");
+    ms_cost_residual(builder, half->parts);
+}
+
+/* The experts' weight gradients where they are put off, else beside their input gradients. */
+static unsigned expert_parts(const moe_half *half) {
+    return half->is_delayed ? MS_PART_INPUT : half->parts;
+}
+
+static void add_backward(const moe_half *half) {
+    ms_cost_builder *builder = half->builder;
+    const ms_moe *moe = &builder->model->moe;
+    bool is_async = half->is_overlapped, ends_async = half->is_overlapped || half->is_delayed;
+    ms_cost_compute(builder);
+    ms_cost_residual(builder, half->parts);
+    add_permutation(half, "moe_unpermute_backward");
+    int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
+    add_shared_down(half);
+    begin_experts(half, dispatched);
+    add_sort(half);
+    add_expert_down(half, expert_parts(half));
+    add_expert_activation(half, half->parts);
+    add_expert_up(half, expert_parts(half));
+    add_sort(half);
+    end_experts(half);
+    int combined = add_all_to_all(half, moe->combine_element_B, ends_async);
+    add_shared_up(half);
+    if (half->is_delayed) {
+        ms_cost_compute(builder);
+        add_expert_down(half, MS_PART_WEIGHT);
+        add_expert_up(half, MS_PART_WEIGHT);
+    }
+    ms_cost_join(builder, combined);
+    add_permutation(half, "moe_permute_backward");
+    add_router(half, half->parts);
+    ms_cost_norm(builder, half->parts);
+}
+
+static void add_weight_gradients(const moe_half *half) {
+    add_shared_down(half);
+    ms_cost_compute(half->builder);
+    add_expert_down(half, MS_PART_WEIGHT);
+    add_expert_up(half, MS_PART_WEIGHT);
+    add_shared_up(half);
+    ms_cost_compute(half->builder);
+    add_router(half, MS_PART_WEIGHT);
+}
+
+void ms_cost_moe(ms_cost_builder *builder, unsigned parts) {
+    moe_half half = half_of(builder, parts);
+    if (parts & MS_PART_FORWARD) {
+        add_forward(&half);
+    } else if (parts & MS_PART_INPUT) {
+        add_backward(&half);
+    } else {
+        add_weight_gradients(&half);
+    }
+    if (!half.is_sequence_parallel) {
+        ms_cost_half_end(builder, parts);
+    }
+}

@@ -1,0 +1,82 @@
+/**
+ * @file
+ * Mixture-of-experts layers: how many tokens go where, and what that costs.
+ *
+ * A token goes to top_k experts, which makes top_k copies of it. Every rank of an expert-parallel
+ * (ep) group holds experts / ep of the experts and sends the copies of its own tokens to them. With
+ * tensor parallelism every tp rank sends the copies of the tokens it holds, and the experts' inner
+ * size is split over tp.
+ */
+#ifndef MESHSIM_MODEL_MOE_H
+#define MESHSIM_MODEL_MOE_H
+
+#include "model/internal.h"
+
+/** Copies of one microbatch's tokens, per rank of an ep group [count]. */
+typedef struct ms_moe_load {
+    double sent;      /**< copies a rank sends, padding included: also the mean a rank receives */
+    double busiest;   /**< copies the busiest rank receives */
+    double delivered; /**< of `sent`, copies of tokens; the rest is padding */
+} ms_moe_load;
+
+/** Whether the MLP of a layer is a mixture of experts.  layer: 0-based; those behind the last one
+ * (MTP modules) are as the last one. */
+bool ms_layer_is_moe(const ms_model *model, int layer);
+
+/** Expert-parallel degree, at least 1. */
+int ms_ep_of(const ms_model_layout *layout);
+
+/** How often experts are chosen in one layer, relative to their mean.
+ *  popularity_out: [experts], sum = experts; all 1 without imbalance.  The same for a (seed, layer)
+ * on every layout. */
+void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out);
+
+/** Copies of `tokens` tokens of one rank that each expert receives.
+ *  popularity: [experts], as ms_moe_popularity; overwritten by the copies.  Without capacity they
+ * sum to tokens * top_k: an expert that is chosen by every token passes what it cannot take on to
+ * the others.  With one, an expert takes ceil(capacity_factor * tokens * top_k / experts) at most
+ * and the rest is dropped.  Returns the sum.  Source of the capacity: Lepikhin et al. 2020, GShard,
+ * arXiv:2006.16668, section 2.2. */
+double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity);
+
+/** Copies that the ranks of an ep group send and receive of `tokens` tokens each.
+ *  scratch: [experts].  O(experts^2) at worst, O(experts) without bounds hit. */
+ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch);
+
+/** Loads of all layers and MTP modules, in the builder's arena; NULL without experts, or when
+ * memory ran out (then *failed_out is set). */
+const ms_moe_load *ms_moe_loads_new(const ms_cost_builder *builder, bool *failed_out);
+
+/** Different nodes, and different ranks on them, that a token's experts lie on. */
+typedef struct ms_moe_reach {
+    double nodes, ranks; /**< expected [count] */
+} ms_moe_reach;
+
+/** Reach of a token whose experts are any top_k of those on min(node_limit, nodes) nodes of an ep
+ * group of nodes * node_ranks ranks.  node_limit 0: all nodes.
+ *  Source: 1 - C(E - g, k) / C(E, k) is the probability that a group of g of E experts has at least
+ * one of k; the limit: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2. */
+ms_moe_reach ms_moe_reach_of(const ms_moe *moe, int nodes, int node_ranks);
+
+/** Parameters of one layer's routed experts on one rank [count]. */
+double ms_moe_expert_parameters(const ms_model *model, const ms_shard *shard, int ep);
+/** Parameters of one layer's router and shared experts on one rank [count]. */
+double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard);
+/** Weights that one token meets in the MLP half of a layer of the whole model [count]: router,
+ * top_k and shared experts. */
+double ms_moe_active_weights(const ms_model *model);
+
+/** Bytes per microbatch that the MLP half of a layer keeps on the busiest rank, norm included [B].
+ * Source: tensor by tensor as ms_layer_activation_B. */
+double ms_moe_kept_B(const ms_model *model, const ms_shard *shard, const ms_moe_load *load);
+/** Bytes that exist during a pass only: copies before and behind the experts, and the experts'
+ * inner tensors [B]. */
+double ms_moe_working_B(const ms_model *model, const ms_shard *shard, const ms_moe_load *load);
+
+/** Add the MLP half of a mixture-of-experts layer, collectives included. */
+void ms_cost_moe(ms_cost_builder *builder, unsigned parts);
+
+/** Refuse degrees that clash with the experts. */
+ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag);
+
+#endif

@@ -1,0 +1,182 @@
+/* How many copies of a microbatch's tokens go to which expert and rank. */
+#include <math.h>
+
+#include "meshsim/random.h"
+#include "model/moe.h"
+
+bool ms_layer_is_moe(const ms_model *model, int layer) {
+    const ms_moe *moe = &model->moe;
+    int index = layer < model->layers ? layer : model->layers - 1;
+    if (moe->experts == 0 || index < moe->first_dense_layers) {
+        return false;
+    }
+    int every = moe->every > 0 ? moe->every : 1;
+    return (index - moe->first_dense_layers) % every == every - 1;
+}
+
+int ms_ep_of(const ms_model_layout *layout) {
+    return layout->ep > 0 ? layout->ep : 1;
+}
+
+/* Standard normal number.  Source: Box and Muller 1958. */
+static double normal(ms_random *random) {
+    const double TURN = 6.283185307179586;
+    double radius = sqrt(-2 * log(1 - ms_random_unit(random)));
+    return radius * cos(TURN * ms_random_unit(random));
+}
+
+static void draw_lognormal(ms_random *random, double spread, int count, double *out) {
+    double sigma = sqrt(log1p(spread * spread)); /* gives a standard deviation of spread * mean */
+    for (int i = 0; i < count; i++) {
+        out[i] = exp(sigma * normal(random));
+    }
+}
+
+static void draw_zipf(ms_random *random, double spread, int count, double *out) {
+    for (int i = 0; i < count; i++) {
+        out[i] = pow(i + 1, -spread);
+    }
+    for (int i = count - 1; i > 0; i--) { /* Fisher and Yates */
+        int other = (int)ms_random_range(random, 0, i);
+        double kept = out[i];
+        out[i] = out[other];
+        out[other] = kept;
+    }
+}
+
+static bool is_even(const ms_moe *moe) {
+    return moe->imbalance == MS_IMBALANCE_NONE || moe->spread <= 0;
+}
+
+void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out) {
+    if (is_even(moe)) {
+        for (int i = 0; i < moe->experts; i++) {
+            popularity_out[i] = 1;
+        }
+        return;
+    }
+    ms_random random = {((uint64_t)(uint32_t)moe->seed << 32) + (uint32_t)layer};
+    if (moe->imbalance == MS_IMBALANCE_ZIPF) {
+        draw_zipf(&random, moe->spread, moe->experts, popularity_out);
+    } else {
+        draw_lognormal(&random, moe->spread, moe->experts, popularity_out);
+    }
+    double sum = 0;
+    for (int i = 0; i < moe->experts; i++) {
+        sum += popularity_out[i];
+    }
+    for (int i = 0; i < moe->experts; i++) {
+        popularity_out[i] *= moe->experts / sum;
+    }
+}
+
+/* One round of passing on what experts above `limit` cannot take, in proportion to what the others
+ * have.  Returns whether another round may be needed. */
+static bool pass_on(double *copies, int experts, double limit) {
+    double excess = 0, below = 0;
+    for (int i = 0; i < experts; i++) {
+        if (copies[i] > limit) {
+            excess += copies[i] - limit;
+            copies[i] = limit;
+        } else if (copies[i] < limit) {
+            below += copies[i];
+        }
+    }
+    if (excess <= 0 || below <= 0) {
+        return false;
+    }
+    for (int i = 0; i < experts; i++) {
+        copies[i] *= copies[i] < limit ? 1 + excess / below : 1;
+    }
+    return true;
+}
+
+static double capacity_of(const ms_moe *moe, double tokens) {
+    return ceil(moe->capacity_factor * tokens * moe->top_k / moe->experts);
+}
+
+double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
+    double mean = tokens * moe->top_k / moe->experts, sum = 0;
+    for (int i = 0; i < moe->experts; i++) {
+        popularity[i] *= mean;
+    }
+    /* each round brings at least one more expert to its limit */
+    for (int round = 0; round < moe->experts && pass_on(popularity, moe->experts, tokens);
+         round++) {
+    }
+    for (int i = 0; i < moe->experts; i++) {
+        if (moe->capacity_factor > 0) {
+            popularity[i] = fmin(popularity[i], capacity_of(moe, tokens));
+        }
+        sum += popularity[i];
+    }
+    return sum;
+}
+
+/* All experts alike: closed form, without a rounding of sums. */
+static ms_moe_load even_load(const ms_moe *moe, double tokens) {
+    double sent = tokens * moe->top_k;
+    if (moe->capacity_factor > 0) {
+        sent = fmin(sent, moe->experts * capacity_of(moe, tokens));
+    }
+    return (ms_moe_load){.sent = sent, .busiest = sent, .delivered = sent};
+}
+
+ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch) {
+    ms_moe_load load = even_load(moe, tokens);
+    if (!is_even(moe)) {
+        ms_moe_popularity(moe, layer, scratch);
+        load.sent = load.delivered = ms_moe_copies(moe, tokens, scratch);
+        load.busiest = load.sent;
+        int local = moe->experts / ep;
+        for (int rank = 0; ep > 1 && rank < ep; rank++) {
+            double received = 0;
+            for (int i = rank * local; i < (rank + 1) * local; i++) {
+                received += ep * scratch[i];
+            }
+            load.busiest = rank == 0 ? received : fmax(load.busiest, received);
+        }
+    }
+    if (moe->capacity_factor > 0 && moe->has_padding) {
+        load.sent = load.busiest = moe->experts * capacity_of(moe, tokens);
+    }
+    return load;
+}
+
+const ms_moe_load *ms_moe_loads_new(const ms_cost_builder *builder, bool *failed_out) {
+    const ms_model *model = builder->model;
+    *failed_out = false;
+    if (model->moe.experts == 0) {
+        return NULL;
+    }
+    int count = model->layers + model->mtp_layers;
+    ms_moe_load *loads = MS_NEW(builder->arena, ms_moe_load, count);
+    double *scratch = MS_NEW(builder->arena, double, model->moe.experts);
+    if (!loads || !scratch) {
+        *failed_out = true;
+        return NULL;
+    }
+    for (int layer = 0; layer < count; layer++) {
+        loads[layer] = ms_moe_load_of(&model->moe, layer, ms_ep_of(builder->layout),
+                                      builder->shard.tokens, scratch);
+    }
+    return loads;
+}
+
+/* Probability that at least one of k different experts of `all` lies in a group of `group`. */
+static double touched(double all, double group, int k) {
+    double none = 1;
+    for (int i = 0; i < k; i++) {
+        none *= fmax(all - group - i, 0) / (all - i);
+    }
+    return 1 - none;
+}
+
+ms_moe_reach ms_moe_reach_of(const ms_moe *moe, int nodes, int node_ranks) {
+    int allowed = moe->node_limit > 0 && moe->node_limit < nodes ? moe->node_limit : nodes;
+    double per_node = (double)moe->experts / nodes;
+    double open = per_node * allowed;
+    return (ms_moe_reach){.nodes = allowed * touched(open, per_node, moe->top_k),
+                          .ranks = allowed * node_ranks *
+                                   touched(open, per_node / node_ranks, moe->top_k)};
+}

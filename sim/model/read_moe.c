@@ -1,0 +1,190 @@
+/* `moe:` and `mla:` of a workload's model. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "model/read_moe.h"
+
+static const char *const ELEMENTS[] = {"as_activations", "fp8", NULL};
+static const char *const OVERLAPS[] = {"none", "shared", "all", NULL};
+static const char *const DISTRIBUTIONS[] = {"none", "lognormal", "zipf", NULL};
+
+/* An fp8 element with its share of a 4-byte scale per 128 elements.
+ * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 3.3. */
+static const double FP8_B = 1 + 4.0 / 128;
+
+#define INT_FIELD(type_, key_, member_, minimum_, fallback_, help_)                                \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(type_, member_),                   \
+        .fallback = (fallback_), .minimum = (minimum_), .maximum = 10000000, .help = (help_)       \
+    }
+#define REQUIRED_FIELD(type_, key_, member_, help_)                                                \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(type_, member_),                   \
+        .is_required = true, .minimum = 1, .maximum = 10000000, .help = (help_)                    \
+    }
+#define ENUM_FIELD(key_, member_, words_, fallback_, help_)                                        \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_ENUM, .offset = offsetof(ms_moe_text, member_),            \
+        .words = (words_), .fallback = (fallback_), .help = (help_)                                \
+    }
+
+static const ms_field IMBALANCE_FIELDS[] = {
+    ENUM_FIELD("distribution", imbalance, DISTRIBUTIONS, "lognormal",
+               "of the experts' popularity: none, lognormal or zipf"),
+    {.key = "spread",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(ms_moe_text, moe.spread),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 10,
+     .help = "lognormal: standard deviation over mean; zipf: exponent; 0: all alike"},
+    {.key = NULL}};
+
+const ms_field MS_MOE_FIELDS[] = {
+    {.key = "experts",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(ms_moe_text, moe.experts),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 65536, /* each is drawn for every layer */
+     .help = "routed experts per layer"},
+    REQUIRED_FIELD(ms_moe_text, "top_k", moe.top_k, "experts each token goes to"),
+    INT_FIELD(ms_moe_text, "ffn", moe.ffn, 1, NULL,
+              "inner size of an expert, default the model's ffn"),
+    INT_FIELD(ms_moe_text, "shared_experts", moe.shared_experts, 0, "0",
+              "experts that every token passes"),
+    INT_FIELD(ms_moe_text, "shared_ffn", moe.shared_ffn, 1, NULL,
+              "inner size of a shared expert, default that of a routed one"),
+    INT_FIELD(ms_moe_text, "first_dense_layers", moe.first_dense_layers, 0, "0",
+              "layers at the front with a dense MLP"),
+    INT_FIELD(ms_moe_text, "every", moe.every, 1, "1",
+              "of the layers after those every so many-th has experts"),
+    {.key = "capacity_factor",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(ms_moe_text, moe.capacity_factor),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 65536,
+     .help = "tokens an expert takes at most over the mean, the rest is dropped; 0: no bound"},
+    {.key = "pad",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(ms_moe_text, moe.has_padding),
+     .fallback = "false",
+     .help = "fill every expert up to its capacity"},
+    INT_FIELD(ms_moe_text, "node_limit", moe.node_limit, 0, "0",
+              "nodes a token's experts lie on at most, sent once to each; 0: no limit"),
+    {.key = "router_bias",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(ms_moe_text, moe.has_router_bias),
+     .fallback = "false",
+     .help = "a bias per expert in the router"},
+    ENUM_FIELD("dispatch", dispatch, ELEMENTS, "as_activations",
+               "elements sent to the experts: as_activations or fp8"),
+    ENUM_FIELD("combine", combine, ELEMENTS, "as_activations",
+               "elements sent back: as_activations or fp8"),
+    ENUM_FIELD("overlap", overlap, OVERLAPS, "none",
+               "beside the all-to-alls: none, shared (experts) or all (weight gradients too)"),
+    {.key = "imbalance",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = IMBALANCE_FIELDS,
+     .help = "how unevenly tokens choose experts"},
+    INT_FIELD(ms_moe_text, "seed", moe.seed, 0, "0", "seed of the imbalance"),
+    {.key = NULL}};
+
+const ms_field MS_MLA_FIELDS[] = {
+    INT_FIELD(ms_mla, "q_rank", q_rank, 0, "0", "latent of the queries; 0: none"),
+    REQUIRED_FIELD(ms_mla, "kv_rank", kv_rank, "latent of keys and values"),
+    REQUIRED_FIELD(ms_mla, "qk_nope", qk_nope, "part of a head's query and key without position"),
+    REQUIRED_FIELD(ms_mla, "qk_rope", qk_rope, "part with rotary position"),
+    REQUIRED_FIELD(ms_mla, "v_dim", v_dim, "size of a head's value"),
+    {.key = NULL}};
+
+/* What a fault is said of. */
+typedef struct place {
+    const ms_node *model;
+    const char *key_path;
+    ms_diag *diag;
+} place;
+
+static ms_status fault(const place *at, const char *map, const char *key, const char *why) {
+    const ms_node *mapping = ms_node_get(at->model, map);
+    const ms_node *node = mapping ? ms_node_get(mapping, key) : NULL;
+    char path[160];
+    snprintf(path, sizeof path, "%s%s%s.%s", at->key_path, at->key_path[0] ? "." : "", map, key);
+    return ms_config_fault(at->diag, node ? node : mapping, path, "%s", why);
+}
+
+static ms_status check_moe(const place *at, const ms_model *model) {
+    const ms_moe *moe = &model->moe;
+    ms_status status = MS_OK;
+    char why[160];
+    if (moe->top_k > moe->experts) {
+        snprintf(why, sizeof why, "'%d' experts per token are more than the %d there are",
+                 moe->top_k, moe->experts);
+        status = fault(at, "moe", "top_k", why);
+    }
+    if (moe->first_dense_layers > model->layers) {
+        snprintf(why, sizeof why, "'%d' dense layers are more than the model's %d",
+                 moe->first_dense_layers, model->layers);
+        status = fault(at, "moe", "first_dense_layers", why);
+    }
+    if (moe->has_padding && moe->capacity_factor <= 0) {
+        status = fault(at, "moe", "pad", "needs a 'capacity_factor' to fill up to");
+    }
+    if (model->has_bias) {
+        status = fault(at, "moe", "experts", "biases in experts are not built: set 'bias: false'");
+    }
+    return status;
+}
+
+static ms_status check_mla(const place *at, const ms_model *model) {
+    ms_status status = MS_OK;
+    if (model->kv_heads != model->heads) {
+        char why[160];
+        snprintf(why, sizeof why,
+                 "latent attention has keys and values for all %d heads, 'kv_heads' is %d",
+                 model->heads, model->kv_heads);
+        status = fault(at, "mla", "kv_rank", why);
+    }
+    if (!model->has_flash_attention) {
+        status = fault(at, "mla", "kv_rank", "needs 'flash_attention: true'");
+    }
+    if (model->has_bias) {
+        status =
+            fault(at, "mla", "kv_rank", "biases in its products are not built: set 'bias: false'");
+    }
+    return status;
+}
+
+void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
+    ms_moe *moe = &model->moe;
+    *moe = text->moe;
+    if (moe->experts > 0) {
+        moe->dispatch_element_B = text->dispatch ? FP8_B : 0;
+        moe->combine_element_B = text->combine ? FP8_B : 0;
+        moe->overlap = (ms_moe_overlap)text->overlap;
+        moe->imbalance = (ms_imbalance_kind)text->imbalance;
+        moe->ffn = moe->ffn > 0 ? moe->ffn : model->ffn;
+        moe->shared_ffn = moe->shared_ffn > 0 ? moe->shared_ffn : moe->ffn;
+        if (model->ffn == 0 && moe->first_dense_layers == 0 && moe->every <= 1) {
+            model->ffn = moe->ffn; /* no layer has a dense MLP */
+        }
+    }
+    if (model->mla.kv_rank > 0 && model->head_dim == 0) {
+        model->head_dim = model->mla.qk_nope + model->mla.qk_rope;
+    }
+}
+
+ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
+                            const ms_model *model) {
+    place at = {.model = mapping, .key_path = key_path, .diag = diag};
+    ms_status status = MS_OK;
+    if (model->moe.experts > 0) {
+        status = check_moe(&at, model);
+    }
+    if (model->mla.kv_rank > 0 && check_mla(&at, model) != MS_OK) {
+        status = MS_E_INPUT;
+    }
+    return status;
+}
