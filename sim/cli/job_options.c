@@ -1,15 +1,37 @@
 #include "cli/job_options.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef MESHSIM_DATA_DIR
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
 #endif
 
-const char *ms_cli_data_folder(void) {
+/* `folder` below the folder of the running program if it holds platforms, else NULL. */
+static const char *beside_program(ms_arena *arena, const char *folder) {
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0) {
+        return NULL;
+    }
+    program[length] = '\0';
+    *strrchr(program, '/') = '\0';
+    const char *path = ms_arena_printf(arena, "%s/%s", program, folder);
+    const char *platforms = ms_arena_printf(arena, "%s/%s/platforms", program, folder);
+    bool is_there = path != NULL && platforms != NULL && access(platforms, F_OK) == 0;
+    return is_there ? path : NULL;
+}
+
+const char *ms_cli_data_folder(ms_arena *arena) {
     const char *given = getenv("MESHSIM_DATA");
-    return given != NULL && given[0] != '\0' ? given : MESHSIM_DATA_DIR;
+    if (given != NULL && given[0] != '\0') {
+        return given;
+    }
+    const char *found = beside_program(arena, "../share/meshsim");
+    found = found == NULL ? beside_program(arena, "..") : found;
+    return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
@@ -17,7 +39,7 @@ ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request = {
         .workload = call->positionals[0],
         .platform = ms_cli_value(call, "platform", NULL),
-        .data_folder = ms_cli_data_folder(),
+        .data_folder = ms_cli_data_folder(call->arena),
         .sets = sets.values,
         .set_count = sets.count,
         .fidelity = ms_cli_value(call, "fidelity", NULL),
@@ -58,7 +80,8 @@ ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
     if (status != MS_OK) {
         return status;
     }
-    const char *installed = ms_arena_printf(call->arena, "%s/platforms", ms_cli_data_folder());
+    const char *installed =
+        ms_arena_printf(call->arena, "%s/platforms", ms_cli_data_folder(call->arena));
     const char *folders[] = {".", "platforms", installed, NULL};
     return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
 }

@@ -1,0 +1,59 @@
+/* Platforms named in a workload are found beside the program, wherever it is installed. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ms_run.h"
+
+static char root[] = "/tmp/meshsim-data-XXXXXX";
+
+static const char *in_root(const char *path) {
+    static char text[128];
+    snprintf(text, sizeof text, "%s/%s", root, path);
+    return text;
+}
+
+/* Copy the program to ROOT/bin; a link would be followed to the build folder. */
+static void install_program(void) {
+    char command[512];
+    cr_assert_eq(mkdir(in_root("bin"), 0755), 0);
+    snprintf(command, sizeof command, "cp %s/meshsim %s/bin/meshsim", MS_BINARY_DIR, root);
+    cr_assert_eq(system(command), 0);
+    snprintf(command, sizeof command, "cp %s/workloads/tiny.yaml %s/bin/w.yaml", MS_SOURCE_DIR,
+             root);
+    cr_assert_eq(system(command), 0);
+}
+
+static int check_there(void) {
+    char command[512];
+    snprintf(command, sizeof command, "cd / && %s/bin/meshsim check %s/bin/w.yaml >%s/out 2>&1",
+             root, root, root);
+    int state = system(command);
+    cr_assert(WIFEXITED(state));
+    return WEXITSTATUS(state);
+}
+
+Test(cli_data_folder, is_found_beside_the_program) {
+    static const char *const PLACES[] = {"platforms", "share/meshsim/platforms"};
+    cr_assert_not_null(mkdtemp(root));
+    unsetenv("MESHSIM_DATA");
+    install_program();
+    char nowhere[128];
+    snprintf(nowhere, sizeof nowhere, "%s/nowhere", root);
+    setenv("MESHSIM_DATA", nowhere, 1);
+    cr_assert_eq(check_there(), 3, "the environment comes first");
+    unsetenv("MESHSIM_DATA");
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(mkdir(in_root("share"), 0755) + mkdir(in_root("share/meshsim"), 0755), 0);
+        cr_assert_eq(symlink(MS_SOURCE_DIR "/platforms", in_root(PLACES[i])), 0);
+        cr_assert_eq(check_there(), 0, "%s", PLACES[i]);
+        cr_assert_eq(unlink(in_root(PLACES[i])), 0);
+        cr_assert_eq(rmdir(in_root("share/meshsim")) + rmdir(in_root("share")), 0);
+    }
+    unlink(in_root("bin/meshsim"));
+    unlink(in_root("bin/w.yaml"));
+    unlink(in_root("out"));
+    cr_assert_eq(rmdir(in_root("bin")) + rmdir(root), 0);
+}
