@@ -27,6 +27,8 @@ typedef struct ms_gantt_box {
     int16_t chunk; /**< shade, 0: full colour */
     uint8_t kind;  /**< ms_op_kind: colour; communication kinds are exposed communication */
     uint8_t axis;  /**< ms_axis of exposed communication, else MS_AXIS_NONE */
+    uint8_t half;  /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
+                      together) */
     bool is_part;  /**< drawn as a strip inside the box around it: recomputation, communication */
 } ms_gantt_box;
 
@@ -44,8 +46,8 @@ typedef struct ms_gantt {
     const char *subtitle;          /**< NULL: none */
     const char *const *row_labels; /**< [rows] */
     int32_t rows;
-    const ms_gantt_box *boxes; /**< [box_count], any order; within a row they do not overlap, parts
-                                  aside */
+    const ms_gantt_box *boxes; /**< [box_count], any order; within a (half) row they do not overlap,
+                                  parts aside */
     size_t box_count;
     const ms_gantt_share *shares; /**< [share_count] */
     size_t share_count;

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
 #include "cli/show_schedule.h"
 #include "meshsim/schedule.h"
@@ -35,11 +36,19 @@ static ms_status write_csv(const ms_invocation *call, const ms_program *program,
     return status;
 }
 
+static bool is_stdout(const char *path) {
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 static ms_status output(const ms_invocation *call, const ms_program *program,
                         const ms_schedule_result *result) {
     const char *csv = ms_cli_value(call, "csv", NULL);
+    const char *gantt = ms_cli_value(call, "gantt", NULL);
     ms_status status = csv == NULL ? MS_OK : write_csv(call, program, csv);
-    bool is_stdout_taken = csv != NULL && strcmp(csv, "-") == 0;
+    if (status == MS_OK && gantt != NULL) {
+        status = ms_cli_schedule_gantt(call, program, result, gantt);
+    }
+    bool is_stdout_taken = is_stdout(csv) || is_stdout(gantt);
     if (status != MS_OK || is_stdout_taken) {
         return status;
     }
@@ -49,9 +58,12 @@ static ms_status output(const ms_invocation *call, const ms_program *program,
 }
 
 static ms_status run(const ms_invocation *call) {
-    const char *csv = ms_cli_value(call, "csv", NULL);
-    if (csv != NULL && strcmp(csv, "-") == 0 && ms_cli_has(call, "json")) {
-        ms_diag_error(call->diag, "'--csv -' and '--json' both want the standard output");
+    bool has_csv = is_stdout(ms_cli_value(call, "csv", NULL));
+    bool has_gantt = is_stdout(ms_cli_value(call, "gantt", NULL));
+    if (has_csv + has_gantt + ms_cli_has(call, "json") > 1) {
+        ms_diag_error(call->diag, "'%s -' and '%s' both want the standard output",
+                      has_csv ? "--csv" : "--gantt",
+                      !has_csv || !has_gantt ? "--json" : "--gantt -");
         return MS_E_USAGE;
     }
     ms_schedule_spec spec = {0};
@@ -94,6 +106,7 @@ static const ms_option OPTIONS[] = {
      "whether a sending rank waits until its message has arrived"},
     {"csv", 0, "FILE", 1, false, NULL,
      "write the order of passes as PyTorch's compute-only CSV ('-': stdout)"},
+    {"gantt", 0, "FILE.svg", 1, false, NULL, "draw the passes as a picture ('-': stdout)"},
     {"json", 0, NULL, 0, false, NULL, "print one JSON object"},
     {0},
 };

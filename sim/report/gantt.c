@@ -42,7 +42,10 @@ static int by_place(const void *left, const void *right) {
     if (a->start != b->start) {
         return a->start < b->start ? -1 : 1;
     }
-    return (a->is_part ? 1 : 0) - (b->is_part ? 1 : 0);
+    if (a->is_part != b->is_part) {
+        return a->is_part ? 1 : -1;
+    }
+    return (a->half > b->half) - (a->half < b->half);
 }
 
 static int by_number(const void *left, const void *right) {
@@ -57,7 +60,7 @@ static bool is_sound(const ms_gantt *gantt) {
     }
     for (size_t i = 0; i < gantt->box_count; i++) {
         const ms_gantt_box *box = &gantt->boxes[i];
-        if (box->row < 0 || box->row >= gantt->rows || !(box->start >= 0.0) ||
+        if (box->half > 2 || box->row < 0 || box->row >= gantt->rows || !(box->start >= 0.0) ||
             !(box->end >= box->start) || !isfinite(box->end)) {
             return false;
         }

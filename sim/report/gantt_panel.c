@@ -147,12 +147,16 @@ static size_t put_box(const pen *p, size_t index, size_t end) {
     return next;
 }
 
-static void draw_row_boxes(const pen *p, int32_t row) {
+static void draw_row_boxes(const pen *whole, int32_t row) {
+    const pen *p = whole;
+    pen halves[3] = {*whole, *whole, *whole};
+    halves[1].height = halves[2].height = 0.5 * whole->height;
+    halves[2].y += halves[1].height;
     size_t end = p->sorted->row_first[row + 1];
     size_t i = p->sorted->row_first[row];
     while (i < end && p->sorted->boxes[i].start < p->panel->end) {
         bool is_visible = p->sorted->boxes[i].end > p->panel->start;
-        i = is_visible ? put_box(p, i, end) : i + 1;
+        i = is_visible ? put_box(&halves[p->sorted->boxes[i].half], i, end) : i + 1;
     }
 }
 
@@ -167,8 +171,9 @@ typedef struct bins {
 static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box, const ms_rgb colours[2]) {
     double left = (x_of(p, box->start) - p->panel->x) / BIN_PX;
     double right = (x_of(p, box->end) - p->panel->x) / BIN_PX;
+    double part = box->half == 0 ? 1.0 : 0.5;
     for (int bin = (int)left; bin < b->count && bin < right; bin++) {
-        double share = fmin(right, bin + 1.0) - fmax(left, bin);
+        double share = part * (fmin(right, bin + 1.0) - fmax(left, bin));
         b->red[bin] += share * (colours[1].r - colours[0].r);
         b->green[bin] += share * (colours[1].g - colours[0].g);
         b->blue[bin] += share * (colours[1].b - colours[0].b);

@@ -15,7 +15,7 @@ static ms_rgb base_colour(uint8_t kind) {
     case MS_OP_FORWARD:
         return rgb(0x56B4E9); /* sky blue */
     case MS_OP_INPUT_GRAD:
-        return rgb(0x0072B2); /* blue */
+        return rgb(0xCC79A7); /* reddish purple: stays apart from F when both are pale */
     case MS_OP_WEIGHT_GRAD:
         return rgb(0xF0E442); /* yellow */
     case MS_OP_BACKWARD:

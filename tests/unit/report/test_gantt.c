@@ -80,7 +80,7 @@ Test(gantt, boxes_without_a_row_or_a_time_are_refused) {
         {.start = 0, .end = 1, .row = 1},        {.start = 0, .end = 1, .row = -1},
         {.start = 2, .end = 1, .row = 0},        {.start = -1, .end = 1, .row = 0},
         {.start = NAN, .end = 1, .row = 0},      {.start = 0, .end = NAN, .row = 0},
-        {.start = 0, .end = INFINITY, .row = 0},
+        {.start = 0, .end = INFINITY, .row = 0}, {.start = 0, .end = 1, .row = 0, .half = 3},
     };
     ms_buffer svg;
     ms_buffer_init(&svg);
@@ -95,6 +95,38 @@ Test(gantt, boxes_without_a_row_or_a_time_are_refused) {
     const ms_gantt empty = {.row_labels = names, .rows = 1, .end = 1};
     cr_assert_eq(ms_gantt_write_svg(&empty, &svg), MS_OK);
     assert_sound(&svg, "empty");
+    ms_buffer_release(&svg);
+}
+
+/* Number after `key` in the `index`-th tag that starts with `tag`. */
+static double number_in(const char *text, const char *tag, int index, const char *key) {
+    const char *at = strstr(text, tag);
+    for (int i = 0; i < index && at != NULL; i++) {
+        at = strstr(at + 1, tag);
+    }
+    cr_assert_not_null(at, "%s %d", tag, index);
+    return strtod(strstr(at, key) + strlen(key), NULL);
+}
+
+Test(gantt, passes_that_run_together_share_a_row) {
+    const char *const names[] = {"pp 0"};
+    const ms_gantt_box boxes[] = {
+        {.start = 0, .end = 2, .row = 0, .mb = 1, .kind = MS_OP_BACKWARD, .half = 2},
+        {.start = 0, .end = 2, .row = 0, .mb = 2, .kind = MS_OP_FORWARD, .half = 1}};
+    const ms_gantt gantt = {
+        .row_labels = names, .rows = 1, .boxes = boxes, .box_count = 2, .end = 2};
+    ms_buffer svg;
+    ms_buffer_init(&svg);
+    cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK);
+    assert_sound(&svg, "halves");
+    const char *panel = strstr(ms_buffer_text(&svg), "<g text-anchor=\"middle\"");
+    double upper = number_in(panel, "<rect ", 0, " y=\"");
+    double height = number_in(panel, "<rect ", 0, " height=\"");
+    double lower = number_in(panel, "<rect ", 1, " y=\"");
+    cr_assert_geq(lower, upper + height);
+    cr_assert_eq(height, number_in(panel, "<rect ", 1, " height=\""));
+    cr_assert_not_null(strstr(panel, ">forward mb 2"));
+    cr_assert_lt(strstr(panel, ">forward mb 2"), strstr(panel, ">backward mb 1"));
     ms_buffer_release(&svg);
 }
 
