@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The YAML examples in the READMEs are complete files that meshsim takes, and the READMEs name every key there is.
+
+usage: test_readme_yaml.py MESHSIM [unittest arguments]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
+WITHIN = {"workloads": ["", "schedule", "batch", "precision", "data_parallel", "pipeline", "model"]}
+PROGRAM = ""
+
+
+def blocks(readme):
+    """(name, text) of every example file of a README."""
+    return [(name, text) for text, name in BLOCK.findall(readme.read_text(encoding="utf-8"))]
+
+
+def meshsim(*words, cwd):
+    """The finished process."""
+    return subprocess.run([PROGRAM, *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                          env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=250)
+
+
+def keys_of(mapping):
+    """The keys meshsim knows in a mapping of a workload, as its message about an unknown one tells them."""
+    path = f"{mapping}.no_such_key_at_all" if mapping else "no_such_key_at_all"
+    done = meshsim("check", "workloads/tiny.yaml", "--set", f"{path}=1", cwd=ROOT)
+    listed = re.search(r"the keys here are (.*)\n", done.stderr)
+    if done.returncode != 3 or listed is None:
+        raise AssertionError(done.stderr)
+    return listed.group(1).split(", ")
+
+
+class Examples(unittest.TestCase):
+    def check(self, readme, at_least):
+        found = blocks(readme)
+        self.assertGreaterEqual(len(found), at_least)
+        with tempfile.TemporaryDirectory(prefix="meshsim-readme-") as name:
+            folder = Path(name)
+            (folder / "workloads").mkdir()
+            for file, text in found:
+                (folder / file).write_text(text, encoding="utf-8")
+            for file, text in found:
+                with self.subTest(file):
+                    if re.search(r"^mesh:", text, re.M):
+                        words = ["check", file]
+                    elif re.search(r"^nodes:", text, re.M):
+                        words = ["platform", file]
+                    else:
+                        words = ["platform", "dgx-h100", "--set", f"platform.gpu.type=./{file}"]
+                    done = meshsim(*words, cwd=folder)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+
+    def test_workloads(self):
+        self.check(ROOT / "workloads" / "README.md", 8)
+
+    def test_platforms(self):
+        self.check(ROOT / "platforms" / "README.md", 2)
+
+
+class Keys(unittest.TestCase):
+    """Each key has its row in the reference, and no row is about a key that does not exist."""
+
+    def test_workload_keys(self):
+        text = (ROOT / "workloads" / "README.md").read_text(encoding="utf-8")
+        rows = set(re.findall(r"^\| `([a-z_0-9.]+)` \|", text, re.M))
+        known = set()
+        for mapping in WITHIN["workloads"]:
+            known |= {f"{mapping}.{key}" if mapping else key for key in keys_of(mapping)}
+        known |= {"mesh.order", "platform.file"}  # read without a table of their own
+        known |= {f"costs.{key}" for key in ("forward", "input_gradient", "weight_gradient", "p2p", "optimizer")}
+        self.assertEqual(sorted(known - rows), [], "keys without a row")
+        self.assertEqual(sorted(row for row in rows - known if not row.endswith(".yaml")), [], "rows without a key")
+
+    def test_shipped_files_are_listed(self):
+        for folder in ("workloads", "platforms"):
+            text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+            for path in (ROOT / folder).glob("*.yaml"):
+                self.assertIn(f"| `{path.name}` |", text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
