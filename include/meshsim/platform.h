@@ -40,6 +40,8 @@ typedef struct ms_gpu_type {
     double attention_backward_efficiency; /**< the same, backward */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
     double kernel_launch_s;  /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
+    double pcie_Bps; /**< to or from the host, each way [B/s]; 0: not given */
+    double host_Bps; /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
     double compute_slowdown; /**< factor >= 1 on compute while communication of the same GPU runs */
 } ms_gpu_type;
 
@@ -101,6 +103,10 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
 
 /** Number of GPUs, nodes * gpus_per_node. */
 int ms_platform_gpus(const ms_platform *platform);
+
+/** Number of GPUs that share the innermost tier: those of a node, or all where one switch joins all
+ * GPUs. */
+int ms_platform_fast_domain(const ms_platform *platform);
 
 /** Node of a GPU. */
 int ms_platform_node(const ms_platform *platform, int gpu);

@@ -60,11 +60,141 @@ static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
             status = MS_E_INPUT;
         }
     }
-    if (layout->zero < 0 || layout->zero > 1) {
-        ms_diag_error(diag, "ZeRO stage '%d' is not built, expected 0 or 1", layout->zero);
+    if (layout->zero < 0 || layout->zero > 3) {
+        ms_diag_error(diag, "ZeRO stage '%d' does not exist, expected 0 to 3", layout->zero);
         status = MS_E_INPUT;
     }
     return status;
+}
+
+/* A length that a degree cuts in parts. */
+typedef struct cut {
+    const char *what; /* of the length */
+    int length;
+    const char *by; /* of the degree */
+    int degree;
+    int parts; /* per member of the degree */
+} cut;
+
+/* The length can be cut in parts * degree equal parts; else say which lengths and degrees could. */
+static ms_status check_cut(ms_diag *diag, cut c) {
+    int parts = c.parts * c.degree;
+    if (c.length % parts == 0) {
+        return MS_OK;
+    }
+    int below = c.length / parts * parts;
+    int degree = c.degree;
+    while (degree > 1 && c.length % (c.parts * degree) != 0) {
+        degree--;
+    }
+    char lengths[64];
+    if (below > 0) {
+        snprintf(lengths, sizeof lengths, "%d or %d", below, below + parts);
+    } else {
+        snprintf(lengths, sizeof lengths, "%d", parts);
+    }
+    ms_diag_error(diag, "%s of %d cannot be cut in %d parts (%s %d x %d): nearest are %s, or %s %d",
+                  c.what, c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
+    return MS_E_INPUT;
+}
+
+static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
+    if (is_wrong) {
+        ms_diag_error(diag, "%s", text);
+    }
+    return is_wrong ? MS_E_INPUT : MS_OK;
+}
+
+/* The worse of several findings. */
+static ms_status any_fault(const ms_status *found, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] != MS_OK) {
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
+                                         ms_diag *diag) {
+    bool is_cut = layout->tp_overlap == MS_TP_OVERLAP_CHUNKS;
+    bool is_piecewise = is_cut || layout->tp_overlap == MS_TP_OVERLAP_RING;
+    int cp = layout->cp > 1 ? layout->cp : 1;
+    const ms_status found[] = {
+        refuse(diag, is_piecewise && !layout->has_sequence_parallel,
+               "products in pieces beside their collectives need sequence parallelism: "
+               "tensor_parallel.sequence is false"),
+        refuse(diag, is_cut && (layout->tp_chunks < 2 || layout->tp_chunks > 64),
+               "tensor_parallel.chunks is outside of 2 to 64")};
+    ms_status status = any_fault(found, sizeof found / sizeof found[0]);
+    if (status == MS_OK && layout->has_sequence_parallel && model->sequence % cp == 0) {
+        status = check_cut(diag,
+                           (cut){.what = cp > 1 ? "a context-parallel rank's sequence" : "sequence",
+                                 .length = model->sequence / cp,
+                                 .by = "tp",
+                                 .degree = layout->tp,
+                                 .parts = is_cut ? layout->tp_chunks : 1});
+    }
+    return status;
+}
+
+static ms_status check_context_parallel(const ms_model *model, const ms_model_layout *layout,
+                                        ms_diag *diag) {
+    if (layout->cp <= 1) {
+        return MS_OK;
+    }
+    bool is_turned = layout->cp_kind == MS_CP_ALL_TO_ALL;
+    ms_status status = check_cut(diag, (cut){.what = "sequence",
+                                             .length = model->sequence,
+                                             .by = "cp",
+                                             .degree = layout->cp,
+                                             .parts = is_turned ? 1 : 2});
+    const ms_status found[] = {
+        status,
+        refuse(diag, layout->cp_kind == MS_CP_RING && !model->has_flash_attention,
+               "context parallelism by a ring needs fused attention: model.flash_attention is "
+               "false; all_gather and all_to_all do not"),
+        refuse(diag, layout->cp_kind != MS_CP_RING && layout->has_cp_overlap,
+               "only the ring of context parallelism runs beside the attention: "
+               "context_parallel.overlap is true")};
+    status = any_fault(found, sizeof found / sizeof found[0]);
+    if (is_turned && model->heads % layout->tp == 0) {
+        ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
+                                                .length = model->heads / layout->tp,
+                                                .by = "cp",
+                                                .degree = layout->cp,
+                                                .parts = 1});
+        status = heads == MS_OK ? status : heads;
+    }
+    return status;
+}
+
+static ms_status check_sharding(const ms_model_layout *layout, const ms_gpu_type *gpu,
+                                ms_diag *diag) {
+    char unknown_rates[200];
+    snprintf(unknown_rates, sizeof unknown_rates,
+             "an offloaded optimizer needs the GPU type's 'pcie' and 'host_bandwidth': '%s' does "
+             "not give both",
+             gpu->name);
+    bool has_rates = gpu->pcie_Bps > 0 && gpu->host_Bps > 0;
+    const ms_status found[] = {
+        refuse(diag, layout->reduces_every && layout->zero < 2,
+               "gradients reduced after every microbatch need sharded ones: data_parallel.zero is "
+               "below 2"),
+        refuse(diag, layout->keeps_parameters && layout->zero != 3,
+               "only sharded parameters can be kept after the forward pass: data_parallel.zero is "
+               "not 3"),
+        refuse(diag, layout->has_gather_overlap && layout->zero == 0,
+               "there is no gather of parameters to overlap: data_parallel.zero is 0"),
+        refuse(diag, layout->shard_axes != 0 && layout->zero == 0,
+               "there is nothing to shard: data_parallel.zero is 0"),
+        refuse(diag, layout->is_offloaded && !has_rates, unknown_rates)};
+    return any_fault(found, sizeof found / sizeof found[0]);
+}
+
+static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
+    return refuse(diag, layout->recompute_layers > 0 && layout->recompute != MS_RECOMPUTE_FULL,
+                  "a number of recomputed layers needs full recomputation: recompute is not full");
 }
 
 static ms_status check_stages(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
@@ -94,7 +224,8 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     return MS_OK;
 }
 
-ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
+ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
+                          const ms_gpu_type *gpu, ms_diag *diag) {
     if (check_degrees(layout, diag) != MS_OK) {
         return MS_E_INPUT;
     }
@@ -102,11 +233,10 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout, 
         check_split(diag, layout->tp, model->heads, "attention heads", divides),
         check_split(diag, layout->tp, model->kv_heads, "key/value heads", divides_either_way),
         check_split(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", divides),
+        check_sequence_parallel(model, layout, diag),
+        check_context_parallel(model, layout, diag),
+        check_sharding(layout, gpu, diag),
+        check_recompute(layout, diag),
         check_stages(model, layout, diag)};
-    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
-        if (found[i] != MS_OK) {
-            return MS_E_INPUT;
-        }
-    }
-    return MS_OK;
+    return any_fault(found, sizeof found / sizeof found[0]);
 }

@@ -270,9 +270,6 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
  * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (builder->layout->recompute == MS_RECOMPUTE_SELECTIVE) {
-        return 0;
-    }
     if (builder->model->has_flash_attention) {
         return shard->tokens * core->heads * 4;
     }

@@ -2,48 +2,59 @@
 
 #include "model/internal.h"
 
-static ms_stage_content content_of(const ms_model_layout *layout, int stage) {
-    return (ms_stage_content){.layers = layout->stage_layers[stage],
+static ms_stage_content content_of(const ms_model_layout *layout, int stage, int layer_first) {
+    return (ms_stage_content){.layer_first = layer_first,
+                              .layers = layout->stage_layers[stage],
                               .is_first = stage == 0,
                               .is_last = stage == layout->pp * layout->chunks - 1};
 }
 
-/* A receiving stage puts a boundary tensor of which each tp rank got 1/tp together again.
+/* A receiving stage puts a boundary tensor of which each tp rank got 1/tp together again. With
+ * sequence parallelism each rank goes on with its share.
  * Source: Narayanan et al., SC'21, section 4.1 (scatter/gather). */
 static void add_gather(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
+    const ms_model_layout *layout = builder->layout;
     bool receives = pass == MS_PASS_F ? !content.is_first : !content.is_last;
-    if (builder->layout->has_scatter_gather && receives && pass != MS_PASS_W) {
+    if (layout->has_scatter_gather && !layout->has_sequence_parallel && receives &&
+        pass != MS_PASS_W) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER,
                            shard->tokens * shard->hidden * shard->element_B);
     }
 }
 
-/* One pass of a virtual stage whose layers start at `layer_first`. */
-static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_content content,
-                             int layer_first) {
+static void add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit) {
+    switch (unit->kind) {
+    case MS_UNIT_EMBEDDING:
+        ms_cost_embedding(builder, pass);
+        break;
+    case MS_UNIT_HEAD:
+        ms_cost_head(builder, pass);
+        break;
+    case MS_UNIT_LAYER:
+    default:
+        ms_cost_layer(builder, unit->layer, pass);
+        break;
+    }
+}
+
+/* One pass of a virtual stage. */
+static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     builder->pass_first = builder->segments.count;
+    builder->stage_first = content.layer_first;
     add_gather(builder, pass, content);
-    if (pass == MS_PASS_F) {
-        if (content.is_first) {
-            ms_cost_embedding(builder, pass);
+    builder->units_first = builder->segments.count;
+    int count = ms_stage_unit_count(builder, content);
+    for (int i = 0; i < count; i++) {
+        bool is_last = i == count - 1;
+        ms_unit unit = ms_stage_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
+        ms_unit next = {.layer = -1};
+        if (!is_last) {
+            next = ms_stage_unit(builder, content, pass == MS_PASS_F ? i + 1 : count - 2 - i);
         }
-        for (int i = 0; i < content.layers; i++) {
-            ms_cost_layer(builder, layer_first + i, pass);
-        }
-        if (content.is_last) {
-            ms_cost_head(builder, pass);
-        }
-    } else {
-        if (content.is_last) {
-            ms_cost_head(builder, pass);
-        }
-        for (int i = content.layers - 1; i >= 0; i--) {
-            ms_cost_layer(builder, layer_first + i, pass);
-        }
-        if (content.is_first) {
-            ms_cost_embedding(builder, pass);
-        }
+        ms_unit_begin(builder, pass, &unit, is_last ? NULL : &next);
+        add_unit(builder, pass, &unit);
+        ms_unit_end(builder, pass, &unit, is_last);
     }
     if (builder->segments.count == builder->pass_first) {
         ms_cost_compute(builder); /* nothing to do still is a pass */
@@ -55,21 +66,25 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
 /* Bytes each rank hands to the next or previous stage. */
 static double boundary_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
+    const ms_model_layout *layout = builder->layout;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
-    return builder->layout->has_scatter_gather ? plane_B / shard->tp : plane_B;
+    bool is_split = layout->has_scatter_gather || layout->has_sequence_parallel;
+    return is_split ? plane_B / shard->tp : plane_B;
 }
 
 static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
                        ms_stage_cost *stage_out) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    ms_stage_content content = content_of(builder->layout, stage);
+    ms_stage_content content = content_of(builder->layout, stage, layer_first);
     for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
-        stage_out->passes[pass] = add_pass(builder, (ms_pass)pass, content, layer_first);
+        stage_out->passes[pass] = add_pass(builder, (ms_pass)pass, content);
     }
     stage_out->send_forward_B = content.is_last ? 0 : boundary_B(builder);
     stage_out->send_backward_B = content.is_first ? 0 : boundary_B(builder);
-    stage_out->parameters = ms_stage_parameters(builder, content);
+    ms_parameter_count count = ms_stage_parameters(builder, content);
+    stage_out->parameters = count.dense + count.expert;
+    stage_out->expert_parameters = count.expert;
     bool is_end = content.is_first || content.is_last;
     if (is_end && model->has_tied_embeddings && builder->layout->pp > 1) {
         stage_out->tied_B = shard->vocab * shard->hidden * shard->accumulation_B;
@@ -79,33 +94,31 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->layers = content.layers;
 }
 
-/* Traffic of an optimizer step per parameter. Gradients: zeroed on every rank; read for the norm,
- * read and written by clipping, read by the update. Update: master copy and moments in and out, the
- * working copy out.  Source: derived from Adam (Kingma and Ba 2015) in mixed precision (Rajbhandari
- * et al. 2020, arXiv:1910.02054, section 3.1). A separate fp32 copy of 2-byte gradients is not
- * counted. */
-static double optimizer_time_s(const ms_cost_builder *builder, double parameters) {
-    const ms_precision *precision = builder->precision;
-    double own = builder->layout->zero >= 1 ? parameters / builder->layout->dp : parameters;
-    double zeroing_B = parameters * precision->gradient_B;
-    double update_B =
-        own * (4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
-    return ms_roofline_s(builder->gpu, 0, zeroing_B + update_B, 1, NULL);
-}
-
 /* What a pipeline rank does once per step; virtual stage s sits on pipeline rank s mod P. */
-static void fill_ranks(const ms_cost_builder *builder, ms_stage_costs *costs) {
+static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs) {
     const ms_precision *precision = builder->precision;
-    for (int rank = 0; rank < builder->layout->pp; rank++) {
-        double parameters = 0;
-        for (int stage = rank; stage < costs->stages; stage += builder->layout->pp) {
-            parameters += costs->stage[stage].parameters;
+    const ms_model_layout *layout = builder->layout;
+    ms_parameter_count count = {0, 0}, none = {0, 0};
+    double split_tokens = 0;
+    for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
+        if (stage % layout->pp == rank) {
+            ms_stage_content content = content_of(layout, stage, layer);
+            count.dense += costs->stage[stage].parameters - costs->stage[stage].expert_parameters;
+            count.expert += costs->stage[stage].expert_parameters;
+            split_tokens += ms_split_token_parameters(builder, content);
         }
-        costs->optimizer_s[rank] = optimizer_time_s(builder, parameters);
-        costs->gradient_B[rank] = parameters * precision->gradient_B;
-        costs->gather_B[rank] =
-            builder->layout->zero >= 1 ? parameters * precision->parameter_B : 0;
+        layer += layout->stage_layers[stage];
     }
+    bool has_gather = layout->zero >= 1 && !ms_gathers_in_passes(layout);
+    ms_parameter_count reduced = ms_reduces_in_passes(layout) ? none : count;
+    ms_parameter_count gathered = has_gather ? count : none;
+    costs->optimizer_s[rank] = ms_optimizer_time_s(builder, count);
+    costs->gradient_B[rank] = reduced.dense * precision->gradient_B;
+    costs->gather_B[rank] = gathered.dense * precision->parameter_B;
+    costs->expert_gradient_B[rank] = reduced.expert * precision->gradient_B;
+    costs->expert_gather_B[rank] = gathered.expert * precision->parameter_B;
+    costs->before_update[rank] = ms_before_update(builder, reduced, split_tokens);
+    costs->after_update[rank] = ms_after_update(builder, gathered);
 }
 
 /* Copy of a vector's items in the arena; NULL when memory runs out. */
@@ -118,21 +131,33 @@ static void *keep(const ms_vector *vector, ms_arena *arena, int *count_out) {
     return copy;
 }
 
+static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
+    costs->stage = MS_NEW(arena, ms_stage_cost, costs->stages);
+    costs->before_update = MS_NEW(arena, ms_pass_plan, ranks);
+    costs->after_update = MS_NEW(arena, ms_pass_plan, ranks);
+    double **const lists[] = {&costs->optimizer_s, &costs->gradient_B, &costs->gather_B,
+                              &costs->expert_gradient_B, &costs->expert_gather_B};
+    bool is_short = !costs->stage || !costs->before_update || !costs->after_update;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        *lists[i] = MS_NEW(arena, double, ranks);
+        is_short = is_short || !*lists[i];
+    }
+    return is_short ? MS_E_NOMEM : MS_OK;
+}
+
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
-    costs->stage = MS_NEW(builder->arena, ms_stage_cost, costs->stages);
-    costs->optimizer_s = MS_NEW(builder->arena, double, ranks);
-    costs->gradient_B = MS_NEW(builder->arena, double, ranks);
-    costs->gather_B = MS_NEW(builder->arena, double, ranks);
-    if (!costs->stage || !costs->optimizer_s || !costs->gradient_B || !costs->gather_B) {
+    if (allocate(builder->arena, ranks, costs) != MS_OK) {
         return MS_E_NOMEM;
     }
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
         fill_stage(builder, stage, layer, &costs->stage[stage]);
         layer += builder->layout->stage_layers[stage];
     }
-    fill_ranks(builder, costs);
+    for (int rank = 0; rank < ranks; rank++) {
+        fill_rank(builder, rank, costs);
+    }
     costs->segments = keep(&builder->segments, builder->arena, &costs->segment_count);
     costs->kernels = keep(&builder->kernels, builder->arena, &costs->kernel_count);
     costs->uses = keep(&builder->uses, builder->arena, &costs->use_count);
@@ -143,7 +168,7 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
-    ms_status status = ms_layout_check(model, layout, diag);
+    ms_status status = ms_layout_check(model, layout, gpu, diag);
     if (status != MS_OK) {
         return status;
     }
@@ -153,8 +178,10 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                                .gpu = gpu,
                                .arena = arena,
                                .shard = ms_shard_of(model, layout, precision)};
-    ms_stage_costs costs = {.parameters_total = ms_model_parameters(model)};
-    ms_count_flop(model, layout->recompute, &costs);
+    ms_stage_costs costs = {.parameters_total = ms_model_parameters(model),
+                            .expert_axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP),
+                            .allocator_overhead = layout->allocator_overhead};
+    ms_count_flop(model, layout, &costs);
     ms_cost_begin(&builder);
     status = build(&builder, &costs);
     ms_cost_end(&builder);

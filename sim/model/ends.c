@@ -5,7 +5,8 @@
 void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->tokens * shard->hidden;
-    double mask_B = builder->model->dropout > 0 ? elements : 0;
+    double mask_B = builder->model->dropout > 0 ? shard->plane : 0;
+    bool is_split = builder->layout->has_sequence_parallel;
     if (shard->vocab <= 0) {
         return;
     }
@@ -13,21 +14,27 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
         ms_cost_compute(builder);
         /* the rows in, the plane out */
         ms_cost_memory(builder, "embedding", 2 * elements * shard->element_B);
-        /* ranks without a word's row contribute zeros */
-        ms_cost_collective(builder, MS_COLL_ALL_REDUCE, elements * shard->element_B);
+        /* ranks without a word's row contribute zeros; learned positions are added to whole sums */
+        bool is_scattered = is_split && !builder->model->has_positions;
+        ms_cost_collective(builder, is_scattered ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
+                           elements * shard->element_B);
         if (builder->model->has_positions) {
             ms_cost_compute(builder);
             ms_cost_memory(builder, "position_embedding", 3 * elements * shard->element_B);
         }
         if (mask_B > 0) {
             ms_cost_compute(builder);
-            ms_cost_memory(builder, "embedding_dropout", 2 * elements * shard->element_B + mask_B);
+            ms_cost_memory(builder, "embedding_dropout",
+                           2 * shard->plane * shard->element_B + mask_B);
         }
         return;
     }
     if (pass != MS_PASS_W && mask_B > 0) {
         ms_cost_compute(builder);
-        ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
+        ms_cost_memory(builder, "dropout_backward", 2 * shard->plane * shard->element_B + mask_B);
+    }
+    if (pass != MS_PASS_I && is_split) {
+        ms_cost_collective(builder, MS_COLL_ALL_GATHER, elements * shard->element_B);
     }
     if (pass != MS_PASS_I) {
         /* the table's gradient is dense: zeroed, and per token a row read, added to and written */
@@ -48,8 +55,12 @@ static void add_head_forward(ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
     double logits = shard->tokens * shard->vocab;
+    if (builder->layout->has_sequence_parallel) {
+        ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
+    }
     ms_cost_compute(builder);
-    ms_cost_memory(builder, builder->model->is_rms_norm ? "rms_norm" : "layer_norm", 2 * plane_B);
+    ms_cost_memory(builder, builder->model->is_rms_norm ? "rms_norm" : "layer_norm",
+                   2 * shard->plane * shard->element_B);
     ms_cost_gemm(builder, "head", (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
     ms_cost_memory(builder, "cross_entropy", logits * (LOSS_FP32_B + shard->element_B));
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
@@ -60,20 +71,25 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
     double logits = shard->tokens * shard->vocab;
+    bool is_split = builder->layout->has_sequence_parallel;
+    if (is_split && (parts & MS_PART_WEIGHT)) {
+        ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
+    }
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "cross_entropy_backward",
                        logits * (LOSS_BACKWARD_FP32_B + shard->element_B));
         ms_cost_gemm(builder, "head_input_grad",
                      (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
-        ms_cost_memory(builder, "norm_backward", 5 * plane_B);
+        ms_cost_memory(builder, "norm_backward", 5 * shard->plane * shard->element_B);
     }
     if (parts & MS_PART_WEIGHT) {
         ms_cost_weight_gradient(builder, "head_weight_grad",
                                 (ms_gemm_shape){shard->vocab, shard->hidden, shard->tokens, 1});
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_collective(builder, MS_COLL_ALL_REDUCE, plane_B);
+        ms_cost_collective(builder, is_split ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
+                           plane_B);
     }
 }
 

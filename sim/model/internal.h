@@ -42,21 +42,45 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
  *  Source: Megatron-LM, option --make-vocab-size-divisible-by, default 128. */
 double ms_padded_vocab(int vocab, int tp);
 
-/** Parameters of one transformer layer on one rank. */
-double ms_layer_parameters(const ms_model *model, const ms_shard *shard);
+/** Parameters of one transformer layer on one rank besides its routed experts. */
+double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer);
+/** Parameters of its routed experts on one of `ep` ranks; 0 for a dense layer. */
+double ms_layer_expert_parameters(const ms_model *model, const ms_shard *shard, int layer, int ep);
+/** Parameters of a multi-token prediction module besides its layer: the product that merges the
+ * hidden state with the next token's embedding, both their norms and the one before the head.
+ * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.2. */
+double ms_mtp_parameters(const ms_model *model);
 /** Parameters of the embeddings on one rank: words, and positions if learned. */
 double ms_embedding_parameters(const ms_model *model, const ms_shard *shard);
 /** Parameters of one norm. */
 double ms_norm_parameters(const ms_model *model);
 
 /** Fill forward_flop, attention_flop and recompute_flop. */
-void ms_count_flop(const ms_model *model, ms_recompute recompute, ms_stage_costs *costs);
+void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs);
 
 /** Whether a layer is recomputed as a whole.  position: 0-based in its virtual stage. */
 bool ms_is_recomputed(const ms_model_layout *layout, int position);
 
 /** Which halves of a backward pass a group of kernels belongs to; forward stands alone. */
 enum { MS_PART_FORWARD = 1, MS_PART_INPUT = 2, MS_PART_WEIGHT = 4 };
+
+/** Parameters of which one rank holds a share [count]. */
+typedef struct ms_parameter_count {
+    double dense;  /**< alike on all replicas */
+    double expert; /**< of routed experts, which differ over ep */
+} ms_parameter_count;
+
+/** What is gathered and reduced as a whole: a transformer layer, the embedding or the head. */
+typedef struct ms_unit {
+    enum { MS_UNIT_EMBEDDING, MS_UNIT_LAYER, MS_UNIT_HEAD } kind;
+    int layer; /**< -1: none */
+    ms_parameter_count parameters;
+} ms_unit;
+
+/** What the computation of a unit joins to have its parameters; 0: nothing. */
+typedef struct ms_gather_joins {
+    int dense, expert;
+} ms_gather_joins;
 
 /** A layer's pieces of a pass. */
 typedef struct ms_layer_pieces {
@@ -84,6 +108,11 @@ typedef struct ms_cost_builder {
     bool is_tp_split;   /**< the half being added runs its collectives over tp
                            beside its products */
     int stage_first;    /**< first layer of the virtual stage being built */
+    size_t units_first; /**< first segment of the pass's first unit */
+    size_t body_first;  /**< first segment of the unit being added, behind its gather */
+    ms_gather_joins ready;     /**< gather of the unit being added */
+    ms_gather_joins arriving;  /**< gather under way for the next one */
+    ms_parameter_count bucket; /**< gradients to be reduced together */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
@@ -201,7 +230,7 @@ typedef struct ms_core {
 ms_core ms_head_core(const ms_shard *shard);
 /** Add it, with the exchange over cp; INPUT repeats it first under selective recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
-/** Bytes it keeps per microbatch besides q, k, v and its output [B]. */
+/** Bytes it keeps per microbatch besides q, k, v and its output, unless it is recomputed [B]. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
 /** Bytes of the buffers that the exchange over cp needs [B]. */
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core);
@@ -217,27 +246,76 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts);
 
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);
+/** Add the kernels and collectives of one layer, or of the layer in an MTP module, whose number
+ * counts on from the last layer. */
+void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool is_recomputed);
+/** Add an MTP module's part of a pass (last stage).  module: 0-based. */
+void ms_cost_mtp(ms_cost_builder *builder, int module, ms_pass pass);
 /** Add the input embedding's part of a pass (first stage). */
 void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass);
 /** Add the final norm, the head and the loss (last stage). */
 void ms_cost_head(ms_cost_builder *builder, ms_pass pass);
 
-/** Bytes that one microbatch keeps in one transformer layer without recomputation [B]. */
-double ms_layer_activation_B(const ms_model *model, const ms_shard *shard);
+/** Bytes that one microbatch keeps in the attention half of a layer, norm included, without
+ * recomputation of the whole layer [B].  `moved_B`: of these, what selective recomputation leaves
+ * to the pass that repeats it. */
+typedef struct ms_kept_bytes {
+    double kept_B, moved_B;
+} ms_kept_bytes;
+ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder);
+/** The same of the dense MLP half [B]. */
+double ms_mlp_kept_B(const ms_cost_builder *builder);
 
 /** What a virtual stage holds. */
 typedef struct ms_stage_content {
-    int layers;
+    int layer_first, layers;
     bool is_first, is_last;
 } ms_stage_content;
 
+/** Units of a stage, in forward order: `ms_stage_unit_count` of them. */
+int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content);
+/** One of them.  index: 0-based. */
+ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index);
+
 /** Parameters on one rank of a stage [count].  A tied head on another pipeline rank than the
  * embedding keeps its own copy. */
-double ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content);
+ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content);
+/** Of these, parameters that every tp rank holds whole but, with sequence parallelism, sees only
+ * its own tokens for: norms and biases behind row-split products [count]. */
+double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content);
 /** Fill a stage's memory. */
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content);
 
+/** Share of parameters that one rank of a shard group updates [count]. */
+double ms_sharded(const ms_model_layout *layout, ms_parameter_count count);
+/** Whether passes gather parameters; else the step's end does, if anything. */
+bool ms_gathers_in_passes(const ms_model_layout *layout);
+/** Whether passes reduce gradients; else the step's end does. */
+bool ms_reduces_in_passes(const ms_model_layout *layout);
+/** Add what stands before a unit's part of a pass: the gather of its parameters or, one ahead, of
+ * `next` (NULL: the last one). */
+void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
+                   const ms_unit *next);
+/** Add what stands behind it: the reduction of its gradients, once a bucket is full. */
+void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last);
+/** Segments of the step's end before the optimizer.  split_tokens: as ms_split_token_parameters. */
+ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count reduced,
+                              double split_tokens);
+/** And after it. */
+ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered);
+/** Clipping and update of one rank's parameters [s]. */
+double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count);
+
+/** Bytes of what a rank holds from step to step. */
+typedef struct ms_state_bytes {
+    double parameter_B, gradient_B, optimizer_B;
+} ms_state_bytes;
+ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);
+/** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */
+double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit);
+
 /** Refuse degrees that clash with the shape, with numbers and the nearest legal values. */
-ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag);
+ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
+                          const ms_gpu_type *gpu, ms_diag *diag);
 
 #endif

@@ -7,7 +7,8 @@
  * (Shoeybi et al. 2019, arXiv:1909.08053, figure 4; Narayanan et al., SC'21, section 2.3); byte
  * counts derived here from what each kernel has to read and write once.
  */
-#include "model/internal.h"
+#include "model/mla.h"
+#include "model/moe.h"
 
 void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces,
                     size_t count) {
@@ -82,17 +83,35 @@ static void add_half(ms_cost_builder *builder, unsigned parts,
     builder->is_tp_split = false;
 }
 
+/* Halves with other collectives than a plain one's bring their own. */
+static void add_attention(ms_cost_builder *builder, unsigned parts) {
+    if (ms_is_mla(builder->model)) {
+        ms_cost_mla(builder, parts);
+    } else {
+        add_half(builder, parts, ms_cost_attention_half);
+    }
+}
+
+static void add_mlp(ms_cost_builder *builder, unsigned parts) {
+    if (ms_layer_is_moe(builder->model, builder->mlp_layer)) {
+        ms_cost_moe(builder, parts);
+    } else {
+        add_half(builder, parts, ms_cost_mlp_half);
+    }
+}
+
 static void add_forward(ms_cost_builder *builder) {
-    add_half(builder, MS_PART_FORWARD, ms_cost_attention_half);
-    add_half(builder, MS_PART_FORWARD, ms_cost_mlp_half);
+    add_attention(builder, MS_PART_FORWARD);
+    add_mlp(builder, MS_PART_FORWARD);
 }
 
 static void add_backward(ms_cost_builder *builder, unsigned parts) {
-    add_half(builder, parts, ms_cost_mlp_half);
-    add_half(builder, parts, ms_cost_attention_half);
+    add_mlp(builder, parts);
+    add_attention(builder, parts);
 }
 
-static void build_layer(ms_cost_builder *builder, ms_pass pass) {
+void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool is_recomputed) {
+    builder->mlp_layer = layer;
     if (pass == MS_PASS_F) {
         add_forward(builder);
         return;
@@ -101,7 +120,7 @@ static void build_layer(ms_cost_builder *builder, ms_pass pass) {
         add_backward(builder, MS_PART_WEIGHT);
         return;
     }
-    if (ms_is_recomputed(builder->layout, builder->layer - builder->stage_first)) {
+    if (is_recomputed) {
         builder->is_recompute = true;
         add_forward(builder);
         builder->is_recompute = false;
@@ -109,21 +128,27 @@ static void build_layer(ms_cost_builder *builder, ms_pass pass) {
     add_backward(builder, pass == MS_PASS_B ? MS_PART_INPUT | MS_PART_WEIGHT : MS_PART_INPUT);
 }
 
-/* Layers of one kind are alike, so only the first one is built. */
-static int kind_of(const ms_cost_builder *builder, int layer) {
-    return ms_is_recomputed(builder->layout, layer - builder->stage_first) ? 1 : 0;
+/* Layers of one kind are alike, so only the first one is built: but for experts that are chosen
+ * unevenly, in each layer in a way of its own. */
+static int kind_of(const ms_cost_builder *builder, int layer, bool is_recomputed) {
+    return (is_recomputed ? 1 : 0) + (ms_layer_is_moe(builder->model, layer) ? 2 : 0);
+}
+
+static bool is_unique(const ms_cost_builder *builder, int layer) {
+    return ms_layer_is_moe(builder->model, layer) && builder->model->moe.spread > 0;
 }
 
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
-    ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer)][pass];
-    if (pieces->plan.count > 0) {
+    bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
+    ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer, is_recomputed)][pass];
+    if (pieces->plan.count > 0 && !is_unique(builder, layer)) {
         ms_cost_repeat(builder, pieces, layer);
         return;
     }
     pieces->pass_first = builder->pass_first;
     pieces->plan.first = (int)builder->segments.count;
     builder->layer = layer;
-    build_layer(builder, pass);
+    ms_cost_layer_body(builder, layer, pass, is_recomputed);
     builder->layer = -1;
     pieces->plan.count = (int)builder->segments.count - pieces->plan.first;
 }

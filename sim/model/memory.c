@@ -1,50 +1,58 @@
+/* Memory of a virtual stage on one rank: what a microbatch keeps, what a pass needs besides, and
+ * the states.
+ * Source of the activations: Korthikanti et al. 2022, arXiv:2205.05198, sections 4.1 to 4.2, tensor
+ * by tensor. Their sbh(10 + 24/t + 5as/(ht)), with sequence parallelism sbh(34/t + 5as/(ht)), is
+ * the case of 2-byte elements, dropout, full attention, ffn 4h, tp t. */
 #include <math.h>
 
 #include "model/internal.h"
 
-/* Bytes per token that the attention itself keeps, between q, k, v and its output.
- * Full matrix: the softmax's result, and with dropout its mask and its result, per head and key.
- * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
-static double attention_core_B(const ms_model *model, const ms_shard *shard) {
-    if (model->has_flash_attention) {
-        return shard->heads * 4;
-    }
-    double per_score = model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
-    return per_score * shard->heads * shard->sequence;
+/* Bytes of the dropout mask behind a half. */
+static double mask_B(const ms_cost_builder *builder) {
+    return builder->model->dropout > 0 ? builder->shard.plane : 0;
 }
 
-/* Source: Korthikanti et al. 2022, arXiv:2205.05198, section 4.1, tensor by tensor; their
- * sbh(10 + 24/t + 5as/(ht)) is the case of 2-byte elements, dropout, full attention, ffn 4h, tp t.
- */
-double ms_layer_activation_B(const ms_model *model, const ms_shard *shard) {
-    double e = shard->element_B, h = shard->hidden;
-    double mask = model->dropout > 0 ? h : 0;
-    double attention = e * h                  /* input of the norm */
-                       + e * h                /* input of the qkv product */
-                       + e * shard->qkv_width /* q, k, v */
-                       + attention_core_B(model, shard) +
-                       e * shard->q_width /* input of the output projection */
-                       + mask;
-    double mlp = e * h                 /* input of the norm */
-                 + e * h               /* input of the first product */
-                 + e * shard->up_width /* input of the activation */
-                 + e * shard->ffn      /* input of the second product */
-                 + mask;
-    return shard->tokens * (attention + mlp);
+ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    ms_core core = ms_head_core(shard);
+    double core_B = ms_core_activation_B(builder, &core);
+    bool is_moved = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
+    double e = shard->element_B;
+    double kept_B = 2 * e * shard->plane                   /* inputs of the norm and of qkv */
+                    + e * shard->tokens * shard->qkv_width /* q, k, v */
+                    + e * shard->tokens * shard->q_width   /* input of the output projection */
+                    + mask_B(builder);
+    return (ms_kept_bytes){.kept_B = kept_B + (is_moved ? 0 : core_B),
+                           .moved_B = is_moved ? core_B : 0};
+}
+
+double ms_mlp_kept_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double e = shard->element_B;
+    return 2 * e * shard->plane                  /* inputs of the norm and of the first product */
+           + e * shard->tokens * shard->up_width /* input of the activation */
+           + e * shard->tokens * shard->ffn      /* input of the second product */
+           + mask_B(builder);
+}
+
+/* Kept by one layer that is not recomputed as a whole. */
+static double layer_kept_B(const ms_cost_builder *builder) {
+    return ms_attention_kept(builder).kept_B + ms_mlp_kept_B(builder);
 }
 
 /* Kept from a microbatch's forward to its backward pass. */
 static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
-    const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    double plane_B = shard->tokens * shard->hidden * shard->element_B;
-    bool is_full = builder->layout->recompute == MS_RECOMPUTE_FULL;
-    double kept = content.layers * (is_full ? plane_B : ms_layer_activation_B(model, shard));
-    if (model->vocab == 0) {
+    double plane_B = shard->plane * shard->element_B;
+    double kept = 0;
+    for (int i = 0; i < content.layers; i++) {
+        kept += ms_is_recomputed(builder->layout, i) ? plane_B : layer_kept_B(builder);
+    }
+    if (builder->model->vocab == 0) {
         return kept;
     }
-    if (content.is_first && model->dropout > 0) {
-        kept += shard->tokens * shard->hidden; /* the embedding dropout's mask */
+    if (content.is_first) {
+        kept += mask_B(builder);
     }
     if (content.is_last) {
         /* inputs of the final norm and of the head; probabilities in fp32 */
@@ -53,42 +61,61 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     return kept;
 }
 
-/* Largest that exists only during a pass: a recomputed layer, the widest gradients of a backward
- * pass, or the logits with their fp32 gradient; and what the stage receives and sends. */
-static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
-    const ms_model *model = builder->model;
+/* The widest gradients of a layer's backward pass, with what is gathered or repeated for it. */
+static double layer_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
-    double plane_B = shard->tokens * shard->hidden * e;
-    double layer_B = 0, head_B = 0;
-    if (content.layers > 0) {
-        double mlp_B = shard->tokens * (shard->up_width + shard->ffn) * e;
-        double scores_B =
-            model->has_flash_attention ? 0 : 2 * e * shard->tokens * shard->heads * shard->sequence;
-        layer_B = fmax(mlp_B, scores_B) + 2 * plane_B;
-        if (builder->layout->recompute == MS_RECOMPUTE_FULL) {
-            layer_B += ms_layer_activation_B(model, shard);
-        }
+    double mlp_B = shard->tokens * (shard->up_width + shard->ffn) * e;
+    ms_core core = ms_head_core(shard);
+    double scores_B = builder->model->has_flash_attention
+                          ? 0
+                          : 2 * e * shard->tokens * shard->heads * shard->sequence;
+    double attention_B =
+        scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
+    double planes_B = 2 * shard->tokens * shard->hidden * e;
+    double repeated_B = ms_is_recomputed(builder->layout, 0) ? layer_kept_B(builder) : 0;
+    return fmax(mlp_B, attention_B) + planes_B + repeated_B;
+}
+
+static double largest_unit(const ms_cost_builder *builder, ms_stage_content content) {
+    double largest = 0;
+    int count = ms_stage_unit_count(builder, content);
+    for (int i = 0; i < count; i++) {
+        ms_unit unit = ms_stage_unit(builder, content, i);
+        largest = fmax(largest, unit.parameters.dense + unit.parameters.expert);
     }
-    if (content.is_last && model->vocab > 0) {
-        head_B = shard->tokens * shard->vocab * (e + 4);
+    return largest;
+}
+
+/* Largest that exists only during a pass: a layer's, or the logits with their fp32 gradient; what
+ * the stage receives and sends; gathered parameters and gradients on their way. */
+static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
+    const ms_shard *shard = &builder->shard;
+    double layer_B = content.layers > 0 ? layer_working_B(builder) : 0;
+    double head_B = 0;
+    if (content.is_last && builder->model->vocab > 0) {
+        head_B = shard->tokens * shard->vocab * (shard->element_B + 4);
     }
     bool has_neighbour = !(content.is_first && content.is_last);
-    return fmax(layer_B, head_B) + (has_neighbour ? 2 * plane_B : 0);
+    double boundary_B = has_neighbour ? 2 * shard->plane * shard->element_B : 0;
+    return fmax(layer_B, head_B) + boundary_B +
+           ms_unit_buffers_B(builder, largest_unit(builder, content));
 }
 
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content) {
-    const ms_precision *precision = builder->precision;
-    const ms_model_layout *layout = builder->layout;
-    double parameters = ms_stage_parameters(builder, content);
-    double optimizer_B = precision->optimizer_B / (layout->zero >= 1 ? layout->dp : 1);
-    double layer_parameters = content.layers * ms_layer_parameters(builder->model, &builder->shard);
-    return (ms_stage_memory){.parameter_B = parameters * precision->parameter_B,
-                             .gradient_B = parameters * precision->gradient_B,
-                             .optimizer_B = parameters * optimizer_B,
+    ms_parameter_count layers = {0, 0};
+    int count = ms_stage_unit_count(builder, content);
+    for (int i = 0; i < count; i++) {
+        ms_unit unit = ms_stage_unit(builder, content, i);
+        layers.dense += unit.kind == MS_UNIT_LAYER ? unit.parameters.dense : 0;
+        layers.expert += unit.kind == MS_UNIT_LAYER ? unit.parameters.expert : 0;
+    }
+    ms_state_bytes states = ms_states_of(builder, ms_stage_parameters(builder, content));
+    ms_state_bytes own = ms_states_of(builder, layers);
+    return (ms_stage_memory){.parameter_B = states.parameter_B,
+                             .gradient_B = states.gradient_B,
+                             .optimizer_B = states.optimizer_B,
                              .activation_B = kept_B(builder, content),
                              .working_B = working_B(builder, content),
-                             .transformer_B =
-                                 layer_parameters *
-                                 (precision->parameter_B + precision->gradient_B + optimizer_B)};
+                             .transformer_B = own.parameter_B + own.gradient_B + own.optimizer_B};
 }

@@ -68,10 +68,10 @@ double ms_moe_active_weights(const ms_model *model);
 
 /** Bytes per microbatch that the MLP half of a layer keeps on the busiest rank, norm included [B].
  * Source: tensor by tensor as ms_layer_activation_B. */
-double ms_moe_kept_B(const ms_model *model, const ms_shard *shard, const ms_moe_load *load);
+double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load);
 /** Bytes that exist during a pass only: copies before and behind the experts, and the experts'
  * inner tensors [B]. */
-double ms_moe_working_B(const ms_model *model, const ms_shard *shard, const ms_moe_load *load);
+double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load);
 
 /** Add the MLP half of a mixture-of-experts layer, collectives included. */
 void ms_cost_moe(ms_cost_builder *builder, unsigned parts);

@@ -1,6 +1,7 @@
 #include <math.h>
 
-#include "model/internal.h"
+#include "model/mla.h"
+#include "model/moe.h"
 
 double ms_padded_vocab(int vocab, int tp) {
     double step = 128.0 * tp;
@@ -49,28 +50,63 @@ double ms_norm_parameters(const ms_model *model) {
     return model->is_rms_norm ? model->hidden : 2.0 * model->hidden;
 }
 
-double ms_layer_parameters(const ms_model *model, const ms_shard *shard) {
-    double h = shard->hidden;
-    double weights = h * (shard->qkv_width + shard->q_width + shard->up_width + shard->ffn);
+static double attention_parameters(const ms_model *model, const ms_shard *shard) {
+    if (ms_is_mla(model)) {
+        return ms_mla_parameters(model, shard);
+    }
     /* biases of row-parallel products are not split: every rank holds them */
-    double biases = model->has_bias ? shard->qkv_width + shard->up_width + 2 * h : 0;
-    return weights + biases + 2 * ms_norm_parameters(model);
+    double biases = model->has_bias ? shard->qkv_width + shard->hidden : 0;
+    return shard->hidden * (shard->qkv_width + shard->q_width) + biases;
+}
+
+static double mlp_parameters(const ms_model *model, const ms_shard *shard, int layer) {
+    if (ms_layer_is_moe(model, layer)) {
+        return ms_moe_shared_parameters(model, shard);
+    }
+    double biases = model->has_bias ? shard->up_width + shard->hidden : 0;
+    return shard->hidden * (shard->up_width + shard->ffn) + biases;
+}
+
+double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer) {
+    if (model->parameters_override > 0) {
+        return model->parameters_override / (model->layers * shard->tp);
+    }
+    return attention_parameters(model, shard) + mlp_parameters(model, shard, layer) +
+           2 * ms_norm_parameters(model);
+}
+
+double ms_layer_expert_parameters(const ms_model *model, const ms_shard *shard, int layer, int ep) {
+    return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, shard, ep) : 0;
+}
+
+double ms_mtp_parameters(const ms_model *model) {
+    return 2.0 * model->hidden * model->hidden + 3 * ms_norm_parameters(model);
 }
 
 double ms_embedding_parameters(const ms_model *model, const ms_shard *shard) {
-    if (model->vocab == 0) {
+    if (model->vocab == 0 || model->parameters_override > 0) {
         return 0;
     }
     double positions = model->has_positions ? (double)model->sequence * model->hidden : 0;
     return shard->vocab * shard->hidden + positions;
 }
 
+/* Layers and MTP modules of the whole model. */
+static double layer_sum(const ms_model *model, const ms_shard *shard) {
+    double sum = model->mtp_layers * ms_mtp_parameters(model);
+    for (int layer = 0; layer < model->layers + model->mtp_layers; layer++) {
+        sum += ms_layer_dense_parameters(model, shard, layer) +
+               ms_layer_expert_parameters(model, shard, layer, 1);
+    }
+    return sum;
+}
+
 double ms_model_parameters(const ms_model *model) {
     ms_model_layout whole = {.tp = 1, .micro_batch = 1};
     ms_precision none = {0, 0, 0};
     ms_shard shard = ms_shard_of(model, &whole, &none);
-    double layers = model->layers * ms_layer_parameters(model, &shard);
-    if (model->vocab == 0) {
+    double layers = layer_sum(model, &shard);
+    if (model->vocab == 0 || model->parameters_override > 0) {
         return layers;
     }
     shard.vocab = model->vocab;
@@ -78,29 +114,61 @@ double ms_model_parameters(const ms_model *model) {
     return layers + ms_embedding_parameters(model, &shard) + head + ms_norm_parameters(model);
 }
 
-void ms_count_flop(const ms_model *model, ms_recompute recompute, ms_stage_costs *costs) {
-    double s = model->sequence, h = model->hidden;
+/* Weights that a token meets in the matrix products of a layer. */
+static double layer_weights(const ms_model *model, int layer) {
+    double h = model->hidden;
     double q_width = (double)model->heads * model->head_dim;
     double kv_width = (double)model->kv_heads * model->head_dim;
-    double mlp = (model->is_gated ? 3.0 : 2.0) * h * model->ffn;
-    double weights = h * (2 * q_width + 2 * kv_width) + mlp;
-    costs->attention_flop = model->layers * 4 * s * s * q_width;
-    double layers = model->layers * 2 * s * weights + costs->attention_flop;
-    costs->forward_flop = layers + 2 * s * h * model->vocab;
-    costs->recompute_flop = recompute == MS_RECOMPUTE_FULL ? layers : 0;
+    double attention = ms_is_mla(model) ? ms_mla_weights(model) : h * (2 * q_width + 2 * kv_width);
+    double mlp = ms_layer_is_moe(model, layer) ? ms_moe_active_weights(model)
+                                               : (model->is_gated ? 3.0 : 2.0) * h * model->ffn;
+    return attention + mlp;
 }
 
-double ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
-    const ms_model *model = builder->model;
-    const ms_shard *shard = &builder->shard;
-    double parameters = content.layers * ms_layer_parameters(model, shard);
-    if (content.is_first) {
-        parameters += ms_embedding_parameters(model, shard);
+double ms_model_active_parameters(const ms_model *model) {
+    double sum = ms_model_parameters(model);
+    double expert = (model->is_gated ? 3.0 : 2.0) * model->hidden * model->moe.ffn;
+    for (int layer = 0; layer < model->layers + model->mtp_layers; layer++) {
+        bool is_moe = ms_layer_is_moe(model, layer);
+        sum -= is_moe ? expert * (model->moe.experts - model->moe.top_k) : 0;
     }
-    if (content.is_last && model->vocab > 0) {
-        bool has_own_table = !model->has_tied_embeddings || builder->layout->pp > 1;
-        parameters +=
-            ms_norm_parameters(model) + (has_own_table ? shard->vocab * shard->hidden : 0);
+    return sum;
+}
+
+/* FLOP of one sequence in one layer's attention proper: scores and context. */
+static double core_flop(const ms_model *model) {
+    double s = model->sequence;
+    double dims =
+        ms_is_mla(model) ? ms_mla_query_dim(model) + model->mla.v_dim : 2.0 * model->head_dim;
+    return 2 * s * s * model->heads * dims;
+}
+
+/* FLOP of one sequence that the backward pass repeats. */
+static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
+    if (layout->recompute == MS_RECOMPUTE_SELECTIVE) {
+        return (model->layers + model->mtp_layers) * core_flop(model);
     }
-    return parameters;
+    double sum = 0;
+    for (int stage = 0, layer = 0; stage < layout->pp * layout->chunks; stage++) {
+        for (int i = 0; i < layout->stage_layers[stage]; i++, layer++) {
+            double flop = 2.0 * model->sequence * layer_weights(model, layer) + core_flop(model);
+            sum += ms_is_recomputed(layout, i) ? flop : 0;
+        }
+    }
+    return sum;
+}
+
+void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs) {
+    double s = model->sequence, h = model->hidden;
+    int count = model->layers + model->mtp_layers;
+    double weights = 0;
+    for (int layer = 0; layer < count; layer++) {
+        weights += layer_weights(model, layer);
+    }
+    costs->attention_flop = count * core_flop(model);
+    double layers = 2 * s * weights + costs->attention_flop;
+    /* a module merges two hidden states into one and has the head's product again */
+    double modules = model->mtp_layers * (2 * s * 2 * h * h + 2 * s * h * model->vocab);
+    costs->forward_flop = layers + 2 * s * h * model->vocab + modules;
+    costs->recompute_flop = recomputed_flop(model, layout);
 }

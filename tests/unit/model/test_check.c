@@ -15,7 +15,7 @@ static const bad_layout BAD[] = {
      "48 layers: at most 3 per rank fit pp 13"},
     {"no microbatch", 1, 1, 1, 0, 0, "microbatch is '0'"},
     {"no pipeline", 1, 0, 1, 1, 0, "pp is '0'"},
-    {"zero 3", 1, 1, 1, 1, 3, "ZeRO stage '3' is not built"},
+    {"zero 4", 1, 1, 1, 1, 4, "ZeRO stage '4' does not exist, expected 0 to 3"},
 };
 
 Test(check, clashing_degrees_are_named_with_the_nearest_legal_ones) {

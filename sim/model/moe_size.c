@@ -1,0 +1,153 @@
+/* Parameters, memory and legal degrees of mixture-of-experts layers. */
+#include <math.h>
+
+#include "model/moe.h"
+
+static double matrices_of(const ms_model *model) {
+    return model->is_gated ? 3 : 2;
+}
+
+double ms_moe_expert_parameters(const ms_model *model, const ms_shard *shard, int ep) {
+    const ms_moe *moe = &model->moe;
+    return matrices_of(model) * model->hidden * (moe->ffn / shard->tp) * moe->experts / ep;
+}
+
+double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
+    const ms_moe *moe = &model->moe;
+    double width = (double)moe->shared_experts * moe->shared_ffn / shard->tp;
+    double router = (double)moe->experts * (model->hidden + (moe->has_router_bias ? 1 : 0));
+    return router + matrices_of(model) * model->hidden * width;
+}
+
+double ms_moe_active_weights(const ms_model *model) {
+    const ms_moe *moe = &model->moe;
+    double width = (double)moe->top_k * moe->ffn + (double)moe->shared_experts * moe->shared_ffn;
+    return model->hidden * (moe->experts + matrices_of(model) * width);
+}
+
+/* Columns of a rank's inner tensors: input of the activation and its result. */
+static double inner_width(const ms_model *model, double ffn) {
+    return (model->is_gated ? 3 : 2) * ffn;
+}
+
+/* Copies that the busiest rank computes. */
+static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
+    bool is_gathered = builder->layout->has_sequence_parallel;
+    return load->busiest * (is_gathered ? builder->shard.tp : 1);
+}
+
+double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
+    const ms_model *model = builder->model;
+    const ms_moe *moe = &model->moe;
+    const ms_shard *shard = &builder->shard;
+    double e = shard->element_B, tp = shard->tp;
+    double own = shard->plane / shard->hidden;
+    double mask_B = model->dropout > 0 ? shard->plane : 0;
+    /* inputs of the norm and of router, permutation and shared experts; probabilities and the
+     * chosen ones' numbers in 4 bytes each */
+    double token_B = 2 * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
+    double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
+    double shared_B = e * shard->tokens * inner_width(model, shared);
+    double copy = model->hidden + inner_width(model, moe->ffn / tp);
+    return token_B + shared_B + e * computed(builder, load) * copy + mask_B;
+}
+
+double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    double copies = computed(builder, load);
+    /* the gradients of the inner tensors, and the copies as they arrive and as they are sorted */
+    double inner_B = copies * inner_width(model, model->moe.ffn / shard->tp) * shard->element_B;
+    return inner_B + (load->sent + copies) * model->hidden * shard->element_B;
+}
+
+/* Nearest numbers that divide `size`, below and above `degree`. */
+static void nearest_divisors(int size, int degree, int *below_out, int *above_out) {
+    int below = degree < size ? degree : size;
+    while (below > 1 && size % below != 0) {
+        below--;
+    }
+    int above = degree + 1;
+    while (above < size && size % above != 0) {
+        above++;
+    }
+    *below_out = below;
+    *above_out = above <= size ? above : below;
+}
+
+static ms_status check_divides(ms_diag *diag, const char *degree_name, int degree, int size,
+                               const char *what) {
+    if (size % degree == 0) {
+        return MS_OK;
+    }
+    int below = 0, above = 0;
+    nearest_divisors(size, degree, &below, &above);
+    if (above > below) {
+        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d or %d",
+                      degree_name, degree, size, what, below, above);
+    } else {
+        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d", degree_name,
+                      degree, size, what, below);
+    }
+    return MS_E_INPUT;
+}
+
+static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
+    if (moe->top_k > moe->experts) {
+        ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k, moe->experts);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+/* The nodes that a token may reach must hold as many experts as it takes. */
+static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, ms_diag *diag) {
+    int ep = ms_ep_of(layout), node = layout->ep_node_ranks > 0 ? layout->ep_node_ranks : ep;
+    if (moe->node_limit == 0 || ep % node != 0 || ep == node) {
+        return MS_OK;
+    }
+    int per_node = moe->experts / (ep / node);
+    if ((int64_t)moe->node_limit * per_node >= moe->top_k) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "node_limit '%d' leaves %d experts (%d on each of %d nodes) to choose top_k %d "
+                  "from: at least %d nodes are needed",
+                  moe->node_limit, moe->node_limit * per_node, per_node, ep / node, moe->top_k,
+                  (moe->top_k + per_node - 1) / per_node);
+    return MS_E_INPUT;
+}
+
+ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
+    const ms_moe *moe = &model->moe;
+    int ep = ms_ep_of(layout);
+    if (moe->experts == 0) {
+        if (ep > 1) {
+            ms_diag_error(diag,
+                          "expert-parallel degree '%d' needs a model with experts ('moe'): "
+                          "without them it is 1, and their ranks belong to dp",
+                          ep);
+            return MS_E_INPUT;
+        }
+        return MS_OK;
+    }
+    int node = layout->ep_node_ranks > 0 ? layout->ep_node_ranks : ep;
+    const ms_status found[] = {
+        check_choice(moe, diag),
+        check_divides(diag, "expert-parallel degree", ep, moe->experts, "experts"),
+        check_divides(diag, "members of an ep group on a node", node, ep,
+                      "members of the group (expert-parallel degree)"),
+        check_divides(diag, "tensor-parallel degree", layout->tp, moe->ffn,
+                      "columns of an expert (moe.ffn)"),
+        moe->shared_experts > 0
+            ? check_divides(diag, "tensor-parallel degree", layout->tp,
+                            moe->shared_experts * moe->shared_ffn,
+                            "columns of the shared experts (shared_experts x shared_ffn)")
+            : MS_OK};
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        if (found[i] != MS_OK) {
+            return MS_E_INPUT;
+        }
+    }
+    return check_nodes(moe, layout, diag);
+}

@@ -1,0 +1,213 @@
+/* State sharded over the replicas: parameters gathered before the passes that need them, gradients
+ * reduced behind the passes that make them, and what is left for the step's end.
+ *
+ * Gathers and reductions go unit by unit: a transformer layer, the embedding, the head. With
+ * overlap a unit's parameters are gathered while the unit before computes, and gradients are
+ * reduced while the next unit's backward pass runs. Source: Rajbhandari et al. 2020,
+ * arXiv:1910.02054, sections 5 and 7 (ZeRO 1 to 3); Zhao et al. 2023, arXiv:2304.11277, section 3
+ * (units, prefetch, resharding, hybrid sharding).
+ */
+#include <math.h>
+
+#include "model/internal.h"
+
+enum {
+    REPLICAS = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_OTHER),
+    DENSE_REPLICAS = REPLICAS | MS_AXIS_BIT(MS_AXIS_EP) /* experts differ over ep */
+};
+
+/* Axes that share parameters, and those of them that state is sharded over. */
+typedef struct shard_group {
+    unsigned all, shard;
+} shard_group;
+
+static shard_group group_of(const ms_model_layout *layout, bool is_expert) {
+    unsigned all = is_expert ? REPLICAS : DENSE_REPLICAS;
+    return (shard_group){.all = all,
+                         .shard = layout->shard_axes != 0 ? all & layout->shard_axes : all};
+}
+
+double ms_sharded(const ms_model_layout *layout, ms_parameter_count count) {
+    return count.dense / ms_group_size(layout, group_of(layout, false).shard) +
+           count.expert / ms_group_size(layout, group_of(layout, true).shard);
+}
+
+bool ms_gathers_in_passes(const ms_model_layout *layout) {
+    return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
+}
+
+bool ms_reduces_in_passes(const ms_model_layout *layout) {
+    return layout->reduces_every || layout->has_reduce_overlap;
+}
+
+static bool gathers_in(const ms_model_layout *layout, ms_pass pass) {
+    bool is_kept = layout->zero < 3 || layout->keeps_parameters;
+    return ms_gathers_in_passes(layout) && (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
+}
+
+/* Gather part of a unit; returns what to join. */
+static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
+    const ms_model_layout *layout = builder->layout;
+    bool is_kept = layout->zero < 3 || layout->keeps_parameters;
+    return ms_cost_communicate(builder,
+                               &(ms_comm){.axis = MS_AXIS_DP,
+                                          .group_axes = group_of(layout, is_expert).shard,
+                                          .kind = MS_COLL_ALL_GATHER,
+                                          .bytes = parameters * builder->precision->parameter_B,
+                                          .is_async = layout->has_gather_overlap,
+                                          .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
+}
+
+static ms_gather_joins gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
+    builder->layer = unit->layer;
+    ms_gather_joins joins = {.dense = gather(builder, unit->parameters.dense, false),
+                             .expert = gather(builder, unit->parameters.expert, true)};
+    builder->layer = -1;
+    return joins;
+}
+
+void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
+                   const ms_unit *next) {
+    if (gathers_in(builder->layout, pass)) {
+        if (builder->segments.count == builder->units_first) {
+            builder->arriving = gather_unit(builder, unit);
+        }
+        builder->ready = builder->arriving;
+        if (next) {
+            builder->arriving = gather_unit(builder, next);
+        }
+    }
+    builder->body_first = builder->segments.count;
+}
+
+/* Let the first computation of the unit that waits for no other collective wait for its gather. */
+static size_t wait_for_gather(ms_cost_builder *builder, size_t from, int join) {
+    for (size_t i = from; join != 0 && i < builder->segments.count; i++) {
+        ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
+        if (!segment->is_collective && segment->join == 0) {
+            segment->join = join;
+            return i + 1;
+        }
+    }
+    return from;
+}
+
+/* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. */
+static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
+    const ms_model_layout *layout = builder->layout;
+    shard_group group = group_of(layout, is_expert);
+    bool is_sharded = layout->zero > 0;
+    ms_comm comm = {.axis = MS_AXIS_DP,
+                    .group_axes = is_sharded ? group.shard : group.all,
+                    .kind = is_sharded ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
+                    .bytes = bytes,
+                    .is_async = layout->has_reduce_overlap && !is_at_end};
+    comm.when = layout->reduces_every || is_at_end ? MS_WHEN_ALWAYS : MS_WHEN_LAST;
+    comm.join = ms_cost_communicate(builder, &comm);
+    if (is_sharded && group.shard != group.all) {
+        comm.bytes = bytes / ms_group_size(layout, group.shard);
+        comm.group_axes = group.all & ~group.shard;
+        comm.kind = MS_COLL_ALL_REDUCE;
+        ms_cost_communicate(builder, &comm);
+    }
+}
+
+void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
+    const ms_model_layout *layout = builder->layout;
+    if (gathers_in(layout, pass)) {
+        size_t next = wait_for_gather(builder, builder->body_first, builder->ready.dense);
+        wait_for_gather(builder, next, builder->ready.expert);
+    }
+    if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
+        return;
+    }
+    builder->bucket.dense += unit->parameters.dense;
+    builder->bucket.expert += unit->parameters.expert;
+    double gradient_B = builder->precision->gradient_B;
+    if (is_last ||
+        (builder->bucket.dense + builder->bucket.expert) * gradient_B >= layout->bucket_B) {
+        builder->layer = unit->layer;
+        reduce(builder, builder->bucket.dense * gradient_B, false, false);
+        reduce(builder, builder->bucket.expert * gradient_B, true, false);
+        builder->layer = -1;
+        builder->bucket = (ms_parameter_count){0, 0};
+    }
+}
+
+ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count reduced,
+                              double split_tokens) {
+    double gradient_B = builder->precision->gradient_B;
+    builder->pass_first = builder->segments.count;
+    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
+    reduce(builder, reduced.dense * gradient_B, false, true);
+    reduce(builder, reduced.expert * gradient_B, true, true);
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
+}
+
+ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered) {
+    builder->pass_first = builder->segments.count;
+    for (int is_expert = 0; is_expert <= 1; is_expert++) {
+        double parameters = is_expert ? gathered.expert : gathered.dense;
+        ms_cost_communicate(builder,
+                            &(ms_comm){.axis = MS_AXIS_DP,
+                                       .group_axes = group_of(builder->layout, is_expert).shard,
+                                       .kind = MS_COLL_ALL_GATHER,
+                                       .bytes = parameters * builder->precision->parameter_B});
+    }
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
+}
+
+/* Traffic of an optimizer step per parameter. Gradients: zeroed on every rank; read for the norm,
+ * read and written by clipping, read by the update. Update: master copy and moments in and out, the
+ * working copy out.  Source: derived from Adam (Kingma and Ba 2015) in mixed precision (Rajbhandari
+ * et al. 2020, arXiv:1910.02054, section 3.1). A separate fp32 copy of 2-byte gradients is not
+ * counted.
+ * Offloaded: clipped gradients to the host, the update at the speed of its memory, parameters back,
+ * one after the other.  Source: Ren et al. 2021, arXiv:2101.06840, section 4.1 (what crosses). */
+double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count) {
+    const ms_precision *precision = builder->precision;
+    const ms_model_layout *layout = builder->layout;
+    double all = count.dense + count.expert;
+    double own = layout->zero >= 1 ? ms_sharded(layout, count) : all;
+    double kept = layout->zero >= 2 && layout->reduces_every ? own : all;
+    double zeroing_B = kept * precision->gradient_B;
+    if (!layout->is_offloaded) {
+        double traffic_B =
+            own * (4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
+        return ms_roofline_s(builder->gpu, 0, zeroing_B + traffic_B, 1, NULL);
+    }
+    double clipping_B = own * 3 * precision->gradient_B;
+    double update_B =
+        own * (precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
+    double crossing_B = own * (precision->gradient_B + precision->parameter_B);
+    return ms_roofline_s(builder->gpu, 0, zeroing_B + clipping_B, 1, NULL) +
+           crossing_B / builder->gpu->pcie_Bps + update_B / builder->gpu->host_Bps;
+}
+
+ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count) {
+    const ms_precision *precision = builder->precision;
+    const ms_model_layout *layout = builder->layout;
+    double all = count.dense + count.expert;
+    double share = ms_sharded(layout, count);
+    double held = layout->zero < 3 ? all : share + (layout->keeps_parameters ? all : 0);
+    double kept = layout->zero >= 2 && layout->reduces_every ? share : all;
+    double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
+    return (ms_state_bytes){.parameter_B = held * precision->parameter_B,
+                            .gradient_B = kept * precision->gradient_B,
+                            .optimizer_B = updated * precision->optimizer_B};
+}
+
+double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
+    const ms_model_layout *layout = builder->layout;
+    const ms_precision *precision = builder->precision;
+    double units_B = 0, bucket_B = 0;
+    if (layout->zero >= 3 && !layout->keeps_parameters) {
+        units_B = (layout->has_gather_overlap ? 2 : 1) * largest_unit * precision->parameter_B;
+    }
+    if (layout->zero >= 2 && layout->reduces_every) {
+        bucket_B = fmax(layout->bucket_B, largest_unit * precision->gradient_B);
+    }
+    return units_B + bucket_B;
+}
