@@ -1,6 +1,13 @@
 /**
  * @file
- * Device meshes: named axes over the ranks 0..N-1, in any order, with their groups.
+ * Device meshes: named axes over the ranks 0..N-1, in any order, with their groups; and the algebra
+ * that makes one mesh from another.
+ *
+ * A mesh is a strided view: the rank at coordinates c is first + sum(c[axis] * strides[axis]), so
+ * transposing, cutting out a sub-mesh, and most reshapes and flattenings only change these numbers.
+ * What no strides can say (a list of GPUs, a reshaped transposition, axes flattened over others)
+ * has a table of devices beside it: ranks keep their arithmetic, and ms_mesh_device() looks up the
+ * GPU. Meshes of jobs have no table.
  */
 #ifndef MESHSIM_MESH_H
 #define MESHSIM_MESH_H
@@ -17,7 +24,7 @@
 
 enum { MS_MESH_AXES_MAX = 8 };
 
-/** Axes from outermost (slowest varying rank) to innermost. */
+/** Axes from outermost (slowest varying rank, unless transposed) to innermost. */
 typedef struct ms_mesh {
     int axes;                            /**< number of axes, 1..MS_MESH_AXES_MAX */
     const char *names[MS_MESH_AXES_MAX]; /**< [axes], outermost first */
@@ -25,7 +32,16 @@ typedef struct ms_mesh {
     int sizes[MS_MESH_AXES_MAX];         /**< [axes] >= 1 */
     int strides[MS_MESH_AXES_MAX];       /**< [axes] rank distance of neighbours along the axis */
     int ranks;                           /**< N, the product of the sizes */
+    int first;                           /**< rank at coordinates 0; above 0 in a sub-mesh only */
+    const int *devices; /**< [ranks of the whole mesh] GPU of each rank; NULL: rank r is GPU r */
 } ms_mesh;
+
+/** Axes to be, outermost first. */
+typedef struct ms_mesh_shape {
+    const char *const *names; /**< [axes] borrowed */
+    const int *sizes;         /**< [axes] >= 1 */
+    int axes;
+} ms_mesh_shape;
 
 /** The ranks that differ in one axis only, as an arithmetic sequence. */
 typedef struct ms_group {
@@ -46,7 +62,7 @@ int ms_mesh_axis(const ms_mesh *mesh, const char *name);
 /** Size of an axis by kind; 1 if the mesh has no such axis. */
 int ms_mesh_size(const ms_mesh *mesh, ms_axis kind);
 
-/** Coordinates of a rank.  rank: 0..N-1.  coordinates_out: [axes].  O(axes). */
+/** Coordinates of a rank.  rank: one of the mesh.  coordinates_out: [axes].  O(axes). */
 void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out);
 /** Rank at coordinates [axes].  O(axes). */
 int ms_mesh_rank(const ms_mesh *mesh, const int *coordinates);
@@ -55,11 +71,17 @@ int ms_mesh_coordinate(const ms_mesh *mesh, int rank, ms_axis kind);
 /** The rank whose coordinate on the axis of `kind` is `coordinate`, others as `rank`'s. */
 int ms_mesh_neighbour(const ms_mesh *mesh, int rank, ms_axis kind, int coordinate);
 
+/** Rank at a place when counting through the axes, innermost fastest.  place: 0..N-1.  O(axes). */
+int ms_mesh_rank_at(const ms_mesh *mesh, int place);
+/** GPU of a rank.  O(1). */
+int ms_mesh_device(const ms_mesh *mesh, int rank);
+
 /** The group of `rank` along axis index `axis` (0..axes-1).  O(1). */
 ms_group ms_mesh_group(const ms_mesh *mesh, int axis, int rank);
 /** Number of groups along an axis, N / size. */
 int ms_mesh_group_count(const ms_mesh *mesh, int axis);
-/** Group `index` (0..count-1, in the order of their lowest ranks) along an axis.  O(1). */
+/** Group `index` (0..count-1, in the order of their lowest ranks) along an axis.  O(axes^2).
+ */
 ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index);
 
 /** Ranks that differ from `rank` on a set of axes only: a group along several axes flattened into
@@ -71,6 +93,58 @@ int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_o
 /** Invariants: round trips rank <-> coordinates, groups of each axis partition the ranks.
  *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
 ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);
+
+/** Give the ranks GPUs of their own choosing.
+ *  mesh: from ms_mesh_init.  devices: [count] GPU of each rank, >= 0, no repeats; copied to
+ * `arena`. Returns MS_OK; MS_E_INPUT if count is not N or a device repeats or is negative
+ * (reported, naming the numbers); MS_E_NOMEM. Nothing changes then.  O(N log N). */
+ms_status ms_mesh_set_devices(ms_mesh *mesh, const int *devices, int count, ms_arena *arena,
+                              ms_diag *diag);
+
+/** The same ranks in the same order, under other axes.
+ *  Returns MS_OK; MS_E_INPUT as ms_mesh_init, or where the product is not N (reported); MS_E_NOMEM.
+ *  O(axes) where strides say it, else O(N * axes) with a table of devices in `arena`. */
+ms_status ms_mesh_reshape(const ms_mesh *mesh, const ms_mesh_shape *shape, ms_arena *arena,
+                          ms_diag *diag, ms_mesh *mesh_out);
+
+/** The axes in another order; coordinates keep their ranks, so the groups stay as they were.
+ *  order: every axis once, outermost first.  Returns MS_OK; MS_E_INPUT for an axis the mesh lacks,
+ * or left out, or twice (reported).  O(axes^2). */
+ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag *diag,
+                            ms_mesh *mesh_out);
+
+/** The part of a mesh where one axis stands still; that axis is gone from it.
+ *  Returns MS_OK; MS_E_INPUT for an unknown axis, the only axis, or a coordinate outside 0..size-1
+ * (reported).  O(axes). */
+ms_status ms_mesh_sub(const ms_mesh *mesh, const char *axis, int coordinate, ms_diag *diag,
+                      ms_mesh *mesh_out);
+
+/** Several axes as one, named by theirs joined with '_' (dp and cp: dp_cp), the first given varying
+ * slowest; it stands where the outermost of them stood.
+ *  Returns MS_OK; MS_E_INPUT for fewer than two axes, an unknown or repeated one (reported);
+ * MS_E_NOMEM.  O(axes) where strides say it, else O(N * axes) with a table in `arena`, which has
+ * the name as well. */
+ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *arena, ms_diag *diag,
+                          ms_mesh *mesh_out);
+
+/** What is known of a mesh to be found. */
+typedef struct ms_mesh_wish {
+    ms_mesh_shape given;         /**< degrees that are fixed; dp may be among them */
+    const ms_words *order;       /**< all axes, outermost first; NULL: dp, pp, cp, others, tp */
+    const ms_platform *platform; /**< the mesh takes all its GPUs */
+    bool may_leave_fast_domain;  /**< tp groups may cross more than the innermost tier */
+} ms_mesh_wish;
+
+/** The mesh over all GPUs of a platform with given degrees: dp is what they leave.
+ *  Returns MS_OK; MS_E_INPUT where the degrees do not divide the GPUs, or tp groups leave the GPUs
+ * that share the innermost tier without leave to (reported, with the numbers and the nearest legal
+ * ones).  Names are borrowed from the wish.  O(N) routes. */
+ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out);
+
+/** Outermost tier that neighbours of any group along an axis cross, rank r on its device; -1 for an
+ * axis of size 1. Devices must be GPUs of the platform.  O(N) routes, fewer where the outermost
+ * tier is met early. */
+int ms_mesh_axis_tier(const ms_mesh *mesh, int axis, const ms_platform *platform);
 
 /** Outermost platform tier that a group's neighbouring members cross (rank r on GPU r); -1 for a
  * group of one. */

@@ -1,4 +1,6 @@
 /* What must hold for every mesh. */
+#include <stdint.h>
+
 #include "meshsim/mesh.h"
 
 static ms_status fail(ms_diag *diag, const char *what, int rank, int axis) {
@@ -7,7 +9,15 @@ static ms_status fail(ms_diag *diag, const char *what, int rank, int axis) {
 }
 
 static ms_status check_round_trips(const ms_mesh *mesh, ms_diag *diag) {
-    for (int rank = 0; rank < mesh->ranks; rank++) {
+    int64_t places = 1;
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        places *= mesh->sizes[axis];
+    }
+    if (places != mesh->ranks) {
+        return fail(diag, "the product of the sizes is not the number of ranks", mesh->ranks, -1);
+    }
+    for (int place = 0; place < mesh->ranks; place++) {
+        int rank = ms_mesh_rank_at(mesh, place);
         int coordinates[MS_MESH_AXES_MAX];
         ms_mesh_coordinates(mesh, rank, coordinates);
         for (int axis = 0; axis < mesh->axes; axis++) {
@@ -26,6 +36,7 @@ static ms_status check_round_trips(const ms_mesh *mesh, ms_diag *diag) {
 static ms_status check_partition(const ms_mesh *mesh, int axis, ms_diag *diag) {
     int covered = 0;
     int previous = -1;
+    int last = ms_mesh_rank_at(mesh, mesh->ranks - 1);
     for (int index = 0; index < ms_mesh_group_count(mesh, axis); index++) {
         ms_group group = ms_mesh_group_at(mesh, axis, index);
         if (group.first <= previous) {
@@ -34,7 +45,7 @@ static ms_status check_partition(const ms_mesh *mesh, int axis, ms_diag *diag) {
         previous = group.first;
         for (int i = 0; i < group.size; i++) {
             int rank = group.first + i * group.stride;
-            if (rank >= mesh->ranks || ms_mesh_group(mesh, axis, rank).first != group.first) {
+            if (rank > last || ms_mesh_group(mesh, axis, rank).first != group.first) {
                 return fail(diag, "member belongs to another group", rank, axis);
             }
             covered++;

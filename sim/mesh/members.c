@@ -1,11 +1,15 @@
 #include "meshsim/mesh.h"
 
-/* Axes of a set, innermost first, so that counting through them gives ascending ranks. */
+/* Axes of a set, closest neighbours first, so that counting through them gives ascending ranks. */
 static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
     int count = 0;
     for (int a = mesh->axes - 1; a >= 0; a--) {
         if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0) {
-            picked_out[count++] = a;
+            int at = count++;
+            for (; at > 0 && mesh->strides[picked_out[at - 1]] > mesh->strides[a]; at--) {
+                picked_out[at] = picked_out[at - 1];
+            }
+            picked_out[at] = a;
         }
     }
     return count;

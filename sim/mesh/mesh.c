@@ -81,7 +81,7 @@ int ms_mesh_size(const ms_mesh *mesh, ms_axis kind) {
 }
 
 static int coordinate_on(const ms_mesh *mesh, int rank, int axis) {
-    return rank / mesh->strides[axis] % mesh->sizes[axis];
+    return (rank - mesh->first) / mesh->strides[axis] % mesh->sizes[axis];
 }
 
 void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out) {
@@ -91,11 +91,24 @@ void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out) {
 }
 
 int ms_mesh_rank(const ms_mesh *mesh, const int *coordinates) {
-    int rank = 0;
+    int rank = mesh->first;
     for (int i = 0; i < mesh->axes; i++) {
         rank += coordinates[i] * mesh->strides[i];
     }
     return rank;
+}
+
+int ms_mesh_rank_at(const ms_mesh *mesh, int place) {
+    int rank = mesh->first;
+    for (int i = mesh->axes - 1; i >= 0; i--) {
+        rank += place % mesh->sizes[i] * mesh->strides[i];
+        place /= mesh->sizes[i];
+    }
+    return rank;
+}
+
+int ms_mesh_device(const ms_mesh *mesh, int rank) {
+    return mesh->devices == NULL ? rank : mesh->devices[rank];
 }
 
 int ms_mesh_coordinate(const ms_mesh *mesh, int rank, ms_axis kind) {
@@ -122,11 +135,28 @@ int ms_mesh_group_count(const ms_mesh *mesh, int axis) {
     return mesh->ranks / mesh->sizes[axis];
 }
 
+/* The axis whose neighbours stand closest, of those not in the set `taken`; -1 if there is none. */
+static int closest_axis(const ms_mesh *mesh, unsigned taken) {
+    int closest = -1;
+    for (int i = mesh->axes - 1; i >= 0; i--) {
+        bool is_free = (taken & (1U << (unsigned)i)) == 0;
+        if (is_free && (closest < 0 || mesh->strides[i] < mesh->strides[closest])) {
+            closest = i;
+        }
+    }
+    return closest;
+}
+
 ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index) {
-    int stride = mesh->strides[axis];
-    int size = mesh->sizes[axis];
-    return (ms_group){
-        .first = index / stride * stride * size + index % stride, .stride = stride, .size = size};
+    unsigned taken = 1U << (unsigned)axis;
+    int first = mesh->first;
+    /* counting through the other axes by their distance gives ascending ranks */
+    for (int i = closest_axis(mesh, taken); i >= 0; i = closest_axis(mesh, taken)) {
+        first += index % mesh->sizes[i] * mesh->strides[i];
+        index /= mesh->sizes[i];
+        taken |= 1U << (unsigned)i;
+    }
+    return (ms_group){.first = first, .stride = mesh->strides[axis], .size = mesh->sizes[axis]};
 }
 
 int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform) {
@@ -136,6 +166,26 @@ int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform) {
         ms_route route;
         ms_platform_route(platform, rank, rank + group->stride, &route);
         tier = route.tier > tier ? route.tier : tier;
+    }
+    return tier;
+}
+
+static int neighbour_tier(const ms_mesh *mesh, int axis, int rank, const ms_platform *platform) {
+    ms_route route;
+    ms_platform_route(platform, ms_mesh_device(mesh, rank),
+                      ms_mesh_device(mesh, rank + mesh->strides[axis]), &route);
+    return route.tier;
+}
+
+int ms_mesh_axis_tier(const ms_mesh *mesh, int axis, const ms_platform *platform) {
+    int tier = -1;
+    int groups = ms_mesh_group_count(mesh, axis);
+    for (int i = 0; i < groups; i++) {
+        ms_group group = ms_mesh_group_at(mesh, axis, i);
+        for (int m = 0; m + 1 < group.size && tier + 1 < platform->tier_count; m++) {
+            int crossed = neighbour_tier(mesh, axis, group.first + m * group.stride, platform);
+            tier = crossed > tier ? crossed : tier;
+        }
     }
     return tier;
 }

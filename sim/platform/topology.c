@@ -45,6 +45,11 @@ int ms_platform_gpus(const ms_platform *platform) {
     return platform->nodes * platform->gpus_per_node;
 }
 
+int ms_platform_fast_domain(const ms_platform *platform) {
+    bool is_flat = ms_topology_of(platform)->kind == MS_FABRIC_FLAT;
+    return is_flat ? ms_platform_gpus(platform) : platform->gpus_per_node;
+}
+
 int ms_platform_node(const ms_platform *platform, int gpu) {
     return gpu / platform->gpus_per_node;
 }

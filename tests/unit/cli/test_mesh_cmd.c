@@ -17,7 +17,7 @@ static void squeeze(const char *text, ms_buffer *out) {
 }
 
 typedef struct json_case {
-    const char *arguments[12];
+    const char *arguments[16];
     const char *words[4]; /* each stands in the squeezed JSON */
 } json_case;
 
@@ -45,12 +45,97 @@ static const json_case GOLDEN[] = {
      {"\"tiers\":{\"tp\":\"rail\",\"dp\":\"nvlink\",\"pp\":\"nvlink\"}"}},
     {{"--shape", "dp=40,tp=8", "--platform", DGX, "--set", "platform.nodes=40"},
      {"\"tiers\":{\"dp\":\"spine\",\"tp\":\"nvlink\"}"}},
-    {{"--shape", "dp=1,tp=8"}, {"\"tiers\":{\"dp\":null,\"tp\":null}"}},
+    {{"--shape", "dp=1,tp=8"}, {"\"tiers\":{\"dp\":null,\"tp\":null}", "\"devices\":null"}},
+    {{"--shape", "dp=4,pp=4,tp=8", "--order", "dp,pp,tp", "--sub", "dp=2"},
+     {"\"sizes\":{\"pp\":4,\"tp\":8},\"ranks\":32,\"devices\":[64,65,66,", ",93,94,95],",
+      "\"pp\":[[64,72,80,88],"}},
+    {{"--shape", "dp=4,tp=8", "--order", "dp,tp", "--reshape", "dp=2,pp=4,tp=4"},
+     {"\"sizes\":{\"dp\":2,\"pp\":4,\"tp\":4}", "\"devices\":null",
+      "\"pp\":[[0,4,8,12],[1,5,9,13],"}},
+    {{"--shape", "dp=2,tp=4", "--order", "dp,tp", "--transpose", "tp,dp"},
+     {"\"axes\":[\"tp\",\"dp\"]", "\"tp\":[[0,1,2,3],[4,5,6,7]]",
+      "\"dp\":[[0,4],[1,5],[2,6],[3,7]]", "\"devices\":[0,4,1,5,2,6,3,7]"}},
+    {{"--shape", "dp=2,pp=2,cp=2", "--order", "dp,pp,cp", "--flatten", "dp,cp"},
+     {"\"dp_cp\":[[0,1,4,5],[2,3,6,7]]", "\"pp\":[[0,2],[1,3],[4,6],[5,7]]"}},
+    {{"--shape", "dp=2,tp=4", "--order", "dp,tp", "--devices", "0,2,4,6,8-11", "--platform", DGX},
+     {"\"tp\":[[0,2,4,6],[8,9,10,11]]", "\"dp\":[[0,8],[2,9],[4,10],[6,11]]",
+      "\"tiers\":{\"dp\":\"rail\",\"tp\":\"nvlink\"}"}},
+    {{"--auto", "--shape", "tp=8,pp=1", "--platform", DGX, "--set", "platform.nodes=64"},
+     {"\"order\":[\"dp\",\"pp\",\"tp\"]", "\"sizes\":{\"dp\":64,\"pp\":1,\"tp\":8}",
+      "\"ranks\":512"}},
+    {{"--auto", "--shape", "tp=16", "--platform", DGX, "--allow-slow-tp"},
+     {"\"sizes\":{\"dp\":8,\"tp\":16}", "\"tiers\":{\"dp\":\"rail\",\"tp\":\"rail\"}"}},
+    {{"--shape", "dp=4,tp=2", "--order", "dp,tp", "--tensor", "1024,4096", "--spec", "tp=shard1"},
+     {"\"spec\":{\"dp\":\"replicate\",\"tp\":\"shard1\"},\"local_shape\":[1024,2048],"
+      "\"local_B\":4194304"}},
 };
+
+/* One step of a redistribution on the flat platform (25 GB/s, 1 us): kind, bytes, time. A group of
+ * 4 of 2 MiB: an all-gather sends 3/4 of the whole in 3 steps of 1 us, an all-to-all 3/4 of a
+ * quarter at once, an all-reduce twice the all-gather. */
+typedef struct move_case {
+    const char *from, *to;
+    const char *kind;
+    double bytes, time_s;
+} move_case;
+
+static const move_case MOVES[] = {
+    {"dp=shard0", "dp=replicate", "all_gather", 1572864, 3e-6 + 1572864 / 25e9},
+    {"dp=replicate", "dp=shard0", "local", 0, 0},
+    {"dp=shard0", "dp=shard1", "all_to_all", 393216, 1e-6 + 393216 / 25e9},
+    {"dp=partial", "dp=replicate", "all_reduce", 3145728, 6e-6 + 3145728 / 25e9},
+    {"dp=partial", "dp=shard1", "reduce_scatter", 1572864, 3e-6 + 1572864 / 25e9},
+};
+
+static double number_after(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    cr_assert_not_null(at, "no %s in %s", key, text);
+    return strtod(at + strlen(key), NULL);
+}
+
+Test(mesh_cmd, redistribution_with_bytes_and_time) {
+    for (size_t i = 0; i < sizeof MOVES / sizeof MOVES[0]; i++) {
+        ms_run_result result = MS_RUN("mesh", "--json", "--shape", "dp=4", "--tensor", "1024,1024",
+                                      "--spec", MOVES[i].from, "--redistribute", MOVES[i].to,
+                                      "--platform", MS_SOURCE_DIR "/platforms/flat.yaml");
+        cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+        ms_buffer squeezed;
+        squeeze(ms_run_out(&result), &squeezed);
+        const char *move = strstr(ms_buffer_text(&squeezed), "\"redistribute\"");
+        char kind[64];
+        cr_assert_not_null(move);
+        snprintf(kind, sizeof kind, "\"kind\":\"%s\"", MOVES[i].kind);
+        cr_assert_not_null(strstr(move, kind), "case %zu: %s", i, move);
+        cr_assert_eq(number_after(move, "\"bytes_per_rank\":"), MOVES[i].bytes, "case %zu", i);
+        cr_assert_float_eq(number_after(move, "\"time_s\":"), MOVES[i].time_s, 1e-15, "case %zu",
+                           i);
+        cr_assert_float_eq(number_after(move, "\"time_alone_s\":"), MOVES[i].time_s, 1e-15);
+        ms_buffer_release(&squeezed);
+        ms_run_release(&result);
+    }
+}
+
+/* Groups that share a NIC get their part of it: on a node of 8 GPUs and one NIC, eight dp groups
+ * over two nodes take eight times as long as one. */
+Test(mesh_cmd, groups_share_the_links_they_meet_on) {
+    ms_run_result result =
+        MS_RUN("mesh", "--json", "--shape", "dp=2,tp=8", "--tensor", "1024,1024", "--spec",
+               "dp=shard0", "--redistribute", "dp=replicate", "--platform", DGX, "--set",
+               "platform.node.nics=1", "--set", "platform.tiers.rail.latency=0 s");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    ms_buffer squeezed;
+    squeeze(ms_run_out(&result), &squeezed);
+    const char *text = ms_buffer_text(&squeezed);
+    double alone_s = 1048576 / (25e9 * 0.92);
+    cr_assert_float_eq(number_after(text, "\"time_alone_s\":"), alone_s, 1e-12);
+    cr_assert_float_eq(number_after(text, "\"time_s\":"), 8 * alone_s, 1e-12);
+    ms_buffer_release(&squeezed);
+    ms_run_release(&result);
+}
 
 Test(mesh_cmd, golden) {
     for (size_t i = 0; i < sizeof GOLDEN / sizeof GOLDEN[0]; i++) {
-        const char *words[16] = {"mesh", "--json"};
+        const char *words[20] = {"mesh", "--json"};
         memcpy(words + 2, GOLDEN[i].arguments, sizeof GOLDEN[i].arguments);
         ms_run_result result = ms_run_with(&(ms_run_setup){0}, words);
         cr_assert_eq(result.exit_code, 0, "case %zu: %s", i, ms_run_err(&result));
@@ -132,6 +217,32 @@ static const fault_case FAULTS[] = {
     {{"--shape", "dp=129", "--platform", DGX},
      3,
      "the mesh has 129 ranks, platform 'dgx-a100' has 128 GPUs"},
+    {{"--shape", "dp=2", "--devices", "0,0"}, 3, "device 0 stands twice, for ranks 0 and 1"},
+    {{"--shape", "dp=2", "--devices", "0-2"}, 3, "the mesh has 2 ranks, the list has 3 devices"},
+    {{"--shape", "dp=2", "--devices", "0,x"}, 2, "expected GPU numbers and ranges"},
+    {{"--shape", "dp=2", "--devices", "3-1"}, 2, "expected GPU numbers and ranges"},
+    {{"--shape", "dp=2", "--devices", "0,"}, 2, "expected GPU numbers and ranges"},
+    {{"--shape", "dp=2", "--devices", "0,99999999999999999999"}, 2, "expected GPU numbers"},
+    {{"--shape", "dp=2", "--devices", "0,128", "--platform", DGX},
+     3,
+     "the mesh uses GPU 128, platform 'dgx-a100' has 0 to 127"},
+    {{"--shape", "dp=2,tp=2", "--reshape", "dp=3"}, 3, "4 ranks cannot become one of 3"},
+    {{"--shape", "dp=2,tp=2", "--reshape", "dp"}, 2, "--reshape: expected AXIS=SIZE, got 'dp'"},
+    {{"--shape", "dp=2,tp=2", "--transpose", "tp"}, 3, "leaves out axis 'dp'"},
+    {{"--shape", "dp=2,tp=2", "--sub", "dp=2"}, 3, "only 0 to 1"},
+    {{"--shape", "dp=2,tp=2", "--sub", "dp=x"}, 2, "needs a coordinate of at least 0"},
+    {{"--shape", "dp=2,tp=2", "--flatten", "dp"}, 3, "takes 2 to 2 axes"},
+    {{"--auto"}, 2, "name it with --platform"},
+    {{"--auto", "--shape", "tp=16", "--platform", DGX}, 3, "tp=16 is more than the 8 GPUs"},
+    {{"--shape", "dp=2", "--allow-slow-tp"}, 2, "goes with --auto only"},
+    {{"--shape", "dp=2", "--spec", "dp=shard0"}, 2, "--spec needs --tensor"},
+    {{"--shape", "dp=4,tp=2", "--tensor", "1024,4097", "--spec", "tp=shard1"},
+     3,
+     "dimension 1 of size 4097 does not divide by axis 'tp' of size 2"},
+    {{"--shape", "dp=2", "--tensor", "4,0"}, 2, "sizes of at least 1, such as 1024,4096, got '0'"},
+    {{"--shape", "dp=2", "--tensor", "4", "--spec", "pp=shard0"}, 2, "no axis 'pp'"},
+    {{"--shape", "dp=2", "--tensor", "4", "--spec", "dp=split0"}, 2, "got 'split0'"},
+    {{"--shape", "dp=2", "--tensor", "4", "--element-size", "2"}, 2, "expected bytes above 0"},
 };
 
 Test(mesh_cmd, faults) {

@@ -1,7 +1,5 @@
 /* Axes, coordinates, groups. */
-#include "meshsim/mesh.h"
-#include "meshsim/random.h"
-#include "platform_fixture.h"
+#include "mesh_fixture.h"
 
 static ms_diag silent_diag(ms_buffer *messages) {
     ms_diag diag;
@@ -137,36 +135,8 @@ Test(mesh, faults_name_the_numbers) {
     }
 }
 
-static uint64_t test_seed(void) {
-    const char *text = getenv("MS_SEED");
-    return text == NULL ? 20240607 : strtoull(text, NULL, 10);
-}
-
-/* A random mesh of at most `limit` ranks. */
-static void random_mesh(ms_random *random, int limit, ms_diag *diag, ms_mesh *out) {
-    static const char *const NAMES[] = {"pp", "dp", "cp", "tp", "ep", "a", "b", "c"};
-    const char *names[MS_MESH_AXES_MAX];
-    int sizes[MS_MESH_AXES_MAX];
-    int axes = (int)ms_random_range(random, 1, MS_MESH_AXES_MAX);
-    int ranks = 1;
-    for (int i = 0; i < axes; i++) {
-        names[i] = NAMES[i];
-        sizes[i] = (int)ms_random_range(random, 1, 12);
-        sizes[i] = ranks * sizes[i] > limit ? 1 : sizes[i];
-        ranks *= sizes[i];
-    }
-    for (int i = axes - 1; i > 0; i--) {
-        int j = (int)ms_random_range(random, 0, i);
-        const char *name = names[i];
-        names[i] = names[j];
-        names[j] = name;
-    }
-    cr_assert_eq(ms_mesh_init(out, names, sizes, axes, diag), MS_OK);
-    cr_assert_eq(out->ranks, ranks);
-}
-
 Test(mesh, invariants_hold_on_random_meshes) {
-    uint64_t seed = test_seed();
+    uint64_t seed = mesh_seed();
     ms_random random = {.state = seed};
     for (int i = 0; i < 300; i++) {
         ms_buffer messages;
@@ -181,7 +151,7 @@ Test(mesh, invariants_hold_on_random_meshes) {
 
 /* Independent of the check: mark members group by group; every rank is marked once per axis. */
 Test(mesh, groups_partition_the_ranks) {
-    uint64_t seed = test_seed();
+    uint64_t seed = mesh_seed();
     ms_random random = {.state = seed ^ 1};
     for (int i = 0; i < 100; i++) {
         ms_buffer messages;

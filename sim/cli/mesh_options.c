@@ -1,0 +1,307 @@
+#include "cli/mesh_options.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most GPUs that --devices may list, as many as a mesh may have ranks. */
+enum { DEVICES_MAX = 1 << 24 };
+
+static ms_status usage(const ms_invocation *call, const char *format, const char *text) {
+    ms_diag_error(call->diag, format, text);
+    return MS_E_USAGE;
+}
+
+/* Axes as the user named them. */
+typedef struct axis_list {
+    const char *names[MS_MESH_AXES_MAX];
+    int sizes[MS_MESH_AXES_MAX];
+    int count;
+} axis_list;
+
+static int index_of(const axis_list *list, const char *name) {
+    for (int i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+ms_status ms_cli_words(const ms_invocation *call, const char *option, const char *text,
+                       ms_words *words_out) {
+    char *rest = ms_arena_strdup(call->arena, text);
+    ms_words words = {.items = MS_NEW(call->arena, const char *, MS_MESH_AXES_MAX)};
+    if (rest == NULL || words.items == NULL) {
+        return MS_E_NOMEM;
+    }
+    while (rest != NULL) {
+        if (words.count == MS_MESH_AXES_MAX) {
+            ms_diag_error(call->diag, "--%s: more than %d axes", option, (int)MS_MESH_AXES_MAX);
+            return MS_E_USAGE;
+        }
+        words.items[words.count++] = strsep(&rest, ",");
+    }
+    *words_out = words;
+    return MS_OK;
+}
+
+char *ms_cli_cut_pair(const ms_invocation *call, const char *option, char *item,
+                      const char *expected) {
+    char *equals = strchr(item, '=');
+    if (equals == NULL || equals == item) {
+        ms_diag_error(call->diag, "--%s: expected %s, got '%s'", option, expected, item);
+        return NULL;
+    }
+    *equals = '\0';
+    return equals + 1;
+}
+
+/* "dp=2" into name and size. */
+static ms_status read_axis(const ms_invocation *call, const char *option, char *item,
+                           axis_list *list) {
+    const char *value = ms_cli_cut_pair(call, option, item, "AXIS=SIZE");
+    if (value == NULL) {
+        return MS_E_USAGE;
+    }
+    char *end = NULL;
+    long size = strtol(value, &end, 10);
+    if (value[0] == '\0' || *end != '\0' || size < 1 || size > INT_MAX) {
+        ms_diag_error(call->diag, "--%s: axis '%s' needs a size of at least 1, got '%s'", option,
+                      item, value);
+        return MS_E_USAGE;
+    }
+    if (index_of(list, item) >= 0) {
+        ms_diag_error(call->diag, "--%s: axis '%s' stands twice", option, item);
+        return MS_E_USAGE;
+    }
+    list->names[list->count] = item;
+    list->sizes[list->count++] = (int)size;
+    return MS_OK;
+}
+
+static ms_status read_shape(const ms_invocation *call, const char *option, axis_list *list) {
+    ms_words words = {.count = 0};
+    ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &words);
+    for (size_t i = 0; i < words.count && status == MS_OK; i++) {
+        status = read_axis(call, option, (char *)(uintptr_t)words.items[i], list);
+    }
+    return status;
+}
+
+static ms_status read_order(const ms_invocation *call, ms_words *order) {
+    ms_status status =
+        ms_cli_words(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
+    for (size_t i = 0; i < order->count && status == MS_OK; i++) {
+        if (order->items[i][0] == '\0') {
+            status = usage(call, "--order: expected the name of an axis, got '%s'", "");
+        }
+        for (size_t j = 0; j < i && status == MS_OK; j++) {
+            if (strcmp(order->items[i], order->items[j]) == 0) {
+                status = usage(call, "--order: axis '%s' stands twice", order->items[i]);
+            }
+        }
+    }
+    return status;
+}
+
+/* Sizes in the order asked for. The default order leaves out axes that --shape does not name. */
+static ms_status arrange(const ms_invocation *call, const axis_list *shape, const ms_words *order,
+                         axis_list *out) {
+    bool is_default = !ms_cli_has(call, "order");
+    for (size_t i = 0; i < order->count; i++) {
+        int at = index_of(shape, order->items[i]);
+        if (at < 0 && is_default) {
+            continue;
+        }
+        if (at < 0) {
+            return usage(call, "--order: axis '%s' has no size in --shape", order->items[i]);
+        }
+        out->names[out->count] = shape->names[at];
+        out->sizes[out->count++] = shape->sizes[at];
+    }
+    for (int i = 0; i < shape->count; i++) {
+        if (index_of(out, shape->names[i]) < 0) {
+            return usage(call, "--shape: axis '%s' does not stand in the order; name it in --order",
+                         shape->names[i]);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
+    if (!ms_cli_has(call, "shape")) {
+        return usage(call, "%s", "--shape is required, such as --shape dp=2,pp=2,tp=2");
+    }
+    axis_list shape = {.count = 0}, axes = {.count = 0};
+    ms_words order = {.count = 0};
+    ms_status status = read_shape(call, "shape", &shape);
+    if (status == MS_OK) {
+        status = read_order(call, &order);
+    }
+    if (status == MS_OK) {
+        status = arrange(call, &shape, &order, &axes);
+    }
+    if (status == MS_OK) {
+        status = ms_mesh_init(mesh_out, axes.names, axes.sizes, axes.count, call->diag);
+    }
+    return status == MS_E_INPUT ? MS_E_USAGE : status;
+}
+
+static ms_status read_automatic(const ms_invocation *call, const ms_platform *platform,
+                                ms_mesh *mesh_out) {
+    axis_list given = {.count = 0};
+    ms_words order = {.count = 0};
+    if (platform == NULL) {
+        return usage(call, "%s", "--auto takes all GPUs of a platform; name it with --platform");
+    }
+    ms_status status = MS_OK;
+    if (ms_cli_has(call, "shape")) {
+        status = read_shape(call, "shape", &given);
+    }
+    if (status == MS_OK && ms_cli_has(call, "order")) {
+        status = read_order(call, &order);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_mesh_wish wish = {
+        .given = {.names = given.names, .sizes = given.sizes, .axes = given.count},
+        .order = ms_cli_has(call, "order") ? &order : NULL,
+        .platform = platform,
+        .may_leave_fast_domain = ms_cli_has(call, "allow-slow-tp")};
+    return ms_mesh_automatic(&wish, call->diag, mesh_out);
+}
+
+/* A number of a list, with what follows it. */
+static bool read_number(char **text, int *out) {
+    if (!isdigit((unsigned char)**text)) {
+        return false;
+    }
+    long number = strtol(*text, text, 10);
+    *out = (int)number;
+    return number < DEVICES_MAX;
+}
+
+/* GPUs that the list names, ranges such as 0-7 written out; devices_out: NULL to count only. */
+static ms_status read_devices(const ms_invocation *call, const char *text, int *devices_out,
+                              int *count_out) {
+    char *at = (char *)(uintptr_t)text;
+    int count = 0;
+    for (bool is_last = false; !is_last; at++) {
+        int first = 0, last = 0;
+        bool is_right = read_number(&at, &first);
+        last = first;
+        if (is_right && *at == '-') {
+            at++;
+            is_right = read_number(&at, &last) && last >= first;
+        }
+        if (!is_right || (*at != ',' && *at != '\0') || last - first >= DEVICES_MAX - count) {
+            return usage(call,
+                         "--devices: expected GPU numbers and ranges such as 0,2,8-15, got "
+                         "'%s'",
+                         text);
+        }
+        for (int device = first; device <= last; device++, count++) {
+            if (devices_out != NULL) {
+                devices_out[count] = device;
+            }
+        }
+        is_last = *at == '\0';
+    }
+    *count_out = count;
+    return MS_OK;
+}
+
+static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
+    const char *text = ms_cli_value(call, "devices", NULL);
+    int count = 0;
+    ms_status status = text == NULL ? MS_OK : read_devices(call, text, NULL, &count);
+    if (status != MS_OK || text == NULL) {
+        return status;
+    }
+    int *devices = MS_NEW(call->arena, int, count);
+    if (devices == NULL) {
+        return MS_E_NOMEM;
+    }
+    status = read_devices(call, text, devices, &count);
+    return status == MS_OK ? ms_mesh_set_devices(mesh, devices, count, call->arena, call->diag)
+                           : status;
+}
+
+static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
+    axis_list list = {.count = 0};
+    ms_status status = read_shape(call, "reshape", &list);
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_mesh_shape shape = {.names = list.names, .sizes = list.sizes, .axes = list.count};
+    return ms_mesh_reshape(mesh, &shape, call->arena, call->diag, mesh);
+}
+
+static ms_status transpose(const ms_invocation *call, ms_mesh *mesh) {
+    ms_words order = {.count = 0};
+    ms_status status = ms_cli_words(call, "transpose", ms_cli_value(call, "transpose", ""), &order);
+    return status == MS_OK ? ms_mesh_transpose(mesh, &order, call->diag, mesh) : status;
+}
+
+static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
+    ms_words items = {.count = 0};
+    ms_status status = ms_cli_words(call, "sub", ms_cli_value(call, "sub", ""), &items);
+    for (size_t i = 0; i < items.count && status == MS_OK; i++) {
+        char *item = (char *)(uintptr_t)items.items[i];
+        char *value = ms_cli_cut_pair(call, "sub", item, "AXIS=COORDINATE");
+        int coordinate = 0;
+        if (value == NULL) {
+            return MS_E_USAGE;
+        }
+        if (!read_number(&value, &coordinate) || *value != '\0') {
+            return usage(call, "--sub: axis '%s' needs a coordinate of at least 0", item);
+        }
+        status = ms_mesh_sub(mesh, item, coordinate, call->diag, mesh);
+    }
+    return status;
+}
+
+static ms_status flatten(const ms_invocation *call, ms_mesh *mesh) {
+    ms_given given = ms_cli_all(call, "flatten");
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < given.count && status == MS_OK; i++) {
+        ms_words axes = {.count = 0};
+        status = ms_cli_words(call, "flatten", given.values[i], &axes);
+        if (status == MS_OK) {
+            status = ms_mesh_flatten(mesh, &axes, call->arena, call->diag, mesh);
+        }
+    }
+    return status;
+}
+
+/* What is done to the mesh, in this order. */
+static const struct {
+    const char *option;
+    ms_status (*apply)(const ms_invocation *call, ms_mesh *mesh);
+} STEPS[] = {
+    {"devices", set_devices}, {"reshape", reshape}, {"transpose", transpose}, {"sub", cut},
+    {"flatten", flatten},
+};
+
+ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
+                           ms_mesh *mesh_out) {
+    ms_mesh mesh;
+    ms_status status =
+        ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);
+    if (status == MS_OK && ms_cli_has(call, "allow-slow-tp") && !ms_cli_has(call, "auto")) {
+        return usage(call, "%s", "--allow-slow-tp goes with --auto only");
+    }
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
+        if (ms_cli_has(call, STEPS[i].option)) {
+            status = STEPS[i].apply(call, &mesh);
+        }
+    }
+    if (status == MS_OK) {
+        *mesh_out = mesh;
+    }
+    return status;
+}

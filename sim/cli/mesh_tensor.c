@@ -1,0 +1,144 @@
+/* The tensor that `meshsim mesh` lays over a mesh. */
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/mesh_options.h"
+#include "meshsim/units.h"
+
+/* Largest dimension, so that bytes stay exact in a double. */
+#define DIMENSION_MAX 1000000000000LL
+
+static ms_status read_dimension(const ms_invocation *call, const char *text, int64_t *out) {
+    char *end = NULL;
+    long long size = strtoll(text, &end, 10);
+    bool is_number = isdigit((unsigned char)text[0]) && *end == '\0';
+    if (!is_number || size < 1 || size > DIMENSION_MAX) {
+        ms_diag_error(call->diag,
+                      "--tensor: expected sizes of at least 1, such as 1024,4096, got "
+                      "'%s'",
+                      text);
+        return MS_E_USAGE;
+    }
+    *out = size;
+    return MS_OK;
+}
+
+static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
+    ms_words sizes = {.count = 0};
+    const char *element = ms_cli_value(call, "element-size", "2 B");
+    const char *reason = "";
+    ms_status status = ms_cli_words(call, "tensor", ms_cli_value(call, "tensor", ""), &sizes);
+    for (size_t i = 0; i < sizes.count && status == MS_OK; i++) {
+        status = read_dimension(call, sizes.items[i], &out->shape[i]);
+    }
+    out->dimensions = (int)sizes.count;
+    if (status == MS_OK &&
+        (ms_unit_parse(element, MS_DIM_BYTES, &out->element_B, &reason) != MS_OK ||
+         !(out->element_B > 0))) {
+        ms_diag_error(call->diag, "--element-size '%s': expected bytes above 0, such as '2 B'",
+                      element);
+        status = MS_E_USAGE;
+    }
+    return status;
+}
+
+/* "replicate", "partial" or "shard1". */
+static ms_status read_placement(const ms_invocation *call, const char *option, const char *text,
+                                ms_placement *out) {
+    char *end = NULL;
+    bool is_shard = strncmp(text, "shard", 5) == 0 && isdigit((unsigned char)text[5]);
+    long dimension = is_shard ? strtol(text + 5, &end, 10) : 0;
+    if (is_shard && *end == '\0' && dimension < MS_TENSOR_DIMENSIONS_MAX) {
+        *out = (ms_placement){.kind = MS_SHARD, .dimension = (int)dimension};
+    } else if (strcmp(text, "replicate") == 0) {
+        *out = (ms_placement){.kind = MS_REPLICATE};
+    } else if (strcmp(text, "partial") == 0) {
+        *out = (ms_placement){.kind = MS_PARTIAL};
+    } else {
+        ms_diag_error(call->diag,
+                      "--%s: expected replicate, partial or shardD (D a dimension, "
+                      "from 0), got '%s'",
+                      option, text);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, const char *name,
+                           int *axis_out) {
+    *axis_out = ms_mesh_axis(mesh, name);
+    if (*axis_out >= 0) {
+        return MS_OK;
+    }
+    const char *nearest = ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
+    ms_diag_error(call->diag, "the mesh has no axis '%s'%s%s%s", name,
+                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
+                  nearest == NULL ? "" : "'?");
+    return MS_E_USAGE;
+}
+
+/* Axes that are not named replicate. */
+static ms_status read_spec(const ms_invocation *call, const char *option, const ms_mesh *mesh,
+                           ms_spec *spec_out) {
+    ms_words items = {.count = 0};
+    bool is_set[MS_MESH_AXES_MAX] = {false};
+    ms_spec spec = {0};
+    ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &items);
+    for (size_t i = 0; i < items.count && status == MS_OK; i++) {
+        char *item = (char *)(uintptr_t)items.items[i];
+        const char *value = ms_cli_cut_pair(call, option, item, "AXIS=PLACEMENT");
+        int axis = 0;
+        status = value == NULL ? MS_E_USAGE : find_axis(call, mesh, item, &axis);
+        if (status == MS_OK && is_set[axis]) {
+            ms_diag_error(call->diag, "--%s: axis '%s' stands twice", option, item);
+            status = MS_E_USAGE;
+        }
+        if (status == MS_OK) {
+            is_set[axis] = true;
+            status = read_placement(call, option, value, &spec.on[axis]);
+        }
+    }
+    *spec_out = spec;
+    return status;
+}
+
+static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh, ms_tensor_study *s) {
+    ms_status status = read_spec(call, "redistribute", mesh, &s->target);
+    if (status == MS_OK) {
+        status = ms_reshard(mesh, &s->tensor, &s->spec, &s->target, call->diag, &s->plan);
+    }
+    if (status == MS_OK) {
+        status = ms_spec_local_shape(mesh, &s->target, &s->tensor, call->diag, s->target_local);
+    }
+    return status;
+}
+
+ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
+                             ms_tensor_study *study_out) {
+    static const char *const NEED_TENSOR[] = {"spec", "redistribute", "element-size"};
+    ms_tensor_study s = {.is_given = ms_cli_has(call, "tensor"),
+                         .is_moved = ms_cli_has(call, "redistribute")};
+    for (size_t i = 0; i < 3 && !s.is_given; i++) {
+        if (ms_cli_has(call, NEED_TENSOR[i])) {
+            ms_diag_error(call->diag, "--%s needs --tensor, such as --tensor 1024,4096",
+                          NEED_TENSOR[i]);
+            return MS_E_USAGE;
+        }
+    }
+    ms_status status = s.is_given ? read_tensor(call, &s.tensor) : MS_OK;
+    if (status == MS_OK && ms_cli_has(call, "spec")) {
+        status = read_spec(call, "spec", mesh, &s.spec);
+    }
+    if (status == MS_OK && s.is_given) {
+        status = ms_spec_local_shape(mesh, &s.spec, &s.tensor, call->diag, s.local);
+    }
+    if (status == MS_OK && s.is_moved) {
+        status = move_tensor(call, mesh, &s);
+    }
+    if (status == MS_OK) {
+        *study_out = s;
+    }
+    return status;
+}

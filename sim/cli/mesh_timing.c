@@ -1,0 +1,102 @@
+#include "cli/mesh_timing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "meshsim/collective.h"
+
+/* All groups of one axis, doing the same collective. */
+typedef struct chorus {
+    const ms_platform *platform;
+    const ms_mesh *mesh;
+    const ms_reshard_step *step;
+    int *gpus;       /* [members] of the group at hand */
+    double *loads_B; /* [links] bytes that cross each link in the phase at hand */
+    ms_step_time time;
+    int phases; /* most of any group's plan */
+} chorus;
+
+static ms_status plan_group(chorus *c, int index, ms_arena *arena, ms_coll_plan *plan_out) {
+    ms_group group = ms_mesh_group_at(c->mesh, c->step->axis, index);
+    for (int m = 0; m < group.size; m++) {
+        c->gpus[m] = ms_mesh_device(c->mesh, group.first + m * group.stride);
+    }
+    const ms_coll_request request = {.kind = c->step->kind,
+                                     .algorithm = MS_ALGORITHM_AUTO,
+                                     .gpus = c->gpus,
+                                     .members = group.size,
+                                     .size_B = c->step->size_B};
+    return ms_coll_plan_build(c->platform, &request, arena, plan_out);
+}
+
+static void load_links(chorus *c, const ms_phase *phase) {
+    for (int f = 0; f < phase->count; f++) {
+        const ms_flow *flow = &phase->flows[f];
+        for (int i = 0; i < flow->count; i++) {
+            c->loads_B[flow->links[i].link] += flow->bytes * flow->links[i].weight;
+        }
+    }
+}
+
+/* Lay out one group; its phase loads the links. */
+static ms_status add_group(chorus *c, int index, int phase, double *latency_s) {
+    ms_arena scratch;
+    ms_coll_plan plan;
+    ms_arena_init(&scratch);
+    ms_status status = plan_group(c, index, &scratch, &plan);
+    if (status == MS_OK && phase < plan.phase_count) {
+        load_links(c, &plan.phases[phase]);
+        *latency_s = fmax(*latency_s, plan.phases[phase].latency_s);
+    }
+    if (status == MS_OK && phase == 0) {
+        c->time.alone_s = fmax(c->time.alone_s, ms_coll_plan_time_s(c->platform, &plan));
+        c->time.tier = plan.tier > c->time.tier ? plan.tier : c->time.tier;
+        c->phases = plan.phase_count > c->phases ? plan.phase_count : c->phases;
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* The busiest link decides how long a phase of all groups takes. */
+static ms_status time_phase(chorus *c, int phase) {
+    int groups = ms_mesh_group_count(c->mesh, c->step->axis);
+    double latency_s = 0;
+    double slowest_s = 0;
+    memset(c->loads_B, 0, (size_t)c->platform->link_count * sizeof *c->loads_B);
+    ms_status status = MS_OK;
+    for (int i = 0; i < groups && status == MS_OK; i++) {
+        status = add_group(c, i, phase, &latency_s);
+    }
+    for (int link = 0; link < c->platform->link_count && status == MS_OK; link++) {
+        if (c->loads_B[link] > 0) {
+            double capacity_Bps = ms_platform_link(c->platform, link).capacity_Bps;
+            slowest_s = fmax(slowest_s, c->loads_B[link] / capacity_Bps);
+        }
+    }
+    c->time.together_s += latency_s + slowest_s;
+    return status;
+}
+
+ms_status ms_cli_time_step(const ms_invocation *call, const ms_platform *platform,
+                           const ms_mesh *mesh, const ms_reshard_step *step,
+                           ms_step_time *time_out) {
+    chorus c = {.platform = platform, .mesh = mesh, .step = step, .time = {.tier = -1}};
+    ms_status status = MS_OK;
+    if (step->kind != MS_COLL_NONE) {
+        c.gpus = MS_NEW(call->arena, int, mesh->sizes[step->axis]);
+        c.loads_B = MS_NEW(call->arena, double, platform->link_count);
+        status = c.gpus == NULL || c.loads_B == NULL ? MS_E_NOMEM : time_phase(&c, 0);
+        for (int phase = 1; phase < c.phases && status == MS_OK; phase++) {
+            status = time_phase(&c, phase);
+        }
+    }
+    if (status == MS_E_RANGE) {
+        ms_diag_error(call->diag, "%s among %d ranks of axis '%s' is not laid out; at most %d are",
+                      ms_coll_kind_name(step->kind), mesh->sizes[step->axis],
+                      mesh->names[step->axis], (int)MS_PAIRWISE_MEMBERS_MAX);
+    }
+    if (status == MS_OK) {
+        *time_out = c.time;
+    }
+    return status;
+}

@@ -1,0 +1,289 @@
+#include "cli/show_mesh.h"
+
+#include "meshsim/units.h"
+
+/* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
+enum { GROUPS_SHOWN = 8, RANKS_SHOWN = 8, RANKS_AT_END = 2, TEXT_SIZE = 64 };
+
+static bool is_shown(const ms_mesh_view *v, int axis) {
+    return v->only < 0 || v->only == axis;
+}
+
+/* Ranks 0..N-1 on the GPUs of the same number, counted as the axes stand. */
+static bool is_plain(const ms_mesh *mesh) {
+    int stride = 1;
+    for (int axis = mesh->axes - 1; axis >= 0; axis--) {
+        if (mesh->sizes[axis] > 1 && mesh->strides[axis] != stride) {
+            return false;
+        }
+        stride *= mesh->sizes[axis];
+    }
+    return mesh->first == 0 && mesh->devices == NULL;
+}
+
+static void add_groups(const ms_mesh_view *v, ms_value *root) {
+    ms_value *groups = ms_value_add(root, "groups", MS_VALUE_OBJECT);
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        if (!is_shown(v, axis)) {
+            continue;
+        }
+        ms_value *list = ms_value_add(groups, v->mesh.names[axis], MS_VALUE_ARRAY);
+        for (int i = 0; i < ms_mesh_group_count(&v->mesh, axis); i++) {
+            ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
+            ms_value *ranks = ms_value_add(list, NULL, MS_VALUE_ARRAY);
+            for (int m = 0; m < group.size; m++) {
+                int rank = group.first + m * group.stride;
+                ms_value_add_int(ranks, NULL, ms_mesh_device(&v->mesh, rank));
+            }
+        }
+    }
+}
+
+/* GPUs as the axes count through them; null where that is 0..N-1. */
+static void add_devices(const ms_mesh *mesh, ms_value *root) {
+    if (is_plain(mesh)) {
+        ms_value_add(root, "devices", MS_VALUE_NULL);
+        return;
+    }
+    ms_value *list = ms_value_add(root, "devices", MS_VALUE_ARRAY);
+    for (int place = 0; place < mesh->ranks; place++) {
+        ms_value_add_int(list, NULL, ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
+    }
+}
+
+static void add_tier(const ms_mesh_view *v, int tier, const char *key, ms_value *object) {
+    if (tier < 0) {
+        ms_value_add(object, key, MS_VALUE_NULL);
+    } else {
+        ms_value_add_string(object, key, v->platform->tiers[tier].name);
+    }
+}
+
+static void add_tiers(const ms_mesh_view *v, ms_value *root) {
+    ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_OBJECT);
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        int tier = v->platform == NULL ? -1 : ms_mesh_axis_tier(&v->mesh, axis, v->platform);
+        add_tier(v, tier, v->mesh.names[axis], tiers);
+    }
+}
+
+/* A spec with the shape that every rank then holds. */
+static void add_spec(const ms_mesh_view *v, const ms_spec *spec, const int64_t *local,
+                     ms_value *object) {
+    const ms_tensor *tensor = &v->tensor.tensor;
+    char text[TEXT_SIZE];
+    ms_value *placements = ms_value_add(object, "spec", MS_VALUE_OBJECT);
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        ms_value_add_string(placements, v->mesh.names[axis],
+                            ms_placement_text(spec->on[axis], text, sizeof text));
+    }
+    ms_value *shape = ms_value_add(object, "local_shape", MS_VALUE_ARRAY);
+    for (int d = 0; d < tensor->dimensions; d++) {
+        ms_value_add_int(shape, NULL, local[d]);
+    }
+    ms_value_add_double(object, "local_B", ms_tensor_bytes(tensor, local));
+}
+
+static const char *step_name(const ms_reshard_step *step) {
+    return step->kind == MS_COLL_NONE ? "local" : ms_coll_kind_name(step->kind);
+}
+
+static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
+    const ms_reshard_step *step = &v->tensor.plan.steps[index];
+    const ms_step_time *time = &v->times[index];
+    char text[TEXT_SIZE];
+    ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "kind", step_name(step));
+    ms_value_add_string(row, "axis", v->mesh.names[step->axis]);
+    ms_value_add_string(row, "from", ms_placement_text(step->from, text, sizeof text));
+    ms_value_add_string(row, "to", ms_placement_text(step->to, text, sizeof text));
+    ms_value_add_double(row, "size_B", step->size_B);
+    ms_value_add_double(row, "bytes_per_rank", step->sent_B);
+    if (v->platform == NULL) {
+        return;
+    }
+    add_tier(v, time->tier, "tier", row);
+    ms_value_add_double(row, "time_s", time->together_s);
+    ms_value_add_double(row, "time_alone_s", time->alone_s);
+}
+
+static double total_time_s(const ms_mesh_view *v) {
+    double time_s = 0;
+    for (int i = 0; i < v->tensor.plan.count; i++) {
+        time_s += v->times[i].together_s;
+    }
+    return time_s;
+}
+
+static void add_tensor(const ms_mesh_view *v, ms_value *root) {
+    const ms_tensor_study *s = &v->tensor;
+    if (!s->is_given) {
+        return;
+    }
+    ms_value *object = ms_value_add(root, "tensor", MS_VALUE_OBJECT);
+    ms_value *shape = ms_value_add(object, "shape", MS_VALUE_ARRAY);
+    for (int d = 0; d < s->tensor.dimensions; d++) {
+        ms_value_add_int(shape, NULL, s->tensor.shape[d]);
+    }
+    ms_value_add_double(object, "element_B", s->tensor.element_B);
+    add_spec(v, &s->spec, s->local, object);
+    if (!s->is_moved) {
+        return;
+    }
+    ms_value *move = ms_value_add(root, "redistribute", MS_VALUE_OBJECT);
+    add_spec(v, &s->target, s->target_local, move);
+    ms_value *steps = ms_value_add(move, "steps", MS_VALUE_ARRAY);
+    for (int i = 0; i < s->plan.count; i++) {
+        add_step(v, i, steps);
+    }
+    ms_value_add_double(move, "bytes_per_rank", s->plan.sent_B);
+    if (v->platform != NULL) {
+        ms_value_add_double(move, "time_s", total_time_s(v));
+    }
+}
+
+ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v) {
+    ms_value *root = ms_value_new_object(call->arena);
+    /* an axis made of several is one here; both lists are outermost first */
+    static const char *const LISTS[] = {"axes", "order"};
+    for (size_t i = 0; i < 2; i++) {
+        ms_value *list = ms_value_add(root, LISTS[i], MS_VALUE_ARRAY);
+        for (int axis = 0; axis < v->mesh.axes; axis++) {
+            ms_value_add_string(list, NULL, v->mesh.names[axis]);
+        }
+    }
+    ms_value *sizes = ms_value_add(root, "sizes", MS_VALUE_OBJECT);
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        ms_value_add_int(sizes, v->mesh.names[axis], v->mesh.sizes[axis]);
+    }
+    ms_value_add_int(root, "ranks", v->mesh.ranks);
+    add_devices(&v->mesh, root);
+    add_groups(v, root);
+    if (v->platform != NULL) {
+        ms_value_add_string(root, "platform", v->platform->name);
+    }
+    add_tiers(v, root);
+    add_tensor(v, root);
+    return ms_cli_print_json(call, root);
+}
+
+static void print_group(const ms_mesh *mesh, const ms_group *group) {
+    printf("    {");
+    for (int i = 0; i < group->size; i++) {
+        if (group->size > RANKS_SHOWN && i == RANKS_SHOWN - RANKS_AT_END) {
+            printf(", ..");
+            i = group->size - RANKS_AT_END;
+        }
+        printf("%s%d", i == 0 ? "" : ", ", ms_mesh_device(mesh, group->first + i * group->stride));
+    }
+    printf("}\n");
+}
+
+static void print_axis(const ms_mesh_view *v, int axis) {
+    int count = ms_mesh_group_count(&v->mesh, axis);
+    int shown = count < GROUPS_SHOWN ? count : GROUPS_SHOWN;
+    printf("\n%s: %d group%s of %d\n", v->mesh.names[axis], count, count == 1 ? "" : "s",
+           v->mesh.sizes[axis]);
+    for (int i = 0; i < shown; i++) {
+        ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
+        print_group(&v->mesh, &group);
+    }
+    if (count > shown) {
+        printf("    and %d more\n", count - shown);
+    }
+}
+
+static void print_shape(const ms_tensor *tensor, const int64_t *shape) {
+    char text[TEXT_SIZE];
+    for (int d = 0; d < tensor->dimensions; d++) {
+        printf("%s%lld", d == 0 ? "" : " x ", (long long)shape[d]);
+    }
+    printf(", %s\n",
+           ms_unit_format(ms_tensor_bytes(tensor, shape), MS_DIM_BYTES, text, sizeof text));
+}
+
+static void print_spec(const ms_mesh_view *v, const char *title, const ms_spec *spec,
+                       const int64_t *local) {
+    char text[TEXT_SIZE];
+    printf("\n%s:", title);
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        printf(" %s=%s", v->mesh.names[axis], ms_placement_text(spec->on[axis], text, sizeof text));
+    }
+    printf("\n    each rank holds ");
+    print_shape(&v->tensor.tensor, local);
+}
+
+static void print_steps(const ms_mesh_view *v) {
+    const ms_reshard_plan *plan = &v->tensor.plan;
+    char size[TEXT_SIZE], sent[TEXT_SIZE], time[TEXT_SIZE], alone[TEXT_SIZE];
+    printf("\n%-15s %-8s %12s %12s %s\n", "step", "axis", "buffer", "rank sends",
+           v->platform == NULL ? "" : "        time    one alone  tier");
+    for (int i = 0; i < plan->count; i++) {
+        const ms_reshard_step *step = &plan->steps[i];
+        printf("%-15s %-8s %12s %12s", step_name(step), v->mesh.names[step->axis],
+               ms_unit_format(step->size_B, MS_DIM_BYTES, size, sizeof size),
+               ms_unit_format(step->sent_B, MS_DIM_BYTES, sent, sizeof sent));
+        if (v->platform != NULL) {
+            int tier = v->times[i].tier;
+            printf(" %12s %12s  %s",
+                   ms_unit_format(v->times[i].together_s, MS_DIM_TIME, time, sizeof time),
+                   ms_unit_format(v->times[i].alone_s, MS_DIM_TIME, alone, sizeof alone),
+                   tier < 0 ? "none" : v->platform->tiers[tier].name);
+        }
+        printf("\n");
+    }
+    printf("%-15s %-8s %12s %12s", "all", "", "",
+           ms_unit_format(plan->sent_B, MS_DIM_BYTES, sent, sizeof sent));
+    if (v->platform != NULL) {
+        printf(" %12s", ms_unit_format(total_time_s(v), MS_DIM_TIME, time, sizeof time));
+    }
+    printf("\n");
+}
+
+static void print_tensor(const ms_mesh_view *v) {
+    const ms_tensor_study *s = &v->tensor;
+    if (!s->is_given) {
+        return;
+    }
+    printf("\ntensor ");
+    print_shape(&s->tensor, s->tensor.shape);
+    print_spec(v, s->is_moved ? "from" : "spec", &s->spec, s->local);
+    if (s->is_moved) {
+        print_spec(v, "to", &s->target, s->target_local);
+        print_steps(v);
+    }
+}
+
+static void print_ranks(const ms_mesh *mesh) {
+    printf("%d ranks", mesh->ranks);
+    for (int place = 0; place < mesh->ranks && !is_plain(mesh); place++) {
+        if (mesh->ranks > RANKS_SHOWN && place == RANKS_SHOWN - RANKS_AT_END) {
+            printf(", ..");
+            place = mesh->ranks - RANKS_AT_END;
+        }
+        printf("%s%d", place == 0 ? " on GPUs " : ", ",
+               ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
+    }
+    printf("\n\n");
+}
+
+ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *v) {
+    print_ranks(&v->mesh);
+    printf("%-8s %8s %8s%s\n", "axis", "size", "stride", v->platform == NULL ? "" : "  tier");
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        printf("%-8s %8d %8d", v->mesh.names[axis], v->mesh.sizes[axis], v->mesh.strides[axis]);
+        if (v->platform != NULL) {
+            int tier = ms_mesh_axis_tier(&v->mesh, axis, v->platform);
+            printf("  %s", tier < 0 ? "none" : v->platform->tiers[tier].name);
+        }
+        printf("\n");
+    }
+    printf("axes from outermost to innermost; stride is the distance of neighbours in ranks\n");
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        if (is_shown(v, axis)) {
+            print_axis(v, axis);
+        }
+    }
+    print_tensor(v);
+    return ms_cli_finish_stdout(call);
+}
