@@ -302,10 +302,14 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
                         ms_diag *diag, ms_model *model_out);
 
 /** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
- * and an untied head. Source: Narayanan et al., SC'21, equation 2, for a GPT; ours has the final
- * norm's 2 hidden on top.
+ * and an untied head, MTP modules without their copies of embedding and head. Source: Narayanan et
+ * al., SC'21, equation 2, for a GPT; ours has the final norm's 2 hidden on top.
  */
 double ms_model_parameters(const ms_model *model);
+
+/** Of these, parameters that one token meets [count]: all but the routed experts it does not go to.
+ */
+double ms_model_active_parameters(const ms_model *model);
 
 /** Lay a model out.
  *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-#include "model/internal.h"
+#include "model/mla.h"
+#include "model/moe.h"
 
 /* Whether a size can be split by a degree. */
 typedef bool (*is_legal_fn)(int size, int degree);
@@ -237,6 +238,12 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_context_parallel(model, layout, diag),
         check_sharding(layout, gpu, diag),
         check_recompute(layout, diag),
+        refuse(diag,
+               layout->tp > 1 && layout->tp_overlap != MS_TP_OVERLAP_NONE &&
+                   (ms_is_mla(model) || model->moe.experts > 0),
+               "collectives of tensor parallelism beside products are not built for latent "
+               "attention and experts: set tensor_parallel.overlap to none"),
+        ms_moe_check(model, layout, diag),
         check_stages(model, layout, diag)};
     return any_fault(found, sizeof found / sizeof found[0]);
 }

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "model/internal.h"
+#include "model/moe.h"
 
 static ms_stage_content content_of(const ms_model_layout *layout, int stage, int layer_first) {
     return (ms_stage_content){.layer_first = layer_first,
@@ -30,6 +30,9 @@ static void add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit
         break;
     case MS_UNIT_HEAD:
         ms_cost_head(builder, pass);
+        break;
+    case MS_UNIT_MTP:
+        ms_cost_mtp(builder, unit->layer - builder->model->layers, pass);
         break;
     case MS_UNIT_LAYER:
     default:
@@ -86,7 +89,8 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->parameters = count.dense + count.expert;
     stage_out->expert_parameters = count.expert;
     bool is_end = content.is_first || content.is_last;
-    if (is_end && model->has_tied_embeddings && builder->layout->pp > 1) {
+    bool is_shared = model->has_tied_embeddings || model->mtp_layers > 0;
+    if (is_end && is_shared && builder->layout->pp > 1) {
         stage_out->tied_B = shard->vocab * shard->hidden * shard->accumulation_B;
     }
     stage_out->memory = ms_stage_memory_of(builder, content);
@@ -183,7 +187,8 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                             .allocator_overhead = layout->allocator_overhead};
     ms_count_flop(model, layout, &costs);
     ms_cost_begin(&builder);
-    status = build(&builder, &costs);
+    status = ms_moe_loads_new(&builder, &builder.moe_loads);
+    status = status == MS_OK ? build(&builder, &costs) : status;
     ms_cost_end(&builder);
     if (status == MS_OK) {
         *costs_out = costs;

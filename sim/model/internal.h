@@ -70,10 +70,11 @@ typedef struct ms_parameter_count {
     double expert; /**< of routed experts, which differ over ep */
 } ms_parameter_count;
 
-/** What is gathered and reduced as a whole: a transformer layer, the embedding or the head. */
+/** What is gathered and reduced as a whole: a transformer layer, the embedding, the head or an MTP
+ * module. */
 typedef struct ms_unit {
-    enum { MS_UNIT_EMBEDDING, MS_UNIT_LAYER, MS_UNIT_HEAD } kind;
-    int layer; /**< -1: none */
+    enum { MS_UNIT_EMBEDDING, MS_UNIT_LAYER, MS_UNIT_HEAD, MS_UNIT_MTP } kind;
+    int layer; /**< MTP modules count on from the last layer; -1: none */
     ms_parameter_count parameters;
 } ms_unit;
 
@@ -99,17 +100,17 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments; /**< ms_segment */
-    ms_vector kernels;  /**< ms_kernel */
-    ms_vector uses;     /**< ms_kernel_use */
-    size_t pass_first;  /**< first segment of the pass being built */
-    bool is_recompute;  /**< what is added repeats forward work */
-    int layer;          /**< layer that is being added, -1: none */
-    bool is_tp_split;   /**< the half being added runs its collectives over tp
-                           beside its products */
-    int stage_first;    /**< first layer of the virtual stage being built */
-    size_t units_first; /**< first segment of the pass's first unit */
-    size_t body_first;  /**< first segment of the unit being added, behind its gather */
+    ms_vector segments;        /**< ms_segment */
+    ms_vector kernels;         /**< ms_kernel */
+    ms_vector uses;            /**< ms_kernel_use */
+    size_t pass_first;         /**< first segment of the pass being built */
+    bool is_recompute;         /**< what is added repeats forward work */
+    int layer;                 /**< layer that is being added, -1: none */
+    bool is_tp_split;          /**< the half being added runs its collectives over tp
+                                  beside its products */
+    int stage_first;           /**< first layer of the virtual stage being built */
+    size_t units_first;        /**< first segment of the pass's first unit */
+    size_t body_first;         /**< first segment of the unit being added, behind its gather */
     ms_gather_joins ready;     /**< gather of the unit being added */
     ms_gather_joins arriving;  /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
@@ -263,6 +264,9 @@ typedef struct ms_kept_bytes {
     double kept_B, moved_B;
 } ms_kept_bytes;
 ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder);
+/** Of a layer's parameters, those that every tp rank holds whole but, with sequence parallelism,
+ * sees only its own tokens for [count]. */
+double ms_layer_split_parameters(const ms_model *model, int layer);
 /** The same of the dense MLP half [B]. */
 double ms_mlp_kept_B(const ms_cost_builder *builder);
 

@@ -5,23 +5,30 @@
  * the case of 2-byte elements, dropout, full attention, ffn 4h, tp t. */
 #include <math.h>
 
-#include "model/internal.h"
+#include "model/mla.h"
+#include "model/moe.h"
 
 /* Bytes of the dropout mask behind a half. */
 static double mask_B(const ms_cost_builder *builder) {
     return builder->model->dropout > 0 ? builder->shard.plane : 0;
 }
 
+static ms_core core_of(const ms_cost_builder *builder) {
+    return ms_is_mla(builder->model) ? ms_mla_core(builder->model, &builder->shard)
+                                     : ms_head_core(&builder->shard);
+}
+
 ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
-    ms_core core = ms_head_core(shard);
+    ms_core core = core_of(builder);
     double core_B = ms_core_activation_B(builder, &core);
     bool is_moved = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
     double e = shard->element_B;
-    double kept_B = 2 * e * shard->plane                   /* inputs of the norm and of qkv */
-                    + e * shard->tokens * shard->qkv_width /* q, k, v */
-                    + e * shard->tokens * shard->q_width   /* input of the output projection */
-                    + mask_B(builder);
+    double heads_B = 2 * e * shard->plane                   /* inputs of the norm and of qkv */
+                     + e * shard->tokens * shard->qkv_width /* q, k, v */
+                     + e * shard->tokens * shard->q_width   /* input of the output projection */
+                     + mask_B(builder);
+    double kept_B = ms_is_mla(builder->model) ? ms_mla_kept_B(builder->model, shard) : heads_B;
     return (ms_kept_bytes){.kept_B = kept_B + (is_moved ? 0 : core_B),
                            .moved_B = is_moved ? core_B : 0};
 }
@@ -36,8 +43,25 @@ double ms_mlp_kept_B(const ms_cost_builder *builder) {
 }
 
 /* Kept by one layer that is not recomputed as a whole. */
-static double layer_kept_B(const ms_cost_builder *builder) {
-    return ms_attention_kept(builder).kept_B + ms_mlp_kept_B(builder);
+static double layer_kept_B(const ms_cost_builder *builder, int layer) {
+    double mlp_B = ms_layer_is_moe(builder->model, layer)
+                       ? ms_moe_kept_B(builder, &builder->moe_loads[layer])
+                       : ms_mlp_kept_B(builder);
+    return ms_attention_kept(builder).kept_B + mlp_B;
+}
+
+/* Kept by MTP modules: their layers, the inputs of three norms, of the merging product (two planes)
+ * and of the head, and the head's probabilities in fp32. */
+static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content content) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    double plane_B = shard->plane * shard->element_B, kept = 0;
+    for (int i = 0; i < model->mtp_layers; i++) {
+        bool is_recomputed = ms_is_recomputed(builder->layout, content.layers + i);
+        kept += is_recomputed ? plane_B : layer_kept_B(builder, model->layers + i);
+        kept += 6 * plane_B + 4 * shard->tokens * shard->vocab;
+    }
+    return kept;
 }
 
 /* Kept from a microbatch's forward to its backward pass. */
@@ -46,7 +70,9 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     double plane_B = shard->plane * shard->element_B;
     double kept = 0;
     for (int i = 0; i < content.layers; i++) {
-        kept += ms_is_recomputed(builder->layout, i) ? plane_B : layer_kept_B(builder);
+        kept += ms_is_recomputed(builder->layout, i)
+                    ? plane_B
+                    : layer_kept_B(builder, content.layer_first + i);
     }
     if (builder->model->vocab == 0) {
         return kept;
@@ -57,23 +83,26 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     if (content.is_last) {
         /* inputs of the final norm and of the head; probabilities in fp32 */
         kept += 2 * plane_B + 4 * shard->tokens * shard->vocab;
+        kept += modules_kept_B(builder, content);
     }
     return kept;
 }
 
 /* The widest gradients of a layer's backward pass, with what is gathered or repeated for it. */
-static double layer_working_B(const ms_cost_builder *builder) {
+static double layer_working_B(const ms_cost_builder *builder, int layer) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
-    double mlp_B = shard->tokens * (shard->up_width + shard->ffn) * e;
-    ms_core core = ms_head_core(shard);
+    double mlp_B = ms_layer_is_moe(builder->model, layer)
+                       ? ms_moe_working_B(builder, &builder->moe_loads[layer])
+                       : shard->tokens * (shard->up_width + shard->ffn) * e;
+    ms_core core = core_of(builder);
     double scores_B = builder->model->has_flash_attention
                           ? 0
                           : 2 * e * shard->tokens * shard->heads * shard->sequence;
     double attention_B =
         scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
-    double repeated_B = ms_is_recomputed(builder->layout, 0) ? layer_kept_B(builder) : 0;
+    double repeated_B = ms_is_recomputed(builder->layout, 0) ? layer_kept_B(builder, layer) : 0;
     return fmax(mlp_B, attention_B) + planes_B + repeated_B;
 }
 
@@ -91,8 +120,10 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
  * the stage receives and sends; gathered parameters and gradients on their way. */
 static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
-    double layer_B = content.layers > 0 ? layer_working_B(builder) : 0;
-    double head_B = 0;
+    double layer_B = 0, head_B = 0;
+    for (int i = 0; i < content.layers; i++) {
+        layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i));
+    }
     if (content.is_last && builder->model->vocab > 0) {
         head_B = shard->tokens * shard->vocab * (shard->element_B + 4);
     }

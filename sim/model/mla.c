@@ -38,10 +38,18 @@ static double matrices(const ms_model *model, const mla_width *width) {
            model->mla.kv_rank * width->expanded + width->context * model->hidden;
 }
 
+static double norm_parameters(const ms_model *model) {
+    double latents = (double)model->mla.q_rank + model->mla.kv_rank;
+    return ms_norm_parameters(model) * latents / model->hidden;
+}
+
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard) {
     mla_width width = width_of(model, shard->heads);
-    double latents = (double)model->mla.q_rank + model->mla.kv_rank;
-    return matrices(model, &width) + ms_norm_parameters(model) * latents / model->hidden;
+    return matrices(model, &width) + norm_parameters(model);
+}
+
+double ms_mla_split_parameters(const ms_model *model) {
+    return model->hidden * width_of(model, 0).down + norm_parameters(model);
 }
 
 double ms_mla_weights(const ms_model *model) {

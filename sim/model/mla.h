@@ -20,6 +20,8 @@ double ms_mla_query_dim(const ms_model *model);
 /** Parameters of one layer's attention on one rank, latent norms included, without the layer's own
  * norm [count]. */
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
+/** Of these, the ones that are not split over tp [count]. */
+double ms_mla_split_parameters(const ms_model *model);
 /** Weights that one token meets in one layer's attention of the whole model [count]. */
 double ms_mla_weights(const ms_model *model);
 

@@ -43,9 +43,9 @@ double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity);
  *  scratch: [experts].  O(experts^2) at worst, O(experts) without bounds hit. */
 ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch);
 
-/** Loads of all layers and MTP modules, in the builder's arena; NULL without experts, or when
- * memory ran out (then *failed_out is set). */
-const ms_moe_load *ms_moe_loads_new(const ms_cost_builder *builder, bool *failed_out);
+/** Loads of all layers and MTP modules.
+ *  *loads_out: in the builder's arena; NULL without experts.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_moe_loads_new(const ms_cost_builder *builder, const ms_moe_load **loads_out);
 
 /** Different nodes, and different ranks on them, that a token's experts lie on. */
 typedef struct ms_moe_reach {

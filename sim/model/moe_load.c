@@ -143,24 +143,24 @@ ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, 
     return load;
 }
 
-const ms_moe_load *ms_moe_loads_new(const ms_cost_builder *builder, bool *failed_out) {
+ms_status ms_moe_loads_new(const ms_cost_builder *builder, const ms_moe_load **loads_out) {
     const ms_model *model = builder->model;
-    *failed_out = false;
     if (model->moe.experts == 0) {
-        return NULL;
+        *loads_out = NULL;
+        return MS_OK;
     }
     int count = model->layers + model->mtp_layers;
     ms_moe_load *loads = MS_NEW(builder->arena, ms_moe_load, count);
     double *scratch = MS_NEW(builder->arena, double, model->moe.experts);
     if (!loads || !scratch) {
-        *failed_out = true;
-        return NULL;
+        return MS_E_NOMEM;
     }
     for (int layer = 0; layer < count; layer++) {
         loads[layer] = ms_moe_load_of(&model->moe, layer, ms_ep_of(builder->layout),
-                                      builder->shard.tokens, scratch);
+                                      builder->shard.plane / builder->shard.hidden, scratch);
     }
-    return loads;
+    *loads_out = loads;
+    return MS_OK;
 }
 
 /* Probability that at least one of k different experts of `all` lies in a group of `group`. */

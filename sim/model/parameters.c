@@ -79,6 +79,14 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_shard *shard, 
     return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, shard, ep) : 0;
 }
 
+double ms_layer_split_parameters(const ms_model *model, int layer) {
+    double biases = model->has_bias ? 2.0 * model->hidden : 0;
+    double router = (double)model->moe.experts * model->hidden;
+    return 2 * ms_norm_parameters(model) + biases +
+           (ms_is_mla(model) ? ms_mla_split_parameters(model) : 0) +
+           (ms_layer_is_moe(model, layer) ? router : 0);
+}
+
 double ms_mtp_parameters(const ms_model *model) {
     return 2.0 * model->hidden * model->hidden + 3 * ms_norm_parameters(model);
 }

@@ -1,5 +1,6 @@
 /* What virtual stages hold, in units that are gathered and reduced as a whole. */
-#include "model/internal.h"
+#include "model/mla.h"
+#include "model/moe.h"
 
 /* Whether the head has a table of its own on its rank. */
 static bool has_own_table(const ms_cost_builder *builder) {
@@ -15,7 +16,8 @@ static bool has_embedding(const ms_cost_builder *builder, ms_stage_content conte
 }
 
 int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content) {
-    return has_embedding(builder, content) + content.layers + has_head(builder, content);
+    int modules = has_head(builder, content) ? builder->model->mtp_layers : 0;
+    return has_embedding(builder, content) + content.layers + has_head(builder, content) + modules;
 }
 
 static ms_unit head_unit(const ms_cost_builder *builder) {
@@ -41,6 +43,18 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     return unit;
 }
 
+/* The first module of a last stage apart from the first brings a copy of the embedding, unless the
+ * head has one already. */
+static ms_unit mtp_unit(const ms_cost_builder *builder, int module) {
+    const ms_model *model = builder->model;
+    ms_unit unit = layer_unit(builder, model->layers + module);
+    bool has_copy = module == 0 && builder->layout->pp > 1 && !model->has_tied_embeddings;
+    unit.kind = MS_UNIT_MTP;
+    unit.parameters.dense += ms_mtp_parameters(model);
+    unit.parameters.dense += has_copy ? ms_embedding_parameters(model, &builder->shard) : 0;
+    return unit;
+}
+
 ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index) {
     const ms_shard *shard = &builder->shard;
     int layer = index - has_embedding(builder, content);
@@ -52,7 +66,8 @@ ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, 
     if (layer < content.layers) {
         return layer_unit(builder, content.layer_first + layer);
     }
-    return head_unit(builder);
+    int module = layer - content.layers - 1;
+    return module < 0 ? head_unit(builder) : mtp_unit(builder, module);
 }
 
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
@@ -71,7 +86,15 @@ double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_conten
     if (!builder->layout->has_sequence_parallel) {
         return 0;
     }
-    double biases = model->has_bias ? 2 * builder->shard.hidden : 0;
-    double layer = 2 * ms_norm_parameters(model) + biases;
-    return content.layers * layer + (has_head(builder, content) ? ms_norm_parameters(model) : 0);
+    double sum = 0;
+    for (int i = 0; i < content.layers; i++) {
+        sum += ms_layer_split_parameters(model, content.layer_first + i);
+    }
+    if (has_head(builder, content)) {
+        sum += ms_norm_parameters(model);
+        for (int module = 0; module < model->mtp_layers; module++) {
+            sum += ms_mtp_parameters(model) + ms_layer_split_parameters(model, model->layers);
+        }
+    }
+    return sum;
 }
