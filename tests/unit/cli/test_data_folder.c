@@ -19,9 +19,9 @@ static const char *in_root(const char *path) {
 static void install_program(void) {
     char command[512];
     cr_assert_eq(mkdir(in_root("bin"), 0755), 0);
-    snprintf(command, sizeof command, "cp %s/meshsim %s/bin/meshsim", MS_BINARY_DIR, root);
+    snprintf(command, sizeof command, "cp '%s/meshsim' %s/bin/meshsim", MS_BINARY_DIR, root);
     cr_assert_eq(system(command), 0);
-    snprintf(command, sizeof command, "cp %s/workloads/tiny.yaml %s/bin/w.yaml", MS_SOURCE_DIR,
+    snprintf(command, sizeof command, "cp '%s/workloads/tiny.yaml' %s/bin/w.yaml", MS_SOURCE_DIR,
              root);
     cr_assert_eq(system(command), 0);
 }
