@@ -117,7 +117,8 @@ static void flatten_both(ms_random *random, mesh_fixture *f, ms_mesh *mesh, arra
     if (mesh->axes == 1) {
         return;
     }
-    int order[MS_MESH_AXES_MAX], merged[MS_MESH_AXES_MAX];
+    int order[MS_MESH_AXES_MAX];
+    int merged[MS_MESH_AXES_MAX] = {0};
     static array permuted;
     random_order(random, mesh->axes, merged);
     int at = merged[0] < merged[1] ? merged[0] : merged[1];
