@@ -1,13 +1,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "meshsim/target.h"
 
 typedef struct content {
     const char *data;
@@ -69,12 +69,8 @@ static bool write_all(int file, const char *text, size_t length) {
     return true;
 }
 
-/* A device or a pipe is written in place: a rename would put a plain file over it. */
-static ms_status write_in_place(const ms_invocation *call, const char *path, const content *text) {
-    int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) {
-        return report_io(call, "cannot open", path);
-    }
+/* Write all of a text and close the file; errno says what failed. */
+static bool write_and_close(int file, const content *text) {
     bool is_written = write_all(file, text->data, text->length);
     int fault = errno;
     if (close(file) != 0 && is_written) {
@@ -82,65 +78,46 @@ static ms_status write_in_place(const ms_invocation *call, const char *path, con
         fault = errno;
     }
     errno = fault;
-    return is_written ? MS_OK : report_io(call, "cannot write", path);
+    return is_written;
 }
 
-/* Mode of a new file: what open(2) would have given it. */
-static mode_t default_mode(void) {
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
-/* Fill the temporary file and put it in place of `path`; errno says what failed. */
-static bool fill_and_rename(int file, const char *temporary, const char *path, const content *text,
-                            mode_t mode) {
-    bool is_written =
-        fchmod(file, mode) == 0 && write_all(file, text->data, text->length) && fsync(file) == 0;
-    int fault = errno;
-    if (close(file) != 0 && is_written) {
-        is_written = false;
-        fault = errno;
-    }
-    errno = fault;
-    return is_written && rename(temporary, path) == 0;
-}
-
-/* `path` is the final place, links resolved. Signals wait: nobody may stop us between creation and
- * unlink. */
-static ms_status write_through_temporary(const ms_invocation *call, const char *path,
-                                         const content *text, mode_t mode) {
-    char *temporary = ms_arena_printf(call->arena, "%s.XXXXXX", path);
-    if (temporary == NULL) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
-    }
-    sigset_t blocked;
-    sigset_t before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    sigaddset(&blocked, SIGHUP);
-    sigprocmask(SIG_BLOCK, &blocked, &before);
-    ms_status status = MS_OK;
-    int file = mkostemp(temporary, O_CLOEXEC);
+/* A device or a pipe is written in place: a rename would put a plain file over it. */
+static ms_status write_in_place(const ms_invocation *call, const char *path, const content *text) {
+    int file = open(path, O_WRONLY | O_CLOEXEC);
     if (file < 0) {
-        status = report_io(call, "cannot create a file beside", path);
-    } else if (!fill_and_rename(file, temporary, path, text, mode)) {
-        status = report_io(call, "cannot write", path);
-        unlink(temporary);
+        return report_io(call, "cannot open", path);
     }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return status;
+    return write_and_close(file, text) ? MS_OK : report_io(call, "cannot write", path);
 }
 
+static ms_status write_whole(const ms_invocation *call, const char *path, const content *text,
+                             mode_t mode) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, call->diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    int file = open(target.temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) {
+        return ms_target_fail(&target, strerror(errno), call->diag);
+    }
+    if (mode != 0 && fchmod(file, mode) != 0) {
+        ms_diag_warning(call->diag, "cannot keep the mode of '%s': %s", path, strerror(errno));
+    }
+    if (!write_and_close(file, text)) {
+        return ms_target_fail(&target, strerror(errno), call->diag);
+    }
+    return ms_target_commit(&target, call->diag);
+}
+
+/* Behind links, and with the mode it has. */
 static ms_status replace_existing(const ms_invocation *call, const char *path, const content *text,
                                   mode_t mode) {
-    char target[PATH_MAX];
-    if (realpath(path, target) == NULL || access(target, W_OK) != 0) {
+    char place[PATH_MAX];
+    if (realpath(path, place) == NULL || access(place, W_OK) != 0) {
         return report_io(call, "cannot write", path);
     }
-    return write_through_temporary(call, target, text, mode & 07777);
+    return write_whole(call, place, text, mode & 07777);
 }
 
 ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
@@ -151,7 +128,7 @@ ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const c
     struct stat found;
     content whole = {.data = text, .length = length};
     if (stat(path, &found) != 0) {
-        return errno == ENOENT ? write_through_temporary(call, path, &whole, default_mode())
+        return errno == ENOENT ? write_whole(call, path, &whole, 0)
                                : report_io(call, "cannot write", path);
     }
     if (S_ISDIR(found.st_mode)) {
