@@ -1,6 +1,8 @@
 /* Interleaved 1F1B: each rank owns V stages and works through groups of N microbatches, chunk by
  * chunk. Source: Narayanan et al., SC'21, interleaved schedule; the order of Megatron-LM's
  * forward_backward_pipelining_with_interleaving with microbatch_group_size_per_vp_stage = N. */
+#include <stdio.h>
+
 #include "schedule/internal.h"
 
 static int group_size(const ms_schedule_spec *spec) {
@@ -25,25 +27,48 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
-/* Megatron-LM's further rule; without it (Llama 3) the short last group costs bubbles. */
-static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
-    int ranks = spec->pipeline_ranks;
-    int microbatches = spec->microbatches;
+static ms_status report_rest(const ms_schedule_spec *spec, const char *need, ms_diag *diag) {
     int group = group_size(spec);
+    int rest = spec->microbatches % group;
+    ms_diag_error(diag,
+                  "M = '%d' in groups of N = %d leaves a last group of %d, and %s; nearest legal "
+                  "M: %d or %lld",
+                  spec->microbatches, group, rest, need, spec->microbatches - rest,
+                  (long long)spec->microbatches - rest + spec->pipeline_ranks);
+    return MS_E_INPUT;
+}
+
+/* Megatron-LM's further rule; without it (Llama 3) a short last group costs bubbles. */
+static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
     if (check(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
-    int rest = microbatches % group;
-    if (rest > 0 && rest < ranks) {
-        ms_diag_error(
-            diag,
-            "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs P = %d "
-            "or none there; nearest legal M: %d or %lld",
-            microbatches, group, rest, ranks, microbatches - rest,
-            (long long)microbatches - rest + ranks);
-        return MS_E_INPUT;
+    int rest = spec->microbatches % group_size(spec);
+    if (rest > 0 && rest < spec->pipeline_ranks) {
+        char need[64];
+        snprintf(need, sizeof need, "interleaved needs P = %d or none there", spec->pipeline_ranks);
+        return report_rest(spec, need, diag);
     }
     return MS_OK;
+}
+
+/* With many chunks a very short last group waits for itself. */
+static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *diag) {
+    int rest = program->spec.microbatches % group_size(&program->spec);
+    if (rest == 0 || rest >= program->spec.pipeline_ranks) {
+        return MS_OK;
+    }
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_walk walk = {.program = program};
+    ms_status status = ms_walk_run(&walk, scratch, &mute);
+    if (status == MS_E_INPUT) {
+        return report_rest(&program->spec, "the ranks would wait for each other there", diag);
+    }
+    if (status != MS_OK) {
+        ms_diag_error(diag, "out of memory");
+    }
+    return status;
 }
 
 void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list) {
@@ -188,5 +213,6 @@ const ms_schedule_type ms_schedule_interleaved_flexible = {
     .check = check,
     .place = ms_place_loop,
     .generate = generate,
+    .finish = check_flow,
     .formula = formula,
 };

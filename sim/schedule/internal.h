@@ -38,8 +38,9 @@ typedef struct ms_schedule_type {
     int (*place)(const ms_schedule_spec *spec, int stage);
     /** Append the whole list of one rank. */
     void (*generate)(const ms_schedule_spec *spec, int rank, ms_action_list *list);
-    /** Change the finished lists in place.  MS_OK or MS_E_NOMEM.  May be NULL. */
-    ms_status (*finish)(ms_program *program, ms_arena *scratch);
+    /** Change or check the finished lists.  MS_OK; MS_E_INPUT, MS_E_NOMEM (reported).  May be NULL.
+     */
+    ms_status (*finish)(ms_program *program, ms_arena *scratch, ms_diag *diag);
     /** Closed form of the makespan; false where none holds for these sizes and costs.  May be NULL.
      */
     bool (*formula)(const ms_program *program, const ms_schedule_costs *costs,
@@ -168,6 +169,9 @@ size_t ms_walk_width(const ms_walk *walk, size_t index);
 double ms_walk_cost(const ms_walk *walk, size_t index, size_t width);
 /** Stage that gets this action's result in a message; -1 if none does. */
 int ms_action_receiver(const ms_program *program, const ms_action *action);
+
+/** A sink for faults that are expected and told in other words. */
+void ms_diag_init_mute(ms_diag *diag);
 
 /** Walk a program whose actions all name existing stages and microbatches.
  *  walk: `program`, `costs` and `slots` are set; the rest comes from `scratch`.  Returns MS_OK;

@@ -248,9 +248,9 @@ static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_pr
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ms_status status = type->finish(program, &scratch);
+    ms_status status = type->finish(program, &scratch, diag);
     ms_arena_release(&scratch);
-    return status == MS_E_NOMEM ? report_no_memory(diag) : status;
+    return status;
 }
 
 /* The spec with the kind's own V and K = 1 in the place of 0. */

@@ -1,31 +1,27 @@
 /* V-Half and V-Min: a building block of six slots per microbatch, repeated, whose offsets hold the
  * memory at about a half and a third of 1F1B's. Weight gradients fill free slots.
  * Source: Qi et al., "Pipeline Parallelism with Controllable Memory", 2024 (arXiv 2405.15362). */
-#include "schedule/internal.h"
+#include "schedule/v_memory.h"
 
-enum { PERIOD = 6, BLOCK = 4 };
-
-/* A pass of the building block: of microbatch m at slot offset + 6m. */
-typedef struct slot {
-    ms_pass pass;
-    int chunk;
-    int offset;
-} slot;
-
-static void half_block(int ranks, int rank, slot block[BLOCK]) {
+static int half_offset(int ranks, int rank, ms_pass pass, int chunk) {
     int gap = ranks % 2 == 0 ? 3 : 0;
-    block[0] = (slot){MS_PASS_F, 0, 2 * rank};
-    block[1] = (slot){MS_PASS_F, 1, 3 * ranks - rank - 2};
-    block[2] = (slot){MS_PASS_I, 1, 3 * ranks + gap + 2 * rank - 1};
-    block[3] = (slot){MS_PASS_I, 0, 6 * ranks + gap - rank - 2};
+    if (pass == MS_PASS_F) {
+        return chunk == 0 ? 2 * rank : 3 * ranks - rank - 2;
+    }
+    return chunk == 1 ? 3 * ranks + gap + 2 * rank - 1 : 6 * ranks + gap - rank - 2;
 }
 
-static void min_block(int ranks, int rank, slot block[BLOCK]) {
+static int min_offset(int ranks, int rank, ms_pass pass, int chunk) {
     int gap = ranks % 3 == 0 ? 2 : 0;
-    block[0] = (slot){MS_PASS_F, 0, rank};
-    block[1] = (slot){MS_PASS_F, 1, 2 * ranks - rank - 1};
-    block[2] = (slot){MS_PASS_I, 1, 2 * ranks + gap + rank};
-    block[3] = (slot){MS_PASS_I, 0, 4 * ranks + gap - rank - 1};
+    if (pass == MS_PASS_F) {
+        return chunk == 0 ? rank : 2 * ranks - rank - 1;
+    }
+    return chunk == 1 ? 2 * ranks + gap + rank : 4 * ranks + gap - rank - 1;
+}
+
+int ms_v_memory_offset(const ms_schedule_spec *spec, int rank, ms_pass pass, int chunk) {
+    return spec->kind == MS_SCHEDULE_VHALF ? half_offset(spec->pipeline_ranks, rank, pass, chunk)
+                                           : min_offset(spec->pipeline_ranks, rank, pass, chunk);
 }
 
 /* Walks the slots of one rank. */
@@ -48,43 +44,35 @@ static bool fill(state *s) {
     return false;
 }
 
-/* The pass of the block that owns a slot, if there is one. */
-static bool place(state *s, const slot block[BLOCK], int64_t at) {
-    for (int i = 0; i < BLOCK; i++) {
-        int64_t since = at - block[i].offset;
-        if (since >= 0 && since % PERIOD == 0 && since / PERIOD < s->spec->microbatches) {
-            ms_action_list_add(s->list, block[i].pass, s->stage[block[i].chunk],
-                               (int)(since / PERIOD));
-            s->inputs[block[i].chunk] += block[i].pass == MS_PASS_I;
+/* The pass of the building block that owns a slot, if there is one. */
+static bool place(state *s, int rank, int64_t at) {
+    static const struct {
+        ms_pass pass;
+        int chunk;
+    } BLOCK[] = {{MS_PASS_F, 0}, {MS_PASS_F, 1}, {MS_PASS_I, 1}, {MS_PASS_I, 0}};
+    for (int i = 0; i < 4; i++) {
+        int64_t since = at - ms_v_memory_offset(s->spec, rank, BLOCK[i].pass, BLOCK[i].chunk);
+        if (since >= 0 && since % MS_V_PERIOD == 0 && since / MS_V_PERIOD < s->spec->microbatches) {
+            ms_action_list_add(s->list, BLOCK[i].pass, s->stage[BLOCK[i].chunk],
+                               (int)(since / MS_V_PERIOD));
+            s->inputs[BLOCK[i].chunk] += BLOCK[i].pass == MS_PASS_I;
             return true;
         }
     }
     return false;
 }
 
-static void generate(const ms_schedule_spec *spec, int rank, const slot block[BLOCK],
-                     ms_action_list *list) {
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     state s = {.spec = spec, .list = list, .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
-    int64_t last = block[BLOCK - 1].offset + (int64_t)PERIOD * (spec->microbatches - 1);
+    int64_t last = ms_v_memory_offset(spec, rank, MS_PASS_I, 0) +
+                   (int64_t)MS_V_PERIOD * (spec->microbatches - 1);
     for (int64_t at = 0; at <= last; at++) {
-        if (!place(&s, block, at)) {
+        if (!place(&s, rank, at)) {
             fill(&s);
         }
     }
     while (fill(&s)) {
     }
-}
-
-static void generate_half(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    slot block[BLOCK];
-    half_block(spec->pipeline_ranks, rank, block);
-    generate(spec, rank, block, list);
-}
-
-static void generate_min(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    slot block[BLOCK];
-    min_block(spec->pipeline_ranks, rank, block);
-    generate(spec, rank, block, list);
 }
 
 const ms_schedule_type ms_schedule_vhalf = {
@@ -93,8 +81,10 @@ const ms_schedule_type ms_schedule_vhalf = {
     .passes = 3,
     .directions = 1,
     .chunks = 2,
+    .options = MS_TAKES_REORDER,
     .place = ms_place_v,
-    .generate = generate_half,
+    .generate = generate,
+    .finish = ms_v_memory_reorder,
 };
 
 const ms_schedule_type ms_schedule_vmin = {
@@ -103,6 +93,8 @@ const ms_schedule_type ms_schedule_vmin = {
     .passes = 3,
     .directions = 1,
     .chunks = 2,
+    .options = MS_TAKES_REORDER,
     .place = ms_place_v,
-    .generate = generate_min,
+    .generate = generate,
+    .finish = ms_v_memory_reorder,
 };

@@ -271,3 +271,12 @@ ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
     }
     return MS_OK;
 }
+
+static void discard(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+void ms_diag_init_mute(ms_diag *diag) {
+    ms_diag_init(diag, discard, NULL);
+}

@@ -1,0 +1,266 @@
+/* Reordering of V-Half and V-Min: every pass moves to the earliest free slot of its rank that its
+ * inputs and the peak in flight allow; once with the weight gradients, then without them, which are
+ * filled in again at the end. Source: Qi et al., "Pipeline Parallelism with Controllable Memory",
+ * 2024, repeating, squeezing, reordering. */
+#include <string.h>
+
+#include "schedule/v_memory.h"
+
+/* All ranks on a grid of slots of one pass each. */
+typedef struct grid {
+    ms_program *program;
+    int width;       /* slots per rank */
+    int peak;        /* chunks in flight allowed */
+    ms_pass release; /* pass that ends an activation in this round: W, or I without them */
+    uint32_t *cells; /* [P * width] index + 1 of the action there, 0: free */
+    int *held;       /* [P * width] chunks in flight during the slot */
+    int *forward_at; /* [stages * M] slot of F */
+    int *input_at;   /* [stages * M] slot of I */
+} grid;
+
+static size_t key_of(const grid *g, const ms_action *action) {
+    return (size_t)action->stage * (size_t)g->program->units + (size_t)action->mb;
+}
+
+static void put(grid *g, int rank, int slot, size_t index) {
+    const ms_action *action = &g->program->actions[index];
+    g->cells[(size_t)rank * (size_t)g->width + (size_t)slot] = (uint32_t)index + 1;
+    if (action->pass == MS_PASS_F) {
+        g->forward_at[key_of(g, action)] = slot;
+    } else if (action->pass == MS_PASS_I) {
+        g->input_at[key_of(g, action)] = slot;
+    }
+}
+
+/* A weight gradient stands in the slot after the pass before it: it was put into the first free
+ * slot behind its input gradient. */
+static void lay_out(grid *g) {
+    const ms_program *program = g->program;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        int slot = -1;
+        for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            const ms_action *action = &program->actions[i];
+            slot = action->pass == MS_PASS_W
+                       ? slot + 1
+                       : ms_v_memory_offset(&program->spec, rank, (ms_pass)action->pass,
+                                            program->stage_chunk[action->stage]) +
+                             MS_V_PERIOD * action->mb;
+            put(g, rank, slot, i);
+        }
+    }
+}
+
+/* Chunks in flight in every slot of a rank; returns the most. */
+static int count_held(grid *g, int rank) {
+    const uint32_t *cells = g->cells + (size_t)rank * (size_t)g->width;
+    int *held = g->held + (size_t)rank * (size_t)g->width;
+    int now = 0;
+    int most = 0;
+    for (int slot = 0; slot < g->width; slot++) {
+        const ms_action *action = cells[slot] == 0 ? NULL : &g->program->actions[cells[slot] - 1];
+        now += action != NULL && action->pass == MS_PASS_F;
+        held[slot] = now;
+        most = now > most ? now : most;
+        now -= action != NULL && action->pass == g->release;
+    }
+    return most;
+}
+
+/* First slot in which all inputs of an action are there. */
+static int ready_at(const grid *g, const ms_action *action) {
+    ms_producer producers[2];
+    int count = ms_action_producers(g->program, action, producers);
+    int ready = 0;
+    for (int i = 0; i < count; i++) {
+        size_t key =
+            (size_t)producers[i].stage * (size_t)g->program->units + (size_t)producers[i].mb;
+        int slot = producers[i].is_forward ? g->forward_at[key] : g->input_at[key];
+        ready = slot + 1 > ready ? slot + 1 : ready;
+    }
+    return ready;
+}
+
+/* Earliest free slot before `slot` that the inputs and, for a forward pass, the peak allow. */
+static int find_slot(const grid *g, int rank, int slot, const ms_action *action) {
+    const uint32_t *cells = g->cells + (size_t)rank * (size_t)g->width;
+    const int *held = g->held + (size_t)rank * (size_t)g->width;
+    int ready = ready_at(g, action);
+    int found = slot;
+    for (int at = slot - 1; at >= ready; at--) {
+        if (action->pass == MS_PASS_F && held[at] + 1 > g->peak) {
+            break;
+        }
+        found = cells[at] == 0 ? at : found;
+    }
+    return found;
+}
+
+static void move(grid *g, int rank, int slot) {
+    size_t base = (size_t)rank * (size_t)g->width;
+    uint32_t cell = g->cells[base + (size_t)slot];
+    const ms_action *action = &g->program->actions[cell - 1];
+    int target = find_slot(g, rank, slot, action);
+    if (target == slot) {
+        return;
+    }
+    g->cells[base + (size_t)slot] = 0;
+    put(g, rank, target, cell - 1);
+    for (int at = target; at < slot; at++) {
+        g->held[base + (size_t)at] += action->pass == MS_PASS_F;
+        g->held[base + (size_t)at + 1] -= action->pass == g->release;
+    }
+}
+
+/* One round over all slots in the order of time. */
+static void move_all(grid *g) {
+    int ranks = g->program->spec.pipeline_ranks;
+    for (int rank = 0; rank < ranks; rank++) {
+        count_held(g, rank);
+    }
+    for (int slot = 0; slot < g->width; slot++) {
+        for (int rank = 0; rank < ranks; rank++) {
+            if (g->cells[(size_t)rank * (size_t)g->width + (size_t)slot] != 0) {
+                move(g, rank, slot);
+            }
+        }
+    }
+}
+
+static void drop_weights(grid *g) {
+    size_t count = (size_t)g->program->spec.pipeline_ranks * (size_t)g->width;
+    for (size_t i = 0; i < count; i++) {
+        if (g->cells[i] != 0 && g->program->actions[g->cells[i] - 1].pass == MS_PASS_W) {
+            g->cells[i] = 0;
+        }
+    }
+}
+
+/* The list of a rank under construction, with its weight gradients filled in. */
+typedef struct filler {
+    ms_action *out;
+    int stage[2];
+    int inputs[2];  /* input gradients done, by chunk */
+    int weights[2]; /* weight gradients done, by chunk */
+    int held;
+} filler;
+
+static bool fill(filler *f) {
+    for (int chunk = 1; chunk >= 0; chunk--) {
+        if (f->weights[chunk] < f->inputs[chunk]) {
+            *f->out++ = (ms_action){
+                .pass = MS_PASS_W, .stage = (int16_t)f->stage[chunk], .mb = f->weights[chunk]++};
+            f->held--;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Weight gradients go into free slots, and before a forward pass that would exceed the peak. */
+static void write_rank(const grid *g, int rank, ms_action *out) {
+    const ms_program *program = g->program;
+    const uint32_t *cells = g->cells + (size_t)rank * (size_t)g->width;
+    int mirror = 2 * program->spec.pipeline_ranks - 1 - rank;
+    filler f = {.out = out, .stage = {rank, mirror}};
+    for (int slot = 0; slot < g->width; slot++) {
+        if (cells[slot] == 0) {
+            fill(&f);
+            continue;
+        }
+        ms_action action = program->actions[cells[slot] - 1];
+        if (action.pass == MS_PASS_F) {
+            while (f.held + 1 > g->peak && fill(&f)) {
+            }
+            f.held++;
+        }
+        *f.out++ = action;
+        f.inputs[program->stage_chunk[action.stage]] += action.pass == MS_PASS_I;
+    }
+    while (fill(&f)) {
+    }
+}
+
+/* A program with all passes equal and free messages. */
+typedef struct measure {
+    double makespan; /* negative if it cannot run or memory ran out */
+    int peak;
+} measure;
+
+static measure measure_equal(const ms_program *program, ms_arena *scratch) {
+    measure found = {.makespan = -1};
+    double *ones = MS_NEW(scratch, double, program->model_stages);
+    double *none = MS_NEW(scratch, double, program->model_stages);
+    if (ones == NULL || none == NULL) {
+        return found;
+    }
+    for (int stage = 0; stage < program->model_stages; stage++) {
+        ones[stage] = 1;
+    }
+    ms_schedule_costs costs = {
+        .forward = ones, .input_grad = ones, .weight_grad = ones, .p2p = none};
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_schedule_result result;
+    if (ms_schedule_evaluate(program, &costs, scratch, &mute, &result) == MS_OK) {
+        found.makespan = result.makespan;
+        for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+            int peak = result.ranks[rank].peak_inflight;
+            found.peak = peak > found.peak ? peak : found.peak;
+        }
+    }
+    return found;
+}
+
+static bool allocate(grid *g, ms_arena *scratch) {
+    const ms_program *program = g->program;
+    size_t cells = (size_t)program->spec.pipeline_ranks * (size_t)g->width;
+    size_t keys = (size_t)program->stages * (size_t)program->units;
+    g->cells = MS_NEW(scratch, uint32_t, cells);
+    g->held = MS_NEW(scratch, int, cells);
+    g->forward_at = MS_NEW(scratch, int, keys);
+    g->input_at = MS_NEW(scratch, int, keys);
+    return g->cells != NULL && g->held != NULL && g->forward_at != NULL && g->input_at != NULL;
+}
+
+static void reorder(grid *g, ms_action *out) {
+    lay_out(g);
+    g->release = MS_PASS_W;
+    for (int rank = 0; rank < g->program->spec.pipeline_ranks; rank++) {
+        int most = count_held(g, rank);
+        g->peak = most > g->peak ? most : g->peak;
+    }
+    move_all(g);
+    drop_weights(g);
+    g->release = MS_PASS_I;
+    move_all(g);
+    for (int rank = 0; rank < g->program->spec.pipeline_ranks; rank++) {
+        write_rank(g, rank, out + g->program->first[rank]);
+    }
+}
+
+ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *diag) {
+    if (!program->spec.is_reordered) {
+        return MS_OK;
+    }
+    /* the grid reaches to the last input gradient, and the weight gradients left over behind it */
+    int last = ms_v_memory_offset(&program->spec, 0, MS_PASS_I, 0) + MS_V_PERIOD * program->units;
+    grid g = {.program = program, .width = last + 2 * program->units + 1};
+    size_t count = program->first[program->spec.pipeline_ranks];
+    ms_program changed = *program;
+    changed.actions = MS_NEW(scratch, ms_action, count);
+    if (changed.actions == NULL || !allocate(&g, scratch)) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    reorder(&g, changed.actions);
+    measure before = measure_equal(program, scratch);
+    measure after = measure_equal(&changed, scratch);
+    if (before.makespan < 0) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    if (after.makespan >= 0 && after.makespan < before.makespan && after.peak <= before.peak) {
+        memcpy(program->actions, changed.actions, count * sizeof *program->actions);
+    }
+    return MS_OK;
+}
