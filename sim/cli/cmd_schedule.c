@@ -113,7 +113,7 @@ static const ms_option OPTIONS[] = {
 
 const ms_command ms_cmd_schedule = {
     .name = "schedule",
-    .summary = "Run a pipeline schedule on paper: makespan, bubble, peaks, closed form.",
+    .summary = "run a pipeline schedule on paper: makespan, bubble, peaks, closed form.",
     .positional_help = "KIND",
     .positionals_min = 1,
     .positionals_max = 1,
