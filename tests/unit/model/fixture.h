@@ -160,6 +160,85 @@ static inline double fixture_pass_flop(const ms_stage_costs *costs, int stage, m
     return sum;
 }
 
+/** Bytes a rank sends in a collective of n members with a full buffer of S bytes. */
+static inline double fixture_coll_sent_B(ms_coll_kind kind, double n, double S) {
+    switch (kind) {
+    case MS_COLL_ALL_REDUCE:
+        return 2 * (n - 1) / n * S;
+    case MS_COLL_RING_SHIFT:
+        return S;
+    default:
+        return (n - 1) / n * S;
+    }
+}
+
+/** Members of a collective segment's group. */
+static inline double fixture_members(const ms_model_layout *layout, const ms_segment *segment) {
+    const int SIZES[MS_AXIS_COUNT] = {[MS_AXIS_TP] = layout->tp,
+                                      [MS_AXIS_CP] = layout->cp,
+                                      [MS_AXIS_EP] = layout->ep,
+                                      [MS_AXIS_DP] = layout->dp,
+                                      [MS_AXIS_OTHER] = layout->other};
+    unsigned axes = segment->group_axes ? segment->group_axes : MS_AXIS_BIT(segment->axis);
+    double members = 1;
+    for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        bool is_in = (axes & MS_AXIS_BIT(axis)) && SIZES[axis] > 1;
+        members *= is_in ? SIZES[axis] : 1;
+    }
+    return members;
+}
+
+/** Bytes a rank sends over an axis in the segments of a plan that run on microbatch `mb` of
+ * `microbatches`. */
+static inline double fixture_plan_sent_B(const fixture_costs *fixture, ms_pass_plan plan,
+                                         ms_axis axis, int mb, int microbatches) {
+    double sum = 0;
+    for (int i = plan.first; i < plan.first + plan.count; i++) {
+        const ms_segment *segment = &fixture->costs.segments[i];
+        bool runs = segment->when == MS_WHEN_ALWAYS ||
+                    (segment->when == MS_WHEN_FIRST && mb == 0) ||
+                    (segment->when == MS_WHEN_LAST && mb == microbatches - 1);
+        if (segment->is_collective && segment->axis == axis && runs) {
+            sum += fixture_coll_sent_B(segment->coll, fixture_members(&fixture->layout, segment),
+                                       segment->coll_B);
+        }
+    }
+    return sum;
+}
+
+/** Bytes a rank of a single pipeline rank sends over an axis in a step with fused backward passes.
+ */
+static inline double fixture_step_sent_B(const fixture_costs *fixture, ms_axis axis,
+                                         int microbatches) {
+    const ms_stage_costs *costs = &fixture->costs;
+    double sum = 0;
+    for (int stage = 0; stage < costs->stages; stage++) {
+        for (int mb = 0; mb < microbatches; mb++) {
+            const ms_pass_plan *passes = costs->stage[stage].passes;
+            sum += fixture_plan_sent_B(fixture, passes[MS_PASS_F], axis, mb, microbatches);
+            sum += fixture_plan_sent_B(fixture, passes[MS_PASS_B], axis, mb, microbatches);
+        }
+    }
+    return sum + fixture_plan_sent_B(fixture, costs->before_update[0], axis, 0, 1) +
+           fixture_plan_sent_B(fixture, costs->after_update[0], axis, 0, 1);
+}
+
+/** What holds of the joins of every pass: they name an asynchronous collective before them. */
+static inline void fixture_check_joins(const ms_stage_costs *costs) {
+    for (int i = 0; i < costs->stages * MS_PASS_COUNT; i++) {
+        ms_pass_plan plan = costs->stage[i / MS_PASS_COUNT].passes[i % MS_PASS_COUNT];
+        for (int k = 0; k < plan.count; k++) {
+            const ms_segment *segment = &costs->segments[plan.first + k];
+            cr_assert(segment->join >= 0 && segment->join <= k);
+            if (segment->join > 0) {
+                const ms_segment *joined = &costs->segments[plan.first + segment->join - 1];
+                cr_assert(joined->is_collective && joined->is_async);
+                cr_assert_eq(joined->layer, segment->layer);
+            }
+        }
+    }
+}
+
 /** Relative difference. */
 static inline double fixture_gap(double a, double b) {
     return a == b ? 0 : fabs(a - b) / fmax(fabs(a), fabs(b));

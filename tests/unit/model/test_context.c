@@ -1,0 +1,151 @@
+#include "fixture.h"
+
+typedef struct context_case {
+    int batch, sequence, heads, kv_heads, tp, cp;
+} context_case;
+
+static const context_case CASES[] = {
+    {1, 8192, 32, 8, 1, 2}, {2, 16384, 32, 8, 4, 4}, {1, 131072, 128, 8, 8, 16}};
+enum { CASE_COUNT = sizeof CASES / sizeof CASES[0], HEAD_DIM = 128 };
+
+static void lay_out(fixture_costs *fixture, const context_case *c, ms_cp_kind kind, bool overlaps) {
+    ms_model model =
+        fixture_llama(2, c->heads * HEAD_DIM, c->heads, c->kv_heads, 2 * c->heads * HEAD_DIM);
+    model.vocab = 0;
+    model.sequence = c->sequence;
+    ms_gpu_type gpu = fixture_a100();
+    fixture_init(fixture);
+    fixture->layout.tp = c->tp;
+    fixture->layout.cp = c->cp;
+    fixture->layout.cp_kind = kind;
+    fixture->layout.has_cp_overlap = overlaps;
+    fixture->layout.micro_batch = c->batch;
+    fixture_run(fixture, &model, &gpu);
+    cr_assert_eq(fixture->status, MS_OK, "%s", fixture->log.text);
+}
+
+/* Keys and values of a rank's own tokens, 2-byte elements. */
+static double own_kv_B(const context_case *c) {
+    double tokens = (double)c->batch * c->sequence / c->cp;
+    return tokens * 2 * (c->kv_heads / (double)c->tp) * HEAD_DIM * 2;
+}
+
+/* Source: a block of K and V goes round in cp - 1 steps forward; backward it does so again and its
+ * gradients once (Liu et al. 2023, arXiv:2310.01889). */
+Test(context, ring_sends_each_block_to_every_other_rank) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        const context_case *c = &CASES[i];
+        for (int overlaps = 0; overlaps <= 1; overlaps++) {
+            fixture_costs fixture;
+            lay_out(&fixture, c, MS_CP_RING, overlaps);
+            double expected = 2 * (1 + 2) * (c->cp - 1) * own_kv_B(c);
+            double sent = fixture_step_sent_B(&fixture, MS_AXIS_CP, 1);
+            cr_assert_lt(fixture_gap(sent, expected), 1e-14, "case %zu", i);
+            fixture_check_joins(&fixture.costs);
+            fixture_clear(&fixture);
+        }
+    }
+}
+
+/* Source: forward an all-gather of cp blocks; backward another and a reduce-scatter of the
+ * gradients (Dubey et al. 2024, arXiv:2407.21783, section 3.3.2): (cp - 1) blocks each. */
+Test(context, all_gather_sends_what_the_ring_does) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        fixture_costs fixture;
+        lay_out(&fixture, &CASES[i], MS_CP_ALL_GATHER, false);
+        double expected = 2 * 3 * (CASES[i].cp - 1) * own_kv_B(&CASES[i]);
+        cr_assert_lt(fixture_gap(fixture_step_sent_B(&fixture, MS_AXIS_CP, 1), expected), 1e-14);
+        fixture_clear(&fixture);
+    }
+}
+
+/* Source: Jacobs et al. 2023, arXiv:2309.14509, section 3.2: all-to-alls of q, k, v and the output
+ * each way, (cp - 1)/cp of a rank's own part of each; here with as many copies of fewer key and
+ * value heads as there are ranks. */
+Test(context, all_to_all_sends_queries_keys_values_and_outputs) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        const context_case *c = &CASES[i];
+        fixture_costs fixture;
+        lay_out(&fixture, c, MS_CP_ALL_TO_ALL, false);
+        double heads = c->heads / (double)c->tp;
+        double kv_heads = fmax(c->kv_heads / (double)c->tp, c->cp);
+        double token_B = 2 * HEAD_DIM * (2 * heads + 2 * kv_heads);
+        double own_B = (double)c->batch * c->sequence / c->cp * token_B;
+        double expected = 2 * 2 * (c->cp - 1.0) / c->cp * own_B;
+        double sent = fixture_step_sent_B(&fixture, MS_AXIS_CP, 1);
+        cr_assert_lt(fixture_gap(sent, expected), 1e-14, "case %zu", i);
+        fixture_clear(&fixture);
+    }
+}
+
+Test(context, ranks_share_the_work_evenly) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        context_case alone = CASES[i];
+        alone.cp = 1;
+        fixture_costs whole;
+        lay_out(&whole, &alone, MS_CP_RING, false);
+        for (int kind = MS_CP_RING; kind <= MS_CP_ALL_TO_ALL; kind++) {
+            fixture_costs part;
+            lay_out(&part, &CASES[i], (ms_cp_kind)kind, false);
+            for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
+                double all = fixture_pass_flop(&whole.costs, 0, (ms_pass)pass);
+                double own = fixture_pass_flop(&part.costs, 0, (ms_pass)pass);
+                cr_assert_lt(fixture_gap(own * CASES[i].cp, all), 1e-12, "case %zu kind %d", i,
+                             kind);
+            }
+            fixture_clear(&part);
+        }
+        fixture_clear(&whole);
+    }
+}
+
+Test(context, groups_share_weights_and_halve_activations) {
+    for (int kind = MS_CP_RING; kind <= MS_CP_ALL_TO_ALL; kind++) {
+        context_case one = {1, 16384, 32, 8, 2, 1}, two = {1, 16384, 32, 8, 2, 2};
+        fixture_costs alone, pair;
+        lay_out(&alone, &one, (ms_cp_kind)kind, false);
+        lay_out(&pair, &two, (ms_cp_kind)kind, false);
+        const ms_stage_memory *a = &alone.costs.stage[0].memory;
+        const ms_stage_memory *b = &pair.costs.stage[0].memory;
+        cr_assert_eq(a->parameter_B, b->parameter_B);
+        cr_assert_eq(a->gradient_B, b->gradient_B);
+        cr_assert_eq(a->activation_B, 2 * b->activation_B);
+        fixture_clear(&alone);
+        fixture_clear(&pair);
+    }
+}
+
+Test(context, ring_overlaps_every_block_but_the_last_gradients) {
+    fixture_costs fixture;
+    lay_out(&fixture, &CASES[1], MS_CP_RING, true);
+    const ms_stage_costs *costs = &fixture.costs;
+    for (int pass = MS_PASS_F; pass <= MS_PASS_I; pass++) {
+        ms_pass_plan plan = costs->stage[0].passes[pass];
+        int shifts = 0, joins = 0;
+        for (int i = plan.first; i < plan.first + plan.count; i++) {
+            shifts += costs->segments[i].is_async;
+            joins += costs->segments[i].join > 0;
+            cr_assert(!costs->segments[i].is_async || costs->segments[i].axis == MS_AXIS_CP);
+        }
+        /* two layers of cp - 1 shifts; backward one more, gradients only, joined by what follows */
+        cr_assert_eq(shifts, 2 * (pass == MS_PASS_F ? 3 : 4));
+        cr_assert_eq(joins, shifts);
+    }
+    fixture_clear(&fixture);
+}
+
+/* Gradients are reduced over dp x cp. */
+Test(context, gradients_are_reduced_over_replicas_and_sequence_parts) {
+    ms_model model = fixture_llama(2, 1024, 16, 4, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.cp = 4;
+    fixture.layout.dp = 6;
+    fixture_run(&fixture, &model, &gpu);
+    double gradient_B = 4 * fixture.costs.stage[0].parameters;
+    cr_assert_eq(fixture.costs.gradient_B[0], gradient_B);
+    double sent = fixture_step_sent_B(&fixture, MS_AXIS_DP, 5);
+    cr_assert_lt(fixture_gap(sent, 2 * 23 / 24.0 * gradient_B), 1e-14);
+    fixture_clear(&fixture);
+}
