@@ -157,8 +157,10 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
         return (model->layers + model->mtp_layers) * core_flop(model);
     }
     double sum = 0;
-    for (int stage = 0, layer = 0; stage < layout->pp * layout->chunks; stage++) {
-        for (int i = 0; i < layout->stage_layers[stage]; i++, layer++) {
+    int stages = layout->pp * layout->chunks, layer = 0;
+    for (int stage = 0; stage < stages; stage++) {
+        int modules = stage == stages - 1 ? model->mtp_layers : 0;
+        for (int i = 0; i < layout->stage_layers[stage] + modules; i++, layer++) {
             double flop = 2.0 * model->sequence * layer_weights(model, layer) + core_flop(model);
             sum += ms_is_recomputed(layout, i) ? flop : 0;
         }
