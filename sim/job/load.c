@@ -6,6 +6,10 @@
 
 #include "job/workload.h"
 
+/* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
+ */
+enum { PASSES_MAX = 10000000 };
+
 /* State of one load. */
 typedef struct loading {
     const ms_job_request *request;
@@ -241,6 +245,14 @@ static ms_status build_schedule(loading *ld) {
                                "unknown schedule '%s'%s%s%s", schedule->kind,
                                nearest == NULL ? "" : "; did you mean '",
                                nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    }
+    double passes = 2.0 * spec.pipeline_ranks * spec.chunks * spec.microbatches;
+    if (passes > PASSES_MAX) {
+        return ms_config_fault(ld->diag, ms_node_get(ld->w.root, "batch"), "batch",
+                               "%d microbatches on %d virtual stages are %.3g passes, more than "
+                               "the limit of %.3g",
+                               spec.microbatches, spec.pipeline_ranks * spec.chunks, passes,
+                               (double)PASSES_MAX);
     }
     relay to = {.diag = ld->diag, .node = node == NULL ? ld->w.root : node, .path = "schedule"};
     ms_diag placed;
