@@ -27,7 +27,6 @@ typedef struct ms_lower_input {
     const ms_program *program;
     const ms_stage_costs *costs;
     bool no_fold; /**< simulate every rank */
-    int zero;     /**< 0: gradients are all-reduced; 1: reduce-scattered, parameters all-gathered */
 } ms_lower_input;
 
 /** Operations that `no_fold` may make at most. */

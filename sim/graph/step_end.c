@@ -2,9 +2,6 @@
  * last stage, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
 #include "graph/passes.h"
 
-/* Axes over which dense parameters are replicated: each rank of them sees other data. */
-enum { REPLICAS = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP) };
-
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
 
 void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op) {
@@ -25,22 +22,21 @@ void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32
     o->ops[i] = op;
 }
 
-/* A collective over the replicas of pipeline rank `p`. */
-static ms_status over_replicas(ms_lowering *l, int p, ms_coll_kind kind, double size_B) {
-    ms_group_op c = {.kind = kind, .size_B = size_B, .group_axes = REPLICAS, .op = NO_LABELS};
-    c.op.kind = (uint8_t)ms_op_kind_of_coll(kind);
-    c.op.axis = MS_AXIS_DP;
-    bool has_run = false;
-    return ms_group_lower(l, p, &c, &has_run);
-}
-
-static ms_status reduce_gradients(ms_lowering *l, int p) {
-    ms_coll_kind kind = l->in->zero > 0 ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
-    return over_replicas(l, p, kind, l->in->costs->gradient_B[p]);
-}
-
-static ms_status gather_parameters(ms_lowering *l, int p) {
-    return over_replicas(l, p, MS_COLL_ALL_GATHER, l->in->costs->gather_B[p]);
+/* The collectives of a plan, one after the other. */
+static ms_status lower_plan(ms_lowering *l, int p, const ms_pass_plan *plans) {
+    ms_status status = MS_OK;
+    for (int i = 0; plans != NULL && i < plans[p].count && status == MS_OK; i++) {
+        const ms_segment *segment = &l->in->costs->segments[plans[p].first + i];
+        ms_group_op c = {.kind = segment->coll,
+                         .size_B = segment->coll_B,
+                         .group_axes = segment->group_axes,
+                         .op = NO_LABELS};
+        c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
+        c.op.axis = (uint8_t)segment->axis;
+        bool has_run = false;
+        status = ms_group_lower(l, p, &c, &has_run);
+    }
+    return status;
 }
 
 static void join_outstanding(ms_lowering *l, int32_t sim) {
@@ -120,12 +116,12 @@ static ms_status reduce_tied(ms_lowering *l) {
 ms_status ms_step_end_lower(ms_lowering *l) {
     ms_status status = MS_OK;
     for (int p = 0; p < l->pp && status == MS_OK; p++) {
-        status = reduce_gradients(l, p);
+        status = lower_plan(l, p, l->in->costs->before_update);
     }
     status = status == MS_OK ? reduce_tied(l) : status;
     for (int p = 0; p < l->pp && status == MS_OK; p++) {
         update(l, p);
-        status = gather_parameters(l, p);
+        status = lower_plan(l, p, l->in->costs->after_update);
     }
     return status;
 }

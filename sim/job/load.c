@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/workload.h"
+#include "job/layout.h"
 
 /* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
  */
@@ -144,24 +144,6 @@ static ms_status load_platform(loading *ld) {
     return ld->job->platform_text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_status check_axes(loading *ld) {
-    const ms_mesh *mesh = &ld->job->mesh;
-    ms_status status = MS_OK;
-    for (int a = 0; a < mesh->axes; a++) {
-        bool is_built = mesh->kinds[a] == MS_AXIS_TP || mesh->kinds[a] == MS_AXIS_PP ||
-                        mesh->kinds[a] == MS_AXIS_DP;
-        if (!is_built && mesh->sizes[a] > 1) {
-            const ms_node *node = ms_node_get(ld->w.mesh, mesh->names[a]);
-            status = ms_config_fault(ld->diag, node == NULL ? ld->w.mesh : node,
-                                     ms_arena_printf(ld->arena, "mesh.%s", mesh->names[a]),
-                                     "axis '%s' of size %d is not built yet: only tp, pp and dp "
-                                     "can be larger than 1",
-                                     mesh->names[a], mesh->sizes[a]);
-        }
-    }
-    return status;
-}
-
 static const char *plural(int count) {
     return count == 1 ? "" : "s";
 }
@@ -200,7 +182,7 @@ static ms_status check_ranks(loading *ld) {
 static ms_status count_microbatches(loading *ld) {
     const ms_workload_batch *batch = &ld->w.batch;
     const ms_node *node = ms_node_get(ld->w.root, "batch");
-    long unit = (long)batch->micro * ms_mesh_size(&ld->job->mesh, MS_AXIS_DP);
+    long unit = (long)batch->micro * ms_layout_replicas(&ld->job->layout);
     if (batch->global == 0 && batch->microbatches == 0) {
         if (ms_config_has(node, "global") || ms_config_has(node, "microbatches")) {
             return MS_E_INPUT; /* given, but not a number: already reported */
@@ -327,6 +309,11 @@ static ms_status cost_model(loading *ld) {
     job->precision = (ms_precision){.parameter_B = ms_dtype_B(ld->w.precision.parameters),
                                     .gradient_B = ms_dtype_B(ld->w.precision.gradients),
                                     .optimizer_B = ld->w.precision.optimizer_B};
+    int *members = MS_NEW(ld->arena, int, job->layout.ep);
+    if (members == NULL) {
+        return MS_E_NOMEM;
+    }
+    job->layout.ep_node_ranks = ms_layout_node_ranks(&job->mesh, &job->platform, members);
     relay to = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
     ms_diag placed;
     ms_diag_init(&placed, relay_fault, &to);
@@ -342,18 +329,6 @@ static ms_status find_costs(loading *ld) {
                              ld->diag, &job->costs);
     }
     return cost_model(ld);
-}
-
-static void set_layout(loading *ld) {
-    ms_job *job = ld->job;
-    job->layout = (ms_model_layout){.tp = ms_mesh_size(&job->mesh, MS_AXIS_TP),
-                                    .pp = ms_mesh_size(&job->mesh, MS_AXIS_PP),
-                                    .dp = ms_mesh_size(&job->mesh, MS_AXIS_DP),
-                                    .chunks = ld->w.schedule.chunks,
-                                    .micro_batch = ld->w.batch.micro,
-                                    .zero = ld->w.zero,
-                                    .recompute = (ms_recompute)ld->w.recompute,
-                                    .has_scatter_gather = ld->w.has_scatter_gather};
 }
 
 /* The effective workload as YAML, and with the origin of every value. */
@@ -405,9 +380,6 @@ static void load_parts(loading *ld) {
                     note(ld, ms_mesh_read(ld->w.mesh, "mesh", ld->arena, ld->diag, &job->mesh));
     bool has_model = ld->w.model == NULL || note(ld, ms_model_read(ld->w.model, "model", ld->arena,
                                                                    ld->diag, &job->model));
-    if (has_mesh) {
-        fault(ld, check_axes(ld));
-    }
     if (has_mesh && has_platform) {
         fault(ld, check_ranks(ld));
     }
@@ -415,10 +387,11 @@ static void load_parts(loading *ld) {
         ld->w.batch.micro < 1) {
         return;
     }
-    set_layout(ld);
+    bool has_layout =
+        note(ld, ms_layout_find(&ld->w, &job->mesh, ld->arena, ld->diag, &job->layout));
     bool has_costs = ld->w.model != NULL || ld->w.costs != NULL;
-    if (note(ld, count_microbatches(ld)) && note(ld, build_schedule(ld)) && has_platform &&
-        has_model && has_costs) {
+    if (has_layout && note(ld, count_microbatches(ld)) && note(ld, build_schedule(ld)) &&
+        has_platform && has_model && has_costs) {
         fault(ld, find_costs(ld));
     }
 }

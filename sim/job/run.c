@@ -17,8 +17,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .mesh = &job->mesh,
                             .program = &job->program,
                             .costs = &job->costs,
-                            .no_fold = job->no_fold,
-                            .zero = job->layout.zero};
+                            .no_fold = job->no_fold};
     return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
 }
 

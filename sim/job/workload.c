@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};
-static const char *const RECOMPUTES[] = {"none", "full", NULL};
+static const char *const RECOMPUTES[] = {"none", "full", "selective", NULL}; /* as ms_recompute */
 static const char *const FIDELITIES[] = {"analytic", "flow", NULL};
 
 double ms_dtype_B(int dtype) {
@@ -100,26 +100,6 @@ static const ms_field PRECISION_FIELDS[] = {
     {0},
 };
 
-static const ms_field DATA_PARALLEL_FIELDS[] = {
-    {.key = "zero",
-     .type = MS_FIELD_INT,
-     .offset = AT(zero),
-     .fallback = "0",
-     .minimum = 0,
-     .maximum = 1,
-     .help = "0: replicas hold everything; 1: optimizer state is sharded over dp (ZeRO-1)"},
-    {0},
-};
-
-static const ms_field PIPELINE_FIELDS[] = {
-    {.key = "scatter_gather",
-     .type = MS_FIELD_BOOL,
-     .offset = AT(has_scatter_gather),
-     .fallback = "false",
-     .help = "each tp rank sends 1/tp of a boundary tensor, the receiver gathers it over tp"},
-    {0},
-};
-
 const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
     {.key = "description",
@@ -156,22 +136,44 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = AT(precision),
      .fields = PRECISION_FIELDS,
      .help = "bytes per stored element"},
+    {.key = "tensor_parallel",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = MS_TENSOR_FIELDS,
+     .help = "how tp ranks share a layer"},
+    {.key = "context_parallel",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = MS_CONTEXT_FIELDS,
+     .help = "how cp ranks share a sequence"},
     {.key = "data_parallel",
      .type = MS_FIELD_MAP,
      .offset = 0,
-     .fields = DATA_PARALLEL_FIELDS,
+     .fields = MS_DATA_FIELDS,
      .help = "what replicas share"},
     {.key = "pipeline",
      .type = MS_FIELD_MAP,
      .offset = 0,
-     .fields = PIPELINE_FIELDS,
+     .fields = MS_PIPELINE_FIELDS,
      .help = "how stages exchange tensors"},
+    {.key = "memory",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = MS_MEMORY_FIELDS,
+     .help = "what memory is lost to"},
     {.key = "recompute",
      .type = MS_FIELD_ENUM,
-     .offset = AT(recompute),
+     .offset = AT(layout.recompute),
      .fallback = "none",
      .words = RECOMPUTES,
      .help = "activations recomputed in the backward pass"},
+    {.key = "recompute_layers",
+     .type = MS_FIELD_INT,
+     .offset = AT(layout.recompute_layers),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "full: first layers of each virtual stage that are recomputed; 0: all"},
     {.key = "fidelity",
      .type = MS_FIELD_ENUM,
      .offset = AT(fidelity),

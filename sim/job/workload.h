@@ -36,9 +36,8 @@ typedef struct ms_workload {
     ms_workload_schedule schedule;
     ms_workload_batch batch;
     ms_workload_precision precision;
-    int zero;
-    int recompute;
-    bool has_scatter_gather;
+    ms_model_layout layout; /* choices; the degrees come from the mesh */
+    ms_words shard; /* names of the axes that state is sharded over; count 0: all replicas */
     int fidelity;
     int seed;
 } ms_workload;
@@ -51,6 +50,13 @@ ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_di
 
 /* The table of the file's keys, for `check --effective`. */
 extern const ms_field MS_WORKLOAD_FIELDS[];
+
+/* Tables of its parts that lay a model out. */
+extern const ms_field MS_TENSOR_FIELDS[];
+extern const ms_field MS_CONTEXT_FIELDS[];
+extern const ms_field MS_DATA_FIELDS[];
+extern const ms_field MS_PIPELINE_FIELDS[];
+extern const ms_field MS_MEMORY_FIELDS[];
 
 /* Bytes per element of a dtype word. */
 double ms_dtype_B(int dtype);

@@ -1,0 +1,82 @@
+/* The degrees and choices that lay a model out, from mesh, platform and workload. */
+#include "job/layout.h"
+
+#include <string.h>
+
+/* One axis of a name of its own holds further replicas; a second one would be ambiguous. */
+static ms_status check_axes(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena,
+                            ms_diag *diag) {
+    int others = 0;
+    for (int a = 0; a < mesh->axes; a++) {
+        others += mesh->kinds[a] == MS_AXIS_OTHER && mesh->sizes[a] > 1 ? 1 : 0;
+        if (others > 1) {
+            const ms_node *node = ms_node_get(w->mesh, mesh->names[a]);
+            return ms_config_fault(diag, node == NULL ? w->mesh : node,
+                                   ms_arena_printf(arena, "mesh.%s", mesh->names[a]),
+                                   "a second axis with a name of its own, of size %d; one such "
+                                   "axis can be larger than 1",
+                                   mesh->sizes[a]);
+        }
+    }
+    return MS_OK;
+}
+
+/* Axes whose ranks see other data: what state can be sharded over. */
+static bool is_replica_axis(ms_axis axis) {
+    return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
+}
+
+static ms_status read_shard_axes(const ms_workload *w, const ms_mesh *mesh, ms_diag *diag,
+                                 unsigned *axes_out) {
+    const ms_node *data = ms_node_get(w->root, "data_parallel");
+    unsigned axes = 0;
+    for (size_t i = 0; i < w->shard.count; i++) {
+        int index = ms_mesh_axis(mesh, w->shard.items[i]);
+        if (index < 0 || !is_replica_axis(mesh->kinds[index])) {
+            return ms_config_fault(diag, ms_node_get(data, "shard"), "data_parallel.shard",
+                                   "'%s' is no axis of replicas of this mesh; expected some of "
+                                   "dp, cp, ep",
+                                   w->shard.items[i]);
+        }
+        axes |= MS_AXIS_BIT(mesh->kinds[index]);
+    }
+    *axes_out = axes;
+    return MS_OK;
+}
+
+ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena, ms_diag *diag,
+                         ms_model_layout *layout_out) {
+    ms_model_layout layout = w->layout;
+    layout.tp = ms_mesh_size(mesh, MS_AXIS_TP);
+    layout.pp = ms_mesh_size(mesh, MS_AXIS_PP);
+    layout.dp = ms_mesh_size(mesh, MS_AXIS_DP);
+    layout.cp = ms_mesh_size(mesh, MS_AXIS_CP);
+    layout.ep = ms_mesh_size(mesh, MS_AXIS_EP);
+    layout.other = 1;
+    for (int a = 0; a < mesh->axes; a++) {
+        layout.other *= mesh->kinds[a] == MS_AXIS_OTHER ? mesh->sizes[a] : 1;
+    }
+    layout.chunks = w->schedule.chunks;
+    layout.micro_batch = w->batch.micro;
+    ms_status status = check_axes(w, mesh, arena, diag);
+    if (status == MS_OK) {
+        status = read_shard_axes(w, mesh, diag, &layout.shard_axes);
+    }
+    if (status == MS_OK) {
+        *layout_out = layout;
+    }
+    return status;
+}
+
+int ms_layout_replicas(const ms_model_layout *layout) {
+    return layout->dp * layout->ep * layout->other;
+}
+
+int ms_layout_node_ranks(const ms_mesh *mesh, const ms_platform *platform, int *members) {
+    int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
+    int together = 0;
+    for (int i = 0; i < count; i++) {
+        together += ms_platform_node(platform, members[i]) == ms_platform_node(platform, 0);
+    }
+    return together;
+}

@@ -1,0 +1,112 @@
+/* The keys that say how a model is laid out over the axes; they fill ms_workload.layout. */
+#include "job/workload.h"
+
+#define LAYOUT(member) offsetof(ms_workload, layout.member)
+
+const ms_field MS_TENSOR_FIELDS[] = {
+    {.key = "sequence",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(has_sequence_parallel),
+     .fallback = "false",
+     .help = "sequence parallelism: norms and dropout on 1/tp of the tokens, all-reduces become "
+             "reduce-scatters and all-gathers"},
+    {.key = "overlap",
+     .type = MS_FIELD_ENUM,
+     .offset = LAYOUT(tp_overlap),
+     .fallback = "none",
+     .words = (const char *const[]){"none", "bulk", "chunks", "ring", NULL},
+     .help = "what runs beside the products: nothing; backward collectives; pieces of products"},
+    {.key = "chunks",
+     .type = MS_FIELD_INT,
+     .offset = LAYOUT(tp_chunks),
+     .fallback = "4",
+     .minimum = 2,
+     .maximum = 64,
+     .help = "pieces that overlap: chunks cuts a product into"},
+    {0},
+};
+
+const ms_field MS_CONTEXT_FIELDS[] = {
+    {.key = "kind",
+     .type = MS_FIELD_ENUM,
+     .offset = LAYOUT(cp_kind),
+     .fallback = "ring",
+     .words = (const char *const[]){"ring", "all_gather", "all_to_all", NULL},
+     .help = "how ranks of a cp group see each other's keys and values"},
+    {.key = "overlap",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(has_cp_overlap),
+     .fallback = "true",
+     .help = "ring: a block travels beside the attention on the one before"},
+    {0},
+};
+
+const ms_field MS_DATA_FIELDS[] = {
+    {.key = "zero",
+     .type = MS_FIELD_INT,
+     .offset = LAYOUT(zero),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 3,
+     .help = "sharded over the replicas: 0 nothing, 1 optimizer state, 2 gradients too, 3 "
+             "parameters too (FSDP)"},
+    {.key = "shard",
+     .type = MS_FIELD_WORDS,
+     .offset = offsetof(ms_workload, shard),
+     .help = "axes that state is sharded over, copies on the others (hybrid); default: all "
+             "replicas"},
+    {.key = "keep_parameters",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(keeps_parameters),
+     .fallback = "false",
+     .help = "zero 3: gather parameters once per step instead of before every pass"},
+    {.key = "reduce_every",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(reduces_every),
+     .fallback = "false",
+     .help = "zero 2 and 3: reduce gradients after every microbatch instead of the last"},
+    {.key = "overlap_reduce",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(has_reduce_overlap),
+     .fallback = "false",
+     .help = "reduce gradients bucket by bucket beside the last backward pass"},
+    {.key = "overlap_gather",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(has_gather_overlap),
+     .fallback = "false",
+     .help = "gather parameters a layer ahead, beside the passes"},
+    {.key = "bucket",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = LAYOUT(bucket_B),
+     .fallback = "0 B",
+     .minimum = 0,
+     .maximum = 1e15,
+     .help = "smallest gradient bucket; 0 B: one per layer"},
+    {.key = "offload",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(is_offloaded),
+     .fallback = "false",
+     .help = "optimizer state and update on the host, over the GPU's host link"},
+    {0},
+};
+
+const ms_field MS_PIPELINE_FIELDS[] = {
+    {.key = "scatter_gather",
+     .type = MS_FIELD_BOOL,
+     .offset = LAYOUT(has_scatter_gather),
+     .fallback = "false",
+     .help = "each tp rank sends 1/tp of a boundary tensor, the receiver gathers it over tp"},
+    {0},
+};
+
+const ms_field MS_MEMORY_FIELDS[] = {
+    {.key = "allocator_overhead",
+     .type = MS_FIELD_NUMBER,
+     .offset = LAYOUT(allocator_overhead),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 10,
+     .help = "share of activations and working memory that the allocator loses on top"},
+    {0},
+};
