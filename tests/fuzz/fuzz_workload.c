@@ -1,0 +1,104 @@
+/* libFuzzer target: any bytes as a workload file. What is refused is explained, what is taken is
+ * laid out; small jobs are also looked at without simulation and run with the closed forms, and
+ * what comes out is held to what every result must be. The bytes behind the last NUL, if any, are
+ * an override. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "meshsim/job.h"
+#include "meshsim/outlook.h"
+
+/* Larger jobs are laid out but not run: thousands of inputs a second find more than a few large
+ * ones. */
+enum { RANKS_RUN = 4096, ACTIONS_RUN = 2000, SEGMENTS_RUN = 2000 };
+
+static void discard(void *context, const char *text) {
+    (void)context;
+    if (text[0] == '\0' || text[strlen(text) - 1] != '\n') {
+        abort(); /* messages are whole lines */
+    }
+}
+
+static void require(int is_true) {
+    if (!is_true) {
+        abort();
+    }
+}
+
+static double sum_of(const ms_value *object) {
+    double sum = 0.0;
+    for (const ms_value *child = object->first; child != NULL; child = child->next) {
+        sum += child->type == MS_VALUE_DOUBLE ? child->as.number : 0.0;
+    }
+    return sum;
+}
+
+static void run(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    ms_result result;
+    ms_status status = ms_job_run(job, arena, diag, &result);
+    require((status == MS_OK) == (diag->errors == 0));
+    if (status == MS_OK) {
+        double step_s = result.metrics.step_time_s;
+        double path_s = sum_of(ms_value_get(result.summary, "critical_path"));
+        require(isfinite(step_s) && step_s >= 0.0);
+        require(fabs(path_s - step_s) <= 1e-9 * step_s);
+        require(step_s == 0.0 ||
+                fabs(sum_of(ms_value_get(result.summary, "time_share")) - 1.0) < 1e-9);
+    }
+    ms_result_release(&result);
+}
+
+static void use(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    size_t actions = job->program.first[job->program.spec.pipeline_ranks];
+    require(job->mesh.ranks == ms_platform_gpus(&job->platform));
+    require(job->microbatches >= 1 && job->global_batch >= job->microbatches);
+    require(actions == 2U * (size_t)job->program.stages * (size_t)job->microbatches);
+    if (job->mesh.ranks > RANKS_RUN || actions > ACTIONS_RUN ||
+        job->costs.segment_count > SEGMENTS_RUN) {
+        return;
+    }
+    ms_outlook look;
+    require(ms_outlook_compute(job, arena, diag, &look) == MS_OK);
+    require(isfinite(look.ideal_step_s) && look.ideal_step_s >= 0.0);
+    run(job, arena, diag);
+}
+
+static void load(const char *path, const char *override, ms_arena *arena) {
+    ms_diag diag;
+    ms_diag_init(&diag, discard, NULL);
+    ms_job_request request = {.workload = path,
+                              .data_folder = MS_SOURCE_DIR,
+                              .sets = &override,
+                              .set_count = override == NULL ? 0 : 1,
+                              .fidelity = "analytic"};
+    ms_job job;
+    ms_status status = ms_job_load(&request, arena, &diag, &job);
+    require((status == MS_OK) == (diag.errors == 0));
+    require(status == MS_OK || status == MS_E_INPUT || status == MS_E_USAGE || status == MS_E_IO);
+    if (status == MS_OK) {
+        use(&job, arena, &diag);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    const uint8_t *nul = size == 0 ? NULL : memrchr(data, '\0', size);
+    size_t length = nul == NULL ? size : (size_t)(nul - data);
+    const char *override =
+        nul == NULL ? NULL : ms_arena_strndup(&arena, (const char *)nul + 1, size - length - 1);
+    int file = memfd_create("workload", MFD_CLOEXEC);
+    if (file >= 0 && write(file, data, length) == (ssize_t)length) {
+        load(ms_arena_printf(&arena, "/proc/self/fd/%d", file), override, &arena);
+    }
+    close(file);
+    ms_arena_release(&arena);
+    return 0;
+}
