@@ -126,7 +126,9 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
                "products in pieces beside their collectives need sequence parallelism: "
                "tensor_parallel.sequence is false"),
         refuse(diag, is_cut && (layout->tp_chunks < 2 || layout->tp_chunks > 64),
-               "tensor_parallel.chunks is outside of 2 to 64")};
+               "tensor_parallel.chunks is outside of 2 to 64"),
+        refuse(diag, layout->tp_overlap == MS_TP_OVERLAP_RING && layout->tp > 64,
+               "a ring beside products takes 64 tp ranks at most")};
     ms_status status = any_fault(found, sizeof found / sizeof found[0]);
     if (status == MS_OK && layout->has_sequence_parallel && model->sequence % cp == 0) {
         status = check_cut(diag,
@@ -154,10 +156,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         status,
         refuse(diag, layout->cp_kind == MS_CP_RING && !model->has_flash_attention,
                "context parallelism by a ring needs fused attention: model.flash_attention is "
-               "false; all_gather and all_to_all do not"),
-        refuse(diag, layout->cp_kind != MS_CP_RING && layout->has_cp_overlap,
-               "only the ring of context parallelism runs beside the attention: "
-               "context_parallel.overlap is true")};
+               "false; all_gather and all_to_all do not")};
     status = any_fault(found, sizeof found / sizeof found[0]);
     if (is_turned && model->heads % layout->tp == 0) {
         ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
@@ -167,35 +166,75 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
                                                 .parts = 1});
         status = heads == MS_OK ? status : heads;
     }
+    int kv_heads = model->kv_heads > layout->tp ? model->kv_heads / layout->tp : 1;
+    if (is_turned && !divides_either_way(kv_heads, layout->cp)) {
+        char legal[48];
+        nearest_legal(kv_heads, layout->cp, divides_either_way, legal);
+        ms_diag_error(diag,
+                      "context-parallel degree '%d' does not fit %d key/value heads of a "
+                      "tensor-parallel rank: nearest that does is %s",
+                      layout->cp, kv_heads, legal);
+        status = MS_E_INPUT;
+    }
     return status;
 }
 
-static ms_status check_sharding(const ms_model_layout *layout, const ms_gpu_type *gpu,
-                                ms_diag *diag) {
-    char unknown_rates[200];
-    snprintf(unknown_rates, sizeof unknown_rates,
-             "an offloaded optimizer needs the GPU type's 'pcie' and 'host_bandwidth': '%s' does "
-             "not give both",
-             gpu->name);
-    bool has_rates = gpu->pcie_Bps > 0 && gpu->host_Bps > 0;
-    const ms_status found[] = {
-        refuse(diag, layout->reduces_every && layout->zero < 2,
-               "gradients reduced after every microbatch need sharded ones: data_parallel.zero is "
-               "below 2"),
-        refuse(diag, layout->keeps_parameters && layout->zero != 3,
-               "only sharded parameters can be kept after the forward pass: data_parallel.zero is "
-               "not 3"),
-        refuse(diag, layout->has_gather_overlap && layout->zero == 0,
-               "there is no gather of parameters to overlap: data_parallel.zero is 0"),
-        refuse(diag, layout->shard_axes != 0 && layout->zero == 0,
-               "there is nothing to shard: data_parallel.zero is 0"),
-        refuse(diag, layout->is_offloaded && !has_rates, unknown_rates)};
-    return any_fault(found, sizeof found / sizeof found[0]);
+/* Choices that need a stage of ZeRO. */
+static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
+    const struct {
+        bool is_chosen;
+        int lowest;
+        const char *what;
+    } NEEDS[] = {
+        {layout->reduces_every, 2, "reducing gradients after every microbatch"},
+        {layout->keeps_parameters, 3, "keeping gathered parameters"},
+        {layout->has_gather_overlap, 1, "gathering parameters beside the passes"},
+        {layout->shard_axes != 0, 1, "naming the axes that hold shards"},
+    };
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < sizeof NEEDS / sizeof NEEDS[0]; i++) {
+        if (NEEDS[i].is_chosen && layout->zero < NEEDS[i].lowest) {
+            ms_diag_error(diag, "%s needs ZeRO stage %d at least, data_parallel.zero is '%d'",
+                          NEEDS[i].what, NEEDS[i].lowest, layout->zero);
+            status = MS_E_INPUT;
+        }
+    }
+    return status;
+}
+
+static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type *gpu,
+                               ms_diag *diag) {
+    if (!layout->is_offloaded || (gpu->pcie_Bps > 0 && gpu->host_Bps > 0)) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "an offloaded optimizer needs the 'pcie' and 'host_bandwidth' of the GPU type; "
+                  "'%s' does not give both",
+                  gpu->name);
+    return MS_E_INPUT;
 }
 
 static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
-    return refuse(diag, layout->recompute_layers > 0 && layout->recompute != MS_RECOMPUTE_FULL,
-                  "a number of recomputed layers needs full recomputation: recompute is not full");
+    if (layout->recompute_layers == 0) {
+        return MS_OK;
+    }
+    int largest = 0;
+    for (int stage = 0; stage < layout->pp * layout->chunks; stage++) {
+        int layers = layout->stage_layers[stage];
+        largest = layers > largest ? layers : largest;
+    }
+    if (layout->recompute != MS_RECOMPUTE_FULL) {
+        ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
+                      layout->recompute_layers);
+        return MS_E_INPUT;
+    }
+    if (layout->recompute_layers > largest) {
+        ms_diag_error(diag,
+                      "recompute_layers '%d' are more than the %d layers of any virtual stage",
+                      layout->recompute_layers, largest);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
 }
 
 static ms_status check_stages(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
@@ -236,7 +275,8 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_split(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", divides),
         check_sequence_parallel(model, layout, diag),
         check_context_parallel(model, layout, diag),
-        check_sharding(layout, gpu, diag),
+        check_zero(layout, diag),
+        check_offload(layout, gpu, diag),
         check_recompute(layout, diag),
         refuse(diag,
                layout->tp > 1 && layout->tp_overlap != MS_TP_OVERLAP_NONE &&

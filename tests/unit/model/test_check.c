@@ -104,3 +104,97 @@ Test(check, replicated_key_value_heads_are_allowed) {
     cr_assert_eq(fixture.costs.stage[0].parameters, 2 * layer);
     fixture_clear(&fixture);
 }
+
+typedef struct clash {
+    const char *name;
+    ms_model_layout layout; /* besides pp, chunks, dp and microbatch, which are 1 */
+    bool is_plain;          /* attention by products */
+    const char *expected;
+} clash;
+
+/* a model of 12 heads, 6 key/value heads, 4 layers, sequence 1000 */
+static const clash CLASHES[] = {
+    {"sequence by tp",
+     {.tp = 3, .has_sequence_parallel = true},
+     false,
+     "sequence of 1000 cannot be cut in 3 parts (tp 3 x 1): nearest are 999 or 1002, or tp 2"},
+    {"sequence by chunks",
+     {.tp = 2, .has_sequence_parallel = true, .tp_overlap = MS_TP_OVERLAP_CHUNKS, .tp_chunks = 3},
+     false,
+     "sequence of 1000 cannot be cut in 6 parts (tp 2 x 3)"},
+    {"pieces without sequence parallelism",
+     {.tp = 2, .tp_overlap = MS_TP_OVERLAP_RING},
+     false,
+     "need sequence parallelism: tensor_parallel.sequence is false"},
+    {"zig-zag",
+     {.tp = 1, .cp = 8},
+     false,
+     "sequence of 1000 cannot be cut in 16 parts (cp 8 x 2): nearest are 992 or 1008, or cp 5"},
+    {"sequence by cp",
+     {.tp = 1, .cp = 16, .cp_kind = MS_CP_ALL_TO_ALL},
+     false,
+     "sequence of 1000 cannot be cut in 16 parts (cp 16 x 1)"},
+    {"heads by cp",
+     {.tp = 2, .cp = 5, .cp_kind = MS_CP_ALL_TO_ALL},
+     false,
+     "share of heads of 6 cannot be cut in 5 parts (cp 5 x 1): nearest are 5 or 10, or cp 3"},
+    {"key/value heads by cp",
+     {.tp = 1, .cp = 4, .cp_kind = MS_CP_ALL_TO_ALL},
+     false,
+     "context-parallel degree '4' does not fit 6 key/value heads of a tensor-parallel rank: "
+     "nearest that does is 3 or 6"},
+    {"ring of products",
+     {.tp = 1, .cp = 2},
+     true,
+     "context parallelism by a ring needs fused attention"},
+    {"both cuts",
+     {.tp = 3, .cp = 2, .has_sequence_parallel = true, .cp_kind = MS_CP_ALL_GATHER},
+     false,
+     "context-parallel rank's sequence of 500 cannot be cut in 3 parts"},
+    {"every microbatch",
+     {.tp = 1, .zero = 1, .reduces_every = true},
+     false,
+     "needs ZeRO stage 2 at least, data_parallel.zero is '1'"},
+    {"kept parameters",
+     {.tp = 1, .zero = 2, .keeps_parameters = true},
+     false,
+     "needs ZeRO stage 3 at least, data_parallel.zero is '2'"},
+    {"gather of nothing",
+     {.tp = 1, .has_gather_overlap = true},
+     false,
+     "needs ZeRO stage 1 at least, data_parallel.zero is '0'"},
+    {"no shards",
+     {.tp = 1, .shard_axes = MS_AXIS_BIT(MS_AXIS_DP)},
+     false,
+     "naming the axes that hold shards needs ZeRO stage 1"},
+    {"unknown host link", {.tp = 1, .is_offloaded = true}, false, "'a100' does not give both"},
+    {"layers without recomputation",
+     {.tp = 1, .recompute = MS_RECOMPUTE_SELECTIVE, .recompute_layers = 2},
+     false,
+     "recompute_layers '2' needs full recomputation"},
+    {"too many recomputed layers",
+     {.tp = 1, .recompute = MS_RECOMPUTE_FULL, .recompute_layers = 5},
+     false,
+     "recompute_layers '5' are more than the 4 layers of any virtual stage"},
+};
+
+Test(check, clashing_choices_are_named_with_what_would_do) {
+    ms_model model = fixture_gpt(4, 1536, 12, 51200);
+    model.kv_heads = 6;
+    model.sequence = 1000;
+    model.ffn = 6144;
+    ms_gpu_type gpu = fixture_a100();
+    for (size_t i = 0; i < sizeof CLASHES / sizeof CLASHES[0]; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout = CLASHES[i].layout;
+        fixture.layout.pp = fixture.layout.chunks = 1;
+        fixture.layout.dp = fixture.layout.micro_batch = 1;
+        model.has_flash_attention = !CLASHES[i].is_plain;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_E_INPUT, "%s", CLASHES[i].name);
+        cr_assert(strstr(fixture.log.text, CLASHES[i].expected), "%s: got %s", CLASHES[i].name,
+                  fixture.log.text);
+        fixture_clear(&fixture);
+    }
+}
