@@ -143,6 +143,12 @@ static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms
                                  .members = request->members,
                                  .size_B = request->size_B};
         ms_status status = ms_coll_plan_build(l->in->platform, &group, l->arena, &plans[g]);
+        if (status == MS_E_RANGE && request->kind == MS_COLL_ALL_TO_ALL) {
+            ms_diag_error(l->diag, "%s among %d ranks is not laid out; at most %d are",
+                          ms_coll_kind_name(request->kind), request->members,
+                          (int)MS_PAIRWISE_MEMBERS_MAX);
+            return MS_E_INPUT;
+        }
         if (status != MS_OK) {
             return status;
         }

@@ -44,26 +44,26 @@ static int *list_groups(ms_lowering *l, int p, unsigned axes, int lead, int *gro
     return gpus;
 }
 
-/* The work of the collective of the group led by rank `lead`, made on first use; -1 when memory ran
- * out. */
-static int32_t group_work(ms_lowering *l, int p, int lead, const ms_group_op *c) {
+/* The work of the collective of the group led by rank `lead`, made on first use. */
+static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *c,
+                            int32_t *work_out) {
     ms_work_key key = {.size_B = c->size_B,
                        .kind = (int32_t)c->kind,
                        .domain = (int32_t)c->op.axis,
                        .first = lead,
                        .second = (int32_t)c->group_axes};
-    int32_t work = ms_lowering_find(l, &key);
-    if (work >= 0) {
-        return work;
+    *work_out = ms_lowering_find(l, &key);
+    if (*work_out >= 0) {
+        return MS_OK;
     }
     ms_class_request request = {.kind = c->kind, .size_B = c->size_B};
     request.members = ms_mesh_members(l->in->mesh, c->group_axes, lead, NULL);
     request.gpus = list_groups(l, p, c->group_axes, lead, &request.groups);
-    if (request.gpus == NULL || ms_class_work(l, &request, &work) != MS_OK) {
-        return -1;
+    ms_status status = request.gpus == NULL ? MS_E_NOMEM : ms_class_work(l, &request, work_out);
+    if (status == MS_OK) {
+        ms_lowering_remember(l, &key, *work_out);
     }
-    ms_lowering_remember(l, &key, work);
-    return work;
+    return status;
 }
 
 /* One operation of the group led by simulated rank `k` of pipeline rank `p`. */
@@ -106,9 +106,9 @@ ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op, bool *has
         if (!is_lead(l->in->mesh, c.group_axes, rank)) {
             continue;
         }
-        c.op.work = group_work(l, p, rank, &c);
-        if (c.op.work < 0) {
-            return MS_E_NOMEM;
+        ms_status status = group_work(l, p, rank, &c, &c.op.work);
+        if (status != MS_OK) {
+            return status;
         }
         add_group_op(l, p, k, &c);
     }

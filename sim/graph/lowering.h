@@ -79,7 +79,8 @@ void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32
 
 /* Add the work of a class to the graph: the simulated group's links with the load of the whole
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.
- * Returns MS_OK or MS_E_NOMEM. O(groups * members * links of a route). */
+ * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for an all-to-all among too many members.
+ * O(groups * members * links of a route). */
 ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t *work_out);
 
 #endif

@@ -102,6 +102,7 @@ static const failing_case FAILING[] = {
     {{"all_reduce", FLAT, "-n", "1"}, 2, "from 2 to 1024, got '1'"},
     {{"all_reduce", FLAT, "-n", "1025"}, 2, "from 2 to 1024, got '1025'"},
     {{"all_reduce", FLAT, "-n", "two"}, 2, "got 'two'"},
+    {{"all_to_all", FLAT, "--set", "nodes=8192", "-e", "1MiB"}, 3, "8192 ranks is not laid out"},
     {{"p2p", FLAT, "-n", "3"}, 2, "p2p takes 2 ranks"},
     {{"all_reduce", FLAT, "-b", "1"}, 2, "--begin '1': "},
     {{"all_reduce", FLAT, "-b", "1 us"}, 2, "--begin '1 us': "},
