@@ -152,8 +152,9 @@ static ms_status lower_all(ms_lowering *l) {
     if (ops > MS_LOWER_OP_LIMIT) {
         ms_diag_error(l->diag,
                       "simulating %d ranks takes about %.3g operations, more than the limit of "
-                      "%.3g; leave out --no-fold or use fewer microbatches",
-                      l->pp * l->sims, ops, MS_LOWER_OP_LIMIT);
+                      "%.3g; %suse fewer microbatches",
+                      l->pp * l->sims, ops, MS_LOWER_OP_LIMIT,
+                      l->in->no_fold ? "leave out --no-fold or " : "");
         return MS_E_INPUT;
     }
     ms_status status = allocate(l);
