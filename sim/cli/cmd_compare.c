@@ -36,7 +36,7 @@ static ms_status parse_tolerance(const ms_invocation *call, const char *text,
         return MS_E_NOMEM;
     }
     if (ms_unit_parse(number, MS_DIM_NONE, &tolerance_out->relative, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--tolerance: '%s' is no share: expected %s", number, reason);
+        ms_diag_error(call->diag, "--tolerance: '%s' is no share: %s", number, reason);
         return MS_E_USAGE;
     }
     return MS_OK;

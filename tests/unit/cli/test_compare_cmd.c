@@ -48,7 +48,7 @@ Test(compare_cmd, exit_code_and_output_say_whether_anything_differs) {
         {{"compare", "a.h5", "b.h5", "--tolerance", "1%"}, 1, "global_batch"},
         {{"compare", "a.h5", "b.h5", "-t", "100000%"}, 0, "equal: "},
         {{"compare", "a.h5", "b.h5", "-t", "1000", "-t", "global_batch=10%"}, 1, "1 of "},
-        {{"compare", "a.h5", "b.h5", "-t", "x%"}, 2, "'x%' is no share"},
+        {{"compare", "a.h5", "b.h5", "-t", "x%"}, 2, "'x%' is no share: expected a number"},
         {{"compare", "a.h5", "b.h5", "-t", "-1"}, 2, "is no share"},
         {{"compare", "a.h5"}, 2, ""},
         {{"compare", "a.h5", "none.h5"}, 3, "none.h5"},
