@@ -36,8 +36,7 @@ const ms_field MS_CONTEXT_FIELDS[] = {
     {.key = "overlap",
      .type = MS_FIELD_BOOL,
      .offset = LAYOUT(has_cp_overlap),
-     .fallback = "true",
-     .help = "ring: a block travels beside the attention on the one before"},
+     .help = "ring: a block travels beside the attention on the one before; default: true for it"},
     {0},
 };
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
-WITHIN = {"workloads": ["", "schedule", "batch", "precision", "data_parallel", "pipeline", "model"]}
+WITHIN = {"workloads": ["", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
+                        "pipeline", "memory", "model", "model.moe", "model.moe.imbalance", "model.mla"]}
 PROGRAM = ""
 
 
