@@ -105,6 +105,13 @@ typedef enum ms_recompute {
     MS_RECOMPUTE_SELECTIVE, /**< the attention between q, k, v and its output */
 } ms_recompute;
 
+/** Parts of layers that are repeated in the backward pass without the rest, bits. */
+typedef enum ms_recompute_part {
+    MS_RECOMPUTE_NORMS = 1,       /**< results of norms */
+    MS_RECOMPUTE_LATENT_UP = 2,   /**< latent attention's products out of the latents: q, k, v */
+    MS_RECOMPUTE_ACTIVATIONS = 4, /**< results of the MLP's and the experts' activation */
+} ms_recompute_part;
+
 /** What of tensor parallelism's communication runs beside the products next to it. */
 typedef enum ms_tp_overlap {
     MS_TP_OVERLAP_NONE,
@@ -144,6 +151,7 @@ typedef struct ms_model_layout {
     int other; /**< size of the axis of kind MS_AXIS_OTHER, which holds further replicas of the
                   data; 0 means 1 */
     ms_recompute recompute;
+    unsigned recompute_parts; /**< MS_RECOMPUTE_ bits, in layers not recomputed as a whole */
     int recompute_layers; /**< full: first layers of each virtual stage that are recomputed; 0: all
                            */
     bool has_sequence_parallel; /**< norms, dropout and residuals on 1/tp of the tokens; all-reduces

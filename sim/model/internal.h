@@ -114,6 +114,7 @@ typedef struct ms_cost_builder {
     ms_gather_joins ready;     /**< gather of the unit being added */
     ms_gather_joins arriving;  /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
+    unsigned repeated;         /**< MS_RECOMPUTE_ bits of the layer being added */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
@@ -202,6 +203,8 @@ typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
  * order they run, else in the order given, which makes no difference. */
 void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces, size_t count);
 
+/** Whether a pass over `parts` has to repeat something of the layer being added. */
+bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
 /** Add a norm over whole tokens. */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
 /** Add a residual with its bias and dropout. */

@@ -19,11 +19,15 @@ void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pi
     }
 }
 
+bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what) {
+    return (parts & MS_PART_INPUT) && (builder->repeated & what);
+}
+
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->plane * shard->element_B;
     const char *name = builder->model->is_rms_norm ? "rms_norm" : "layer_norm";
-    if (parts & MS_PART_FORWARD) {
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
         ms_cost_memory(builder, name, 2 * plane_B); /* x in, y out */
     }
     if (parts & MS_PART_INPUT) {
@@ -125,7 +129,9 @@ void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool 
         add_forward(builder);
         builder->is_recompute = false;
     }
+    builder->repeated = is_recomputed ? 0 : builder->layout->recompute_parts;
     add_backward(builder, pass == MS_PASS_B ? MS_PART_INPUT | MS_PART_WEIGHT : MS_PART_INPUT);
+    builder->repeated = 0;
 }
 
 /* Layers of one kind are alike, so only the first one is built: but for experts that are chosen

@@ -13,6 +13,11 @@ static double mask_B(const ms_cost_builder *builder) {
     return builder->model->dropout > 0 ? builder->shard.plane : 0;
 }
 
+/* Planes that a half keeps at its front: the input of its norm, and the result unless repeated. */
+static double kept_planes(const ms_cost_builder *builder) {
+    return builder->layout->recompute_parts & MS_RECOMPUTE_NORMS ? 1 : 2;
+}
+
 static ms_core core_of(const ms_cost_builder *builder) {
     return ms_is_mla(builder->model) ? ms_mla_core(builder->model, &builder->shard)
                                      : ms_head_core(&builder->shard);
@@ -24,21 +29,25 @@ ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
     double core_B = ms_core_activation_B(builder, &core);
     bool is_moved = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
     double e = shard->element_B;
-    double heads_B = 2 * e * shard->plane                   /* inputs of the norm and of qkv */
-                     + e * shard->tokens * shard->qkv_width /* q, k, v */
-                     + e * shard->tokens * shard->q_width   /* input of the output projection */
+    double heads_B = kept_planes(builder) * e * shard->plane /* inputs of the norm and of qkv */
+                     + e * shard->tokens * shard->qkv_width  /* q, k, v */
+                     + e * shard->tokens * shard->q_width    /* input of the output projection */
                      + mask_B(builder);
-    double kept_B = ms_is_mla(builder->model) ? ms_mla_kept_B(builder->model, shard) : heads_B;
-    return (ms_kept_bytes){.kept_B = kept_B + (is_moved ? 0 : core_B),
-                           .moved_B = is_moved ? core_B : 0};
+    ms_kept_bytes kept = {.kept_B = heads_B};
+    if (ms_is_mla(builder->model)) {
+        kept = ms_mla_kept(builder);
+    }
+    *(is_moved ? &kept.moved_B : &kept.kept_B) += core_B;
+    return kept;
 }
 
 double ms_mlp_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
-    return 2 * e * shard->plane                  /* inputs of the norm and of the first product */
-           + e * shard->tokens * shard->up_width /* input of the activation */
-           + e * shard->tokens * shard->ffn      /* input of the second product */
+    bool keeps_result = !(builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS);
+    return kept_planes(builder) * e * shard->plane /* inputs of norm and first product */
+           + e * shard->tokens * shard->up_width   /* input of the activation */
+           + (keeps_result ? e * shard->tokens * shard->ffn : 0) /* input of the second product */
            + mask_B(builder);
 }
 

@@ -52,6 +52,11 @@ double ms_mla_split_parameters(const ms_model *model) {
     return model->hidden * width_of(model, 0).down + norm_parameters(model);
 }
 
+double ms_mla_up_weights(const ms_model *model) {
+    mla_width width = width_of(model, model->heads);
+    return width.query_in * width.query + model->mla.kv_rank * width.expanded;
+}
+
 double ms_mla_weights(const ms_model *model) {
     mla_width width = width_of(model, model->heads);
     return matrices(model, &width);
@@ -65,21 +70,27 @@ ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
                      .shared_width = (double)model->mla.kv_rank + model->mla.qk_rope};
 }
 
-double ms_mla_kept_B(const ms_model *model, const ms_shard *shard) {
+ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
     const ms_mla *mla = &model->mla;
+    unsigned repeated = builder->layout->recompute_parts;
+    bool keeps_norms = !(repeated & MS_RECOMPUTE_NORMS);
     mla_width width = width_of(model, shard->heads);
     double e = shard->element_B;
     double mask_B = model->dropout > 0 ? shard->plane : 0;
     double latents = (double)mla->q_rank + mla->kv_rank;
     double own = shard->plane / shard->hidden; /* tokens of the rank outside the split products */
     /* inputs of the norm and of the products into the latents; the latents before their norms */
-    double own_B = e * (2 * shard->plane + own * latents);
-    /* the latents behind their norms; q; k with the rotary part copied to every head; v; the
-     * attention's output */
-    double keys = shard->heads * ms_mla_query_dim(model);
-    double token_B = e * (latents + mla->qk_rope + width.query + keys + shard->heads * mla->v_dim +
-                          width.context);
-    return own_B + shard->tokens * token_B + mask_B;
+    double own_B = e * ((keeps_norms ? 2 : 1) * shard->plane + own * latents);
+    /* the latents behind their norms and the shared rotary key; the attention's output */
+    double token_B = e * ((keeps_norms ? latents : 0) + mla->qk_rope + width.context);
+    /* q; k with the rotary part copied to every head; v */
+    double heads_B = e * (2 * width.query + shard->heads * mla->v_dim);
+    bool is_moved = (repeated & MS_RECOMPUTE_LATENT_UP) != 0;
+    return (ms_kept_bytes){.kept_B = own_B + shard->tokens * (token_B + (is_moved ? 0 : heads_B)) +
+                                     mask_B,
+                           .moved_B = is_moved ? shard->tokens * heads_B : 0};
 }
 
 static double own_tokens(const ms_shard *shard) {
@@ -106,7 +117,7 @@ static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
     double elements_B = own_tokens(shard) * ((double)mla->q_rank + mla->kv_rank) * shard->element_B;
-    if (parts & MS_PART_FORWARD) {
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
         ms_cost_memory(builder, "latent_norm", 2 * elements_B);
     }
     if (parts & MS_PART_INPUT) { /* as a layer's norm */
@@ -192,6 +203,12 @@ static void add_backward(ms_cost_builder *builder, unsigned parts) {
     if (is_sequence_parallel(builder) && (parts & MS_PART_INPUT)) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER,
                            shard->tokens * shard->hidden * shard->element_B);
+    }
+    if (ms_repeats(builder, parts, MS_RECOMPUTE_LATENT_UP)) {
+        builder->is_recompute = true;
+        ms_cost_compute(builder);
+        add_heads(builder, MS_PART_FORWARD);
+        builder->is_recompute = false;
     }
     ms_cost_compute(builder);
     ms_cost_residual(builder, parts);

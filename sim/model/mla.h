@@ -24,14 +24,17 @@ double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
 double ms_mla_split_parameters(const ms_model *model);
 /** Weights that one token meets in one layer's attention of the whole model [count]. */
 double ms_mla_weights(const ms_model *model);
+/** Of these, the products out of the latents. */
+double ms_mla_up_weights(const ms_model *model);
 
 /** The attention between q, k, v and its output on one rank: context-parallel ranks exchange the
  * latent of keys and values with its rotary part. */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
 
-/** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B].
+/** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B];
+ * what is left to the pass that repeats the products out of the latents is moved.
  * Source: tensor by tensor as ms_layer_activation_B. */
-double ms_mla_kept_B(const ms_model *model, const ms_shard *shard);
+ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder);
 
 /** Add the attention half of a layer, collectives included. */
 void ms_cost_mla(ms_cost_builder *builder, unsigned parts);

@@ -7,7 +7,7 @@
 static void add_activation(ms_cost_builder *builder, unsigned parts) {
     double plane_B = builder->shard.tokens * builder->shard.ffn * builder->shard.element_B;
     bool is_gated = builder->model->is_gated;
-    if (parts & MS_PART_FORWARD) {
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_ACTIVATIONS)) {
         ms_cost_memory(builder, is_gated ? "swiglu" : "gelu", (is_gated ? 3 : 2) * plane_B);
     }
     if (parts & MS_PART_INPUT) {

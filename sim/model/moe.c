@@ -143,7 +143,7 @@ static void add_expert_down(const moe_half *half, unsigned parts) {
 /* Inner activation: first product's columns in, `ffn` out; backward both in and their gradients. */
 static void add_expert_activation(const moe_half *half, unsigned parts) {
     double e = half->builder->shard.element_B;
-    if (parts & MS_PART_FORWARD) {
+    if ((parts & MS_PART_FORWARD) || ms_repeats(half->builder, parts, MS_RECOMPUTE_ACTIVATIONS)) {
         add_copies(half, "expert_activation", (half->up + half->ffn) * e);
     }
     if (parts & MS_PART_INPUT) {
@@ -184,6 +184,9 @@ static void add_shared_up(const moe_half *half) {
         begin_shared(half);
     }
     ms_cost_compute(builder);
+    if (ms_repeats(builder, half->parts, MS_RECOMPUTE_ACTIVATIONS)) {
+        ms_cost_memory(builder, "shared_activation", (up + width) * rows_B);
+    }
     if (half->parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "shared_activation_backward", (2 * up + width) * rows_B);
     }

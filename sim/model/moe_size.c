@@ -30,6 +30,18 @@ static double inner_width(const ms_model *model, double ffn) {
     return (model->is_gated ? 3 : 2) * ffn;
 }
 
+/* Of these, the ones that are kept. */
+static double kept_width(const ms_cost_builder *builder, double ffn) {
+    bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
+    return inner_width(builder->model, ffn) - (is_repeated ? ffn : 0);
+}
+
+/* Copies are kept as they came: in the element they were sent in, if they were. */
+static double copy_element_B(const ms_cost_builder *builder) {
+    double sent_B = builder->model->moe.dispatch_element_B;
+    return ms_ep_of(builder->layout) > 1 && sent_B > 0 ? sent_B : builder->shard.element_B;
+}
+
 /* Copies that the busiest rank computes. */
 static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
     bool is_gathered = builder->layout->has_sequence_parallel;
@@ -45,11 +57,14 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double mask_B = model->dropout > 0 ? shard->plane : 0;
     /* inputs of the norm and of router, permutation and shared experts; probabilities and the
      * chosen ones' numbers in 4 bytes each */
-    double token_B = 2 * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
+    bool keeps_norm = !(builder->layout->recompute_parts & MS_RECOMPUTE_NORMS);
+    double token_B =
+        (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
-    double shared_B = e * shard->tokens * inner_width(model, shared);
-    double copy = model->hidden + inner_width(model, moe->ffn / tp);
-    return token_B + shared_B + e * computed(builder, load) * copy + mask_B;
+    double shared_B = e * shard->tokens * kept_width(builder, shared);
+    double copy_B =
+        copy_element_B(builder) * model->hidden + e * kept_width(builder, moe->ffn / tp);
+    return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
 }
 
 double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load) {

@@ -153,16 +153,16 @@ static double core_flop(const ms_model *model) {
 
 /* FLOP of one sequence that the backward pass repeats. */
 static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
-    if (layout->recompute == MS_RECOMPUTE_SELECTIVE) {
-        return (model->layers + model->mtp_layers) * core_flop(model);
+    double sum = 0, part = layout->recompute == MS_RECOMPUTE_SELECTIVE ? core_flop(model) : 0;
+    if (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) {
+        part += 2.0 * model->sequence * ms_mla_up_weights(model);
     }
-    double sum = 0;
     int stages = layout->pp * layout->chunks, layer = 0;
     for (int stage = 0; stage < stages; stage++) {
         int modules = stage == stages - 1 ? model->mtp_layers : 0;
         for (int i = 0; i < layout->stage_layers[stage] + modules; i++, layer++) {
             double flop = 2.0 * model->sequence * layer_weights(model, layer) + core_flop(model);
-            sum += ms_is_recomputed(layout, i) ? flop : 0;
+            sum += ms_is_recomputed(layout, i) ? flop : part;
         }
     }
     return sum;
