@@ -3,7 +3,8 @@
  * Platforms: GPUs, their node's NVLink domain, NICs and the fabric, as one graph of directed links
  * with routes on demand.
  *
- * GPUs are numbered 0..G-1, node after node; GPU i of a node uses NIC i mod NICs. A link has one
+ * GPUs are numbered 0..G-1, node after node; GPU i of a node uses NIC i mod NICs. In a torus they
+ * are numbered pod after pod and along x, then y, then z. A link has one
  * direction. Every link belongs to a tier (a level such as nvlink, rail, spine, core); the tier
  * carries latency, bandwidth and the fraction of it that transfers achieve. Nothing here depends on
  * the job.
@@ -21,7 +22,7 @@
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
 
-enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 24 };
+enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 64 };
 
 /** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
 typedef struct ms_gpu_type {
@@ -39,9 +40,9 @@ typedef struct ms_gpu_type {
                                     0..1 */
     double attention_backward_efficiency; /**< the same, backward */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
-    double kernel_launch_s;  /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
-    double pcie_Bps; /**< to or from the host, each way [B/s]; 0: not given */
-    double host_Bps; /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
+    double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
+    double pcie_Bps;        /**< to or from the host, each way [B/s]; 0: not given */
+    double host_Bps;        /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
     double compute_slowdown; /**< factor >= 1 on compute while communication of the same GPU runs */
 } ms_gpu_type;
 
@@ -61,7 +62,8 @@ typedef enum ms_routing { MS_ROUTING_SPREAD, MS_ROUTING_ECMP } ms_routing;
 
 typedef struct ms_platform {
     const char *name;
-    int nodes;         /**< [count] */
+    const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
+    int nodes;          /**< [count] */
     int gpus_per_node; /**< [count] */
     int nics_per_node; /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
     ms_gpu_type gpu;
@@ -104,8 +106,8 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
 /** Number of GPUs, nodes * gpus_per_node. */
 int ms_platform_gpus(const ms_platform *platform);
 
-/** Number of GPUs that share the innermost tier: those of a node, or all where one switch joins all
- * GPUs. */
+/** Number of GPUs that share the innermost tier: those of a node, of a torus' pod, or all where one
+ * switch joins all GPUs. */
 int ms_platform_fast_domain(const ms_platform *platform);
 
 /** Node of a GPU. */
@@ -114,6 +116,22 @@ int ms_platform_node(const ms_platform *platform, int gpu);
 /** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out);
+
+/** Orders in which rings may run through a group. */
+typedef struct ms_ring_orders {
+    int rings; /**< rings side by side; 0: the platform has no better order than the caller's */
+    int *gpus; /**< [rings * members] each ring's GPUs in order, the last one next to the first */
+} ms_ring_orders;
+
+/** Rings through a group that lies along whole dimensions of a torus: every edge is one hop (equal
+ * hops where members stand evenly apart), and no link is crossed twice by all rings together. One
+ * dimension gives 2 rings, one each way; several give 2 or 4. Any other group, and any other
+ * fabric, gives none.
+ *  gpus: [members] of the group, in any order, no repeats.  *orders_out: in `arena`.  Returns
+ * MS_OK; MS_E_NOMEM.  O(members log members). Source: the cycles are the Lee-distance Gray codes of
+ * Bose, Broeg, Kwon, Ashir, IEEE Trans. Computers 44 (1995). */
+ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
+                            ms_arena *arena, ms_ring_orders *orders_out);
 
 /** Facts of a link.  link: 0..link_count-1.  O(tiers). */
 ms_link_info ms_platform_link(const ms_platform *platform, int link);
@@ -124,7 +142,7 @@ char *ms_platform_link_name(const ms_platform *platform, int link, char *text_ou
 
 /** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest),
  * one direction [B/s]; of a single node, between two halves of its GPUs. INFINITY: not limited.
- * O(units). */
+ * O(units), in a torus O(GPUs). */
 double ms_platform_bisection_Bps(const ms_platform *platform);
 
 /** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the

@@ -84,6 +84,7 @@ static void print_platform(const ms_platform *platform) {
     printf("platform      %s\n", platform->name);
     printf("GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform), platform->nodes,
            platform->gpus_per_node);
+    printf("fabric        %s\n", platform->fabric);
     if (platform->nics_per_node > 0) {
         printf("NICs          %d a node%s\n", platform->nics_per_node,
                platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
@@ -164,6 +165,7 @@ static ms_status print_platform_json(const ms_invocation *call, const ms_platfor
                                      const path *route) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "platform", platform->name);
+    ms_value_add_string(root, "fabric", platform->fabric);
     ms_value_add_int(root, "nodes", platform->nodes);
     ms_value_add_int(root, "gpus_per_node", platform->gpus_per_node);
     ms_value_add_int(root, "nics_per_node", platform->nics_per_node);

@@ -4,7 +4,7 @@
  * smallest cut follows bottom up: each switch level is put on the side where it costs less. */
 #include <math.h>
 
-#include "platform/topology.h"
+#include "platform/torus.h"
 
 /* Cost of a subtree when its top stands on the first half's side, or on the other. */
 typedef struct cut {
@@ -54,8 +54,30 @@ static double cut_nodes(const ms_platform *platform) {
     return fmin(core.near_Bps, core.far_Bps);
 }
 
+/* Links of the torus from chips before `half` to the others, and the ports of the side with fewer
+ * nodes where there are several pods. */
+static double cut_torus(const ms_platform *platform, int half) {
+    const ms_topology *topology = ms_topology_of(platform);
+    double count = 0;
+    for (int chip = 0; chip < half; chip++) {
+        for (int way = 0; way < 2 * topology->torus.dimensions; way++) {
+            count += ms_torus_neighbour(topology, chip, way / 2, way % 2) >= half;
+        }
+    }
+    double ports = topology->torus.pods == 1
+                       ? 0
+                       : (double)(half / platform->gpus_per_node) * topology->ports_per_node;
+    return times(count, capacity(platform, 0)) +
+           times(ports, capacity(platform, topology->port_tier));
+}
+
 double ms_platform_bisection_Bps(const ms_platform *platform) {
     const ms_topology *topology = ms_topology_of(platform);
+    if (topology->kind == MS_FABRIC_TORUS) {
+        bool is_single = platform->nodes == 1;
+        return cut_torus(platform, is_single ? platform->gpus_per_node / 2
+                                             : platform->nodes / 2 * platform->gpus_per_node);
+    }
     if (platform->nodes == 1) {
         int tier = topology->node_tier >= 0 ? topology->node_tier : topology->port_tier;
         int half = platform->gpus_per_node / 2;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "meshsim/random.h"
-#include "platform/topology.h"
+#include "platform/torus.h"
 
 /* Pairs of GPUs whose routes are looked at; platforms with fewer pairs are looked at whole. */
 enum { SAMPLED_PAIRS = 512 };
@@ -52,10 +52,31 @@ static ms_status check_tiers(const ms_platform *platform, ms_diag *diag) {
                : fail(diag, "links are missing", next, platform->link_count);
 }
 
+/* Each link of a torus leaves the chip that the one before it entered. */
+static ms_status check_hops(const ms_platform *platform, int from, int to, const ms_route *route,
+                            ms_diag *diag) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int dimensions = topology->torus.dimensions;
+    int at = from;
+    for (int i = 0; i < route->count; i++) {
+        ms_link_place place = ms_topology_place(platform, route->links[i]);
+        if (place.tier != 0 || place.index / dimensions != at) {
+            return fail(diag, "a route leaves out a hop", from, to);
+        }
+        at = ms_torus_neighbour(topology, at, place.index % dimensions, place.direction);
+    }
+    int hops = ms_torus_distance(topology, from, to);
+    return at == to && route->count == hops ? MS_OK
+                                            : fail(diag, "a route is not the shortest", from, to);
+}
+
 /* The first link leaves the source, the last enters the destination, and nothing stands twice. */
 static ms_status check_ends(const ms_platform *platform, int from, int to, const ms_route *route,
                             ms_diag *diag) {
     const ms_topology *topology = ms_topology_of(platform);
+    if (topology->kind == MS_FABRIC_TORUS && route->tier == 0) {
+        return check_hops(platform, from, to, route, diag);
+    }
     if (route->count < 2) {
         return fail(diag, "a route has fewer than two links", from, to);
     }

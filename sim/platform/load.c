@@ -1,49 +1,26 @@
-/* Platform files: field tables, cross-checks, and the sizes that follow from them. */
+/* Platform files: field tables, tiers, and where files are found. */
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/config.h"
-#include "platform/topology.h"
+#include "platform/file.h"
 
-/* Largest platform: route and link numbers stay well inside int. */
-enum { GPUS_MAX = 1 << 24, PLACES_MAX = 16 };
+enum { PLACES_MAX = 16 };
 
-typedef struct node_file {
-    int gpus, nics;
-} node_file;
-
-typedef struct fabric_file {
-    int kind;
-    int nodes_per_unit, units_per_pod;
-    double oversubscription, core_oversubscription;
-} fabric_file;
-
-typedef struct platform_file {
-    const char *name;
-    int nodes;
-    node_file node;
-    const ms_node *gpu, *tiers;
-    fabric_file fabric;
-    int routing;
-    bool has_pxn;
-} platform_file;
-
-static const char *const KINDS[] = {"flat", "rails", "leaf-spine", NULL};
 static const char *const ROUTINGS[] = {"spread", "ecmp", NULL};
 
 static const ms_field NODE_FIELDS[] = {
     {.key = "gpus",
      .type = MS_FIELD_INT,
-     .offset = offsetof(node_file, gpus),
+     .offset = offsetof(ms_node_file, gpus),
      .is_required = true,
      .minimum = 1,
      .maximum = 4096,
      .help = "GPUs of a node [count]"},
     {.key = "nics",
      .type = MS_FIELD_INT,
-     .offset = offsetof(node_file, nics),
+     .offset = offsetof(ms_node_file, nics),
      .fallback = "0",
      .minimum = 0,
      .maximum = 4096,
@@ -54,32 +31,38 @@ static const ms_field NODE_FIELDS[] = {
 static const ms_field FABRIC_FIELDS[] = {
     {.key = "kind",
      .type = MS_FIELD_ENUM,
-     .offset = offsetof(fabric_file, kind),
-     .words = KINDS,
+     .offset = offsetof(ms_fabric_file, kind),
+     .words = MS_FABRIC_KINDS,
      .is_required = true,
-     .help = "flat, rails or leaf-spine"},
+     .help = "flat, rails, leaf-spine or torus"},
+    {.key = "shape",
+     .type = MS_FIELD_INTS,
+     .offset = offsetof(ms_fabric_file, shape),
+     .minimum = 1,
+     .maximum = MS_PLATFORM_GPUS_MAX,
+     .help = "chips of a torus' pod by dimension, the first one fastest [count]"},
     {.key = "nodes_per_unit",
      .type = MS_FIELD_INT,
-     .offset = offsetof(fabric_file, nodes_per_unit),
+     .offset = offsetof(ms_fabric_file, nodes_per_unit),
      .minimum = 1,
-     .maximum = GPUS_MAX,
+     .maximum = MS_PLATFORM_GPUS_MAX,
      .help = "nodes whose NICs share a leaf switch [count]"},
     {.key = "oversubscription",
      .type = MS_FIELD_NUMBER,
-     .offset = offsetof(fabric_file, oversubscription),
+     .offset = offsetof(ms_fabric_file, oversubscription),
      .fallback = "1",
      .minimum = 1e-3,
      .maximum = 1e6,
      .help = "links below a leaf per link above it"},
     {.key = "units_per_pod",
      .type = MS_FIELD_INT,
-     .offset = offsetof(fabric_file, units_per_pod),
+     .offset = offsetof(ms_fabric_file, units_per_pod),
      .minimum = 1,
-     .maximum = GPUS_MAX,
+     .maximum = MS_PLATFORM_GPUS_MAX,
      .help = "units whose leaves share a spine layer [count]"},
     {.key = "core_oversubscription",
      .type = MS_FIELD_NUMBER,
-     .offset = offsetof(fabric_file, core_oversubscription),
+     .offset = offsetof(ms_fabric_file, core_oversubscription),
      .fallback = "1",
      .minimum = 1e-3,
      .maximum = 1e6,
@@ -90,47 +73,47 @@ static const ms_field FABRIC_FIELDS[] = {
 static const ms_field PLATFORM_FIELDS[] = {
     {.key = "name",
      .type = MS_FIELD_STRING,
-     .offset = offsetof(platform_file, name),
+     .offset = offsetof(ms_platform_file, name),
      .is_required = true,
      .help = "name shown in results"},
     {.key = "nodes",
      .type = MS_FIELD_INT,
-     .offset = offsetof(platform_file, nodes),
+     .offset = offsetof(ms_platform_file, nodes),
      .is_required = true,
      .minimum = 1,
-     .maximum = GPUS_MAX,
+     .maximum = MS_PLATFORM_GPUS_MAX,
      .help = "number of nodes; the fabric grows with it [count]"},
     {.key = "node",
      .type = MS_FIELD_MAP,
-     .offset = offsetof(platform_file, node),
+     .offset = offsetof(ms_platform_file, node),
      .fields = NODE_FIELDS,
      .is_required = true,
      .help = "what a node holds"},
     {.key = "gpu",
      .type = MS_FIELD_NODE,
-     .offset = offsetof(platform_file, gpu),
+     .offset = offsetof(ms_platform_file, gpu),
      .is_required = true,
      .help = "GPU type, and keys of its file to change"},
     {.key = "tiers",
      .type = MS_FIELD_NODE,
-     .offset = offsetof(platform_file, tiers),
+     .offset = offsetof(ms_platform_file, tiers),
      .is_required = true,
      .help = "levels of links, innermost first"},
     {.key = "fabric",
      .type = MS_FIELD_MAP,
-     .offset = offsetof(platform_file, fabric),
+     .offset = offsetof(ms_platform_file, fabric),
      .fields = FABRIC_FIELDS,
      .is_required = true,
      .help = "how nodes are joined"},
     {.key = "routing",
      .type = MS_FIELD_ENUM,
-     .offset = offsetof(platform_file, routing),
+     .offset = offsetof(ms_platform_file, routing),
      .words = ROUTINGS,
      .fallback = "spread",
      .help = "how parallel links are chosen"},
     {.key = "pxn",
      .type = MS_FIELD_BOOL,
-     .offset = offsetof(platform_file, has_pxn),
+     .offset = offsetof(ms_platform_file, has_pxn),
      .help = "traffic to another rail changes rail over NVLink in the sending node (rails only)"},
     {.key = NULL},
 };
@@ -238,157 +221,6 @@ static ms_status read_tiers(const ms_node *tiers, ms_arena *arena, ms_diag *diag
     return first;
 }
 
-/* What the cross-checks look at. */
-typedef struct checks {
-    const ms_node *root;
-    const platform_file *file;
-    const ms_platform *platform;
-    ms_diag *diag;
-    ms_status status;
-} checks;
-
-static const ms_node *node_at(const checks *c, const char *mapping, const char *key) {
-    const ms_node *outer = mapping == NULL ? c->root : ms_node_get(c->root, mapping);
-    const ms_node *inner = ms_node_get(outer, key);
-    return inner != NULL ? inner : outer;
-}
-
-static void check_sizes(checks *c) {
-    const platform_file *f = c->file;
-    double gpus = (double)f->nodes * f->node.gpus;
-    if (gpus > GPUS_MAX) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "nodes"), "nodes",
-                                    "%d nodes of %d GPUs are %.0f GPUs; at most %d are supported",
-                                    f->nodes, f->node.gpus, gpus, (int)GPUS_MAX);
-    }
-    if (f->routing == MS_ROUTING_ECMP) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "routing"), "routing",
-                                    "'ecmp' is not built yet; use 'spread'");
-    }
-}
-
-static void refuse_key(checks *c, const char *mapping, const char *key, const char *why) {
-    const ms_node *node = ms_node_get(ms_node_get(c->root, mapping), key);
-    if (node != NULL) {
-        char path[64];
-        snprintf(path, sizeof path, "%s.%s", mapping, key);
-        c->status = ms_config_fault(c->diag, node, path, "%s", why);
-    }
-}
-
-static void check_flat(checks *c) {
-    if (c->platform->tier_count != 1) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "tiers"), "tiers",
-                                    "a flat fabric has 1 tier (GPU to switch), got %d",
-                                    c->platform->tier_count);
-    }
-    if (c->file->node.nics != 0) {
-        refuse_key(c, "node", "nics", "a flat fabric joins GPUs, leave nics out");
-    }
-    static const char *const KEYS[] = {"nodes_per_unit", "oversubscription", "units_per_pod",
-                                       "core_oversubscription"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-        refuse_key(c, "fabric", KEYS[i], "a flat fabric is one switch and has no such level");
-    }
-}
-
-static void check_nics(checks *c) {
-    const node_file *node = &c->file->node;
-    if (node->nics < 1) {
-        c->status = ms_config_fault(c->diag, node_at(c, "node", "nics"), "node.nics",
-                                    "a '%s' fabric needs at least 1 NIC a node",
-                                    KINDS[c->file->fabric.kind]);
-    } else if (node->nics > node->gpus) {
-        c->status =
-            ms_config_fault(c->diag, node_at(c, "node", "nics"), "node.nics",
-                            "%d NICs for %d GPUs: GPU i uses NIC i mod nics, the rest would idle",
-                            node->nics, node->gpus);
-    }
-}
-
-/* Levels above the leaf: each needs its tier, and the other way round. */
-static void check_levels(checks *c) {
-    const fabric_file *fabric = &c->file->fabric;
-    int tiers = c->platform->tier_count;
-    if (tiers < 2 || tiers > 4) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "tiers"), "tiers",
-                                    "a '%s' fabric has 2 to 4 tiers (inside a node, NIC to leaf, "
-                                    "leaf to spine, spine to core), got %d",
-                                    KINDS[fabric->kind], tiers);
-        return;
-    }
-    if (tiers >= 3 && fabric->nodes_per_unit == 0) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "fabric"), "fabric.nodes_per_unit",
-                                    "required key is missing: nodes that share a leaf switch");
-    }
-    if (tiers == 4 && fabric->units_per_pod == 0) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "fabric"), "fabric.units_per_pod",
-                                    "required key is missing: units below one spine layer");
-    }
-    if (tiers < 3) {
-        refuse_key(c, "fabric", "oversubscription", "needs a third tier (leaf to spine)");
-    }
-    if (tiers < 4) {
-        refuse_key(c, "fabric", "units_per_pod", "needs a fourth tier (spine to core)");
-        refuse_key(c, "fabric", "core_oversubscription", "needs a fourth tier (spine to core)");
-    }
-    if (tiers == 2 && fabric->nodes_per_unit != 0 && c->file->nodes > fabric->nodes_per_unit) {
-        c->status = ms_config_fault(c->diag, node_at(c, "fabric", "nodes_per_unit"),
-                                    "fabric.nodes_per_unit",
-                                    "%d nodes in units of %d, but no third tier joins the units",
-                                    c->file->nodes, fabric->nodes_per_unit);
-    }
-}
-
-static void check_pxn(checks *c) {
-    const platform_file *f = c->file;
-    bool has_rails = f->fabric.kind == MS_FABRIC_RAILS && f->node.nics > 1;
-    if (has_rails && !f->has_pxn && c->platform->tier_count == 2) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "pxn"), "pxn",
-                                    "without pxn and without a third tier nothing joins the rails");
-    }
-}
-
-static ms_status cross_check(checks *c) {
-    check_sizes(c);
-    if (c->file->fabric.kind == MS_FABRIC_FLAT) {
-        check_flat(c);
-    } else {
-        check_nics(c);
-        check_levels(c);
-    }
-    check_pxn(c);
-    return c->status;
-}
-
-static int ceil_div(int a, int b) {
-    return (a + b - 1) / b;
-}
-
-static void size_topology(const platform_file *file, const ms_platform *platform,
-                          ms_topology *out) {
-    const fabric_file *fabric = &file->fabric;
-    bool is_flat = fabric->kind == MS_FABRIC_FLAT;
-    *out = (ms_topology){
-        .kind = (ms_fabric_kind)fabric->kind,
-        .node_tier = is_flat ? -1 : 0,
-        .port_tier = is_flat ? 0 : 1,
-        .spine_tier = platform->tier_count > 2 ? 2 : -1,
-        .core_tier = platform->tier_count > 3 ? 3 : -1,
-        .ports_per_node = is_flat ? file->node.gpus : file->node.nics,
-        .nodes_per_unit = fabric->nodes_per_unit > 0 ? fabric->nodes_per_unit : file->nodes,
-    };
-    out->leaves_per_unit = fabric->kind == MS_FABRIC_RAILS ? out->ports_per_node : 1;
-    out->units = ceil_div(file->nodes, out->nodes_per_unit);
-    out->units_per_pod = fabric->units_per_pod > 0 ? fabric->units_per_pod : out->units;
-    out->pods = ceil_div(out->units, out->units_per_pod);
-    double ports_per_leaf =
-        (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
-    out->uplinks_per_leaf = ports_per_leaf / fabric->oversubscription;
-    out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
-                           fabric->core_oversubscription;
-}
-
 /* Folders where GPU types are looked up: that of the platform's file first. */
 static ms_status gather_places(const char *path, const char *const *folders, ms_arena *arena,
                                const char *places[PLACES_MAX + 2]) {
@@ -462,7 +294,7 @@ static ms_status find_file(const lookup *l, const char **path_out) {
 /* Read everything of an effective document into *platform. */
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
-    platform_file file = {.has_pxn = true};
+    ms_platform_file file = {.has_pxn = true};
     ms_status status = ms_config_read(root, PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
@@ -480,13 +312,12 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     if (status != MS_OK) {
         return status;
     }
-    status =
-        cross_check(&(checks){.root = root, .file = &file, .platform = platform, .diag = diag});
+    status = ms_platform_file_check(&file, root, platform->tier_count, diag);
     ms_topology *topology = MS_NEW(arena, ms_topology, 1);
     if (status != MS_OK || topology == NULL) {
         return status != MS_OK ? status : MS_E_NOMEM;
     }
-    size_topology(&file, platform, topology);
+    ms_platform_file_size(&file, platform->tier_count, topology);
     platform->name = file.name;
     platform->nodes = file.nodes;
     platform->gpus_per_node = file.node.gpus;
@@ -494,6 +325,10 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     platform->routing = (ms_routing)file.routing;
     platform->has_pxn = file.fabric.kind == MS_FABRIC_RAILS && file.has_pxn;
     platform->topology = topology;
+    platform->fabric = ms_platform_file_fabric(&file, topology, arena);
+    if (platform->fabric == NULL) {
+        return MS_E_NOMEM;
+    }
     ms_topology_number_links(platform);
     return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "platform/topology.h"
+#include "platform/pictures.h"
 
 enum { XML_GPUS_MAX = 1024, NAME_SIZE = 96 };
 
@@ -145,19 +145,14 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
-static void write_graph(const ms_platform *platform, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
-    int gpus = ms_platform_gpus(platform);
-    for (int gpu = 0; gpu < gpus; gpu++) {
+static void write_hosts(const ms_platform *platform, ms_buffer *out) {
+    for (int gpu = 0; gpu < ms_platform_gpus(platform); gpu++) {
         ms_buffer_printf(out, "    <host id=\"gpu-%d\" speed=\"%.17gf\"/>\n", gpu,
                          platform->gpu.peak_flop_per_s);
     }
-    write_vertices("node", topology->node_tier >= 0 ? platform->nodes : 0, out);
-    write_vertices("pxn", platform->has_pxn ? platform->nodes : 0, out);
-    write_vertices("nic", platform->has_pxn ? platform->nodes * topology->ports_per_node : 0, out);
-    write_vertices("leaf", topology->units * topology->leaves_per_unit, out);
-    write_vertices("spine", topology->spine_tier >= 0 ? topology->pods * planes(platform) : 0, out);
-    write_vertices("core", topology->core_tier >= 0 ? planes(platform) : 0, out);
+}
+
+static void write_links(const ms_platform *platform, ms_buffer *out) {
     ms_buffer_printf(out,
                      "    <link id=\"step\" bandwidth=\"%.17gBps\" latency=\"0s\" "
                      "sharing_policy=\"FATPIPE\"/>\n",
@@ -165,6 +160,18 @@ static void write_graph(const ms_platform *platform, ms_buffer *out) {
     for (int link = 0; link < platform->link_count; link++) {
         write_link(platform, link, out);
     }
+}
+
+static void write_graph(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int gpus = ms_platform_gpus(platform);
+    write_vertices("node", topology->node_tier >= 0 ? platform->nodes : 0, out);
+    write_vertices("pxn", platform->has_pxn ? platform->nodes : 0, out);
+    write_vertices("nic", platform->has_pxn ? platform->nodes * topology->ports_per_node : 0, out);
+    write_vertices("leaf", topology->units * topology->leaves_per_unit, out);
+    write_vertices("spine", topology->spine_tier >= 0 ? topology->pods * planes(platform) : 0, out);
+    write_vertices("core", topology->core_tier >= 0 ? planes(platform) : 0, out);
+    write_links(platform, out);
     for (int gpu = 0; gpu < gpus; gpu++) {
         write_gpu_edges(platform, gpu, out);
     }
@@ -192,7 +199,14 @@ ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *di
                         "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
                         "<platform version=\"4.1\">\n");
     ms_buffer_puts(out, "  <zone id=\"platform\" routing=\"Dijkstra\">\n");
-    write_graph(platform, out);
+    write_hosts(platform, out);
+    if (ms_topology_of(platform)->kind == MS_FABRIC_TORUS) {
+        ms_torus_write_xml_routers(platform, out);
+        write_links(platform, out);
+        ms_torus_write_xml_routes(platform, out);
+    } else {
+        write_graph(platform, out);
+    }
     ms_buffer_puts(out, "  </zone>\n</platform>\n");
     return out->failed ? MS_E_NOMEM : MS_OK;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "meshsim/units.h"
-#include "platform/topology.h"
+#include "platform/pictures.h"
 
 /* Page, in pixels: tier names on the left, the graph on the right. */
 enum {
@@ -34,7 +34,7 @@ typedef struct box {
     const char *fill;
 } box;
 
-static void write_escaped(const char *text, ms_buffer *out) {
+void ms_svg_escape(const char *text, ms_buffer *out) {
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < 0x20) {
             ms_buffer_puts(out, " ");
@@ -48,7 +48,7 @@ static void write_escaped(const char *text, ms_buffer *out) {
 
 static void write_text(const picture *p, double x, double y, const char *text) {
     ms_buffer_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-    write_escaped(text, p->out);
+    ms_svg_escape(text, p->out);
     ms_buffer_puts(p->out, "</text>\n");
 }
 
@@ -59,7 +59,7 @@ static void write_box(const picture *p, const box *b, const char *label) {
                      b->x, b->y, b->width, (int)BOX, b->fill);
     ms_buffer_printf(p->out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", b->x + b->width / 2,
                      b->y + BOX / 2.0 + 4);
-    write_escaped(label, p->out);
+    ms_svg_escape(label, p->out);
     ms_buffer_puts(p->out, "</text>\n");
 }
 
@@ -212,6 +212,10 @@ static void lay_out(const ms_platform *platform, ms_buffer *out, picture *p) {
 void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     picture p;
+    if (topology->kind == MS_FABRIC_TORUS) {
+        ms_torus_write_svg(platform, out);
+        return;
+    }
     lay_out(platform, out, &p);
     ms_buffer_printf(out,
                      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
@@ -220,9 +224,9 @@ void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out) {
                      "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
                      (int)WIDTH, p.height, (int)WIDTH, p.height);
     ms_buffer_puts(out, "<text x=\"16\" y=\"28\" font-size=\"15\">");
-    write_escaped(platform->name, out);
+    ms_svg_escape(platform->name, out);
     ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
-    write_escaped(platform->gpu.name, out);
+    ms_svg_escape(platform->gpu.name, out);
     ms_buffer_puts(out, "</text>\n");
     write_spines(&p);
     write_units(&p);

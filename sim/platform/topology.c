@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "platform/torus.h"
+
 const ms_topology *ms_topology_of(const ms_platform *platform) {
     return platform->topology;
 }
@@ -25,7 +27,9 @@ void ms_topology_number_links(ms_platform *platform) {
     int next = 0;
     for (int t = 0; t < platform->tier_count; t++) {
         int pairs = 0;
-        if (t == topology->node_tier) {
+        if (topology->kind == MS_FABRIC_TORUS && t == 0) {
+            pairs = ms_platform_gpus(platform) * topology->torus.dimensions;
+        } else if (t == topology->node_tier) {
             pairs = ms_platform_gpus(platform);
         } else if (t == topology->port_tier) {
             pairs = platform->nodes * topology->ports_per_node;
@@ -46,7 +50,11 @@ int ms_platform_gpus(const ms_platform *platform) {
 }
 
 int ms_platform_fast_domain(const ms_platform *platform) {
-    bool is_flat = ms_topology_of(platform)->kind == MS_FABRIC_FLAT;
+    const ms_topology *topology = ms_topology_of(platform);
+    if (topology->kind == MS_FABRIC_TORUS) {
+        return topology->torus.chips;
+    }
+    bool is_flat = topology->kind == MS_FABRIC_FLAT;
     return is_flat ? ms_platform_gpus(platform) : platform->gpus_per_node;
 }
 
@@ -122,6 +130,11 @@ void ms_topology_route(const ms_platform *platform, int source, int destination,
         return;
     }
     bool same_node = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
+    if (topology->kind == MS_FABRIC_TORUS &&
+        ms_torus_pod(topology, source) == ms_torus_pod(topology, destination)) {
+        ms_torus_route(platform, source, destination, out);
+        return;
+    }
     if (same_node && topology->node_tier >= 0) {
         cross_node(platform, source, destination, out);
         return;
@@ -168,6 +181,12 @@ char *ms_platform_link_name(const ms_platform *platform, int link, char *text_ou
     ms_link_place place = ms_topology_place(platform, link);
     const char *tier = platform->tiers[place.tier].name;
     const char *way = place.direction == MS_LINK_UP ? "up" : "down";
+    if (topology->kind == MS_FABRIC_TORUS && place.tier == 0) {
+        snprintf(text_out, size, "%s:chip%d:%c%c", tier, place.index / topology->torus.dimensions,
+                 "xyz"[place.index % topology->torus.dimensions],
+                 place.direction == MS_LINK_UP ? '+' : '-');
+        return text_out;
+    }
     bool at_gpu = place.tier == topology->node_tier || topology->kind == MS_FABRIC_FLAT;
     if (at_gpu) {
         snprintf(text_out, size, "%s:gpu%d:%s", tier, place.index, way);

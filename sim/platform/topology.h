@@ -5,7 +5,9 @@
  *   port    one link pair per NIC (per GPU in flat fabrics) to a leaf switch
  *   spine   one aggregated link pair per leaf switch to the spine layer of its pod
  *   core    one aggregated link pair per pod to the core layer
- * A rail-optimised unit has one leaf per NIC index; a top-of-rack unit has a single leaf. */
+ * A rail-optimised unit has one leaf per NIC index; a top-of-rack unit has a single leaf.
+ * A torus has no switches: its chips are joined by links of tier 0 (see torus.h), and pods by one
+ * network that the nodes' ports lead to, if there is a port tier. */
 #ifndef MS_PLATFORM_TOPOLOGY_H
 #define MS_PLATFORM_TOPOLOGY_H
 
@@ -15,7 +17,18 @@ typedef enum ms_fabric_kind {
     MS_FABRIC_FLAT,
     MS_FABRIC_RAILS,
     MS_FABRIC_LEAF_SPINE,
+    MS_FABRIC_TORUS,
 } ms_fabric_kind;
+
+enum { MS_TORUS_DIMENSIONS_MAX = 3 };
+
+/* Pods of chips in up to three dimensions, each wrapping around. */
+typedef struct ms_torus {
+    int shape[MS_TORUS_DIMENSIONS_MAX]; /* chips of a pod by dimension, 1 beyond `dimensions` */
+    int dimensions;
+    int chips; /* of a pod, the product of the shape */
+    int pods;
+} ms_torus;
 
 typedef struct ms_topology {
     ms_fabric_kind kind;
@@ -28,6 +41,7 @@ typedef struct ms_topology {
     int pods;
     double uplinks_per_leaf; /* physical links from a leaf to the spine, in one direction */
     double uplinks_per_pod;  /* physical links from a pod's spine to the core */
+    ms_torus torus;          /* of a torus only */
 } ms_topology;
 
 /* The last hop of a link's numbering: links come in pairs, up (towards the core) first. */

@@ -158,3 +158,14 @@ XML_TEST(dgx_h100, "dgx-h100", "platform.nodes=96", NULL)
 XML_TEST(hypothetical, "hypothetical-two-tier", NULL)
 XML_TEST(hypothetical_unlimited_spine, "hypothetical-two-tier",
          "platform.tiers.spine.bandwidth=unlimited", NULL)
+XML_TEST(meta_roce, "meta-roce-h100", "platform.nodes=128", "platform.fabric.units_per_pod=8", NULL)
+XML_TEST(h800, "h800", "platform.nodes=128", NULL)
+XML_TEST(gb200, "gb200-nvl72", "platform.nodes=14", NULL)
+XML_TEST(two_sites, "two-sites", "platform.nodes=128", "platform.fabric.units_per_pod=2", NULL)
+XML_TEST(torus, "tpu-v4", "platform.nodes=16", NULL)
+XML_TEST(torus_of_1024, "tpu-v4", "platform.nodes=256", NULL)
+XML_TEST(torus_of_odd_sides, "tpu-v4", "platform.nodes=105", "platform.fabric.shape=[5, 7, 12]",
+         NULL)
+XML_TEST(tori_over_a_network, "tpu-v4", "platform.nodes=96", "platform.fabric.shape=[4, 4, 8]",
+         NULL)
+XML_TEST(flat_torus, "tpu-v4", "platform.nodes=16", "platform.fabric.shape=[8, 8]", NULL)

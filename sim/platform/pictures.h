@@ -1,0 +1,24 @@
+/* What the exports share, and their parts for tori. */
+#ifndef MS_PLATFORM_PICTURES_H
+#define MS_PLATFORM_PICTURES_H
+
+#include "platform/torus.h"
+
+/* A name inside a quoted Graphviz label, or inside SVG text. */
+void ms_dot_name(const char *name, ms_buffer *out);
+void ms_svg_escape(const char *text, ms_buffer *out);
+
+/* "25 GB/s" or "unlimited".  out: [size].  Returns out. */
+char *ms_picture_bandwidth(double value_Bps, char *out, size_t size);
+
+/* The graph between the braces: chips with their links, or one shape per pod above 256 chips. */
+void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out);
+
+/* The whole picture: one plane of each of the first pods, and the network between them. */
+void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out);
+
+/* Vertices besides the hosts, and the routes between all of them. */
+void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out);
+void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out);
+
+#endif

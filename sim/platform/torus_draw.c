@@ -1,0 +1,158 @@
+/* Pictures of tori. */
+#include <stdio.h>
+
+#include "meshsim/units.h"
+#include "platform/pictures.h"
+
+enum { CHIPS_DRAWN_MAX = 256, PODS_SHOWN = 3, SIDE_SHOWN = 16, PITCH = 15, TEXT_SIZE = 96 };
+
+/* "16 x 16 x 8" */
+static char *shape_text(const ms_torus *torus, char *out, size_t size) {
+    int length = 0;
+    for (int d = 0; d < torus->dimensions; d++) {
+        length += snprintf(out + length, size - (size_t)length, "%s%d", d == 0 ? "" : " x ",
+                           torus->shape[d]);
+    }
+    return out;
+}
+
+/* What a link of a tier achieves. */
+static char *speed_text(const ms_platform *platform, int tier, char *out, size_t size) {
+    ms_link_info link = ms_platform_link(platform, platform->tiers[tier].first_link);
+    return ms_picture_bandwidth(link.capacity_Bps, out, size);
+}
+
+/* Each pair of neighbours once: the one the way up leads to; where that is the chip itself, or was
+ * drawn from the other side, nothing. */
+static void write_chips(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    char speed[TEXT_SIZE];
+    speed_text(platform, 0, speed, sizeof speed);
+    ms_buffer_printf(out, "  label=\"%s a link and direction\";\n", speed);
+    for (int chip = 0; chip < ms_platform_gpus(platform); chip++) {
+        ms_buffer_printf(out, "  chip%d [label=\"%d\", shape=circle];\n", chip, chip);
+        for (int d = 0; d < topology->torus.dimensions; d++) {
+            int next = ms_torus_neighbour(topology, chip, d, MS_LINK_UP);
+            if (next > chip || (next < chip && topology->torus.shape[d] > 2)) {
+                ms_buffer_printf(out, "  chip%d -- chip%d;\n", chip, next);
+            }
+        }
+    }
+}
+
+static void write_pods(const ms_platform *platform, ms_buffer *out) {
+    const ms_torus *torus = &ms_topology_of(platform)->torus;
+    char shape[TEXT_SIZE], speed[TEXT_SIZE];
+    for (int pod = 0; pod < torus->pods; pod++) {
+        ms_buffer_printf(out, "  pod%d [label=\"pod %d\\n%s x ", pod, pod,
+                         shape_text(torus, shape, sizeof shape));
+        ms_dot_name(platform->gpu.name, out);
+        ms_buffer_printf(out, "\\n%s a link and direction\"];\n",
+                         speed_text(platform, 0, speed, sizeof speed));
+    }
+}
+
+void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    bool has_chips = ms_platform_gpus(platform) <= CHIPS_DRAWN_MAX;
+    char speed[TEXT_SIZE];
+    if (has_chips) {
+        write_chips(platform, out);
+    } else {
+        write_pods(platform, out);
+    }
+    if (topology->torus.pods == 1) {
+        return;
+    }
+    int nodes_per_pod = topology->torus.chips / platform->gpus_per_node;
+    speed_text(platform, topology->port_tier, speed, sizeof speed);
+    ms_buffer_puts(out, "  network [shape=box, label=\"");
+    ms_dot_name(platform->tiers[topology->port_tier].name, out);
+    ms_buffer_puts(out, "\"];\n");
+    for (int node = 0; has_chips && node < platform->nodes; node++) {
+        ms_buffer_printf(out, "  chip%d -- network [label=\"node %d: %d x %s\"];\n",
+                         node * platform->gpus_per_node, node, topology->ports_per_node, speed);
+    }
+    for (int pod = 0; !has_chips && pod < topology->torus.pods; pod++) {
+        ms_buffer_printf(out, "  pod%d -- network [label=\"%d x %s\"];\n", pod,
+                         nodes_per_pod * topology->ports_per_node, speed);
+    }
+}
+
+static void write_line(ms_buffer *out, const int ends[4]) {
+    ms_buffer_printf(out, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#888\"/>\n",
+                     ends[0], ends[1], ends[2], ends[3]);
+}
+
+/* One plane of a pod: chips as dots, lines that leave it on one side enter it on the other. */
+static void write_plane(const ms_torus *torus, int left, int top, ms_buffer *out) {
+    int columns = torus->shape[0] < SIDE_SHOWN ? torus->shape[0] : SIDE_SHOWN;
+    int rows = torus->shape[1] < SIDE_SHOWN ? torus->shape[1] : SIDE_SHOWN;
+    int right = left + (columns - 1) * PITCH;
+    int bottom = top + (rows - 1) * PITCH;
+    for (int r = 0; r < rows && columns > 1; r++) {
+        int y = top + r * PITCH;
+        write_line(out, (const int[4]){left - PITCH / 2, y, right + PITCH / 2, y});
+    }
+    for (int c = 0; c < columns && rows > 1; c++) {
+        int x = left + c * PITCH;
+        write_line(out, (const int[4]){x, top - PITCH / 2, x, bottom + PITCH / 2});
+    }
+    for (int i = 0; i < rows * columns; i++) {
+        ms_buffer_printf(out,
+                         "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"#cfe3f5\" "
+                         "stroke=\"#444\"/>\n",
+                         left + i % columns * PITCH, top + i / columns * PITCH);
+    }
+}
+
+static void write_tier(const ms_platform *platform, int tier, int y, ms_buffer *out) {
+    char speed[TEXT_SIZE], delay[TEXT_SIZE];
+    ms_unit_format(platform->tiers[tier].latency_s, MS_DIM_TIME, delay, sizeof delay);
+    ms_buffer_printf(out, "<text x=\"16\" y=\"%d\">", y);
+    ms_svg_escape(platform->tiers[tier].name, out);
+    ms_buffer_printf(out, ": %d links</text>\n<text x=\"16\" y=\"%d\">%s a link, %s</text>\n",
+                     platform->tiers[tier].links, y + 16,
+                     speed_text(platform, tier, speed, sizeof speed), delay);
+}
+
+static void write_pod(const ms_platform *platform, int pod, ms_buffer *out) {
+    const ms_torus *torus = &ms_topology_of(platform)->torus;
+    char shape[TEXT_SIZE];
+    int left = 210 + pod * 260;
+    ms_buffer_printf(out, "<text x=\"%d\" y=\"128\">pod %d: %s</text>\n", left, pod,
+                     shape_text(torus, shape, sizeof shape));
+    write_plane(torus, left + PITCH, 152, out);
+    if (torus->pods > 1) {
+        write_line(out, (const int[4]){left + 110, 84, left + 110, 112});
+    }
+}
+
+void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
+    const ms_topology *topology = ms_topology_of(platform);
+    const ms_torus *torus = &topology->torus;
+    int shown = torus->pods < PODS_SHOWN ? torus->pods : PODS_SHOWN;
+    ms_buffer_puts(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 430\" "
+                        "font-family=\"sans-serif\" font-size=\"12\">\n"
+                        "<rect width=\"1000\" height=\"430\" fill=\"#fff\"/>\n"
+                        "<text x=\"16\" y=\"28\" font-size=\"15\">");
+    ms_svg_escape(platform->name, out);
+    ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
+    ms_svg_escape(platform->gpu.name, out);
+    ms_buffer_puts(out, "</text>\n");
+    for (int pod = 0; pod < shown; pod++) {
+        write_pod(platform, pod, out);
+    }
+    if (torus->pods > 1) {
+        ms_buffer_puts(out, "<rect x=\"210\" y=\"50\" width=\"760\" height=\"34\" rx=\"3\" "
+                            "fill=\"#f5e3c4\" stroke=\"#444\"/>\n");
+        write_tier(platform, topology->port_tier, 66, out);
+    }
+    write_tier(platform, 0, 166, out);
+    ms_buffer_printf(out,
+                     "<text x=\"16\" y=\"416\">%s%d pod%s; one plane of each is drawn%s; lines "
+                     "that leave a plane come back on the other side</text>\n</svg>\n",
+                     shown < torus->pods ? "first of " : "", torus->pods,
+                     torus->pods == 1 ? "" : "s",
+                     torus->dimensions > 2 ? ", piles of planes are closed likewise" : "");
+}
