@@ -42,8 +42,9 @@ typedef struct ms_job {
     const char *command_line;
     const char
         *workload_text; /**< effective workload as YAML, platform mapping included as given */
-    const char *platform_text;  /**< effective platform as YAML */
-    const char *effective_text; /**< every key of the workload with its value and origin */
+    const char *platform_text;           /**< effective platform as YAML */
+    const char *platform_effective_text; /**< the platform's given keys with value and origin */
+    const char *effective_text;          /**< every key of the workload with its value and origin */
     ms_platform platform;
     ms_mesh mesh;
     bool has_model; /**< false: `costs:` given */

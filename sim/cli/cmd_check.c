@@ -107,7 +107,7 @@ static void print_outlook(const ms_job *job, const ms_outlook *look) {
 }
 
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
-    printf("# workload\n%s\n# platform\n%s", job->effective_text, job->platform_text);
+    printf("# workload\n%s\n# platform\n%s", job->effective_text, job->platform_effective_text);
     return ms_cli_finish_stdout(call);
 }
 

@@ -112,6 +112,33 @@ static ms_status platform_name(loading *ld, const char **name_out) {
     return *name_out == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* The effective platform as YAML, and with the origin of every value: the keys that its files and
+ * the workload give, whatever their tables are. */
+static ms_status write_platform(loading *ld, const ms_node *document) {
+    ms_field *fields = MS_NEW(ld->arena, ms_field, document->count + 1);
+    if (fields == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (const ms_node *child = document->first; child != NULL; child = child->next) {
+        fields[count++] = (ms_field){.key = child->key, .type = MS_FIELD_NODE};
+    }
+    ms_buffer text;
+    ms_buffer effective;
+    ms_buffer_init(&text);
+    ms_buffer_init(&effective);
+    ms_node_write(document, &text);
+    ms_config_write_effective(document, fields, "platform", &effective);
+    bool has_failed = text.failed || effective.failed;
+    ld->job->platform_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
+    ld->job->platform_effective_text = ms_arena_strdup(ld->arena, ms_buffer_text(&effective));
+    ms_buffer_release(&text);
+    ms_buffer_release(&effective);
+    has_failed =
+        has_failed || ld->job->platform_text == NULL || ld->job->platform_effective_text == NULL;
+    return has_failed ? MS_E_NOMEM : MS_OK;
+}
+
 static ms_status load_platform(loading *ld) {
     const char *name = NULL;
     ms_status status = platform_name(ld, &name);
@@ -136,12 +163,7 @@ static ms_status load_platform(loading *ld) {
     if (status != MS_OK) {
         return status;
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_node_write(document, &text);
-    ld->job->platform_text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return ld->job->platform_text == NULL ? MS_E_NOMEM : MS_OK;
+    return write_platform(ld, document);
 }
 
 static const char *plural(int count) {
