@@ -165,6 +165,7 @@ static ms_rank_memory weigh(const tracker *t, double time_s) {
         now.buffer_B += t->working[own] * memory->working_B;
         now.inflight_peak += t->kept[own];
     }
+    now.other_B = t->costs->allocator_overhead * (now.activation_B + now.buffer_B);
     now.peak_B = now.parameter_B + now.gradient_B + now.optimizer_B + now.activation_B +
                  now.buffer_B + now.other_B;
     return now;

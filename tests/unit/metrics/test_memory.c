@@ -82,6 +82,24 @@ Test(memory, follows_a_rank_by_hand) {
     fixture_release(&f);
 }
 
+/* What the allocator loses is a share of what comes and goes. */
+Test(memory, allocator_overhead_comes_on_top) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 1, 1);
+    setup.costs.allocator_overhead = 0.5;
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    /* 900 of states; 10 kept and 3 at work */
+    cr_assert_float_eq(ranks[0].other_B, 6.5, 1e-9);
+    cr_assert_float_eq(ranks[0].peak_B, 919.5, 1e-9);
+    fixture_release(&f);
+}
+
 /* With the backward pass split, W keeps the activations until its end: F 0-1, I 1-2, F' 2-3,
  * W 3-4. */
 Test(memory, weight_gradient_keeps_activations) {
