@@ -11,7 +11,7 @@
 enum { NODES_DRAWN_MAX = 64, LEAVES_DRAWN_MAX = 1024 };
 
 /* A name as part of a quoted label or a comment: quotes and backslashes escaped, on one line. */
-void ms_dot_name(const char *name, ms_buffer *out) {
+void ms_platform_dot_name(const char *name, ms_buffer *out) {
     for (; *name != '\0'; name++) {
         bool is_special = *name == '"' || *name == '\\';
         bool is_control = (unsigned char)*name < 0x20;
@@ -20,7 +20,7 @@ void ms_dot_name(const char *name, ms_buffer *out) {
     }
 }
 
-char *ms_picture_bandwidth(double value_Bps, char *out, size_t size) {
+char *ms_platform_bandwidth_text(double value_Bps, char *out, size_t size) {
     if (isinf(value_Bps)) {
         snprintf(out, size, "unlimited");
     } else {
@@ -33,7 +33,7 @@ char *ms_picture_bandwidth(double value_Bps, char *out, size_t size) {
 static void write_label(const ms_platform *platform, int tier, int times, ms_buffer *out) {
     char text[64];
     ms_link_info info = ms_platform_link(platform, platform->tiers[tier].first_link);
-    ms_picture_bandwidth(info.capacity_Bps, text, sizeof text);
+    ms_platform_bandwidth_text(info.capacity_Bps, text, sizeof text);
     ms_buffer_puts(out, " [label=\"");
     if (times > 1) {
         ms_buffer_printf(out, "%d x ", times);
@@ -46,7 +46,7 @@ static void write_node(const ms_platform *platform, int node, ms_buffer *out) {
     int unit = node / topology->nodes_per_unit;
     int per_leaf = topology->ports_per_node / topology->leaves_per_unit;
     ms_buffer_printf(out, "  node%d [label=\"node %d\\n%d x ", node, node, platform->gpus_per_node);
-    ms_dot_name(platform->gpu.name, out);
+    ms_platform_dot_name(platform->gpu.name, out);
     ms_buffer_puts(out, "\"];\n");
     for (int i = 0; i < topology->leaves_per_unit; i++) {
         ms_buffer_printf(out, "  node%d -- leaf%d", node, unit * topology->leaves_per_unit + i);
@@ -63,7 +63,7 @@ static void write_unit(const ms_platform *platform, int unit, ms_buffer *out) {
     int per_leaf = topology->ports_per_node / topology->leaves_per_unit * nodes;
     ms_buffer_printf(out, "  unit%d [label=\"nodes %d to %d\\n%d x %d x ", unit, first,
                      first + nodes - 1, nodes, platform->gpus_per_node);
-    ms_dot_name(platform->gpu.name, out);
+    ms_platform_dot_name(platform->gpu.name, out);
     ms_buffer_puts(out, "\"];\n");
     for (int i = 0; i < topology->leaves_per_unit; i++) {
         ms_buffer_printf(out, "  unit%d -- leaf%d", unit, unit * topology->leaves_per_unit + i);
@@ -104,7 +104,7 @@ static void write_levels(const ms_platform *platform, ms_buffer *out) {
     const char *top = "leaf";
     ms_buffer_printf(out, "  nodes [label=\"%d nodes\\neach %d x ", platform->nodes,
                      platform->gpus_per_node);
-    ms_dot_name(platform->gpu.name, out);
+    ms_platform_dot_name(platform->gpu.name, out);
     ms_buffer_puts(out, "\"];\n");
     ms_buffer_printf(out, "  leaf [shape=box, label=\"%d leaf switches\"];\n  nodes -- leaf",
                      topology->units * topology->leaves_per_unit);
@@ -137,7 +137,7 @@ static void write_units(const ms_platform *platform, ms_buffer *out) {
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     ms_buffer_puts(out, "// ");
-    ms_dot_name(platform->name, out);
+    ms_platform_dot_name(platform->name, out);
     ms_buffer_printf(out, ": %d nodes, %d GPUs; bandwidths are achieved ones, per direction\n",
                      platform->nodes, ms_platform_gpus(platform));
     ms_buffer_puts(out, "graph platform {\n  rankdir=BT;\n  node [fontname=\"sans-serif\"];\n"

@@ -5,11 +5,11 @@
 #include "platform/torus.h"
 
 /* A name inside a quoted Graphviz label, or inside SVG text. */
-void ms_dot_name(const char *name, ms_buffer *out);
-void ms_svg_escape(const char *text, ms_buffer *out);
+void ms_platform_dot_name(const char *name, ms_buffer *out);
+void ms_platform_svg_text(const char *text, ms_buffer *out);
 
 /* "25 GB/s" or "unlimited".  out: [size].  Returns out. */
-char *ms_picture_bandwidth(double value_Bps, char *out, size_t size);
+char *ms_platform_bandwidth_text(double value_Bps, char *out, size_t size);
 
 /* The graph between the braces: chips with their links, or one shape per pod above 256 chips. */
 void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out);

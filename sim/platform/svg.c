@@ -34,7 +34,7 @@ typedef struct box {
     const char *fill;
 } box;
 
-void ms_svg_escape(const char *text, ms_buffer *out) {
+void ms_platform_svg_text(const char *text, ms_buffer *out) {
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < 0x20) {
             ms_buffer_puts(out, " ");
@@ -48,7 +48,7 @@ void ms_svg_escape(const char *text, ms_buffer *out) {
 
 static void write_text(const picture *p, double x, double y, const char *text) {
     ms_buffer_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-    ms_svg_escape(text, p->out);
+    ms_platform_svg_text(text, p->out);
     ms_buffer_puts(p->out, "</text>\n");
 }
 
@@ -59,7 +59,7 @@ static void write_box(const picture *p, const box *b, const char *label) {
                      b->x, b->y, b->width, (int)BOX, b->fill);
     ms_buffer_printf(p->out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", b->x + b->width / 2,
                      b->y + BOX / 2.0 + 4);
-    ms_svg_escape(label, p->out);
+    ms_platform_svg_text(label, p->out);
     ms_buffer_puts(p->out, "</text>\n");
 }
 
@@ -224,9 +224,9 @@ void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out) {
                      "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
                      (int)WIDTH, p.height, (int)WIDTH, p.height);
     ms_buffer_puts(out, "<text x=\"16\" y=\"28\" font-size=\"15\">");
-    ms_svg_escape(platform->name, out);
+    ms_platform_svg_text(platform->name, out);
     ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
-    ms_svg_escape(platform->gpu.name, out);
+    ms_platform_svg_text(platform->gpu.name, out);
     ms_buffer_puts(out, "</text>\n");
     write_spines(&p);
     write_units(&p);

@@ -19,7 +19,7 @@ static char *shape_text(const ms_torus *torus, char *out, size_t size) {
 /* What a link of a tier achieves. */
 static char *speed_text(const ms_platform *platform, int tier, char *out, size_t size) {
     ms_link_info link = ms_platform_link(platform, platform->tiers[tier].first_link);
-    return ms_picture_bandwidth(link.capacity_Bps, out, size);
+    return ms_platform_bandwidth_text(link.capacity_Bps, out, size);
 }
 
 /* Each pair of neighbours once: the one the way up leads to; where that is the chip itself, or was
@@ -46,7 +46,7 @@ static void write_pods(const ms_platform *platform, ms_buffer *out) {
     for (int pod = 0; pod < torus->pods; pod++) {
         ms_buffer_printf(out, "  pod%d [label=\"pod %d\\n%s x ", pod, pod,
                          shape_text(torus, shape, sizeof shape));
-        ms_dot_name(platform->gpu.name, out);
+        ms_platform_dot_name(platform->gpu.name, out);
         ms_buffer_printf(out, "\\n%s a link and direction\"];\n",
                          speed_text(platform, 0, speed, sizeof speed));
     }
@@ -67,7 +67,7 @@ void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
     int nodes_per_pod = topology->torus.chips / platform->gpus_per_node;
     speed_text(platform, topology->port_tier, speed, sizeof speed);
     ms_buffer_puts(out, "  network [shape=box, label=\"");
-    ms_dot_name(platform->tiers[topology->port_tier].name, out);
+    ms_platform_dot_name(platform->tiers[topology->port_tier].name, out);
     ms_buffer_puts(out, "\"];\n");
     for (int node = 0; has_chips && node < platform->nodes; node++) {
         ms_buffer_printf(out, "  chip%d -- network [label=\"node %d: %d x %s\"];\n",
@@ -110,7 +110,7 @@ static void write_tier(const ms_platform *platform, int tier, int y, ms_buffer *
     char speed[TEXT_SIZE], delay[TEXT_SIZE];
     ms_unit_format(platform->tiers[tier].latency_s, MS_DIM_TIME, delay, sizeof delay);
     ms_buffer_printf(out, "<text x=\"16\" y=\"%d\">", y);
-    ms_svg_escape(platform->tiers[tier].name, out);
+    ms_platform_svg_text(platform->tiers[tier].name, out);
     ms_buffer_printf(out, ": %d links</text>\n<text x=\"16\" y=\"%d\">%s a link, %s</text>\n",
                      platform->tiers[tier].links, y + 16,
                      speed_text(platform, tier, speed, sizeof speed), delay);
@@ -136,9 +136,9 @@ void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
                         "font-family=\"sans-serif\" font-size=\"12\">\n"
                         "<rect width=\"1000\" height=\"430\" fill=\"#fff\"/>\n"
                         "<text x=\"16\" y=\"28\" font-size=\"15\">");
-    ms_svg_escape(platform->name, out);
+    ms_platform_svg_text(platform->name, out);
     ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
-    ms_svg_escape(platform->gpu.name, out);
+    ms_platform_svg_text(platform->gpu.name, out);
     ms_buffer_puts(out, "</text>\n");
     for (int pod = 0; pod < shown; pod++) {
         write_pod(platform, pod, out);
