@@ -34,8 +34,9 @@ ms_status ms_trace_check_target(const char *path, ms_diag *diag);
  * as it was.  The same result gives the same bytes.
  *  result: dag, timeline, metrics, job and summary are read; the summary's engine.wall_s and
  * engine.peak_rss_B stay out.  program_version: such as "0.1.0".
- *  Returns MS_OK; MS_E_IO (reported with path and cause); MS_E_NOMEM.  O(operations), memory for
- * one chunk of one column. */
+ *  Returns MS_OK; MS_E_INPUT for a step above 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO
+ * (both reported with path and cause); MS_E_NOMEM.  O(operations), memory for one chunk of one
+ * column. */
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag);
 

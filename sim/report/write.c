@@ -101,6 +101,8 @@ ms_status ms_report_write(const ms_trace *trace, const char *path, ms_diag *diag
     }
     ms_target_abandon(&target);
     ms_diag_error(diag, "cannot draw '%s': %s", path,
-                  status == MS_E_NOMEM ? "out of memory" : "the trace contradicts itself");
+                  status == MS_E_NOMEM  ? "out of memory"
+                  : trace->step_ps <= 0 ? "the trace's step takes no time"
+                                        : "the trace contradicts itself");
     return status == MS_E_NOMEM ? status : MS_E_INPUT;
 }

@@ -11,6 +11,9 @@
 
 enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
 
+/* Times are kept as 64-bit numbers of picoseconds, which end at 9.22e6 s. */
+static const double STEP_MAX_S = 9e6;
+
 static int64_t to_ps(double seconds) {
     return (int64_t)llrint(seconds * MS_PS_PER_S);
 }
@@ -484,6 +487,13 @@ ms_status ms_trace_check_target(const char *path, ms_diag *diag) {
 
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag) {
+    if (!(result->metrics.step_time_s <= STEP_MAX_S)) {
+        ms_diag_error(diag,
+                      "cannot write '%s': a step of %.3g s is too long for a trace, which counts "
+                      "picoseconds up to %.3g s",
+                      path, result->metrics.step_time_s, STEP_MAX_S);
+        return MS_E_INPUT;
+    }
     ms_target target;
     ms_status status = ms_target_open(&target, path, diag);
     if (status != MS_OK) {

@@ -53,6 +53,22 @@ Test(report_write, other_endings_are_refused) {
     trace_fixture_release(&f);
 }
 
+Test(report_write, says_that_a_step_without_time_cannot_be_drawn) {
+    static const char NO_TIME[] =
+        "platform: {file: " MS_SOURCE_DIR "/platforms/ideal.yaml, nodes: 2}\n"
+        "mesh: {pp: 2}\n"
+        "costs: {forward: 0 s, input_gradient: 0 s}\n"
+        "batch: {microbatches: 2}\n";
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_write(&f, NO_TIME);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+    cr_assert_eq(ms_report_write(&trace, name_in(&f, "a.svg"), &f.diag), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "takes no time"));
+    cr_assert_eq(ms_report_write(&trace, name_in(&f, "a.json"), &f.diag), MS_OK);
+    trace_fixture_release(&f);
+}
+
 /* A disk that fills up: at every size the older report stays, and no other file. */
 Test(report_write, a_full_disk_leaves_the_older_report, .timeout = 60) {
     trace_fixture f;

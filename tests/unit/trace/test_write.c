@@ -85,6 +85,17 @@ Test(trace_write, columns_of_several_chunks_come_back) {
     trace_fixture_release(&f);
 }
 
+/* A hundred days do not fit into picoseconds. */
+Test(trace_write, refuses_a_step_too_long_for_its_clock) {
+    trace_fixture f;
+    trace_fixture_init(&f);
+    trace_fixture_run(&f, TRACE_SMALL, "costs.forward=1000 h");
+    cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "too long for a trace"));
+    cr_assert_eq(trace_fixture_files(&f), 0);
+    trace_fixture_release(&f);
+}
+
 /* A reader keeps the file it opened; the new one takes the name. */
 Test(trace_write, a_trace_that_is_being_read_can_be_replaced) {
     trace_fixture f;
