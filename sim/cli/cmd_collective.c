@@ -15,8 +15,15 @@
 enum { ROWS_MAX = 64 };
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_PLATFORM,
-    MS_OPTION_SET,
+    {.name = "platform",
+     .argument = "P.yaml",
+     .arguments = 1,
+     .help = "platform file, or the name of a shipped one; required"},
+    {.name = "set",
+     .argument = "KEY=VALUE",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "override a key of the platform, such as platform.nodes=128"},
     {.name = "ranks",
      .letter = 'n',
      .argument = "RANKS",
@@ -46,7 +53,11 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .fallback = "auto",
      .help = "auto, ring, or direct (p2p and all_to_all)"},
-    MS_OPTION_FIDELITY,
+    {.name = "fidelity",
+     .argument = "L",
+     .arguments = 1,
+     .fallback = "flow",
+     .help = "analytic (no contention) or flow (transfers share links)"},
     MS_OPTION_JSON,
     {0},
 };
