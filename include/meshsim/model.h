@@ -321,16 +321,21 @@ double ms_model_active_parameters(const ms_model *model);
 
 /** Lay a model out.
  *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value
- * heads are copied where tp is a multiple of them, norms work on whole tokens. A transformer layer
- * gives two compute segments and two all-reduces forward and backward (one compute segment without
- * tp); full recomputation repeats the forward ones, both all-reduces included, before its backward
- * pass. Virtual stage s belongs to pipeline rank s mod pp. With tied embeddings and pp > 1 the last
- * stage holds a copy of the word embedding. The loss's three reductions over tp stand as one
+ * heads are copied where tp is a multiple of them, norms work on whole tokens or, with sequence
+ * parallelism, on 1/tp of them. A transformer layer gives two compute segments and two all-reduces
+ * forward and backward (one compute segment without tp; all-gathers and reduce-scatters with
+ * sequence parallelism; more segments where something runs beside its products); full recomputation
+ * repeats the forward ones, collectives included, before its backward pass. A pass split in I and W
+ * keeps the gathered output gradient for W and gathers the input again. Context parallelism divides
+ * tokens, not weights; under a causal mask each rank has an early and a late part of the sequence,
+ * so all have equal work. Sharded state is gathered and reduced layer by layer, embedding and head
+ * apart. Virtual stage s belongs to pipeline rank s mod pp. With tied embeddings and pp > 1 the
+ * last stage holds a copy of the word embedding. The loss's three reductions over tp stand as one
  * all-reduce of 12 bytes per token. The embedding's gradient is dense.
  *  costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
- * layers not summing up, more stages than layers, ZeRO above 1), reported with the numbers and the
- * nearest legal values; MS_E_NOMEM. */
+ * the sequence by cp or tp, layers not summing up, more stages than layers, a choice that needs
+ * another stage of ZeRO), reported with the numbers and the nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
