@@ -48,10 +48,18 @@ Test(cli_check, prints_one_json_object) {
 /* Every key with its value and where it came from: a file's line, --set, a default. */
 Test(cli_check, effective_names_every_origin) {
     static const char *const LINES[] = {
-        "\nname = tiny  # " TINY ":2\n",   "\nmesh.tp = 4  # --set\n",
-        "\nschedule.v = 1  # default\n",   "\nfidelity = flow  # default\n",
-        "\ncosts =  # not given\n",        "\nmodel.layers = 8  # " TINY ":5\n",
-        "\nplatform.nodes = 2  # --set\n", "\nplatform.tiers.rail.bandwidth = 100GB/s  # --set\n",
+        "\nname = tiny  # " TINY ":2\n",
+        "\nmesh.tp = 4  # --set\n",
+        "\nschedule.v = 1  # default\n",
+        "\nfidelity = flow  # default\n",
+        "\ncosts =  # not given\n",
+        "\nmodel.layers = 8  # " TINY ":5\n",
+        "\nplatform.nodes = 2  # --set\n",
+        "\nplatform.tiers.rail.bandwidth = 100GB/s  # --set\n",
+        "\nplatform.gpu.peak = 312 TFLOP/s  # " MS_SOURCE_DIR
+        "/workloads/../platforms/gpus/a100-sxm4-80gb.yaml:",
+        "\nplatform.fabric.kind = rails  # " MS_SOURCE_DIR "/workloads/../platforms/dgx-a100.yaml:",
+
     };
     ms_run_result r = MS_RUN("check", TINY, "--effective", "--set", "mesh.tp=4", "--set",
                              "platform.nodes=2", "--set", "platform.tiers.rail.bandwidth=100GB/s");
