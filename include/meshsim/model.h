@@ -302,9 +302,10 @@ typedef struct ms_stage_costs {
 
 /** Read the workload's `model:` mapping: name, type, layers, hidden, heads, kv_heads, head_dim,
  * ffn, vocab, sequence, tied_embeddings, flash_attention, fused_accumulation, dropout, bias, norm
- * (layer, rms, plain), positions (learned, rotary), gated.  `type: gpt|llama` sets the defaults of
- * the shape flags. mapping: borrowed.  *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT,
- * every fault reported (heads not dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
+ * (layer, rms, plain), positions (learned, rotary), gated, moe, mla (mappings of ms_moe and
+ * ms_mla), mtp_layers.  `type: gpt|llama` sets the defaults of the shape flags. mapping: borrowed.
+ * *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT, every fault reported (heads not
+ * dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
  */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out);
@@ -332,7 +333,11 @@ double ms_model_active_parameters(const ms_model *model);
  * apart. Virtual stage s belongs to pipeline rank s mod pp. With tied embeddings and pp > 1 the
  * last stage holds a copy of the word embedding. The loss's three reductions over tp stand as one
  * all-reduce of 12 bytes per token. The embedding's gradient is dense.
- *  costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
+ *  Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
+ * in both passes; times and memory are the busiest rank's, which its group waits for, FLOP and
+ * bytes the mean. Latent attention's products into the latents are on every tp rank. MTP modules
+ * are on the last stage, which with pp > 1 holds a copy of the embedding for them; their segments
+ * have no layer. costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
  * the sequence by cp or tp, layers not summing up, more stages than layers, a choice that needs
  * another stage of ZeRO), reported with the numbers and the nearest legal values; MS_E_NOMEM. */
