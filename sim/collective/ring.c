@@ -60,9 +60,33 @@ static void add_edges(const int *order, int members, ms_crossings *crossings) {
     }
 }
 
+/* Rings in orders that the platform has for the group. *rings_out: 0 where it has none. */
+static ms_status lay_along_links(const ms_coll_request *request, int rings_max, ms_arena *arena,
+                                 ms_crossings *crossings, int *rings_out) {
+    ms_ring_orders orders;
+    ms_status status =
+        ms_platform_rings(crossings->platform, request->gpus, request->members, arena, &orders);
+    if (status != MS_OK) {
+        return status;
+    }
+    int rings = orders.rings < rings_max ? orders.rings : rings_max;
+    for (int ring = 0; ring < rings; ring++) {
+        add_edges(orders.gpus + (size_t)ring * (size_t)request->members, request->members,
+                  crossings);
+    }
+    *rings_out = rings;
+    return MS_OK;
+}
+
 ms_status ms_rings_lay(const ms_coll_request *request, int rings_max, ms_arena *arena,
                        ms_crossings *crossings, int *rings_out) {
     int members = request->members;
+    int along_links = 0;
+    ms_status status = lay_along_links(request, rings_max, arena, crossings, &along_links);
+    if (status != MS_OK || along_links > 0) {
+        *rings_out = along_links;
+        return status;
+    }
     int *sorted = MS_NEW(arena, int, members);
     int *order = MS_NEW(arena, int, members);
     node_run *runs = MS_NEW(arena, node_run, members);
