@@ -105,6 +105,10 @@ const ms_field MS_MLA_FIELDS[] = {
     REQUIRED_FIELD(ms_mla, "v_dim", v_dim, "size of a head's value"),
     {.key = NULL}};
 
+/* Each layer with an imbalance is laid out by itself: keeps that within seconds. */
+enum { DRAWN_LAYERS_MAX = 1000 };
+static const double DRAWN_MAX = 2e7;
+
 /* What a fault is said of. */
 typedef struct place {
     const ms_node *model;
@@ -133,6 +137,14 @@ static ms_status check_moe(const place *at, const ms_model *model) {
         snprintf(why, sizeof why, "'%d' dense layers are more than the model's %d",
                  moe->first_dense_layers, model->layers);
         status = fault(at, "moe", "first_dense_layers", why);
+    }
+    if (moe->spread > 0 && (model->layers > DRAWN_LAYERS_MAX ||
+                            (double)moe->experts * moe->top_k * model->layers > DRAWN_MAX)) {
+        snprintf(why, sizeof why,
+                 "'%d' experts, %d per token, in %d layers are too many to draw: at most %d layers "
+                 "and %.0f in product",
+                 moe->experts, moe->top_k, model->layers, DRAWN_LAYERS_MAX, DRAWN_MAX);
+        status = fault(at, "moe", "imbalance", why);
     }
     if (moe->has_padding && moe->capacity_factor <= 0) {
         status = fault(at, "moe", "pad", "needs a 'capacity_factor' to fill up to");

@@ -79,6 +79,8 @@ Test(read_moe, faults_name_key_and_numbers) {
         {LLAMA "ffn: 64, moe: {experts: 4, top_k: 2, expert: 3}}", "experts"},
         {LLAMA "ffn: 64, moe: {experts: 4, top_k: 2, dispatch: fp4}}", "fp8"},
         {LLAMA "ffn: 64, moe: {experts: 4, top_k: 2, imbalance: {spread: -1}}}", "spread"},
+        {LLAMA "ffn: 64, moe: {experts: 65536, top_k: 1000, imbalance: {spread: 0.1}}}",
+         "'65536' experts, 1000 per token, in 4 layers are too many to draw"},
         {LLAMA "ffn: 64, mtp_layers: 1}", "'vocab' is 0"},
         {LLAMA "ffn: 64, mla: {kv_rank: 8, qk_nope: 8, qk_rope: 4}}", "v_dim"},
         {LLAMA "ffn: 64, kv_heads: 2, mla: {kv_rank: 8, qk_nope: 8, qk_rope: 4, v_dim: 8}}",
