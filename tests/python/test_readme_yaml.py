@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
-WITHIN = {"workloads": ["", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
-                        "pipeline", "memory", "model", "model.moe", "model.moe.imbalance", "model.mla"]}
+WORKLOAD_MAPPINGS = ["", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
+                     "pipeline", "memory", "model", "model.moe", "model.moe.imbalance", "model.mla"]
 PROGRAM = ""
 
 
@@ -30,14 +30,21 @@ def meshsim(*words, cwd):
                           env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=250)
 
 
-def keys_of(mapping):
-    """The keys meshsim knows in a mapping of a workload, as its message about an unknown one tells them."""
+def keys_of(mapping, *command):
+    """The keys meshsim knows in a mapping, as its message about an unknown one tells them."""
     path = f"{mapping}.no_such_key_at_all" if mapping else "no_such_key_at_all"
-    done = meshsim("check", "workloads/tiny.yaml", "--set", f"{path}=1", cwd=ROOT)
-    listed = re.search(r"the keys here are (.*)\n", done.stderr)
+    done = meshsim(*command, "--set", f"{path}=1", cwd=ROOT)
+    listed = re.search(r"no_such_key_at_all: unknown key; the keys here are (.*)\n", done.stderr)
     if done.returncode != 3 or listed is None:
         raise AssertionError(done.stderr)
     return listed.group(1).split(", ")
+
+
+def rows_of(folder):
+    """What stands in backquotes in the first cells of the tables of a README."""
+    text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]*`) \|", text, re.M)
+    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
 class Examples(unittest.TestCase):
@@ -71,21 +78,28 @@ class Keys(unittest.TestCase):
     """Each key has its row in the reference, and no row is about a key that does not exist."""
 
     def test_workload_keys(self):
-        text = (ROOT / "workloads" / "README.md").read_text(encoding="utf-8")
-        rows = set(re.findall(r"^\| `([a-z_0-9.]+)` \|", text, re.M))
+        rows = {row for row in rows_of("workloads") if re.fullmatch(r"[a-z_0-9.]+", row)}
         known = set()
-        for mapping in WITHIN["workloads"]:
-            known |= {f"{mapping}.{key}" if mapping else key for key in keys_of(mapping)}
+        for mapping in WORKLOAD_MAPPINGS:
+            known |= {f"{mapping}.{key}" if mapping else key for key in keys_of(mapping, "check", "workloads/tiny.yaml")}
         known |= {"mesh.order", "platform.file"}  # read without a table of their own
         known |= {f"costs.{key}" for key in ("forward", "input_gradient", "weight_gradient", "p2p", "optimizer")}
         self.assertEqual(sorted(known - rows), [], "keys without a row")
         self.assertEqual(sorted(row for row in rows - known if not row.endswith(".yaml")), [], "rows without a key")
 
+    def test_platform_keys(self):
+        rows = rows_of("platforms")
+        outer = {row.partition(".")[0] for row in rows}
+        command = ("platform", "platforms/dgx-a100.yaml")
+        self.assertEqual(sorted(set(keys_of("", *command)) - outer), [], "keys without a row")
+        for mapping, prefix in (("node", "node."), ("fabric", "fabric."), ("tiers.rail", "tiers.NAME."), ("gpu", "")):
+            missing = [prefix + key for key in keys_of(mapping, *command) if prefix + key not in rows]
+            self.assertEqual(missing, [], f"keys of {mapping} without a row")
+
     def test_shipped_files_are_listed(self):
         for folder in ("workloads", "platforms"):
-            text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
-            for path in (ROOT / folder).glob("*.yaml"):
-                self.assertIn(f"| `{path.name}` |", text)
+            files = {path.name for path in (ROOT / folder).glob("*.yaml")}
+            self.assertEqual(sorted(files - rows_of(folder)), [], f"not in the table of {folder}/README.md")
 
 
 if __name__ == "__main__":
