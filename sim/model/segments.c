@@ -25,12 +25,22 @@ ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
     return &MS_AT(&builder->segments, ms_segment, builder->segments.count - 1);
 }
 
+/* Take back a computation that was opened and got nothing to do. */
+static void drop_empty(ms_cost_builder *builder) {
+    const ms_segment *last = ms_cost_last_segment(builder);
+    if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
+        last->uses == 0 && last->join == 0 && last->layer == builder->layer) {
+        builder->segments.count--;
+    }
+}
+
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
         last->layer == builder->layer && last->is_recompute == builder->is_recompute) {
         return;
     }
+    drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
                           .layer = builder->layer,
                           .use_first = (int)builder->uses.count};
@@ -63,6 +73,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     if (ms_group_size(builder->layout, axes) <= 1 || comm->bytes <= 0) {
         return 0;
     }
+    drop_empty(builder);
     ms_segment segment = {.is_collective = true,
                           .is_async = comm->is_async,
                           .is_recompute = builder->is_recompute,
@@ -85,6 +96,7 @@ void ms_cost_join(ms_cost_builder *builder, int join) {
         ms_cost_compute(builder);
         return;
     }
+    drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
                           .join = join,
                           .layer = builder->layer,

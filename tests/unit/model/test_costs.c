@@ -67,6 +67,86 @@ static ms_model random_case(ms_random *random, ms_model_layout *layout) {
     return model;
 }
 
+/* Choices of layout on top of a random case's degrees, each legal for it. */
+static void add_choices(ms_random *random, ms_model *model, ms_model_layout *layout) {
+    layout->cp = 1 << ms_random_range(random, 0, 2);
+    layout->cp_kind = (ms_cp_kind)ms_random_range(random, 0, 2);
+    layout->has_cp_overlap = ms_random_range(random, 0, 1);
+    model->has_flash_attention |= layout->cp > 1 && layout->cp_kind == MS_CP_RING;
+    bool is_turned = layout->cp > 1 && layout->cp_kind == MS_CP_ALL_TO_ALL;
+    layout->tp = is_turned && layout->tp > 2 ? 2 : layout->tp;
+    layout->other = (int)ms_random_range(random, 0, 3);
+    layout->recompute = (ms_recompute)ms_random_range(random, 0, 2);
+    layout->recompute_layers =
+        layout->recompute == MS_RECOMPUTE_FULL ? (int)ms_random_range(random, 0, 1) : 0;
+    layout->has_sequence_parallel = ms_random_range(random, 0, 1);
+    layout->tp_overlap = (ms_tp_overlap)ms_random_range(
+        random, 0, layout->has_sequence_parallel ? MS_TP_OVERLAP_RING : MS_TP_OVERLAP_BULK);
+    layout->tp_chunks = 4;
+    layout->zero = (int)ms_random_range(random, 0, 3);
+    layout->shard_axes =
+        layout->zero > 0 && ms_random_range(random, 0, 1) ? MS_AXIS_BIT(MS_AXIS_DP) : 0;
+    layout->keeps_parameters = layout->zero == 3 && ms_random_range(random, 0, 1);
+    layout->reduces_every = layout->zero >= 2 && ms_random_range(random, 0, 1);
+    layout->has_reduce_overlap = ms_random_range(random, 0, 1);
+    layout->has_gather_overlap = layout->zero > 0 && ms_random_range(random, 0, 1);
+    layout->bucket_B = (double)ms_random_range(random, 0, 10) * 1e6;
+}
+
+Test(costs, invariants_hold_for_random_choices) {
+    uint64_t seed = fixture_seed();
+    ms_random random = {seed};
+    ms_gpu_type gpu = fixture_a100();
+    for (int i = 0; i < 300; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        ms_model model = random_case(&random, &fixture.layout);
+        add_choices(&random, &model, &fixture.layout);
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK, "seed %llu: %s", (unsigned long long)seed,
+                     fixture.log.text);
+        check_invariants(&fixture.costs);
+        fixture_check_joins(&fixture.costs);
+        fixture_clear(&fixture);
+    }
+}
+
+/* Overlap is a matter of when: bytes and FLOP stay. */
+Test(costs, overlap_never_changes_bytes_or_flop) {
+    uint64_t seed = fixture_seed();
+    ms_random random = {seed};
+    ms_gpu_type gpu = fixture_a100();
+    for (int i = 0; i < 200; i++) {
+        fixture_costs with, without;
+        fixture_init(&with);
+        ms_model model = random_case(&random, &with.layout);
+        add_choices(&random, &model, &with.layout);
+        with.layout.pp = 1;
+        fixture_init(&without);
+        without.layout = with.layout;
+        without.layout.has_cp_overlap = without.layout.has_reduce_overlap = false;
+        without.layout.has_gather_overlap = false;
+        without.layout.tp_overlap = MS_TP_OVERLAP_NONE;
+        fixture_run(&with, &model, &gpu);
+        fixture_run(&without, &model, &gpu);
+        cr_assert(with.status == MS_OK && without.status == MS_OK, "%s%s", with.log.text,
+                  without.log.text);
+        for (int axis = MS_AXIS_TP; axis <= MS_AXIS_OTHER; axis++) {
+            double a = fixture_step_sent_B(&with, (ms_axis)axis, 3);
+            double b = fixture_step_sent_B(&without, (ms_axis)axis, 3);
+            cr_assert_lt(fixture_gap(a, b), 1e-12, "seed %llu, case %d, axis %s: %g, %g",
+                         (unsigned long long)seed, i, ms_axis_name((ms_axis)axis), a, b);
+        }
+        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
+            double a = fixture_pass_flop(&with.costs, 0, (ms_pass)pass);
+            double b = fixture_pass_flop(&without.costs, 0, (ms_pass)pass);
+            cr_assert_lt(fixture_gap(a, b), 1e-12);
+        }
+        fixture_clear(&with);
+        fixture_clear(&without);
+    }
+}
+
 Test(costs, invariants_hold_for_random_models) {
     uint64_t seed = fixture_seed();
     ms_random random = {seed};
