@@ -52,6 +52,10 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
+/** Read a whole file of at most MS_INPUT_LIMIT_B, of whatever format.
+ *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
+ms_status ms_file_read(const char *path, ms_buffer *out, ms_diag *diag);
+
 /** Parse a text already in memory.
  *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: stands for the file in
  * diagnostics.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load, without MS_E_IO. */

@@ -25,66 +25,36 @@ static ms_status print_text(const ms_invocation *call, const ms_program *program
     return status;
 }
 
-static ms_status write_csv(const ms_invocation *call, const ms_program *program, const char *path) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_program_write_csv(program, &text);
-    ms_status status = text.failed
-                           ? report_no_memory(call)
-                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
-}
-
-static bool is_stdout(const char *path) {
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-static ms_status output(const ms_invocation *call, const ms_program *program,
+static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_result *result) {
     const char *csv = ms_cli_value(call, "csv", NULL);
-    const char *gantt = ms_cli_value(call, "gantt", NULL);
-    ms_status status = csv == NULL ? MS_OK : write_csv(call, program, csv);
-    if (status == MS_OK && gantt != NULL) {
-        status = ms_cli_schedule_gantt(call, program, result, gantt);
-    }
-    bool is_stdout_taken = is_stdout(csv) || is_stdout(gantt);
+    ms_status status = ms_cli_schedule_write(call, schedule);
+    bool is_stdout_taken = csv != NULL && strcmp(csv, "-") == 0;
     if (status != MS_OK || is_stdout_taken) {
         return status;
     }
     return ms_cli_has(call, "json")
-               ? ms_cli_print_json(call, ms_cli_schedule_tree(call, program, result))
-               : print_text(call, program, result);
+               ? ms_cli_print_json(call, ms_cli_schedule_tree(call, &schedule->program, result))
+               : print_text(call, &schedule->program, result);
 }
 
 static ms_status run(const ms_invocation *call) {
-    bool has_csv = is_stdout(ms_cli_value(call, "csv", NULL));
-    bool has_gantt = is_stdout(ms_cli_value(call, "gantt", NULL));
-    if (has_csv + has_gantt + ms_cli_has(call, "json") > 1) {
-        ms_diag_error(call->diag, "'%s -' and '%s' both want the standard output",
-                      has_csv ? "--csv" : "--gantt",
-                      !has_csv || !has_gantt ? "--json" : "--gantt -");
+    const char *csv = ms_cli_value(call, "csv", NULL);
+    if (csv != NULL && strcmp(csv, "-") == 0 && ms_cli_has(call, "json")) {
+        ms_diag_error(call->diag, "'--csv -' and '--json' both want the standard output");
         return MS_E_USAGE;
     }
-    ms_schedule_spec spec = {0};
-    ms_program program;
+    ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
     ms_schedule_result result;
-    ms_status status = ms_cli_schedule_sizes(call, &spec);
+    ms_status status = ms_cli_schedule_load(call, &schedule);
     if (status == MS_OK) {
-        status = ms_cli_schedule_kind(call, call->positionals[0], &spec.kind);
+        status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
     }
     if (status == MS_OK) {
-        status = ms_schedule_build(&spec, call->arena, call->diag, &program);
-        status = status == MS_E_INPUT ? MS_E_USAGE : status; /* all of it came from options */
+        status = ms_schedule_evaluate(&schedule.program, &costs, call->arena, call->diag, &result);
     }
-    if (status == MS_OK) {
-        status = ms_cli_schedule_costs(call, program.model_stages, &costs);
-    }
-    if (status == MS_OK) {
-        status = ms_schedule_evaluate(&program, &costs, call->arena, call->diag, &result);
-    }
-    return status == MS_OK ? output(call, &program, &result) : status;
+    return status == MS_OK ? output(call, &schedule, &result) : status;
 }
 
 static const ms_option OPTIONS[] = {
@@ -105,7 +75,12 @@ static const ms_option OPTIONS[] = {
     {"sends", 0, "async|blocking", 1, false, "async",
      "whether a sending rank waits until its message has arrived"},
     {"csv", 0, "FILE", 1, false, NULL,
-     "write the order of passes as PyTorch's compute-only CSV ('-': stdout)"},
+     "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form"},
+    {"csv-form", 0, "F", 1, false, "compute",
+     "compute: passes only; sends: with messages; comms: with messages and parameters"},
+    {"csv-dialect", 0, "current|legacy", 1, false, "current",
+     "letters I and B, or B and BW as in 2024, for input gradient and whole backward"},
+    {"merge-bw", 0, NULL, 0, false, NULL, "write I with its W right behind it as one B"},
     {"gantt", 0, "FILE.svg", 1, false, NULL, "draw the passes as a picture ('-': stdout)"},
     {"json", 0, NULL, 0, false, NULL, "print one JSON object"},
     {0},

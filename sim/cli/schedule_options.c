@@ -33,38 +33,39 @@ ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
     return MS_E_USAGE;
 }
 
-static ms_status read_size(const ms_invocation *call, const char *name, int fallback, int *out) {
-    if (fallback < 0 && !ms_cli_has(call, name)) {
-        ms_diag_error(call->diag, "option '--%s' is missing", name);
-        return MS_E_USAGE;
-    }
-    long value = 0;
-    ms_status status = ms_cli_int(call, name, fallback, 1, INT_MAX, &value);
-    *out = (int)value;
-    return status;
-}
-
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out) {
     ms_schedule_spec spec = {.is_reordered = ms_cli_has(call, "reorder")};
     const struct {
         const char *name;
-        int fallback; /* -1: none */
         int *out;
     } sizes[] = {
-        {"ranks", -1, &spec.pipeline_ranks},
-        {"chunks", 0, &spec.chunks},
-        {"microbatches", -1, &spec.microbatches},
-        {"group", 0, &spec.group},
-        {"splits", 0, &spec.splits},
+        {"ranks", &spec.pipeline_ranks},
+        {"chunks", &spec.chunks},
+        {"microbatches", &spec.microbatches},
+        {"group", &spec.group},
+        {"splits", &spec.splits},
     };
-    ms_status status = MS_OK;
-    for (size_t i = 0; status == MS_OK && i < sizeof sizes / sizeof sizes[0]; i++) {
-        status = read_size(call, sizes[i].name, sizes[i].fallback, sizes[i].out);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        long value = 0;
+        ms_status status = ms_cli_int(call, sizes[i].name, 0, 1, INT_MAX, &value);
+        if (status != MS_OK) {
+            return status;
+        }
+        *sizes[i].out = (int)value;
     }
-    if (status == MS_OK) {
-        *spec_out = spec;
+    *spec_out = spec;
+    return MS_OK;
+}
+
+ms_status ms_cli_schedule_need_sizes(const ms_invocation *call) {
+    static const char *const NAMES[] = {"ranks", "microbatches"};
+    for (int i = 0; i < 2; i++) {
+        if (!ms_cli_has(call, NAMES[i])) {
+            ms_diag_error(call->diag, "option '--%s' is missing", NAMES[i]);
+            return MS_E_USAGE;
+        }
     }
-    return status;
+    return MS_OK;
 }
 
 /* A cost option: what its list runs over, and how long it must be. */

@@ -4,12 +4,28 @@
 
 #include "cli/cli.h"
 #include "meshsim/schedule.h"
+#include "meshsim/schedule_csv.h"
 
-/** Sizes and options of the command line, without a kind.  MS_E_USAGE (reported). */
+/** A schedule of the command line: built by kind, or read from a file. */
+typedef struct ms_cli_schedule {
+    ms_program program;
+    bool has_table; /**< read from a file */
+    ms_csv_table table;
+} ms_cli_schedule;
+
+/** Sizes and options of the command line, without a kind; 0 for those not given.  MS_E_USAGE
+ * (reported). */
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
-/** Kind of the first positional.  MS_E_USAGE (reported, with the nearest name). */
+/** P and M must have been given.  MS_E_USAGE (reported). */
+ms_status ms_cli_schedule_need_sizes(const ms_invocation *call);
+/** Kind of a name.  MS_E_USAGE (reported, with the nearest name). */
 ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
                                ms_schedule_kind *kind_out);
+/** The schedule that the first positional names.  MS_E_USAGE for options, MS_E_INPUT for a file,
+ * MS_E_IO, MS_E_NOMEM, all reported. */
+ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out);
+/** Write the schedule to --csv, if that was given, in the form the other options say. */
+ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule);
 /** Costs per stage of a program with `stages` model stages; lists in the call's arena.
  *  MS_E_USAGE, MS_E_INPUT (a --costs file), MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,

@@ -45,9 +45,6 @@ ms_status ms_source_init(ms_source *source, const char *name, const char *text, 
 /* The mark of characters [from, to) of a source, cut at the end of the line. */
 ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to);
 
-/* Reads a whole file into `out`. Returns as ms_yaml_load. */
-ms_status ms_file_read(const char *path, ms_buffer *out, ms_diag *diag);
-
 /* Parses what `input` describes. Returns as ms_yaml_parse, but leaves reporting MS_E_NOMEM to the
  * caller. */
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,

@@ -1,3 +1,6 @@
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "schedule/internal.h"
 
 /* One bit per pass of a (stage, microbatch). */
@@ -5,34 +8,61 @@ static unsigned bit(ms_pass pass) {
     return 1U << (unsigned)pass;
 }
 
-static ms_status report(ms_diag *diag, int rank, const ms_action *action, const char *what) {
-    ms_diag_error(diag, "rank %d: '%d%s%d' %s", rank, action->stage,
-                  ms_pass_name((ms_pass)action->pass), action->mb, what);
+/* A check of one program, and where its faults go. */
+typedef struct checker {
+    const ms_program *program;
+    const ms_fault_place *place; /* NULL: faults have no place in a file */
+    ms_diag *diag;
+} checker;
+
+enum { NO_ACTION = -1 };
+
+/* Report a fault of a rank at an action (or NO_ACTION). */
+__attribute__((format(printf, 4, 5))) static ms_status
+fault(const checker *c, int rank, int64_t index, const char *format, ...) {
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (c->place == NULL) {
+        ms_diag_error(c->diag, "rank %d: %s", rank, what);
+    } else {
+        c->place->report(c->place->context, rank, index, what);
+    }
     return MS_E_INPUT;
 }
 
-static bool is_action_well_formed(const ms_program *program, int rank, const ms_action *action,
-                                  ms_diag *diag) {
+/* The same, with the action in front. */
+static ms_status report(const checker *c, int rank, size_t index, const char *what) {
+    const ms_action *action = &c->program->actions[index];
+    return fault(c, rank, (int64_t)index, "'%d%s%d' %s", action->stage,
+                 ms_pass_name((ms_pass)action->pass), action->mb, what);
+}
+
+static bool is_action_well_formed(const checker *c, int rank, size_t index) {
+    const ms_program *program = c->program;
+    const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
         action->mb < 0 || action->mb >= program->units) {
-        ms_diag_error(diag, "rank %d: pass %d, stage %d, microbatch %d: no such action", rank,
-                      action->pass, action->stage, action->mb);
+        fault(c, rank, (int64_t)index, "pass %d, stage %d, microbatch %d: no such action",
+              action->pass, action->stage, action->mb);
         return false;
     }
     if (program->stage_rank[action->stage] != rank) {
-        ms_diag_error(diag, "rank %d: '%d%s%d' belongs to rank %d, which owns the stage", rank,
-                      action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
-                      program->stage_rank[action->stage]);
+        fault(c, rank, (int64_t)index, "'%d%s%d' belongs to rank %d, which owns the stage",
+              action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
+              program->stage_rank[action->stage]);
         return false;
     }
     return true;
 }
 
 /* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
-static bool is_pair_well_formed(const ms_program *program, int rank, size_t index, ms_diag *diag) {
-    const ms_action *one = &program->actions[index];
-    if (index + 1 == program->first[rank + 1]) {
-        report(diag, rank, one, "is overlapped with the next action, and there is none");
+static bool is_pair_well_formed(const checker *c, int rank, size_t index) {
+    const ms_action *one = &c->program->actions[index];
+    if (index + 1 == c->program->first[rank + 1]) {
+        report(c, rank, index, "is overlapped with the next action, and there is none");
         return false;
     }
     const ms_action *other = one + 1;
@@ -40,31 +70,31 @@ static bool is_pair_well_formed(const ms_program *program, int rank, size_t inde
     bool is_one_each = (one->pass == MS_PASS_F) != (other->pass == MS_PASS_F) &&
                        (backward->pass == MS_PASS_B || backward->pass == MS_PASS_I);
     if (!is_one_each || other->is_overlapped != 0) {
-        report(diag, rank, one,
+        report(c, rank, index,
                "is overlapped with the next action, and a pair is one forward and one backward "
                "pass");
         return false;
     }
     if (one->stage == other->stage && one->mb == other->mb) {
-        report(diag, rank, one, "is overlapped with the other pass of the same work");
+        report(c, rank, index, "is overlapped with the other pass of the same work");
         return false;
     }
     return true;
 }
 
-bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
+static bool is_well_formed(const checker *c) {
+    const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
         int rank = program->stage_rank[stage];
         if (rank < 0 || rank >= program->spec.pipeline_ranks) {
-            ms_diag_error(diag, "stage %d is on rank '%d', which does not exist", stage, rank);
+            ms_diag_error(c->diag, "stage %d is on rank '%d', which does not exist", stage, rank);
             return false;
         }
     }
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-            if (!is_action_well_formed(program, rank, &program->actions[i], diag) ||
-                (program->actions[i].is_overlapped != 0 &&
-                 !is_pair_well_formed(program, rank, i, diag))) {
+            if (!is_action_well_formed(c, rank, i) ||
+                (program->actions[i].is_overlapped != 0 && !is_pair_well_formed(c, rank, i))) {
                 return false;
             }
         }
@@ -72,55 +102,60 @@ bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
     return true;
 }
 
+bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
+    return is_well_formed(&(checker){.program = program, .diag = diag});
+}
+
 /* `seen` holds what came before on this rank. */
-static ms_status check_order(const ms_action *action, int rank, unsigned seen, ms_diag *diag) {
-    ms_pass pass = (ms_pass)action->pass;
+static ms_status check_order(const checker *c, int rank, size_t index, unsigned seen) {
+    ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {
-        return report(diag, rank, action, "stands twice");
+        return report(c, rank, index, "stands twice");
     }
     if ((pass == MS_PASS_B || pass == MS_PASS_I) && (seen & bit(MS_PASS_F)) == 0) {
-        return report(diag, rank, action, "comes before its forward pass");
+        return report(c, rank, index, "comes before its forward pass");
     }
     if (pass == MS_PASS_W && (seen & (bit(MS_PASS_I) | bit(MS_PASS_B))) == 0) {
-        return report(diag, rank, action, "comes before its input gradient");
+        return report(c, rank, index, "comes before its input gradient");
     }
     bool is_split = pass == MS_PASS_I || pass == MS_PASS_W;
     unsigned rival = is_split            ? bit(MS_PASS_B)
                      : pass == MS_PASS_B ? bit(MS_PASS_I) | bit(MS_PASS_W)
                                          : 0;
     if ((seen & rival) != 0) {
-        return report(diag, rank, action, "stands beside the other form of the same backward pass");
+        return report(c, rank, index, "stands beside the other form of the same backward pass");
     }
     return MS_OK;
 }
 
 /* Parts of a sequence: forwards in order, backwards the other way round. `seen` is that of all work
  * of the stage, at this action's. */
-static ms_status check_parts(const ms_program *program, const ms_action *action, int rank,
-                             const uint8_t *seen, ms_diag *diag) {
-    int splits = program->spec.splits;
+static ms_status check_parts(const checker *c, int rank, size_t index, const uint8_t *seen) {
+    const ms_action *action = &c->program->actions[index];
+    int splits = c->program->spec.splits;
     if (splits <= 1 || action->pass == MS_PASS_W) {
         return MS_OK;
     }
     unsigned gradient = bit(MS_PASS_B) | bit(MS_PASS_I);
     if (action->pass == MS_PASS_F && action->mb % splits > 0 && (seen[-1] & bit(MS_PASS_F)) == 0) {
-        return report(diag, rank, action, "comes before the part of the sequence it attends to");
+        return report(c, rank, index, "comes before the part of the sequence it attends to");
     }
     if (action->pass != MS_PASS_F && action->mb % splits < splits - 1 &&
         (seen[1] & gradient) == 0) {
-        return report(diag, rank, action, "comes before the gradient of the next part");
+        return report(c, rank, index, "comes before the gradient of the next part");
     }
     return MS_OK;
 }
 
-static ms_status check_lists(const ms_program *program, uint8_t *seen, ms_diag *diag) {
+static ms_status check_lists(const checker *c, uint8_t *seen) {
+    const ms_program *program = c->program;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
             const ms_action *action = &program->actions[i];
             size_t key = (size_t)action->stage * (size_t)program->units + (size_t)action->mb;
-            ms_status status = check_order(action, rank, seen[key], diag);
+            ms_status status = check_order(c, rank, i, seen[key]);
             if (status == MS_OK) {
-                status = check_parts(program, action, rank, &seen[key], diag);
+                status = check_parts(c, rank, i, &seen[key]);
             }
             if (status != MS_OK) {
                 return status;
@@ -131,11 +166,11 @@ static ms_status check_lists(const ms_program *program, uint8_t *seen, ms_diag *
     return MS_OK;
 }
 
-static ms_status check_complete(const ms_program *program, const uint8_t *seen, ms_diag *diag) {
+static ms_status check_complete(const checker *c, const uint8_t *seen) {
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
-    for (int stage = 0; stage < program->stages; stage++) {
-        for (int mb = 0; mb < program->units; mb++) {
+    for (int stage = 0; stage < c->program->stages; stage++) {
+        for (int mb = 0; mb < c->program->units; mb++) {
             unsigned passes = *seen++;
             if (passes == fused || passes == split) {
                 continue;
@@ -143,16 +178,17 @@ static ms_status check_complete(const ms_program *program, const uint8_t *seen, 
             const char *missing = (passes & bit(MS_PASS_F)) == 0   ? "F"
                                   : (passes & bit(MS_PASS_I)) != 0 ? "W"
                                                                    : "B";
-            ms_diag_error(diag, "rank %d: '%d%s%d' is missing", program->stage_rank[stage], stage,
-                          missing, mb);
-            return MS_E_INPUT;
+            return fault(c, c->program->stage_rank[stage], NO_ACTION, "'%d%s%d' is missing", stage,
+                         missing, mb);
         }
     }
     return MS_OK;
 }
 
-ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
-    if (!ms_program_is_well_formed(program, diag)) {
+ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
+                              ms_diag *diag) {
+    checker c = {.program = program, .place = place, .diag = diag};
+    if (!is_well_formed(&c)) {
         return MS_E_INPUT;
     }
     ms_arena scratch;
@@ -164,16 +200,20 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
     if (seen == NULL) {
         ms_diag_error(diag, "out of memory");
     } else {
-        status = check_lists(program, seen, diag);
+        status = check_lists(&c, seen);
     }
     if (status == MS_OK) {
-        status = check_complete(program, seen, diag);
+        status = check_complete(&c, seen);
     }
     if (status == MS_OK) {
         status = ms_walk_run(&walk, &scratch, diag);
     }
     ms_arena_release(&scratch);
     return status;
+}
+
+ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
+    return ms_program_check_at(program, NULL, diag);
 }
 
 ms_status ms_program_require_plain(const ms_program *program, ms_diag *diag) {

@@ -185,6 +185,17 @@ uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer);
 /** Duration of an action that runs by itself. */
 double ms_action_cost(const ms_walk *walk, const ms_action *action);
 
+/** Where the faults of a program that comes from a file go. */
+typedef struct ms_fault_place {
+    /** Report `what` of rank `rank` at action `index` of the program, -1: no action. */
+    void (*report)(void *context, int rank, int64_t index, const char *what);
+    void *context;
+} ms_fault_place;
+
+/** ms_program_check with faults at their places in a file; NULL: without places. */
+ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
+                              ms_diag *diag);
+
 /** Whether every action names a pass, a stage and a microbatch that exist, on the stage's rank;
  * else reported. */
 bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag);

@@ -1,0 +1,234 @@
+/* The communication of a schedule file: every message is sent and received once, sent behind the
+ * pass that makes it and received before the one that needs it, and the lists do not wait for each
+ * other for ever. */
+#include <stdio.h>
+
+#include "schedule/csv_table.h"
+
+typedef struct comms {
+    const ms_csv_table *table;
+    const ms_program *program;
+    ms_diag *diag;
+    uint16_t *seen; /* [stages * units] a bit per ms_csv_op */
+} comms;
+
+static unsigned bit(ms_csv_op op) {
+    return 1U << (unsigned)op;
+}
+
+static uint16_t *seen_of(const comms *c, int stage, int mb) {
+    return &c->seen[(size_t)stage * (size_t)c->program->units + (size_t)mb];
+}
+
+/* Whether the next (or previous) stage exists, on another rank. */
+static bool is_remote(const comms *c, int stage, bool is_next) {
+    bool exists = is_next ? ms_program_has_next(c->program, stage)
+                          : ms_program_has_previous(c->program, stage);
+    return exists &&
+           c->program->stage_rank[is_next ? stage + 1 : stage - 1] != c->program->stage_rank[stage];
+}
+
+/* What is wrong with a cell after those before it on its rank; NULL if nothing is. */
+static const char *find_fault(const comms *c, const ms_csv_cell *cell) {
+    unsigned seen = *seen_of(c, cell->stage, cell->mb);
+    bool has_gradient = (seen & (bit(MS_CSV_I) | bit(MS_CSV_B))) != 0;
+    ms_csv_op op = (ms_csv_op)cell->op;
+    if (op >= MS_CSV_SEND_F) {
+        bool is_next = op == MS_CSV_SEND_F || op == MS_CSV_RECV_B;
+        if (!is_remote(c, cell->stage, is_next)) {
+            return "is a message of a stage that has no neighbour on another rank there";
+        }
+        if ((seen & bit(op)) != 0) {
+            return "stands twice";
+        }
+    }
+    switch (op) {
+    case MS_CSV_SEND_F:
+        return (seen & bit(MS_CSV_F)) == 0 ? "is sent before its forward pass" : NULL;
+    case MS_CSV_SEND_B:
+        return !has_gradient ? "is sent before its backward pass" : NULL;
+    case MS_CSV_F:
+        return is_remote(c, cell->stage, false) && (seen & bit(MS_CSV_RECV_F)) == 0
+                   ? "comes before its RECV_F"
+                   : NULL;
+    case MS_CSV_I:
+    case MS_CSV_B:
+        return is_remote(c, cell->stage, true) && (seen & bit(MS_CSV_RECV_B)) == 0
+                   ? "comes before its RECV_B"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static ms_status check_rows(const comms *c) {
+    const ms_csv_table *table = c->table;
+    for (int rank = 0; rank < table->ranks; rank++) {
+        for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
+            const ms_csv_cell *cell = &table->cells[i];
+            if (cell->mb < 0) {
+                continue;
+            }
+            const char *what = find_fault(c, cell);
+            if (what != NULL) {
+                char text[160];
+                snprintf(text, sizeof text, "'%d%s%d' %s", cell->stage,
+                         ms_csv_op_name((ms_csv_op)cell->op), cell->mb, what);
+                return ms_csv_fault(table, rank, i, text, c->diag);
+            }
+            uint16_t *seen = seen_of(c, cell->stage, cell->mb);
+            *seen = (uint16_t)(*seen | bit((ms_csv_op)cell->op));
+        }
+    }
+    return MS_OK;
+}
+
+/* A receive was checked with its pass, so only sends can be missing. */
+static ms_status check_sends(const comms *c) {
+    static const ms_csv_op SENDS[2] = {MS_CSV_SEND_B, MS_CSV_SEND_F};
+    for (int stage = 0; stage < c->program->stages; stage++) {
+        for (int mb = 0; mb < c->program->units; mb++) {
+            for (int is_next = 0; is_next < 2; is_next++) {
+                if (is_remote(c, stage, is_next == 1) &&
+                    (*seen_of(c, stage, mb) & bit(SENDS[is_next])) == 0) {
+                    char text[96];
+                    snprintf(text, sizeof text, "'%d%s%d' is missing", stage,
+                             ms_csv_op_name(SENDS[is_next]), mb);
+                    return ms_csv_fault(c->table, c->program->stage_rank[stage], SIZE_MAX, text,
+                                        c->diag);
+                }
+            }
+        }
+    }
+    return MS_OK;
+}
+
+/* ---- deadlock ---- */
+
+typedef struct run {
+    const comms *c;
+    size_t *at; /* [P] next cell of each rank */
+} run;
+
+/* Stage whose send a cell waits for; -1 if it does not wait.  Passes find their receives before
+ * them, on their own list. */
+static int awaited_stage(const run *r, const ms_csv_cell *cell) {
+    if (cell->op != MS_CSV_RECV_F && cell->op != MS_CSV_RECV_B) {
+        return -1;
+    }
+    bool is_forward = cell->op == MS_CSV_RECV_F;
+    int source = is_forward ? cell->stage - 1 : cell->stage + 1;
+    ms_csv_op send = is_forward ? MS_CSV_SEND_F : MS_CSV_SEND_B;
+    return (*seen_of(r->c, source, cell->mb) & bit(send)) != 0 ? -1 : source;
+}
+
+static bool is_at_end(const run *r, int rank) {
+    return r->at[rank] == r->c->table->first[rank + 1];
+}
+
+/* Rank that a stuck rank waits for. */
+static int next_of(const run *r, int rank) {
+    int source = awaited_stage(r, &r->c->table->cells[r->at[rank]]);
+    return r->c->program->stage_rank[source];
+}
+
+/* Every stuck rank waits for a send that stands further down on another stuck rank: after P steps
+ * we are on the cycle. */
+static ms_status report_cycle(const run *r, int rank) {
+    enum { SHOWN_MAX = 8 };
+    for (int i = 0; i < r->c->table->ranks; i++) {
+        rank = next_of(r, rank);
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    int first = rank;
+    int shown = 0;
+    do {
+        const ms_csv_cell *cell = &r->c->table->cells[r->at[rank]];
+        int next = next_of(r, rank);
+        if (shown++ < SHOWN_MAX) {
+            ms_buffer_printf(&text, "%srank %d at '%d%s%d' waits for a message of rank %d",
+                             shown == 1 ? "" : "; ", rank, cell->stage,
+                             ms_csv_op_name((ms_csv_op)cell->op), cell->mb, next);
+        }
+        rank = next;
+    } while (rank != first);
+    char what[1024];
+    snprintf(what, sizeof what, "the messages deadlock: %s%s", ms_buffer_text(&text),
+             shown > SHOWN_MAX ? "; ..." : "");
+    ms_buffer_release(&text);
+    return ms_csv_fault(r->c->table, first, r->at[first], what, r->c->diag);
+}
+
+static bool run_rank(run *r, int rank) {
+    size_t start = r->at[rank];
+    while (!is_at_end(r, rank)) {
+        const ms_csv_cell *cell = &r->c->table->cells[r->at[rank]];
+        if (awaited_stage(r, cell) >= 0) {
+            break;
+        }
+        if (cell->op == MS_CSV_SEND_F || cell->op == MS_CSV_SEND_B) {
+            uint16_t *seen = seen_of(r->c, cell->stage, cell->mb);
+            *seen = (uint16_t)(*seen | bit((ms_csv_op)cell->op));
+        }
+        r->at[rank]++;
+    }
+    return r->at[rank] > start;
+}
+
+static ms_status run_all(run *r) {
+    int ranks = r->c->table->ranks;
+    bool has_moved = true;
+    while (has_moved) {
+        has_moved = false;
+        for (int rank = 0; rank < ranks; rank++) {
+            has_moved = run_rank(r, rank) || has_moved;
+        }
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        if (!is_at_end(r, rank)) {
+            return report_cycle(r, rank);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check(comms *c, ms_arena *scratch) {
+    size_t keys = (size_t)c->program->stages * (size_t)c->program->units;
+    run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};
+    c->seen = MS_NEW(scratch, uint16_t, keys);
+    uint16_t *fresh = MS_NEW(scratch, uint16_t, keys);
+    if (r.at == NULL || c->seen == NULL || fresh == NULL) {
+        ms_diag_error(c->diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    ms_status status = check_rows(c);
+    if (status == MS_OK) {
+        status = check_sends(c);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    c->seen = fresh;
+    for (int rank = 0; rank < c->table->ranks; rank++) {
+        r.at[rank] = c->table->first[rank];
+    }
+    return run_all(&r);
+}
+
+ms_status ms_csv_check_comms(const ms_csv_table *table, const ms_program *program, ms_diag *diag) {
+    bool has_messages = false;
+    for (size_t i = 0; i < table->first[table->ranks]; i++) {
+        has_messages = has_messages ||
+                       (table->cells[i].op >= MS_CSV_SEND_F && table->cells[i].op <= MS_CSV_RECV_B);
+    }
+    if (!has_messages) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    comms c = {.table = table, .program = program, .diag = diag};
+    ms_status status = check(&c, &scratch);
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,335 @@
+/* From passes to what PyTorch's runtime executes: gathering and dropping of parameters, reduction
+ * of gradients, messages. Source: torch.distributed.pipelining.schedules, _merge_bw,
+ * _add_unshard_reshard, _add_reduce_grad and _add_send_recv, in that order. */
+#include <string.h>
+
+#include "schedule/csv_table.h"
+
+/* Stages whose parameters are gathered at a time.  Source: _add_unshard_reshard. */
+enum { ACTIVE_MAX = 3 };
+
+typedef struct lowering {
+    const ms_program *program;
+    const ms_csv_form *form;
+    ms_vector *rows; /* [P] of ms_csv_cell: each rank's list so far */
+    bool has_failed;
+} lowering;
+
+static void add(lowering *l, int rank, ms_csv_op op, int stage, int mb) {
+    ms_csv_cell cell = {.op = (uint8_t)op, .stage = (int16_t)stage, .mb = mb};
+    ms_vector_add(&l->rows[rank], &cell, 1);
+}
+
+/* Passes of a rank; an input gradient with its weight gradient right behind it becomes one B. */
+static void add_passes(lowering *l, int rank) {
+    const ms_program *program = l->program;
+    size_t end = program->first[rank + 1];
+    for (size_t i = program->first[rank]; i < end; i++) {
+        const ms_action *action = &program->actions[i];
+        const ms_action *next = i + 1 < end ? action + 1 : NULL;
+        bool is_whole = l->form->merges_pairs && action->pass == MS_PASS_I && next != NULL &&
+                        next->pass == MS_PASS_W && next->stage == action->stage &&
+                        next->mb == action->mb;
+        ms_csv_cell cell = {.op = is_whole ? MS_CSV_B : action->pass,
+                            .is_paired = action->is_overlapped,
+                            .stage = action->stage,
+                            .mb = action->mb};
+        ms_vector_add(&l->rows[rank], &cell, 1);
+        i += is_whole;
+    }
+}
+
+/* The next ACTIVE_MAX different stages from cell `from` on; a pair counts whole.  Returns how many.
+ */
+static int find_next_stages(const ms_vector *row, size_t from, int stages[ACTIVE_MAX + 1]) {
+    int count = 0;
+    for (size_t i = from; i < row->count; i++) {
+        const ms_csv_cell *cell = &MS_AT(row, ms_csv_cell, i);
+        bool is_seen = false;
+        for (int k = 0; k < count; k++) {
+            is_seen = is_seen || stages[k] == cell->stage;
+        }
+        if (!is_seen) {
+            stages[count++] = cell->stage;
+        }
+        if (count >= ACTIVE_MAX && cell->is_paired == 0) {
+            break;
+        }
+    }
+    return count;
+}
+
+static bool contains(const int *stages, int count, int stage) {
+    for (int i = 0; i < count; i++) {
+        if (stages[i] == stage) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Gathered stages of a rank, in ascending order. */
+typedef struct gathered {
+    int stages[ACTIVE_MAX + 1];
+    int count;
+} gathered;
+
+static void drop_others(lowering *l, int rank, gathered *active, const int *wanted, int count) {
+    int kept = 0;
+    for (int i = 0; i < active->count; i++) {
+        if (contains(wanted, count, active->stages[i])) {
+            active->stages[kept++] = active->stages[i];
+        } else {
+            add(l, rank, MS_CSV_RESHARD, active->stages[i], -1);
+        }
+    }
+    active->count = kept;
+}
+
+static void gather(lowering *l, int rank, gathered *active, int stage) {
+    if (contains(active->stages, active->count, stage)) {
+        return;
+    }
+    add(l, rank, MS_CSV_UNSHARD, stage, -1);
+    int at = active->count++;
+    for (; at > 0 && active->stages[at - 1] > stage; at--) {
+        active->stages[at] = active->stages[at - 1];
+    }
+    active->stages[at] = stage;
+}
+
+/* Moves a rank's list out, so that it can be written anew. */
+static ms_vector take_row(lowering *l, int rank) {
+    ms_vector row = l->rows[rank];
+    l->has_failed = l->has_failed || row.failed;
+    ms_vector_init(&l->rows[rank], sizeof(ms_csv_cell));
+    return row;
+}
+
+static void add_shards(lowering *l, int rank) {
+    ms_vector row = take_row(l, rank);
+    gathered active = {.count = 0};
+    for (size_t i = 0; i < row.count; i++) {
+        const ms_csv_cell *cell = &MS_AT(&row, ms_csv_cell, i);
+        bool is_second = i > 0 && cell[-1].is_paired != 0;
+        if (!is_second) {
+            int wanted[ACTIVE_MAX + 1];
+            int count = find_next_stages(&row, i, wanted);
+            drop_others(l, rank, &active, wanted, count);
+            for (int k = 0; k < count; k++) {
+                gather(l, rank, &active, wanted[k]);
+            }
+        }
+        ms_vector_add(&l->rows[rank], cell, 1);
+    }
+    drop_others(l, rank, &active, NULL, 0);
+    ms_vector_release(&row);
+}
+
+/* A stage's gradients are reduced right behind its last W or B. */
+static void add_reductions(lowering *l, int rank, int *done) {
+    ms_vector row = take_row(l, rank);
+    int waiting[2] = {-1, -1};
+    for (size_t i = 0; i < row.count; i++) {
+        const ms_csv_cell *cell = &MS_AT(&row, ms_csv_cell, i);
+        ms_vector_add(&l->rows[rank], cell, 1);
+        bool ends = cell->op == MS_CSV_W || cell->op == MS_CSV_B;
+        bool is_last = ends && ++done[cell->stage] == l->program->units;
+        if (is_last && waiting[0] < 0) {
+            waiting[0] = cell->stage;
+        } else if (is_last) {
+            waiting[1] = cell->stage;
+        }
+        for (int k = 0; cell->is_paired == 0 && k < 2; k++) {
+            if (waiting[k] >= 0) {
+                add(l, rank, MS_CSV_REDUCE_GRAD, waiting[k], -1);
+                waiting[k] = -1;
+            }
+        }
+    }
+    ms_vector_release(&row);
+}
+
+/* ---- messages ---- */
+
+enum { HAS_FORWARD = 1, HAS_GRADIENT = 2, GOT_FORWARD = 4, GOT_GRADIENT = 8 };
+
+typedef struct messages {
+    lowering *l;
+    ms_vector *todo; /* [P] lists without messages */
+    size_t *at;      /* [P] */
+    uint8_t *state;  /* [stages * units] */
+} messages;
+
+static uint8_t *state_of(const messages *m, int stage, int mb) {
+    return &m->state[(size_t)stage * (size_t)m->l->program->units + (size_t)mb];
+}
+
+static bool is_ready(const messages *m, const ms_csv_cell *cell) {
+    const ms_program *program = m->l->program;
+    if (cell->op == MS_CSV_F && ms_program_has_previous(program, cell->stage)) {
+        return (*state_of(m, cell->stage, cell->mb) & GOT_FORWARD) != 0;
+    }
+    if ((cell->op == MS_CSV_I || cell->op == MS_CSV_B) &&
+        ms_program_has_next(program, cell->stage)) {
+        return (*state_of(m, cell->stage, cell->mb) & GOT_GRADIENT) != 0;
+    }
+    return true;
+}
+
+/* Hand the result of a pass to the stage that needs it, in a message if that is on another rank. */
+static void pass_on(messages *m, int rank, const ms_csv_cell *cell) {
+    bool is_forward = cell->op == MS_CSV_F;
+    if (!is_forward && cell->op != MS_CSV_I && cell->op != MS_CSV_B) {
+        return;
+    }
+    const ms_program *program = m->l->program;
+    bool exists = is_forward ? ms_program_has_next(program, cell->stage)
+                             : ms_program_has_previous(program, cell->stage);
+    if (!exists) {
+        return;
+    }
+    int target = is_forward ? cell->stage + 1 : cell->stage - 1;
+    int peer = program->stage_rank[target];
+    *state_of(m, target, cell->mb) |= is_forward ? GOT_FORWARD : GOT_GRADIENT;
+    if (peer != rank) {
+        add(m->l, rank, is_forward ? MS_CSV_SEND_F : MS_CSV_SEND_B, cell->stage, cell->mb);
+        add(m->l, peer, is_forward ? MS_CSV_RECV_F : MS_CSV_RECV_B, target, cell->mb);
+    }
+}
+
+/* Move one cell (or pair) of a rank on, if it is ready. */
+static bool step(messages *m, int rank) {
+    const ms_vector *todo = &m->todo[rank];
+    size_t at = m->at[rank];
+    if (at == todo->count) {
+        return false;
+    }
+    const ms_csv_cell *cell = &MS_AT(todo, ms_csv_cell, at);
+    size_t width = cell->is_paired != 0 ? 2 : 1;
+    for (size_t i = 0; i < width; i++) {
+        if (!is_ready(m, cell + i)) {
+            return false;
+        }
+    }
+    ms_vector_add(&m->l->rows[rank], cell, width);
+    for (size_t i = 0; i < width; i++) {
+        pass_on(m, rank, cell + i);
+    }
+    m->at[rank] += width;
+    return true;
+}
+
+/* Round after round over the ranks, one cell each; returns false if some rank gets stuck. */
+static bool run_messages(messages *m) {
+    int ranks = m->l->program->spec.pipeline_ranks;
+    bool has_moved = true;
+    while (has_moved) {
+        has_moved = false;
+        for (int rank = 0; rank < ranks; rank++) {
+            has_moved = step(m, rank) || has_moved;
+        }
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        if (m->at[rank] < m->todo[rank].count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
+    int ranks = l->program->spec.pipeline_ranks;
+    messages m = {
+        .l = l,
+        .todo = MS_NEW(scratch, ms_vector, ranks),
+        .at = MS_NEW(scratch, size_t, ranks),
+        .state = MS_NEW(scratch, uint8_t, (size_t)l->program->stages * (size_t)l->program->units)};
+    if (m.todo == NULL || m.at == NULL || m.state == NULL) {
+        l->has_failed = true;
+        return MS_OK;
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        m.todo[rank] = take_row(l, rank);
+    }
+    bool is_done = run_messages(&m);
+    for (int rank = 0; rank < ranks; rank++) {
+        ms_vector_release(&m.todo[rank]);
+    }
+    if (is_done) {
+        return MS_OK;
+    }
+    ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
+    return MS_E_INPUT;
+}
+
+static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {
+    int *done = MS_NEW(scratch, int, l->program->stages);
+    if (done == NULL) {
+        l->has_failed = true;
+        return MS_OK;
+    }
+    for (int rank = 0; rank < l->program->spec.pipeline_ranks; rank++) {
+        add_passes(l, rank);
+        if (l->form->has_shards) {
+            add_shards(l, rank);
+            add_reductions(l, rank, done);
+        }
+    }
+    return l->form->has_sends ? add_messages(l, scratch, diag) : MS_OK;
+}
+
+static ms_status keep(lowering *l, ms_arena *arena, ms_csv_table *table) {
+    int ranks = l->program->spec.pipeline_ranks;
+    size_t count = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        l->has_failed = l->has_failed || l->rows[rank].failed;
+        count += l->rows[rank].count;
+    }
+    table->ranks = ranks;
+    table->has_last_end = true;
+    table->has_comms = l->form->has_sends || l->form->has_shards;
+    table->name = l->program->name;
+    table->first = MS_NEW(arena, size_t, ranks + 1);
+    table->cells = MS_NEW(arena, ms_csv_cell, count);
+    if (l->has_failed || table->first == NULL || table->cells == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        size_t at = table->first[rank];
+        table->first[rank + 1] = at + l->rows[rank].count;
+        if (l->rows[rank].count > 0) {
+            memcpy(table->cells + at, l->rows[rank].data,
+                   l->rows[rank].count * sizeof *table->cells);
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_arena *arena,
+                       ms_diag *diag, ms_csv_table *table_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    int ranks = program->spec.pipeline_ranks;
+    lowering l = {.program = program, .form = form, .rows = MS_NEW(&scratch, ms_vector, ranks)};
+    ms_csv_table table = {0};
+    ms_status status = MS_E_NOMEM;
+    if (l.rows != NULL) {
+        for (int rank = 0; rank < ranks; rank++) {
+            ms_vector_init(&l.rows[rank], sizeof(ms_csv_cell));
+        }
+        status = lower(&l, &scratch, diag);
+        status = status == MS_OK ? keep(&l, arena, &table) : status;
+        for (int rank = 0; rank < ranks; rank++) {
+            ms_vector_release(&l.rows[rank]);
+        }
+    }
+    ms_arena_release(&scratch);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory");
+    }
+    if (status == MS_OK) {
+        *table_out = table;
+    }
+    return status;
+}

@@ -1,0 +1,285 @@
+/* Cells to a program: sizes, placement, directions, and the order of the passes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "schedule/csv_table.h"
+
+typedef struct builder {
+    const ms_csv_table *table;
+    ms_diag *diag;
+    ms_program program;
+    size_t *cell_of; /* [actions] cell an action stands in */
+    size_t passes;
+} builder;
+
+static ms_status report_no_memory(ms_diag *diag) {
+    ms_diag_error(diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+static ms_status fault(const builder *b, int rank, size_t index, const char *what) {
+    return ms_csv_fault(b->table, rank, index, what, b->diag);
+}
+
+/* Largest stage and microbatch, and the number of passes; refuses what cannot be a whole schedule
+ * before memory is asked for it. */
+static ms_status measure(builder *b) {
+    const ms_csv_table *table = b->table;
+    int stage = -1;
+    int mb = -1;
+    int row = 0;
+    size_t at = SIZE_MAX;
+    for (int rank = 0; rank < table->ranks; rank++) {
+        for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
+            const ms_csv_cell *cell = &table->cells[i];
+            if (!ms_csv_is_pass(cell)) {
+                continue;
+            }
+            b->passes++;
+            if (cell->stage > stage || cell->mb > mb) {
+                row = rank;
+                at = i;
+            }
+            stage = cell->stage > stage ? cell->stage : stage;
+            mb = cell->mb > mb ? cell->mb : mb;
+        }
+    }
+    char what[192];
+    if (b->passes == 0) {
+        return fault(b, 0, SIZE_MAX, "the file has no forward or backward pass");
+    }
+    if (b->passes > MS_ACTIONS_MAX) {
+        snprintf(what, sizeof what, "the file has %zu passes, the limit is %d", b->passes,
+                 MS_ACTIONS_MAX);
+        return fault(b, 0, SIZE_MAX, what);
+    }
+    double units = ((double)stage + 1) * ((double)mb + 1);
+    if (units > (double)b->passes) {
+        snprintf(what, sizeof what,
+                 "counts stages to %d and microbatches to %d, which makes at least %.0f passes, "
+                 "and the file has %zu",
+                 stage, mb, 2 * units, b->passes);
+        return fault(b, row, at, what);
+    }
+    b->program.stages = stage + 1;
+    b->program.units = mb + 1;
+    return MS_OK;
+}
+
+/* A stage belongs to the rank whose line it stands in. */
+static ms_status place_stages(builder *b) {
+    const ms_csv_table *table = b->table;
+    char what[160];
+    for (int rank = 0; rank < table->ranks; rank++) {
+        bool has_stage = false;
+        for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
+            const ms_csv_cell *cell = &table->cells[i];
+            if (!ms_csv_is_pass(cell)) {
+                continue;
+            }
+            has_stage = true;
+            int *owner = &b->program.stage_rank[cell->stage];
+            if (*owner >= 0 && *owner != rank) {
+                snprintf(what, sizeof what,
+                         "'%d%s%d': stage %d stands on rank %d already, and a stage has one rank",
+                         cell->stage, ms_csv_op_name((ms_csv_op)cell->op), cell->mb, cell->stage,
+                         *owner);
+                return fault(b, rank, i, what);
+            }
+            *owner = rank;
+        }
+        if (!has_stage) {
+            return fault(b, rank, SIZE_MAX, "the line has no forward or backward pass");
+        }
+    }
+    for (int stage = 0; stage < b->program.stages; stage++) {
+        if (b->program.stage_rank[stage] < 0) {
+            snprintf(what, sizeof what, "stage %d stands on no rank, and the stages go to %d",
+                     stage, b->program.stages - 1);
+            return fault(b, 0, SIZE_MAX, what);
+        }
+    }
+    return MS_OK;
+}
+
+/* Communication cells name stages and microbatches that exist, on the stage's rank. */
+static ms_status check_stages(const builder *b) {
+    const ms_csv_table *table = b->table;
+    char what[160];
+    for (int rank = 0; rank < table->ranks; rank++) {
+        for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
+            const ms_csv_cell *cell = &table->cells[i];
+            if (cell->op == MS_CSV_BLANK && table->has_comms) {
+                return fault(b, rank, i,
+                             "the cell is empty; a file with communication has no idle time steps");
+            }
+            if (cell->op == MS_CSV_BLANK || ms_csv_is_pass(cell)) {
+                continue;
+            }
+            bool exists = cell->stage < b->program.stages && cell->mb < b->program.units;
+            if (!exists || b->program.stage_rank[cell->stage] != rank) {
+                snprintf(what, sizeof what,
+                         "'%d%s' is of a stage or microbatch that this rank "
+                         "has no pass of",
+                         cell->stage, ms_csv_op_name((ms_csv_op)cell->op));
+                return fault(b, rank, i, what);
+            }
+        }
+    }
+    return MS_OK;
+}
+
+static void fill_lists(builder *b) {
+    const ms_csv_table *table = b->table;
+    size_t count = 0;
+    for (int rank = 0; rank < table->ranks; rank++) {
+        for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
+            const ms_csv_cell *cell = &table->cells[i];
+            if (ms_csv_is_pass(cell)) {
+                b->cell_of[count] = i;
+                b->program.actions[count++] = (ms_action){.pass = cell->op,
+                                                          .is_overlapped = cell->is_paired,
+                                                          .stage = cell->stage,
+                                                          .mb = cell->mb};
+            }
+        }
+        b->program.first[rank + 1] = count;
+    }
+}
+
+/* Position of the first F of a stage in the list of its rank. */
+static size_t first_forward(const ms_program *program, int stage) {
+    int rank = program->stage_rank[stage];
+    size_t i = program->first[rank];
+    while (i < program->first[rank + 1] &&
+           (program->actions[i].stage != stage || program->actions[i].pass != MS_PASS_F)) {
+        i++;
+    }
+    return i;
+}
+
+/* A V of two chunks and two directions with one stage each place stages alike. At the turning
+ * point, where one rank has both middle stages, the second direction starts before the first one
+ * arrives. */
+static bool has_two_directions(const ms_program *program) {
+    int ranks = program->spec.pipeline_ranks;
+    if (program->stages != 2 * ranks || ranks < 2) {
+        return false;
+    }
+    for (int stage = 0; stage < program->stages; stage++) {
+        if (program->stage_rank[stage] != ms_place_v(&program->spec, stage)) {
+            return false;
+        }
+    }
+    return first_forward(program, ranks) < first_forward(program, ranks - 1);
+}
+
+static ms_status number_chunks(builder *b, ms_arena *arena) {
+    ms_program *program = &b->program;
+    int *chunks = MS_NEW(arena, int, program->spec.pipeline_ranks);
+    if (chunks == NULL) {
+        return report_no_memory(b->diag);
+    }
+    for (int stage = 0; stage < program->stages; stage++) {
+        int *next = &chunks[program->stage_rank[stage]];
+        program->stage_chunk[stage] = (*next)++;
+        program->spec.chunks = *next > program->spec.chunks ? *next : program->spec.chunks;
+    }
+    program->model_stages = program->stages;
+    program->parameter_replicas = 1;
+    program->spec.microbatches = program->units;
+    if (has_two_directions(program)) {
+        program->model_stages = program->stages / 2;
+        program->parameter_replicas = 2;
+        program->spec.microbatches = 2 * program->units;
+        program->spec.chunks = 1;
+    }
+    return MS_OK;
+}
+
+/* PyTorch's pictures of 1F1B count the forwards of the last rank from 1. */
+static ms_status check_counting(const builder *b) {
+    const ms_program *program = &b->program;
+    int last = program->stages - 1;
+    size_t first = first_forward(program, last);
+    int rank = program->stage_rank[last];
+    bool counts_from_one = first < program->first[rank + 1] && program->actions[first].mb == 1;
+    for (size_t i = program->first[rank]; counts_from_one && i < program->first[rank + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        counts_from_one = action->stage != last || action->pass != MS_PASS_F || action->mb > 0;
+    }
+    if (!counts_from_one) {
+        return MS_OK;
+    }
+    char what[160];
+    snprintf(what, sizeof what,
+             "'%dF1' is the first forward pass of the stage, and it has no '%dF0'; microbatches "
+             "count from 0",
+             last, last);
+    return fault(b, rank, b->cell_of[first], what);
+}
+
+static void report_at(void *context, int rank, int64_t index, const char *what) {
+    const builder *b = context;
+    fault(b, rank, index < 0 ? SIZE_MAX : b->cell_of[index], what);
+}
+
+static ms_status allocate(builder *b, ms_arena *arena, ms_arena *scratch) {
+    ms_program *program = &b->program;
+    program->stage_rank = MS_NEW(arena, int, program->stages);
+    program->stage_chunk = MS_NEW(arena, int, program->stages);
+    program->first = MS_NEW(arena, size_t, b->table->ranks + 1);
+    program->actions = MS_NEW(arena, ms_action, b->passes);
+    b->cell_of = MS_NEW(scratch, size_t, b->passes);
+    if (program->stage_rank == NULL || program->stage_chunk == NULL || program->first == NULL ||
+        program->actions == NULL || b->cell_of == NULL) {
+        return report_no_memory(b->diag);
+    }
+    memset(program->stage_rank, 0xFF, (size_t)program->stages * sizeof(int)); /* -1: nowhere */
+    return MS_OK;
+}
+
+static ms_status build(builder *b, ms_arena *arena, ms_arena *scratch) {
+    ms_status status = measure(b);
+    if (status == MS_OK) {
+        status = allocate(b, arena, scratch);
+    }
+    if (status == MS_OK) {
+        status = place_stages(b);
+    }
+    if (status == MS_OK) {
+        status = check_stages(b);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    fill_lists(b);
+    status = number_chunks(b, scratch);
+    if (status == MS_OK) {
+        status = check_counting(b);
+    }
+    if (status == MS_OK) {
+        ms_fault_place place = {.report = report_at, .context = b};
+        status = ms_program_check_at(&b->program, &place, b->diag);
+    }
+    return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
+}
+
+ms_status ms_csv_program(const ms_csv_table *table, const char *name, ms_arena *arena,
+                         ms_diag *diag, ms_program *program_out) {
+    builder b = {.table = table,
+                 .diag = diag,
+                 .program = {.name = name,
+                             .spec = {.kind = MS_SCHEDULE_CUSTOM,
+                                      .pipeline_ranks = table->ranks,
+                                      .chunks = 1,
+                                      .splits = 1}}};
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = build(&b, arena, &scratch);
+    ms_arena_release(&scratch);
+    if (status == MS_OK) {
+        *program_out = b.program;
+    }
+    return status;
+}

@@ -1,0 +1,23 @@
+/* What the readers and writers of schedule files share. */
+#ifndef MS_SCHEDULE_CSV_TABLE_H
+#define MS_SCHEDULE_CSV_TABLE_H
+
+#include "meshsim/schedule_csv.h"
+#include "schedule/internal.h"
+
+/** Type as it is written after the stage, "" for blanks. */
+const char *ms_csv_op_name(ms_csv_op op);
+/** Whether a cell is a forward or backward pass or a part of one. */
+bool ms_csv_is_pass(const ms_csv_cell *cell);
+/** Append a cell (or half of a pair) as it is written: "2F0", "3UNSHARD". */
+void ms_csv_put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out);
+/** Report a fault of cell `index` (SIZE_MAX: of the row as a whole) of row `rank`, with its place
+ * and number.  Returns MS_E_INPUT. */
+ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,
+                       ms_diag *diag);
+
+/** Check the communication of a table whose passes make up `program`: MS_OK at once if nothing is
+ * sent or received.  MS_E_INPUT, MS_E_NOMEM (reported). */
+ms_status ms_csv_check_comms(const ms_csv_table *table, const ms_program *program, ms_diag *diag);
+
+#endif
