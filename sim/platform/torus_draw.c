@@ -4,7 +4,14 @@
 #include "meshsim/units.h"
 #include "platform/pictures.h"
 
-enum { CHIPS_DRAWN_MAX = 256, PODS_SHOWN = 3, SIDE_SHOWN = 16, PITCH = 15, TEXT_SIZE = 96 };
+enum {
+    CHIPS_DRAWN_MAX = 256,
+    PODS_DRAWN_MAX = 64,
+    PODS_SHOWN = 3,
+    SIDE_SHOWN = 16,
+    PITCH = 15,
+    TEXT_SIZE = 96
+};
 
 /* "16 x 16 x 8" */
 static char *shape_text(const ms_torus *torus, char *out, size_t size) {
@@ -40,42 +47,52 @@ static void write_chips(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
+/* Pods one by one, or all in one shape. */
 static void write_pods(const ms_platform *platform, ms_buffer *out) {
     const ms_torus *torus = &ms_topology_of(platform)->torus;
     char shape[TEXT_SIZE], speed[TEXT_SIZE];
-    for (int pod = 0; pod < torus->pods; pod++) {
-        ms_buffer_printf(out, "  pod%d [label=\"pod %d\\n%s x ", pod, pod,
-                         shape_text(torus, shape, sizeof shape));
+    int shapes = torus->pods <= PODS_DRAWN_MAX ? torus->pods : 1;
+    for (int pod = 0; pod < shapes; pod++) {
+        ms_buffer_printf(out, "  pod%d [label=\"", pod);
+        if (shapes < torus->pods) {
+            ms_buffer_printf(out, "%d pods, each", torus->pods);
+        } else {
+            ms_buffer_printf(out, "pod %d", pod);
+        }
+        ms_buffer_printf(out, "\\n%s x ", shape_text(torus, shape, sizeof shape));
         ms_platform_dot_name(platform->gpu.name, out);
         ms_buffer_printf(out, "\\n%s a link and direction\"];\n",
                          speed_text(platform, 0, speed, sizeof speed));
     }
 }
 
-void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
+/* Ports of the nodes to the network that joins the pods. */
+static void write_network(const ms_platform *platform, bool has_chips, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
-    bool has_chips = ms_platform_gpus(platform) <= CHIPS_DRAWN_MAX;
+    int pods = topology->torus.pods;
+    int shapes = has_chips ? platform->nodes : pods <= PODS_DRAWN_MAX ? pods : 1;
     char speed[TEXT_SIZE];
+    speed_text(platform, topology->port_tier, speed, sizeof speed);
+    ms_buffer_puts(out, "  network [shape=box, label=\"");
+    ms_platform_dot_name(platform->tiers[topology->port_tier].name, out);
+    ms_buffer_puts(out, "\"];\n");
+    for (int i = 0; i < shapes; i++) {
+        int ports = platform->nodes / shapes * topology->ports_per_node;
+        ms_buffer_printf(out, "  %s%d -- network [label=\"%d x %s\"];\n",
+                         has_chips ? "chip" : "pod", has_chips ? i * platform->gpus_per_node : i,
+                         ports, speed);
+    }
+}
+
+void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
+    bool has_chips = ms_platform_gpus(platform) <= CHIPS_DRAWN_MAX;
     if (has_chips) {
         write_chips(platform, out);
     } else {
         write_pods(platform, out);
     }
-    if (topology->torus.pods == 1) {
-        return;
-    }
-    int nodes_per_pod = topology->torus.chips / platform->gpus_per_node;
-    speed_text(platform, topology->port_tier, speed, sizeof speed);
-    ms_buffer_puts(out, "  network [shape=box, label=\"");
-    ms_platform_dot_name(platform->tiers[topology->port_tier].name, out);
-    ms_buffer_puts(out, "\"];\n");
-    for (int node = 0; has_chips && node < platform->nodes; node++) {
-        ms_buffer_printf(out, "  chip%d -- network [label=\"node %d: %d x %s\"];\n",
-                         node * platform->gpus_per_node, node, topology->ports_per_node, speed);
-    }
-    for (int pod = 0; !has_chips && pod < topology->torus.pods; pod++) {
-        ms_buffer_printf(out, "  pod%d -- network [label=\"%d x %s\"];\n", pod,
-                         nodes_per_pod * topology->ports_per_node, speed);
+    if (ms_topology_of(platform)->torus.pods > 1) {
+        write_network(platform, has_chips, out);
     }
 }
 

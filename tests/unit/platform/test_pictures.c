@@ -16,6 +16,9 @@ static const picture_case SVG[] = {
     {"flat", NULL, {">1024 nodes<", ">25 GB/s a link, 500 ns<"}},
     {"ideal", NULL, {">unlimited a link, 0 s<"}},
     {"dgx-a100", "{node: {gpus: 72}}", {">GPU 14<", ">..<"}},
+    {"tpu-v4", NULL, {">pod 0: 16 x 16 x 16<", ">ici: 24576 links<", ">45 GB/s a link, 1 us<"}},
+    {"tpu-v4", "{nodes: 4096}", {">pod 2: 16 x 16 x 16<", ">dcn: 8192 links<", "first of 4 pods"}},
+    {"tpu-v4", "{nodes: 2, fabric: {shape: [8]}}", {">pod 0: 8<"}},
     {"flat",
      "{name: 'a<b & \"c\"', gpu: {name: \"x\\ny\"}}",
      {"a&#60;b &#38; &#34;c&#34;: 1024 nodes of 1 x x y<"}},
@@ -65,4 +68,37 @@ Test(platform_dot, names_cannot_leave_their_quotes) {
     cr_assert_not_null(strstr(ms_buffer_text(&text), "8 x g\\\"]; x [label=\\\"\\\\\"];"));
     ms_buffer_release(&text);
     fixture_release(&fixture);
+}
+
+/* Each pair of neighbours is one edge: 3 a chip, and where two chips face each other both ways
+ * round, one. */
+static int count_edges(const char *overrides, const char *edge, ms_buffer *text) {
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "tpu-v4", overrides);
+    int count = 0;
+    ms_buffer_init(text);
+    ms_platform_write_dot(platform, text);
+    for (const char *at = strstr(ms_buffer_text(text), edge); at != NULL;
+         at = strstr(at + 1, edge)) {
+        count++;
+    }
+    fixture_release(&fixture);
+    return count;
+}
+
+Test(platform_dot, tori) {
+    ms_buffer text;
+    cr_assert_eq(count_edges("{nodes: 16}", "-- chip", &text), 3 * 64);
+    ms_buffer_release(&text);
+    cr_assert_eq(count_edges("{nodes: 2}", "-- chip", &text), 12); /* a cube */
+    ms_buffer_release(&text);
+    cr_assert_eq(count_edges("{nodes: 4, fabric: {shape: [4, 2]}}", "-- network", &text), 4);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "chip8 -- network [label=\"1 x 6.59 GB/s\"]"));
+    ms_buffer_release(&text);
+    cr_assert_eq(count_edges("{nodes: 2048}", "-- network", &text), 2);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "pod1 -- network [label=\"1024 x 6.59 GB/s"));
+    ms_buffer_release(&text);
+    cr_assert_eq(count_edges("{nodes: 102400}", "-- network", &text), 1);
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "100 pods, each"));
+    ms_buffer_release(&text);
 }
