@@ -168,9 +168,14 @@ static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
  * text_out. */
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size);
 
-/** Time of a work alone on its links: computations their time; communications the sum over phases
- * of the slowest flow and the latency.  *transfer_out (may be NULL): the same without the last
- * phase's latency. */
-double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, double *transfer_out);
+/** Time of flow `flow` with no other on its links [s]; 0 without crossings.
+ *  is_alone: it has its links to itself; false: the flows that it stands for cross them with it. */
+double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone);
+
+/** Time of a work with no other on its links: computations their time; communications the sum over
+ * phases of the slowest flow and the latency.  is_alone: as for a flow.  *transfer_out (may be
+ * NULL): the same without the last phase's latency. */
+double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,
+                          double *transfer_out);
 
 #endif

@@ -28,7 +28,7 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena
     ms_arena_init(&scratch);
     /* the caller's test hook holds for what is allocated here as well */
     ms_arena_fail_after(&scratch, arena->fail_after);
-    ms_status status = ms_walk_init(&walk, dag, &scratch, arena, diag);
+    ms_status status = ms_walk_init(&walk, dag, fidelity, &scratch, arena, diag);
     if (status == MS_OK) {
         status = run_walk(&walk, fidelity, &scratch, diag);
     }

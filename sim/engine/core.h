@@ -37,9 +37,10 @@ typedef struct ms_account {
 /** A run of one graph. Arrays in the scratch arena; the timeline's in the caller's. */
 typedef struct ms_walk {
     const ms_dag *dag;
+    bool is_alone;        /**< fidelity analytic: every transfer has its links to itself */
     ms_timeline timeline; /**< while it runs: start_s and cause as far as known, end_s < 0 if not */
     ms_account account;
-    double *work_time_s;     /**< [work_count] time alone on the links */
+    double *work_time_s;     /**< [work_count] time with no other work on the links */
     double *work_transfer_s; /**< [work_count] the same without the last latency */
     int32_t *waiting;        /**< [op_count] dependencies and stream predecessors not settled yet */
     int32_t *next_first;     /**< [op_count + 1] successors of op i: next[next_first[i]] .. */
@@ -56,8 +57,8 @@ typedef struct ms_walk {
 
 /** Prepare a walk: successors, times of works, room for transfers.
  *  scratch: for the walk; timeline: for the results.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_walk_init(ms_walk *walk, const ms_dag *dag, ms_arena *scratch, ms_arena *timeline,
-                       ms_diag *diag);
+ms_status ms_walk_init(ms_walk *walk, const ms_dag *dag, ms_fidelity fidelity, ms_arena *scratch,
+                       ms_arena *timeline, ms_diag *diag);
 
 /** Push the operations that wait for nothing. */
 void ms_walk_start(ms_walk *walk);
@@ -68,9 +69,6 @@ void ms_walk_drain(ms_walk *walk);
 /** Settle `op`: it frees its stream at `transfer_s` and ends at `end_s`.  Pushes what that
  * releases; call ms_walk_drain after it. */
 void ms_walk_settle(ms_walk *walk, int32_t op, double transfer_s, double end_s);
-
-/** Time of a flow alone on its links [s]; 0 without crossings. */
-double ms_walk_flow_time_s(const ms_dag *dag, int32_t flow);
 
 /** After the walk: MS_OK if every operation is settled, else MS_E_BUG, reported with a cycle and up
  * to ten operations that wait.  scratch: for the search. */

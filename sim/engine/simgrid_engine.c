@@ -45,7 +45,7 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
 
 /* A flow whose time is known; returns its end. */
 static double run_alone(flow_run *run, int32_t flow, double start_s) {
-    double end_s = start_s + ms_walk_flow_time_s(run->walk->dag, flow);
+    double end_s = start_s + ms_dag_flow_time_s(run->walk->dag, flow, false);
     if (run->walk->dag->flows[flow].crossing_count > 0) {
         run->walk->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
         run->walk->timeline.timers += end_s > start_s;

@@ -8,17 +8,6 @@ ms_status ms_engine_no_memory(ms_diag *diag) {
     return MS_E_NOMEM;
 }
 
-double ms_walk_flow_time_s(const ms_dag *dag, int32_t flow) {
-    const ms_dag_flow *f = &dag->flows[flow];
-    double time_s = 0.0;
-    for (int32_t i = 0; i < f->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[f->crossing_first + i];
-        double capacity_Bps = dag->links[crossing->link].capacity_Bps;
-        time_s = fmax(time_s, f->bytes * crossing->weight / capacity_Bps);
-    }
-    return time_s;
-}
-
 /* Transfers over links that one operation of `work` makes. */
 static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
     int64_t count = 0;
@@ -117,15 +106,16 @@ static void link_successors(ms_walk *walk) {
     walk->next_first[ops] = total;
 }
 
-ms_status ms_walk_init(ms_walk *walk, const ms_dag *dag, ms_arena *scratch, ms_arena *timeline,
-                       ms_diag *diag) {
-    *walk = (ms_walk){.dag = dag};
+ms_status ms_walk_init(ms_walk *walk, const ms_dag *dag, ms_fidelity fidelity, ms_arena *scratch,
+                       ms_arena *timeline, ms_diag *diag) {
+    *walk = (ms_walk){.dag = dag, .is_alone = fidelity == MS_FIDELITY_ANALYTIC};
     if (!alloc_timeline(walk, timeline) || !alloc_walk(walk, scratch) ||
         !alloc_account(walk, scratch)) {
         return ms_engine_no_memory(diag);
     }
     for (int32_t i = 0; i < dag->work_count; i++) {
-        walk->work_time_s[i] = ms_dag_work_time_s(dag, &dag->works[i], &walk->work_transfer_s[i]);
+        walk->work_time_s[i] =
+            ms_dag_work_time_s(dag, &dag->works[i], walk->is_alone, &walk->work_transfer_s[i]);
     }
     for (int32_t i = 0; i < dag->op_count; i++) {
         walk->timeline.cause[i] = -1;
@@ -180,7 +170,7 @@ static void record_alone(ms_walk *walk, int32_t op) {
         const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
         double slowest_s = 0.0;
         for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
-            double time_s = ms_walk_flow_time_s(dag, f);
+            double time_s = ms_dag_flow_time_s(dag, f, walk->is_alone);
             slowest_s = fmax(slowest_s, time_s);
             if (dag->flows[f].crossing_count > 0) {
                 walk->account.records[walk->account.count++] = (ms_flow_record){

@@ -340,24 +340,26 @@ char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size
     return text_out;
 }
 
-static double flow_time_s(const ms_dag *dag, const ms_dag_flow *flow) {
+double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone) {
+    const ms_dag_flow *f = &dag->flows[flow];
     double time_s = 0.0;
-    for (int32_t i = 0; i < flow->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + i];
-        time_s =
-            fmax(time_s, flow->bytes * crossing->weight / dag->links[crossing->link].capacity_Bps);
+    for (int32_t i = f->crossing_first; i < f->crossing_first + f->crossing_count; i++) {
+        const ms_dag_crossing *crossing = &dag->crossings[i];
+        int32_t times = is_alone ? crossing->own : crossing->weight;
+        time_s = fmax(time_s, f->bytes * times / dag->links[crossing->link].capacity_Bps);
     }
     return time_s;
 }
 
-double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, double *transfer_out) {
+double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,
+                          double *transfer_out) {
     double time_s = work->time_s;
     double transfer_s = work->time_s;
     for (int32_t p = 0; p < work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
         double slowest_s = 0.0;
         for (int32_t f = 0; f < phase->flow_count; f++) {
-            slowest_s = fmax(slowest_s, flow_time_s(dag, &dag->flows[phase->flow_first + f]));
+            slowest_s = fmax(slowest_s, ms_dag_flow_time_s(dag, phase->flow_first + f, is_alone));
         }
         transfer_s = time_s + slowest_s;
         time_s = transfer_s + phase->latency_s;

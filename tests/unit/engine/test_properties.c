@@ -35,8 +35,8 @@ static int32_t draw_work(ms_dag *dag, ms_random *random, const draw *how, int32_
             int32_t start = (int32_t)ms_random_range(random, 0, LINKS - 1);
             int32_t count = (int32_t)ms_random_range(random, 0, LINKS);
             for (int32_t c = 0; c < count; c++) {
-                ms_dag_add_crossing(dag, first_link + (start + c) % LINKS,
-                                    (int32_t)ms_random_range(random, 1, 3), 1);
+                int32_t weight = (int32_t)ms_random_range(random, 1, 3);
+                ms_dag_add_crossing(dag, first_link + (start + c) % LINKS, weight, weight);
             }
         }
     }

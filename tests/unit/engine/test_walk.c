@@ -163,7 +163,7 @@ Test(walk, phases_follow_each_other_with_their_latencies) {
     ms_dag_add_flow(&dag, 1e9);
     ms_dag_add_crossing(&dag, fast, 1, 1);
     ms_dag_add_flow(&dag, 1e9);
-    ms_dag_add_crossing(&dag, slow, 3, 1); /* the slowest flow of the phase: 3 s */
+    ms_dag_add_crossing(&dag, slow, 3, 3); /* the slowest flow of the phase: 3 s */
     ms_dag_add_phase(&dag, 0.5);
     ms_dag_add_flow(&dag, 4e9);
     ms_dag_add_crossing(&dag, fast, 1, 1);

@@ -132,11 +132,25 @@ Test(dag, work_time_adds_slowest_flows_and_latencies) {
     ms_dag_add_crossing(&dag, 0, 1, 1);
     add_op(&dag, 1, 2);
     finish(&dag, MS_OK, NULL);
-    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[0], &transfer_s), 2.0);
+    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[0], false, &transfer_s), 2.0);
     cr_assert_eq(transfer_s, 2.0);
-    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], &transfer_s), 3.0 + 0.5 + 2.0 + 0.25);
+    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], false, &transfer_s),
+                 3.0 + 0.5 + 2.0 + 0.25);
     cr_assert_eq(transfer_s, 3.0 + 0.5 + 2.0);
-    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], NULL), 5.75);
+    cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], false, NULL), 5.75);
+    ms_dag_release(&dag);
+}
+
+Test(dag, alone_a_flow_has_its_own_crossings_only) {
+    ms_dag dag;
+    build(&dag);
+    ms_dag_add_flow(&dag, 1e9);
+    ms_dag_add_crossing(&dag, 0, 6, 2);
+    add_op(&dag, 1, 2);
+    finish(&dag, MS_OK, NULL);
+    int32_t flow = dag.flow_count - 1;
+    cr_assert_eq(ms_dag_flow_time_s(&dag, flow, false), 6.0);
+    cr_assert_eq(ms_dag_flow_time_s(&dag, flow, true), 2.0);
     ms_dag_release(&dag);
 }
 
