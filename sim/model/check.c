@@ -239,7 +239,10 @@ static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
 
 static ms_status check_stages(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
-    if (stages > model->layers) {
+    /* the first may hold the embedding alone and the last the head (Llama 3, section 3.3.2) */
+    int ends =
+        stages > 1 ? (layout->stage_layers[0] == 0) + (layout->stage_layers[stages - 1] == 0) : 0;
+    if (stages > model->layers + ends) {
         ms_diag_error(diag,
                       "%d virtual stages (pp %d x %d) are more than the model's %d layers: at most "
                       "%d per rank fit pp %d",

@@ -17,7 +17,8 @@ import h5py
 import numpy
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CANONICAL = ["tiny", "gpt3-175b-1024", "megatron-1t-3072", "mtnlg-530b-2240", "llama3-405b-8k", "textbook-70b-64"]
+CANONICAL = ["tiny", "gpt3-175b-1024", "megatron-1t-3072", "mtnlg-530b-2240", "llama3-405b-8k", "textbook-70b-64",
+             "llama3-405b-128k", "deepseek-v3-2048", "deepseek-v3-gb200-576", "palm-540b-6144", "mixtral-8x7b-64", "llama3-8b-128k-64"]
 PROGRAM = ""
 
 NUMBER = (int, float)

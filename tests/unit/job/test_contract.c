@@ -6,9 +6,19 @@
 #include "job_fixture.h"
 #include "meshsim/outlook.h"
 
-static const char *const WORKLOADS[] = {
-    "tiny",           "gpt3-175b-1024", "megatron-1t-3072", "mtnlg-530b-2240",
-    "llama3-405b-8k", "textbook-70b-64"};
+static const char *const WORKLOADS[] = {"tiny",
+                                        "gpt3-175b-1024",
+                                        "megatron-1t-3072",
+                                        "mtnlg-530b-2240",
+                                        "llama3-405b-8k",
+                                        "textbook-70b-64",
+                                        "llama3-405b-8k-8192",
+                                        "llama3-405b-128k",
+                                        "deepseek-v3-2048",
+                                        "deepseek-v3-gb200-576",
+                                        "palm-540b-6144",
+                                        "mixtral-8x7b-64",
+                                        "llama3-8b-128k-64"};
 enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
 
 static double apart(double a, double b) {

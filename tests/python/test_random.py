@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Random jobs: whatever is asked for is either refused with a message or simulated with sums that hold.
+
+usage: test_random.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS says how many jobs
+"""
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
+RUNS = int(os.environ.get("MS_RUNS", 120))
+PROGRAM = ""
+# key, values: the first is the most usual
+CHOICES = [
+    ("schedule.kind", ["1f1b", "1f1b", "gpipe", "interleaved"]),
+    ("schedule.v", [1, 1, 1, 2, 3]),
+    ("batch.micro", [1, 1, 2, 4]),
+    ("model.layers", [8, 12, 16, 24, 7]),
+    ("model.hidden", [1024, 2048, 512]),
+    ("model.sequence", [1024, 512, 4096]),
+    ("model.vocab", [51200, 32000, 0, 1]),
+    ("model.type", ["gpt", "gpt", "llama"]),
+    ("model.ffn", [4096, 1000, 11008]),
+    ("model.kv_heads", [16, 4, 2, 1]),
+    ("model.flash_attention", ["true", "false"]),
+    ("model.tied_embeddings", ["true", "false"]),
+    ("recompute", ["none", "full"]),
+    ("data_parallel.zero", [0, 0, 1]),
+    ("pipeline.scatter_gather", ["false", "true"]),
+    ("precision.gradients", ["fp32", "bf16"]),
+    ("platform.gpu.kernel_launch", ["2 us", "0 s", "1 ms"]),
+    ("platform.tiers.nvlink.latency", ["1.7 us", "0 s", "1 ms"]),
+    ("platform.tiers.nvlink.bandwidth", ["300 GB/s", "unlimited", "1 MB/s"]),
+    ("platform.tiers.rail.bandwidth", ["200 Gbit/s", "unlimited", "1 Gbit/s"]),
+]
+
+
+def random_job(source):
+    """Overrides and options of one job; most fit together."""
+    tp, pp, dp = (source.choice(sizes) for sizes in ([1, 2, 4, 8], [1, 2, 3, 4, 8], [1, 2, 4, 6]))
+    order = source.sample(["pp", "dp", "tp"], 3)
+    nodes = max(1, math.ceil(tp * pp * dp / 8))
+    sets = {"mesh.tp": tp, "mesh.pp": pp, "mesh.dp": dp, "mesh.order": f"[{', '.join(order)}]",
+            "platform.nodes": nodes, "platform.node.gpus": math.ceil(tp * pp * dp / nodes)}
+    for key, values in source.sample(CHOICES, source.randrange(0, 9)):
+        sets[key] = source.choice(values)
+    sets["batch.global"] = dp * int(sets.get("batch.micro", 1)) * source.choice([1, 2, pp, 2 * pp, 4 * pp, 5])
+    if sets["platform.node.gpus"] < 8:
+        sets["platform.node.nics"] = sets["platform.node.gpus"]
+    words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    words += source.choice([[], [], ["--no-fold"]]) + source.choice([[], ["--fidelity", "analytic"]])
+    return words
+
+
+def meshsim(*words):
+    """The finished process."""
+    return subprocess.run([PROGRAM, *words], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          text=True, timeout=120)
+
+
+class Random(unittest.TestCase):
+    def check_result(self, value):
+        step_s = value["step_time_s"]
+        self.assertTrue(math.isfinite(step_s) and step_s > 0, step_s)
+        self.assertAlmostEqual(sum(value["time_share"].values()), 1, delta=1e-9)
+        self.assertAlmostEqual(sum(value["critical_path"].values()), step_s, delta=1e-9 * step_s)
+        self.assertGreaterEqual(min(value["time_share"].values()), 0)
+        for use in value["comm"].values():
+            self.assertAlmostEqual(use["busy_s"], use["exposed_s"] + use["overlapped_s"] + use["in_idle_s"],
+                                   delta=1e-9 * step_s)
+        for tier in value["tiers"].values():
+            self.assertLessEqual(tier["peak_use"], 1 + 1e-9)
+
+    def test_jobs(self):
+        source = random.Random(SEED)
+        simulated = 0
+        for run in range(RUNS):
+            words = random_job(source)
+            with self.subTest(f"MS_SEED={SEED}, job {run}: {' '.join(words)}"):
+                done = meshsim("run", "workloads/tiny.yaml", "--json", *words)
+                self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+                if done.returncode == 3:
+                    self.assertEqual(done.stdout, "")
+                    self.assertIn("error: ", done.stderr)
+                    continue
+                simulated += 1
+                value = json.loads(done.stdout)
+                self.check_result(value)
+                ideal = json.loads(meshsim("check", "workloads/tiny.yaml", "--json", *[w for w in words if w != "--no-fold"]).stdout)
+                self.assertLessEqual(ideal["ideal_step_time_s"], value["step_time_s"] * (1 + 1e-9))
+                self.assertAlmostEqual(ideal["memory"]["peak_B"], value["memory"]["peak_B"],
+                                       delta=1e-9 * value["memory"]["peak_B"])
+        self.assertGreater(simulated, RUNS / 5, f"MS_SEED={SEED}: hardly any job was legal")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
