@@ -142,7 +142,7 @@ char *ms_platform_link_name(const ms_platform *platform, int link, char *text_ou
 
 /** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest),
  * one direction [B/s]; of a single node, between two halves of its GPUs. INFINITY: not limited.
- * O(units), in a torus O(GPUs). */
+ * O(units), in a torus O(chips of a pod). */
 double ms_platform_bisection_Bps(const ms_platform *platform);
 
 /** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the

@@ -59,7 +59,8 @@ static double cut_nodes(const ms_platform *platform) {
 static double cut_torus(const ms_platform *platform, int half) {
     const ms_topology *topology = ms_topology_of(platform);
     double count = 0;
-    for (int chip = 0; chip < half; chip++) {
+    /* pods before the divided one lie on one side whole */
+    for (int chip = half / topology->torus.chips * topology->torus.chips; chip < half; chip++) {
         for (int way = 0; way < 2 * topology->torus.dimensions; way++) {
             count += ms_torus_neighbour(topology, chip, way / 2, way % 2) >= half;
         }

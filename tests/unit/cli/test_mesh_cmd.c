@@ -258,3 +258,30 @@ Test(mesh_cmd, faults) {
         ms_run_release(&result);
     }
 }
+
+/* Time of a tp all-reduce on 8 nodes of 8 GPUs, 50 GB/s between them, nothing but bandwidth. */
+static double tp_time_s(const char *order, const char *nvlink) {
+    ms_run_result result = MS_RUN(
+        "mesh", "--json", "--shape", "pp=8,tp=8", "--order", order, "--tensor", "4096,8192",
+        "--spec", "tp=partial", "--redistribute", "tp=replicate", "--platform",
+        MS_SOURCE_DIR "/platforms/dgx-h100.yaml", "--set", "platform.nodes=8", "--set", nvlink,
+        "--set", "platform.tiers.nvlink.efficiency=1", "--set", "platform.tiers.nvlink.latency=0 s",
+        "--set", "platform.tiers.rail.efficiency=1", "--set", "platform.tiers.rail.latency=0 s");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    ms_buffer squeezed;
+    squeeze(ms_run_out(&result), &squeezed);
+    double time_s = number_after(ms_buffer_text(&squeezed), "\"time_s\":");
+    ms_buffer_release(&squeezed);
+    ms_run_release(&result);
+    return time_s;
+}
+
+/* tp across nodes instead of inside them slows its collectives by the ratio of bandwidths. */
+Test(mesh_cmd, order_decides_what_tp_costs) {
+    static const char SLIDES[] = "platform.tiers.nvlink.bandwidth=900 GB/s";
+    static const char H100[] = "platform.tiers.nvlink.bandwidth=450 GB/s";
+    cr_assert_float_eq(tp_time_s("tp,pp", SLIDES) / tp_time_s("pp,tp", SLIDES), 18, 1e-9);
+    cr_assert_float_eq(tp_time_s("tp,pp", H100) / tp_time_s("pp,tp", H100), 9, 1e-9);
+    double payload_B = 4096.0 * 8192 * 2;
+    cr_assert_float_eq(tp_time_s("pp,tp", SLIDES), 2 * 7.0 / 8 * payload_B / 900e9, 1e-12);
+}
