@@ -25,11 +25,19 @@ static ms_status print_text(const ms_invocation *call, const ms_program *program
     return status;
 }
 
+static bool is_stdout(const char *path) {
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_result *result) {
     const char *csv = ms_cli_value(call, "csv", NULL);
+    const char *gantt = ms_cli_value(call, "gantt", NULL);
     ms_status status = ms_cli_schedule_write(call, schedule);
-    bool is_stdout_taken = csv != NULL && strcmp(csv, "-") == 0;
+    if (status == MS_OK && gantt != NULL) {
+        status = ms_cli_schedule_gantt(call, &schedule->program, result, gantt);
+    }
+    bool is_stdout_taken = is_stdout(csv) || is_stdout(gantt);
     if (status != MS_OK || is_stdout_taken) {
         return status;
     }
@@ -38,16 +46,27 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
                : print_text(call, &schedule->program, result);
 }
 
-static ms_status run(const ms_invocation *call) {
-    const char *csv = ms_cli_value(call, "csv", NULL);
-    if (csv != NULL && strcmp(csv, "-") == 0 && ms_cli_has(call, "json")) {
-        ms_diag_error(call->diag, "'--csv -' and '--json' both want the standard output");
+/* One thing at most may go to the standard output by option. */
+static ms_status check_stdout(const ms_invocation *call) {
+    bool has_csv = is_stdout(ms_cli_value(call, "csv", NULL));
+    bool has_gantt = is_stdout(ms_cli_value(call, "gantt", NULL));
+    if (has_csv + has_gantt + ms_cli_has(call, "json") > 1) {
+        ms_diag_error(call->diag, "'%s -' and '%s' both want the standard output",
+                      has_csv ? "--csv" : "--gantt",
+                      !has_csv || !has_gantt ? "--json" : "--gantt -");
         return MS_E_USAGE;
     }
+    return MS_OK;
+}
+
+static ms_status run(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
     ms_schedule_result result;
-    ms_status status = ms_cli_schedule_load(call, &schedule);
+    ms_status status = check_stdout(call);
+    if (status == MS_OK) {
+        status = ms_cli_schedule_load(call, &schedule);
+    }
     if (status == MS_OK) {
         status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
     }

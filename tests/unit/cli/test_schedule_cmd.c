@@ -161,6 +161,14 @@ Test(schedule_command, usage_faults) {
         {{"schedule", "gpipe", "-p3", "-m2", "--tw", "nan"}, "takes numbers >= 0, got 'nan'"},
         {{"schedule", "gpipe", "-p3", "-m2", "--tw", "1e999"}, "takes numbers >= 0"},
         {{"schedule", "gpipe", "-p3", "-m2", "--csv", "-", "--json"}, "both want"},
+        {{"schedule", "zbv", "-p3", "-m6", "-v3"}, "nearest legal V: 2"},
+        {{"schedule", "dualpipe", "-p4", "-m8", "--overlap", "both"}, "is fused or serial"},
+        {{"schedule", "dualpipe", "-p4", "-m8", "--fbscale", "0"}, "takes a number > 0, got '0'"},
+        {{"schedule", "gpipe", "-p4", "-m8", "--sends", "sync"}, "is async or blocking"},
+        {{"schedule", "gpipe", "-p4", "-m8", "--csv-form", "all"}, "is compute, sends or comms"},
+        {{"schedule", "gpipe", "-p4", "-m8", "--csv-dialect", "old"}, "is current or legacy"},
+        {{"schedule", "gpipe", "-p4", "-m8", "--splits", "2"}, "only seq1f1b does"},
+        {{"schedule", "zbv", "-p4", "-m8", "--reorder"}, "only vhalf and vmin can"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         ms_run_result result = ms_run_with(&(ms_run_setup){0}, BAD[i].words);
@@ -275,4 +283,50 @@ Test(schedule_command, large_schedule) {
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     cr_assert_not_null(strstr(ms_run_out(&result), "\"formula_makespan\": 12604.5"));
     ms_run_release(&result);
+}
+
+static void write_text(const char *folder, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A file as written by others: blanks, CR LF, letters of 2024. */
+Test(schedule_command, schedule_files_come_back_byte_for_byte) {
+    static const char TEXT[] = "0F0,0F1,,0B0,0W0,0B1,0W1\r\n,1F0,1BW0,1F1,1BW1\r\n";
+    char folder[] = "/tmp/meshsim_csv_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    write_text(folder, "in.csv", TEXT);
+    ms_run_result result = MS_RUN_IN(folder, "schedule", "csv:in.csv", "--csv", "-");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    cr_assert_str_eq(ms_run_out(&result), TEXT);
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv", "--csv", "-", "--csv-form", "compute",
+                       "--merge-bw");
+    cr_assert_str_eq(ms_run_out(&result), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv", "--json", "-p2", "-m2");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    cr_assert_not_null(strstr(ms_run_out(&result), "\"schedule\": \"csv:in.csv\""));
+    cr_assert_not_null(strstr(ms_run_out(&result), "\"makespan\": 9,"));
+    cr_assert_not_null(strstr(ms_run_out(&result), "\"formula_makespan\": null"));
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv", "-p3");
+    cr_assert_eq(result.exit_code, 2);
+    cr_assert_not_null(strstr(ms_run_err(&result), "'--ranks' is 3, and the file has 2"));
+    ms_run_release(&result);
+    write_text(folder, "in.csv", "0F0,0B0\n1F0,2Q0\n");
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv");
+    cr_assert_eq(result.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&result), "in.csv:2:5: error: rank 1, cell 2: '2Q0'"),
+                       "%s", ms_run_err(&result));
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:none.csv");
+    cr_assert_eq(result.exit_code, 3);
+    ms_run_release(&result);
+    unlink(strcat(strcpy((char[256]){0}, folder), "/in.csv"));
+    rmdir(folder);
 }
