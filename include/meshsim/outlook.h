@@ -20,7 +20,7 @@ typedef struct ms_rank_outlook {
     double static_B;     /**< parameters, gradients, optimizer state */
     double activation_B; /**< kept activations when memory peaks */
     double buffer_B;     /**< working memory of the pass that runs then */
-    double peak_B;       /**< sum of the three */
+    double peak_B;       /**< sum of the three and of what the allocator loses */
 } ms_rank_outlook;
 
 /** A whole job. */

@@ -30,7 +30,8 @@ static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
         const ms_stage_memory *memory = &job->costs.stage[action->stage].memory;
         rank->compute_s += pass_time_s(&job->costs, action->stage, (ms_pass)action->pass);
         kept_B += action->pass == MS_PASS_F ? memory->activation_B : 0.0;
-        double peak_B = rank->static_B + kept_B + memory->working_B;
+        double lost = job->costs.allocator_overhead;
+        double peak_B = rank->static_B + (1.0 + lost) * (kept_B + memory->working_B);
         if (peak_B > rank->peak_B) {
             rank->peak_B = peak_B;
             rank->activation_B = kept_B;

@@ -31,8 +31,23 @@ CHOICES = [
     ("model.kv_heads", [16, 4, 2, 1]),
     ("model.flash_attention", ["true", "false"]),
     ("model.tied_embeddings", ["true", "false"]),
-    ("recompute", ["none", "full"]),
-    ("data_parallel.zero", [0, 0, 1]),
+    ("recompute", ["none", "full", "selective"]),
+    ("recompute_layers", [0, 1, 2]),
+    ("tensor_parallel.sequence", ["false", "true"]),
+    ("tensor_parallel.overlap", ["none", "bulk", "chunks", "ring"]),
+    ("context_parallel.kind", ["ring", "all_gather", "all_to_all"]),
+    ("context_parallel.overlap", ["true", "false"]),
+    ("data_parallel.zero", [0, 1, 2, 3]),
+    ("data_parallel.shard", ["[dp]", "[dp, cp]"]),
+    ("data_parallel.keep_parameters", ["false", "true"]),
+    ("data_parallel.reduce_every", ["false", "true"]),
+    ("data_parallel.overlap_reduce", ["false", "true"]),
+    ("data_parallel.overlap_gather", ["false", "true"]),
+    ("data_parallel.bucket", ["0 B", "25 MB"]),
+    ("data_parallel.offload", ["false", "true"]),
+    ("memory.allocator_overhead", [0, 0.1]),
+    ("model.moe", ["{experts: 8, top_k: 2}", "{experts: 4, top_k: 1, shared_experts: 1, imbalance: {spread: 0.5}}"]),
+    ("model.mtp_layers", [0, 1]),
     ("pipeline.scatter_gather", ["false", "true"]),
     ("precision.gradients", ["fp32", "bf16"]),
     ("platform.gpu.kernel_launch", ["2 us", "0 s", "1 ms"]),
@@ -44,14 +59,18 @@ CHOICES = [
 
 def random_job(source):
     """Overrides and options of one job; most fit together."""
-    tp, pp, dp = (source.choice(sizes) for sizes in ([1, 2, 4, 8], [1, 2, 3, 4, 8], [1, 2, 4, 6]))
-    order = source.sample(["pp", "dp", "tp"], 3)
-    nodes = max(1, math.ceil(tp * pp * dp / 8))
-    sets = {"mesh.tp": tp, "mesh.pp": pp, "mesh.dp": dp, "mesh.order": f"[{', '.join(order)}]",
-            "platform.nodes": nodes, "platform.node.gpus": math.ceil(tp * pp * dp / nodes)}
+    sizes = {"tp": source.choice([1, 2, 4, 8]), "pp": source.choice([1, 2, 3, 4, 8]), "dp": source.choice([1, 2, 4, 6]),
+             "cp": source.choice([1, 1, 1, 2, 4]), "ep": source.choice([1, 1, 1, 2])}
+    gpus = math.prod(sizes.values())
+    nodes = max(1, math.ceil(gpus / 8))
+    sets = {f"mesh.{axis}": size for axis, size in sizes.items()}
+    sets |= {"mesh.order": f"[{', '.join(source.sample(list(sizes), len(sizes)))}]",
+             "platform.nodes": nodes, "platform.node.gpus": math.ceil(gpus / nodes)}
     for key, values in source.sample(CHOICES, source.randrange(0, 9)):
         sets[key] = source.choice(values)
-    sets["batch.global"] = dp * int(sets.get("batch.micro", 1)) * source.choice([1, 2, pp, 2 * pp, 4 * pp, 5])
+    if sizes["ep"] > 1:
+        sets.setdefault("model.moe", "{experts: 8, top_k: 2}")
+    sets["batch.global"] = sizes["dp"] * sizes["ep"] * int(sets.get("batch.micro", 1)) * source.choice([1, 5, *(k * sizes["pp"] for k in (1, 2, 4))])
     if sets["platform.node.gpus"] < 8:
         sets["platform.node.nics"] = sets["platform.node.gpus"]
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
