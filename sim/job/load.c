@@ -226,6 +226,11 @@ static ms_status count_microbatches(loading *ld) {
                                "%d disagrees with batch.global, which gives %ld",
                                batch->microbatches, microbatches);
     }
+    if (microbatches > MS_BATCH_MAX / unit) {
+        return ms_config_fault(ld->diag, node, "batch",
+                               "%ld microbatches of %d on %ld replicas are more than %d sequences",
+                               microbatches, batch->micro, unit / batch->micro, (int)MS_BATCH_MAX);
+    }
     ld->job->microbatches = (int)microbatches;
     ld->job->global_batch = (int)(microbatches * unit);
     return MS_OK;

@@ -13,6 +13,9 @@ typedef struct ms_workload_schedule {
     ms_ints stage_layers;   /* count 0: not given */
 } ms_workload_schedule;
 
+/* Sequences per step at most: far above any run, and a count that fits into an int. */
+enum { MS_BATCH_MAX = 100000000 };
+
 typedef struct ms_workload_batch {
     int global;       /* sequences per step; 0: not given */
     int micro;        /* sequences per microbatch and replica */
@@ -36,7 +39,8 @@ typedef struct ms_workload {
     ms_workload_schedule schedule;
     ms_workload_batch batch;
     ms_workload_precision precision;
-    ms_model_layout layout; /* choices; the degrees come from the mesh */
+    ms_model_layout layout;   /* choices; the degrees come from the mesh */
+    ms_words recompute_parts; /* names of parts of layers; count 0: none */
     ms_words shard; /* names of the axes that state is sharded over; count 0: all replicas */
     int fidelity;
     int seed;

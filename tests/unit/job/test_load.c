@@ -92,6 +92,10 @@ static const fault_case CASES[] = {
      1},
     /* batch */
     {"global: 16", "global: 15", {":6:17: error: batch.global: 15 sequences", "14 or 16"}, 1},
+    {"global: 16, micro: 1",
+     "microbatches: 1000, micro: 50001",
+     {":6:8: error: batch: 1000 microbatches of 50001 on 2 replicas are more than 100000000"},
+     1},
     {"micro: 1", "micro: 3", {"do not divide into microbatches of 3", "12 or 18"}, 1},
     {"micro: 1", "microbatches: 3", {":6:35:", "3 disagrees with batch.global, which gives 8"}, 1},
     {"global: 16",
