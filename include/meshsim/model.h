@@ -89,6 +89,8 @@ typedef struct ms_model {
     bool has_flash_attention;    /**< fused attention: no s*s activations are kept */
     bool has_fused_accumulation; /**< weight-gradient products add into the gradient buffer; else a
                                     kernel of its own does */
+    bool has_plain_loss;         /**< cross entropy as PyTorch has it over fp32 logits; else
+                                    Megatron-LM's, which works in place */
     double dropout;              /**< 0: no masks are kept in memory */
     ms_moe moe;
     ms_mla mla;

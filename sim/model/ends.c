@@ -51,10 +51,17 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
  * Source: order of operations of Megatron-LM's vocab_parallel_cross_entropy; bytes derived here. */
 enum { LOSS_FP32_B = 36, LOSS_BACKWARD_FP32_B = 12 };
 
+/* The plain one, besides reading and writing the logits once: copied to fp32 (4 out), log-softmax
+ * (maximum, sum and result each read 4, 4 out); backward a dense gradient of the picked entries
+ * (4 out), log-softmax (gradient read twice and result once, 4 each, 4 out), the copy back (4 in).
+ * Source: passes of PyTorch's nn.functional.cross_entropy on CUDA; bytes derived here. */
+enum { PLAIN_LOSS_FP32_B = 20, PLAIN_LOSS_BACKWARD_FP32_B = 24 };
+
 static void add_head_forward(ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
     double logits = shard->tokens * shard->vocab;
+    double loss_B = builder->model->has_plain_loss ? PLAIN_LOSS_FP32_B : LOSS_FP32_B;
     if (builder->layout->has_sequence_parallel) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
     }
@@ -62,7 +69,7 @@ static void add_head_forward(ms_cost_builder *builder) {
     ms_cost_memory(builder, builder->model->is_rms_norm ? "rms_norm" : "layer_norm",
                    2 * shard->plane * shard->element_B);
     ms_cost_gemm(builder, "head", (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
-    ms_cost_memory(builder, "cross_entropy", logits * (LOSS_FP32_B + shard->element_B));
+    ms_cost_memory(builder, "cross_entropy", logits * (loss_B + shard->element_B));
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
 }
@@ -71,14 +78,15 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
     double logits = shard->tokens * shard->vocab;
+    double loss_B =
+        builder->model->has_plain_loss ? PLAIN_LOSS_BACKWARD_FP32_B : LOSS_BACKWARD_FP32_B;
     bool is_split = builder->layout->has_sequence_parallel;
     if (is_split && (parts & MS_PART_WEIGHT)) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
     }
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, "cross_entropy_backward",
-                       logits * (LOSS_BACKWARD_FP32_B + shard->element_B));
+        ms_cost_memory(builder, "cross_entropy_backward", logits * (loss_B + shard->element_B));
         ms_cost_gemm(builder, "head_input_grad",
                      (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
         ms_cost_memory(builder, "norm_backward", 5 * shard->plane * shard->element_B);

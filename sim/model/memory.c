@@ -51,6 +51,21 @@ double ms_mlp_kept_B(const ms_cost_builder *builder) {
            + mask_B(builder);
 }
 
+/* Kept for the loss's backward pass: probabilities in fp32; plain, their logarithms and the logits
+ * that the caller still holds. */
+static double loss_kept_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double logit_B = builder->model->has_plain_loss ? 4 + shard->element_B : 4;
+    return shard->tokens * shard->vocab * logit_B;
+}
+
+/* During it: the logits with their fp32 gradient; plain, two fp32 gradients. */
+static double loss_working_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double logit_B = builder->model->has_plain_loss ? 8 : shard->element_B + 4;
+    return shard->tokens * shard->vocab * logit_B;
+}
+
 /* Kept by one layer that is not recomputed as a whole. */
 static double layer_kept_B(const ms_cost_builder *builder, int layer) {
     double mlp_B = ms_layer_is_moe(builder->model, layer)
@@ -68,7 +83,7 @@ static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content co
     for (int i = 0; i < model->mtp_layers; i++) {
         bool is_recomputed = ms_is_recomputed(builder->layout, content.layers + i);
         kept += is_recomputed ? plane_B : layer_kept_B(builder, model->layers + i);
-        kept += 6 * plane_B + 4 * shard->tokens * shard->vocab;
+        kept += 6 * plane_B + loss_kept_B(builder);
     }
     return kept;
 }
@@ -91,7 +106,7 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     }
     if (content.is_last) {
         /* inputs of the final norm and of the head; probabilities in fp32 */
-        kept += 2 * plane_B + 4 * shard->tokens * shard->vocab;
+        kept += 2 * plane_B + loss_kept_B(builder);
         kept += modules_kept_B(builder, content);
     }
     return kept;
@@ -134,7 +149,7 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
         layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i));
     }
     if (content.is_last && builder->model->vocab > 0) {
-        head_B = shard->tokens * shard->vocab * (shard->element_B + 4);
+        head_B = loss_working_B(builder);
     }
     bool has_neighbour = !(content.is_first && content.is_last);
     double boundary_B = has_neighbour ? 2 * shard->plane * shard->element_B : 0;

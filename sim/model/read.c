@@ -8,13 +8,15 @@
 enum { TYPE_GPT, TYPE_LLAMA };
 enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
 enum { POSITIONS_LEARNED, POSITIONS_ROTARY };
+enum { LOSS_VOCAB_PARALLEL, LOSS_PLAIN };
 
 static const char *const TYPES[] = {"gpt", "llama", NULL};
 static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", NULL};
+static const char *const LOSSES[] = {"vocab_parallel", "plain", NULL};
 
 typedef struct model_text {
-    int type, norm, positions;
+    int type, norm, positions, loss;
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -67,6 +69,8 @@ static const ms_field FIELDS[] = {
     FLAG_FIELD("flash_attention", has_flash_attention, "fused attention kernel, default true"),
     FLAG_FIELD("fused_accumulation", has_fused_accumulation,
                "weight-gradient products add into the gradient buffer themselves, default true"),
+    WORD_FIELD("loss", loss, false, LOSSES,
+               "vocab_parallel (Megatron-LM's, in place, default) or plain (PyTorch's)"),
     {.key = "dropout",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(model_text, model.dropout),
@@ -185,6 +189,7 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
     }
     text.model.is_rms_norm = text.norm == NORM_RMS;
     text.model.is_plain_norm = text.norm == NORM_PLAIN;
+    text.model.has_plain_loss = text.loss == LOSS_PLAIN;
     text.model.has_positions = text.positions == POSITIONS_LEARNED;
     *model_out = text.model;
     return MS_OK;

@@ -124,3 +124,23 @@ Test(memory, recomputation_trades_kept_for_working_memory) {
     fixture_clear(&none);
     fixture_clear(&full);
 }
+
+Test(memory, plain_loss_holds_more_of_the_logits) {
+    ms_model model = fixture_llama(2, 1024, 16, 16, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs in_place, plain;
+    fixture_init(&in_place);
+    fixture_run(&in_place, &model, &gpu);
+    model.has_plain_loss = true;
+    fixture_init(&plain);
+    fixture_run(&plain, &model, &gpu);
+    const ms_stage_memory *a = &in_place.costs.stage[0].memory;
+    const ms_stage_memory *b = &plain.costs.stage[0].memory;
+    double logits = 8192.0 * 128256;
+    /* 4 of 10 bytes against 6 of 14 kept */
+    cr_assert_lt(fixture_gap(b->activation_B - a->activation_B, 2 * logits), 1e-9);
+    cr_assert_lt(fixture_gap(a->working_B, 6 * logits), 1e-9);
+    cr_assert_lt(fixture_gap(b->working_B, 8 * logits), 1e-9);
+    fixture_clear(&in_place);
+    fixture_clear(&plain);
+}
