@@ -56,7 +56,7 @@ typedef struct ms_coll_plan {
     ms_coll_algorithm algorithm;
     int members;
     double size_B;    /**< full buffer as nccl-tests counts it [B] */
-    double sent_B;    /**< bytes each member sends [B] */
+    double sent_B;    /**< bytes each member sends, the mean [B] */
     int tier;         /**< outermost tier crossed; -1 for one member */
     ms_phase *phases; /**< [phase_count] */
     int phase_count;  /**< 0 for one member */
@@ -71,6 +71,10 @@ typedef struct ms_coll_request {
     int members;   /**< >= 1; 2 for p2p */
     double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
                       all-gather its output [B] */
+    double node_B; /**< all-to-all: full buffer of a second one among the members on each node,
+                      beside the first; 0: none [B] */
+    double
+        skew; /**< all-to-all: bytes of the busiest member over the mean, its time counts; 0: 1 */
 } ms_coll_request;
 
 /** Lay out a collective among GPUs of a platform.

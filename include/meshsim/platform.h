@@ -64,8 +64,8 @@ typedef struct ms_platform {
     const char *name;
     const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
     int nodes;          /**< [count] */
-    int gpus_per_node; /**< [count] */
-    int nics_per_node; /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
+    int gpus_per_node;  /**< [count] */
+    int nics_per_node;  /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
     ms_gpu_type gpu;
     ms_tier tiers[MS_TIER_MAX]; /**< innermost first */
     int tier_count;

@@ -19,21 +19,27 @@ typedef struct layout {
     ms_coll_plan *plan;
 } layout;
 
-/* Make the routes collected one flow, each crossing carrying `crossing_B`, and after it a latency.
- */
+/* Make collected routes a flow whose crossings carry `crossing_B` each. */
+static ms_status make_flow(layout *l, ms_crossings *crossings, double crossing_B, ms_flow *flow) {
+    int divisor = 1;
+    ms_status status = ms_crossings_merge(crossings, l->arena, flow, &divisor);
+    flow->bytes = crossing_B * divisor;
+    return status;
+}
+
+/* One phase of the routes collected, each crossing carrying `crossing_B`, and after it a latency.
+ * There is room for a second flow beside it. */
 static ms_status set_flow(layout *l, double crossing_B, double latency_s) {
     ms_phase *phase = MS_NEW(l->arena, ms_phase, 1);
-    ms_flow *flow = MS_NEW(l->arena, ms_flow, 1);
-    if (phase == NULL || flow == NULL) {
+    ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);
+    if (phase == NULL || flows == NULL) {
         return MS_E_NOMEM;
     }
-    int divisor = 1;
-    ms_status status = ms_crossings_merge(&l->crossings, l->arena, flow, &divisor);
+    ms_status status = make_flow(l, &l->crossings, crossing_B, flows);
     if (status != MS_OK) {
         return status;
     }
-    flow->bytes = crossing_B * divisor;
-    *phase = (ms_phase){.latency_s = latency_s, .flows = flow, .count = 1};
+    *phase = (ms_phase){.latency_s = latency_s, .flows = flows, .count = 1};
     l->plan->tier = l->crossings.tier;
     l->plan->phases = phase;
     l->plan->phase_count = 1;
@@ -73,6 +79,33 @@ static ms_status plan_shift(layout *l) {
     return set_flow(l, l->request->size_B, l->crossings.latency_max_s);
 }
 
+/* Beside the first flow the members of each node exchange a buffer of their own; nodes with fewer
+ * members set no pace. */
+static ms_status add_node_flow(layout *l, double skew) {
+    const ms_coll_request *request = l->request;
+    ms_crossings crossings;
+    ms_crossings_init(&crossings, l->crossings.platform);
+    int node_members = 1;
+    for (int i = 0; i < request->members; i++) {
+        int here = 1;
+        for (int j = 0; j < request->members; j++) {
+            if (i != j && ms_platform_node(crossings.platform, request->gpus[i]) ==
+                              ms_platform_node(crossings.platform, request->gpus[j])) {
+                ms_crossings_add(&crossings, request->gpus[i], request->gpus[j]);
+                here++;
+            }
+        }
+        node_members = here > node_members ? here : node_members;
+    }
+    ms_phase *phase = &l->plan->phases[0];
+    ms_status status =
+        make_flow(l, &crossings, skew * request->node_B / node_members, &phase->flows[1]);
+    phase->count = 2;
+    l->plan->sent_B += (node_members - 1.0) / node_members * request->node_B;
+    ms_crossings_release(&crossings);
+    return status;
+}
+
 /* Every member sends an n-th of its buffer to every other one, all at once: NCCL posts all sends
  * and receives as one group. */
 static ms_status plan_pairwise(layout *l) {
@@ -87,8 +120,10 @@ static ms_status plan_pairwise(layout *l) {
             }
         }
     }
+    double skew = l->request->skew > 0.0 ? l->request->skew : 1.0;
     l->plan->sent_B = (n - 1.0) / n * l->request->size_B;
-    return set_flow(l, l->request->size_B / n, l->crossings.latency_max_s);
+    ms_status status = set_flow(l, skew * l->request->size_B / n, l->crossings.latency_max_s);
+    return status == MS_OK && l->request->node_B > 0.0 ? add_node_flow(l, skew) : status;
 }
 
 /* How each kind is laid out. */

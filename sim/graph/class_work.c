@@ -15,8 +15,9 @@ static uint64_t hash_key(const ms_work_key *key) {
 }
 
 static bool same_key(const ms_work_key *a, const ms_work_key *b) {
-    return a->size_B == b->size_B && a->kind == b->kind && a->domain == b->domain &&
-           a->first == b->first && a->second == b->second;
+    return a->size_B == b->size_B && a->node_B == b->node_B && a->skew == b->skew &&
+           a->kind == b->kind && a->domain == b->domain && a->first == b->first &&
+           a->second == b->second;
 }
 
 static size_t find_slot(const ms_lowering *l, const ms_work_key *key) {
@@ -141,7 +142,9 @@ static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms
                                  .algorithm = MS_ALGORITHM_AUTO,
                                  .gpus = request->gpus + (size_t)g * (size_t)request->members,
                                  .members = request->members,
-                                 .size_B = request->size_B};
+                                 .size_B = request->size_B,
+                                 .node_B = request->node_B,
+                                 .skew = request->skew};
         ms_status status = ms_coll_plan_build(l->in->platform, &group, l->arena, &plans[g]);
         if (status == MS_E_RANGE && request->kind == MS_COLL_ALL_TO_ALL) {
             ms_diag_error(l->diag, "%s among %d ranks is not laid out; at most %d are",
@@ -183,6 +186,7 @@ static int32_t add_work(ms_lowering *l, const ms_class_request *request, const m
         .algorithm = (uint8_t)own->algorithm,
         .is_communication = true,
         .is_pipelined = request->is_pipelined,
+        .skew = request->skew,
         .tag = -1,
     };
     int32_t index = ms_dag_add_work(l->dag, &work);

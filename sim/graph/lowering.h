@@ -7,6 +7,8 @@
 
 /* A communication of one fold class: the same collective in every group of the class. */
 typedef struct ms_class_request {
+    double node_B; /* all-to-all: of a second one inside each node, beside it; 0: none */
+    double skew;   /* all-to-all: of the busiest member; 0: 1 */
     ms_coll_kind kind;
     double size_B;
     const int *
@@ -19,6 +21,8 @@ typedef struct ms_class_request {
 /* A work already made, by what identifies it. */
 typedef struct ms_work_key {
     double size_B;
+    double node_B;
+    double skew;
     int32_t kind;
     int32_t domain; /* what the caller distinguishes: axis, place */
     int32_t first;  /* lowest GPU of the simulated group, or source of a p2p */

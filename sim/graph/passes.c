@@ -104,6 +104,8 @@ static ms_status lower_collective(ms_lowering *l, pass_state *state, int place,
     bool has_run = false;
     ms_group_op c = {.kind = segment->coll,
                      .size_B = segment->coll_B,
+                     .node_B = segment->coll_node_B,
+                     .skew = segment->coll_skew,
                      .group_axes = segment->group_axes,
                      .op = op,
                      .inputs = segment->is_async ? NULL : state->inputs,

@@ -44,6 +44,30 @@ static ms_status read_shard_axes(const ms_workload *w, const ms_mesh *mesh, ms_d
     return MS_OK;
 }
 
+static ms_status read_recompute_parts(const ms_workload *w, ms_diag *diag, unsigned *parts_out) {
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } PARTS[] = {{"norms", MS_RECOMPUTE_NORMS},
+                 {"latent_up", MS_RECOMPUTE_LATENT_UP},
+                 {"activations", MS_RECOMPUTE_ACTIVATIONS}};
+    unsigned parts = 0;
+    for (size_t i = 0; i < w->recompute_parts.count; i++) {
+        unsigned bit = 0;
+        for (size_t p = 0; p < sizeof PARTS / sizeof PARTS[0]; p++) {
+            bit |= strcmp(w->recompute_parts.items[i], PARTS[p].name) == 0 ? PARTS[p].bit : 0;
+        }
+        if (bit == 0) {
+            return ms_config_fault(diag, ms_node_get(w->root, "recompute_parts"), "recompute_parts",
+                                   "expected some of norms, latent_up and activations, got '%s'",
+                                   w->recompute_parts.items[i]);
+        }
+        parts |= bit;
+    }
+    *parts_out = parts;
+    return MS_OK;
+}
+
 ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena, ms_diag *diag,
                          ms_model_layout *layout_out) {
     ms_model_layout layout = w->layout;
@@ -66,6 +90,9 @@ ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *ar
     ms_status status = check_axes(w, mesh, arena, diag);
     if (status == MS_OK) {
         status = read_shard_axes(w, mesh, diag, &layout.shard_axes);
+    }
+    if (status == MS_OK) {
+        status = read_recompute_parts(w, diag, &layout.recompute_parts);
     }
     if (status == MS_OK) {
         *layout_out = layout;

@@ -115,6 +115,8 @@ static double tier_bytes(const ms_dag *dag, int tier) {
     double bytes = 0.0;
     for (int32_t i = 0; i < dag->op_count; i++) {
         const ms_dag_work *work = &dag->works[dag->ops[i].work];
+        /* the flows are the busiest member's; the tier carries the mean of all */
+        double share = work->stands_for / (work->skew > 0.0 ? work->skew : 1.0);
         for (int32_t p = 0; p < work->phase_count; p++) {
             const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
             for (int32_t f = 0; f < phase->flow_count; f++) {
@@ -122,7 +124,7 @@ static double tier_bytes(const ms_dag *dag, int tier) {
                 for (int32_t c = 0; c < flow->crossing_count; c++) {
                     const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
                     bool is_here = dag->links[crossing->link].tier == tier;
-                    bytes += is_here ? flow->bytes * crossing->own * work->stands_for : 0.0;
+                    bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
                 }
             }
         }

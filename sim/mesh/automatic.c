@@ -61,7 +61,7 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     }
     if (dp != 0 && dp != gpus / product) {
         ms_diag_error(diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d",
-                      dp, (long long)(dp * product), wish->platform->name, gpus,
+                      dp, (long long)dp * (long long)product, wish->platform->name, gpus,
                       (int)(gpus / product));
         return MS_E_INPUT;
     }

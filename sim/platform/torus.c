@@ -77,7 +77,7 @@ static int hops(int from, int to, int size) {
 }
 
 int ms_torus_distance(const ms_topology *topology, int from, int to) {
-    int a[MS_TORUS_DIMENSIONS_MAX], b[MS_TORUS_DIMENSIONS_MAX];
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
     int distance = 0;
     ms_torus_coordinates(topology, from, a);
     ms_torus_coordinates(topology, to, b);
@@ -89,7 +89,7 @@ int ms_torus_distance(const ms_topology *topology, int from, int to) {
 
 void ms_torus_route(const ms_platform *platform, int from, int to, ms_route *out) {
     const ms_topology *topology = ms_topology_of(platform);
-    int a[MS_TORUS_DIMENSIONS_MAX], b[MS_TORUS_DIMENSIONS_MAX];
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
     int at = from;
     ms_torus_coordinates(topology, from, a);
     ms_torus_coordinates(topology, to, b);

@@ -27,8 +27,8 @@ Test(coll_torus, rings_use_links_both_ways) {
             gpus[m] = c->first + m * c->stride;
         }
         ms_coll_plan plan;
-        const ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, c->members,
-                                         size_B};
+        const ms_coll_request request = {
+            MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, c->members, size_B, 0, 0};
         cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
         double passes = 2.0 * (c->members - 1);
         double expected_s = passes * 1e-6 + passes / c->members * size_B / (c->links * 45e9);
@@ -48,7 +48,7 @@ Test(coll_torus, a_shift_takes_one_link_each) {
         gpus[m] = (m * 5 + 3) % 12; /* the group's order does not matter */
     }
     ms_coll_plan plan;
-    const ms_coll_request request = {MS_COLL_RING_SHIFT, MS_ALGORITHM_AUTO, gpus, 12, 45e6};
+    const ms_coll_request request = {MS_COLL_RING_SHIFT, MS_ALGORITHM_AUTO, gpus, 12, 45e6, 0, 0};
     cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
     cr_assert_lt(fabs(ms_coll_plan_time_s(&f.platform, &plan) - 1.001e-3), 1e-12);
     fixture_release(&f);

@@ -39,7 +39,7 @@ static ms_timeline run_pair(ms_fidelity fidelity, platform_fixture *f, ms_dag *d
                             ms_coll_plan *plan) {
     fixture_platform(f, "dgx-a100", NULL);
     const int gpus[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B};
+    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0};
     cr_assert_eq(ms_coll_plan_build(&f->platform, &request, &f->arena, plan), MS_OK);
     ms_dag_init(dag);
     int32_t rank = ms_dag_add_rank(dag, 0, 1, 0);
@@ -103,7 +103,7 @@ ParameterizedTest(ms_fidelity *fidelity, sharing, lone_all_reduce) {
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", NULL);
     const int gpus[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B};
+    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0};
     ms_coll_plan plan;
     cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
     ms_dag dag;
