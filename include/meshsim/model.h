@@ -112,6 +112,11 @@ typedef enum ms_recompute_part {
     MS_RECOMPUTE_NORMS = 1,       /**< results of norms */
     MS_RECOMPUTE_LATENT_UP = 2,   /**< latent attention's products out of the latents: q, k, v */
     MS_RECOMPUTE_ACTIVATIONS = 4, /**< results of the MLP's and the experts' activation */
+    /** every second product of gated layers with plain heads: keys, the attention's output product
+     * and half of the MLP's first one; the MLP's result is kept instead of its input.
+     * Source: torchtitan, selective activation checkpointing at the level of operations, which
+     * repeats norms and activations besides. */
+    MS_RECOMPUTE_PRODUCTS = 8,
 } ms_recompute_part;
 
 /** What of tensor parallelism's communication runs beside the products next to it. */

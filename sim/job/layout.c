@@ -50,7 +50,8 @@ static ms_status read_recompute_parts(const ms_workload *w, ms_diag *diag, unsig
         unsigned bit;
     } PARTS[] = {{"norms", MS_RECOMPUTE_NORMS},
                  {"latent_up", MS_RECOMPUTE_LATENT_UP},
-                 {"activations", MS_RECOMPUTE_ACTIVATIONS}};
+                 {"activations", MS_RECOMPUTE_ACTIVATIONS},
+                 {"products", MS_RECOMPUTE_PRODUCTS}};
     unsigned parts = 0;
     for (size_t i = 0; i < w->recompute_parts.count; i++) {
         unsigned bit = 0;
@@ -59,7 +60,8 @@ static ms_status read_recompute_parts(const ms_workload *w, ms_diag *diag, unsig
         }
         if (bit == 0) {
             return ms_config_fault(diag, ms_node_get(w->root, "recompute_parts"), "recompute_parts",
-                                   "expected some of norms, latent_up and activations, got '%s'",
+                                   "expected some of norms, latent_up, activations and products, "
+                                   "got '%s'",
                                    w->recompute_parts.items[i]);
         }
         parts |= bit;

@@ -17,11 +17,21 @@ static void add_rotary(ms_cost_builder *builder, unsigned parts) {
 }
 
 static void add_qkv(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_column(builder, parts, &QKV, builder->shard.hidden, builder->shard.qkv_width);
+    const ms_shard *shard = &builder->shard;
+    ms_cost_column(builder, parts, &QKV, shard->hidden, shard->qkv_width);
+    if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) { /* the keys' part */
+        ms_cost_gemm(builder, QKV.forward,
+                     (ms_gemm_shape){shard->tokens, shard->kv_width, shard->hidden, 1});
+    }
 }
 
 static void add_output(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_row(builder, parts, &OUTPUT, builder->shard.q_width, builder->shard.hidden);
+    const ms_shard *shard = &builder->shard;
+    if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
+        ms_cost_gemm(builder, OUTPUT.forward,
+                     (ms_gemm_shape){shard->tokens, shard->hidden, shard->q_width, 1});
+    }
+    ms_cost_row(builder, parts, &OUTPUT, shard->q_width, shard->hidden);
 }
 
 ms_core ms_head_core(const ms_shard *shard) {

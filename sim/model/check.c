@@ -286,6 +286,10 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                    (ms_is_mla(model) || model->moe.experts > 0),
                "collectives of tensor parallelism beside products are not built for latent "
                "attention and experts: set tensor_parallel.overlap to none"),
+        refuse(diag,
+               (layout->recompute_parts & MS_RECOMPUTE_PRODUCTS) &&
+                   (ms_is_mla(model) || model->moe.experts > 0 || !model->is_gated),
+               "recomputing every second product is built for dense gated layers with plain heads"),
         refuse(diag, (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) && !ms_is_mla(model),
                "there are no products out of latents to recompute: the model has no 'mla'"),
         ms_moe_check(model, layout, diag),

@@ -29,8 +29,10 @@ ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
     double core_B = ms_core_activation_B(builder, &core);
     bool is_moved = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
     double e = shard->element_B;
+    bool keeps_keys = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
+    double qkv_width = shard->qkv_width - (keeps_keys ? 0 : shard->kv_width);
     double heads_B = kept_planes(builder) * e * shard->plane /* inputs of the norm and of qkv */
-                     + e * shard->tokens * shard->qkv_width  /* q, k, v */
+                     + e * shard->tokens * qkv_width         /* q, k, v */
                      + e * shard->tokens * shard->q_width    /* input of the output projection */
                      + mask_B(builder);
     ms_kept_bytes kept = {.kept_B = heads_B};
@@ -45,8 +47,10 @@ double ms_mlp_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
     bool keeps_result = !(builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS);
+    bool keeps_both = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
+    double up_width = keeps_both ? shard->up_width : shard->ffn;
     return kept_planes(builder) * e * shard->plane /* inputs of norm and first product */
-           + e * shard->tokens * shard->up_width   /* input of the activation */
+           + e * shard->tokens * up_width          /* input of the activation */
            + (keeps_result ? e * shard->tokens * shard->ffn : 0) /* input of the second product */
            + mask_B(builder);
 }
@@ -59,10 +63,13 @@ static double loss_kept_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->vocab * logit_B;
 }
 
-/* During it: the logits with their fp32 gradient; plain, two fp32 gradients. */
+/* During it: the logits with their fp32 gradient; plain, two fp32 gradients, and over a split
+ * vocabulary the probabilities besides.  Source: PyTorch, torch/distributed/tensor/parallel/loss.py
+ * (tensors alive at once). */
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
-    double logit_B = builder->model->has_plain_loss ? 8 : shard->element_B + 4;
+    double plain_B = shard->tp > 1 ? 12 : 8;
+    double logit_B = builder->model->has_plain_loss ? plain_B : shard->element_B + 4;
     return shard->tokens * shard->vocab * logit_B;
 }
 

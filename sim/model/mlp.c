@@ -22,7 +22,12 @@ static const ms_linear_names DOWN = {"mlp_down", "mlp_down_input_grad", "mlp_dow
                                      "mlp_down_bias_grad"};
 
 static void add_up(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_column(builder, parts, &UP, builder->shard.hidden, builder->shard.up_width);
+    const ms_shard *shard = &builder->shard;
+    ms_cost_column(builder, parts, &UP, shard->hidden, shard->up_width);
+    if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) { /* gate or value */
+        ms_cost_gemm(builder, UP.forward,
+                     (ms_gemm_shape){shard->tokens, shard->ffn, shard->hidden, 1});
+    }
 }
 
 static void add_down(ms_cost_builder *builder, unsigned parts) {

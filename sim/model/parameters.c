@@ -157,6 +157,11 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
     if (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) {
         part += 2.0 * model->sequence * ms_mla_up_weights(model);
     }
+    if (layout->recompute_parts & MS_RECOMPUTE_PRODUCTS) {
+        double q_width = (double)model->heads * model->head_dim;
+        double kv_width = (double)model->kv_heads * model->head_dim;
+        part += 2.0 * model->sequence * model->hidden * (kv_width + q_width + model->ffn);
+    }
     int stages = layout->pp * layout->chunks, layer = 0;
     for (int stage = 0; stage < stages; stage++) {
         int modules = stage == stages - 1 ? model->mtp_layers : 0;

@@ -144,3 +144,28 @@ Test(memory, plain_loss_holds_more_of_the_logits) {
     fixture_clear(&in_place);
     fixture_clear(&plain);
 }
+
+/* Norms, activations and every second product: a token keeps its layer input, the MLP's result, q,
+ * v, the attention's output and one of gate and value, and a log-sum-exp per head. */
+Test(memory, every_second_product_keeps_the_other_ones) {
+    ms_model model = fixture_llama(4, 4096, 32, 8, 14336);
+    model.vocab = 0;
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs none, some;
+    fixture_init(&none);
+    fixture_run(&none, &model, &gpu);
+    fixture_init(&some);
+    some.layout.recompute_parts =
+        MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS | MS_RECOMPUTE_PRODUCTS;
+    fixture_run(&some, &model, &gpu);
+    cr_assert_eq(some.status, MS_OK, "%s", some.log.text);
+    double kept = 2 * (4 * 4096.0 + 1024 + 14336) + 4 * 32;
+    cr_assert_lt(fixture_gap(some.costs.stage[0].memory.activation_B, 4 * 8192 * kept), 1e-14);
+    double repeated = 4 * 2.0 * 8192 * 4096 * (1024 + 4096 + 14336);
+    double more =
+        fixture_pass_flop(&some.costs, 0, MS_PASS_B) - fixture_pass_flop(&none.costs, 0, MS_PASS_B);
+    cr_assert_lt(fixture_gap(more, repeated), 1e-12);
+    cr_assert_lt(fixture_gap(some.costs.recompute_flop, repeated), 1e-12);
+    fixture_clear(&none);
+    fixture_clear(&some);
+}
