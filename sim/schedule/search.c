@@ -1,0 +1,191 @@
+/* The search: the best variant of the heuristic, improved, and the proof of how good it is. */
+#include "meshsim/schedule_search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "schedule/search.h"
+
+enum { EFFORT_DEFAULT = 2000 };
+
+bool ms_score_is_better(const ms_score *a, const ms_score *b) {
+    double dust = 1e-9 * (1 + b->makespan);
+    if (fabs(a->span - b->span) > dust) {
+        return a->span < b->span;
+    }
+    if (fabs(a->makespan - b->makespan) > dust) {
+        return a->makespan < b->makespan;
+    }
+    return a->spans < b->spans - dust;
+}
+
+double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                              int *rank_out) {
+    int last = spec->pipeline_ranks - 1;
+    int cap = spec->memory_cap == 0 || spec->memory_cap > spec->microbatches ? spec->microbatches
+                                                                             : spec->memory_cap;
+    double bound = 0;
+    double behind =
+        0; /* forward and input gradient of all later ranks, and the way there and back */
+    for (int rank = last; rank >= 0; rank--) {
+        double forward = costs->forward[rank];
+        double work =
+            spec->microbatches * (forward + costs->input_grad[rank] + costs->weight_grad[rank]);
+        double idle = forward + behind - cap * forward;
+        double span = work + fmax(0, idle);
+        if (span > bound) {
+            bound = span;
+            *rank_out = rank;
+        }
+        behind += forward + costs->input_grad[rank] + (rank > 0 ? 2 * costs->p2p[rank - 1] : 0);
+    }
+    return bound;
+}
+
+bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
+                     ms_score *score_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_schedule_result result;
+    search->evaluations++;
+    bool runs = ms_schedule_evaluate(program, search->costs, &scratch, &mute, &result) == MS_OK;
+    double spans = 0;
+    for (int rank = 0; runs && rank < program->spec.pipeline_ranks; rank++) {
+        runs = result.ranks[rank].peak_inflight <= search->spec.memory_cap;
+        spans += result.ranks[rank].span;
+    }
+    if (runs) {
+        *score_out =
+            (ms_score){.span = result.max_span, .makespan = result.makespan, .spans = spans};
+        if (slots_out != NULL) {
+            memcpy(slots_out, result.slots,
+                   program->first[program->spec.pipeline_ranks] * sizeof *slots_out);
+        }
+    }
+    ms_arena_release(&scratch);
+    return runs;
+}
+
+static ms_status report_no_memory(const ms_search *search) {
+    ms_diag_error(search->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+/* A program with one stage per rank and room for F, I and W of every microbatch. */
+static ms_status make_program(const ms_search *search, ms_program *program_out) {
+    ms_schedule_spec spec = {.kind = MS_SCHEDULE_ZBH1,
+                             .pipeline_ranks = search->spec.pipeline_ranks,
+                             .microbatches = search->spec.microbatches};
+    ms_status status = ms_schedule_build(&spec, search->arena, search->diag, program_out);
+    if (status == MS_OK) {
+        program_out->spec.kind = MS_SCHEDULE_CUSTOM;
+        program_out->name = "search";
+    }
+    return status;
+}
+
+/* The best variant of the heuristic. */
+static ms_status find_start(ms_search *search, ms_program *program, ms_search_result *result,
+                            ms_score *best) {
+    size_t count = program->first[program->spec.pipeline_ranks];
+    ms_program trial = *program;
+    trial.actions = MS_NEW(search->arena, ms_action, count);
+    if (trial.actions == NULL) {
+        return report_no_memory(search);
+    }
+    result->variant = -1;
+    for (int variant = 0; variant < MS_SEARCH_VARIANTS; variant++) {
+        ms_status status = ms_search_heuristic(search, variant, &trial);
+        ms_score score;
+        if (status == MS_E_NOMEM) {
+            return status;
+        }
+        if (status == MS_OK && ms_search_score(search, &trial, NULL, &score) &&
+            (result->variant < 0 || ms_score_is_better(&score, best))) {
+            memcpy(program->actions, trial.actions, count * sizeof *trial.actions);
+            *best = score;
+            result->variant = variant;
+        }
+    }
+    if (result->variant < 0) {
+        ms_diag_error(search->diag, "no schedule found for P = %d and M = %d under a cap of %d",
+                      search->spec.pipeline_ranks, search->spec.microbatches,
+                      search->spec.memory_cap);
+        return MS_E_NO;
+    }
+    return MS_OK;
+}
+
+static int peak_of(const ms_program *program) {
+    int peak = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        int held = 0;
+        for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            held += program->actions[i].pass == MS_PASS_F;
+            peak = held > peak ? held : peak;
+            held -= program->actions[i].pass == MS_PASS_W;
+        }
+    }
+    return peak;
+}
+
+/* Costs are checked by an evaluation of any schedule. */
+static ms_status check_costs(const ms_search *search, const ms_program *program) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_schedule_result result;
+    ms_status status =
+        ms_schedule_evaluate(program, search->costs, &scratch, search->diag, &result);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+static ms_status find(ms_search *search, ms_search_result *result) {
+    ms_score score;
+    ms_status status = make_program(search, &result->program);
+    if (status == MS_OK) {
+        status = check_costs(search, &result->program);
+    }
+    if (status == MS_OK) {
+        status = find_start(search, &result->program, result, &score);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    result->heuristic_span = score.span;
+    result->bound = ms_schedule_span_bound(&search->spec, search->costs, &result->bound_rank);
+    double dust = 1e-9 * (1 + result->bound);
+    if (score.span > result->bound + dust) {
+        status = ms_search_improve(search, &result->program, &score);
+    }
+    result->span = score.span;
+    result->makespan = score.makespan;
+    result->is_optimal = score.span <= result->bound + dust;
+    result->peak_inflight = peak_of(&result->program);
+    result->evaluations = search->evaluations;
+    return status;
+}
+
+ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                             ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
+    if (spec->memory_cap < 0) {
+        ms_diag_error(diag, "the memory cap must be at least 1 microbatch, got '%d'",
+                      spec->memory_cap);
+        return MS_E_INPUT;
+    }
+    ms_search search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
+    if (spec->memory_cap == 0) {
+        search.spec.memory_cap = spec->microbatches;
+    }
+    if (spec->effort == 0) {
+        search.spec.effort = EFFORT_DEFAULT;
+    }
+    ms_search_result result = {.variant = -1};
+    ms_status status = find(&search, &result);
+    if (status == MS_OK) {
+        *result_out = result;
+    }
+    return status;
+}
