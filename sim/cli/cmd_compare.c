@@ -8,7 +8,8 @@
 #include "meshsim/trace.h"
 #include "meshsim/units.h"
 
-enum { KEY_WIDTH = 36, NUMBER_WIDTH = 24 };
+/* Rows of at most 80 columns; the longest number of that many digits is -1.23456789e-100. */
+enum { KEY_WIDTH = 32, NUMBER_WIDTH = 16, NUMBER_DIGITS = 9 };
 
 static const ms_option OPTIONS[] = {
     {.name = "tolerance",
@@ -82,9 +83,10 @@ static void print_difference(const ms_difference *difference) {
     char relative[32] = "";
     text_of(difference->a, 6, a, sizeof a);
     text_of(difference->b, 6, b, sizeof b);
-    if (strcmp(a, b) == 0) { /* they differ further down */
-        text_of(difference->a, 17, a, sizeof a);
-        text_of(difference->b, 17, b, sizeof b);
+    /* they may differ further down; where that does not fit, the last column tells */
+    for (int digits = 7; strcmp(a, b) == 0 && digits <= NUMBER_DIGITS; digits++) {
+        text_of(difference->a, digits, a, sizeof a);
+        text_of(difference->b, digits, b, sizeof b);
     }
     if (isfinite(difference->relative)) {
         snprintf(relative, sizeof relative, "%+.3g %%", 100.0 * difference->relative);

@@ -61,6 +61,11 @@ Test(compare_cmd, exit_code_and_output_say_whether_anything_differs) {
                      ms_run_err(&run));
         const char *text = run.exit_code > 1 ? ms_run_err(&run) : ms_run_out(&run);
         cr_assert_not_null(strstr(text, CASES[i].word), "case %zu: %s", i, text);
+        for (const char *at = text; run.exit_code < 2 && *at != '\0'; at += strspn(at, "\n")) {
+            size_t length = strcspn(at, "\n");
+            cr_assert_leq(length, 80U, "case %zu: %.*s", i, (int)length, at);
+            at += length;
+        }
         ms_run_release(&run);
     }
     remove_folder();
