@@ -66,6 +66,14 @@ class Comparison(unittest.TestCase):
         kept = json.loads(golden.normalised(text, Path("/nowhere"), []))
         self.assertEqual(kept, {"engine": {"ops": 1}, "wall_s": 3})
 
+    def test_every_shipped_file_has_its_cases(self):
+        folder = PATH.parent
+        for inputs, prefixes in (("workloads", ("run", "check")), ("platforms", ("platform", "collective"))):
+            wanted = {f"{prefix}-{path.stem}" for path in (folder.parent.parent / inputs).glob("*.yaml")
+                      for prefix in prefixes}
+            missing = [name for name in sorted(wanted) if not (folder / name / "expected").exists()]
+            self.assertEqual(missing, [])
+
     def test_many_differences_are_counted(self):
         faults = golden.differences(json.dumps(list(range(100))), json.dumps(list(range(1, 101))), "case")
         self.assertEqual(len(faults), golden.DIFFERENCES_SHOWN + 1)
