@@ -27,6 +27,7 @@
  * | metrics.h    | where the time went, memory                                                    |
  * | job.h        | a workload file from reading to result                                         |
  * | outlook.h    | what can be said without simulating                                            |
+ * | knobs.h      | what would save memory, and how much                                           |
  * | trace.h      | the HDF5 file                                                                  |
  * | report.h     | pictures and trace-viewer files                                                |
  */

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "meshsim/knobs.h"
 #include "meshsim/outlook.h"
 #include "meshsim/units.h"
 
@@ -18,7 +19,29 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-static ms_value *make_json(const ms_invocation *call, const ms_job *job, const ms_outlook *look) {
+/* What the page and the JSON object tell. */
+typedef struct findings {
+    ms_job job;
+    ms_outlook look;
+    ms_knob knobs[MS_KNOBS_MAX];
+    int knob_count;
+} findings;
+
+static void add_knobs(const findings *f, ms_value *root) {
+    ms_value *rows = ms_value_add(root, "knobs", MS_VALUE_ARRAY);
+    for (int i = 0; i < f->knob_count; i++) {
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "setting", f->knobs[i].setting);
+        ms_value_add_double(row, "saved_B", f->knobs[i].saved_B);
+        ms_value_add_double(row, "peak_B", f->knobs[i].peak_B);
+        ms_value_add_bool(row, "fits", f->knobs[i].fits);
+        ms_value_add_string(row, "note", f->knobs[i].note);
+    }
+}
+
+static ms_value *make_json(const ms_invocation *call, const findings *f) {
+    const ms_job *job = &f->job;
+    const ms_outlook *look = &f->look;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
@@ -51,6 +74,7 @@ static ms_value *make_json(const ms_invocation *call, const ms_job *job, const m
         ms_value_add_double(row, "buffers_B", rank->buffer_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
+    add_knobs(f, root);
     return root;
 }
 
@@ -82,7 +106,27 @@ static const char *parameters_text(double count, char *text, size_t size) {
     return text;
 }
 
-static void print_outlook(const ms_job *job, const ms_outlook *look) {
+static void print_knobs(const findings *f) {
+    if (f->knob_count > 0) {
+        printf("\nany one of these changes would save memory%26s %10s\n", "saves", "peak");
+    }
+    for (int i = 0; i < f->knob_count; i++) {
+        char saved[32];
+        char peak[32];
+        printf("  %-42s %22s %11s%s\n", f->knobs[i].setting,
+               ms_unit_format(f->knobs[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
+               ms_unit_format(f->knobs[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
+               f->knobs[i].fits ? " *" : "");
+        printf("      %s\n", f->knobs[i].note);
+    }
+    if (f->knob_count > 0) {
+        printf("* fits\n");
+    }
+}
+
+static void print_outlook(const findings *f) {
+    const ms_job *job = &f->job;
+    const ms_outlook *look = &f->look;
     char step[32];
     char busiest[32];
     char peak[32];
@@ -104,6 +148,9 @@ static void print_outlook(const ms_job *job, const ms_outlook *look) {
            ms_unit_format(look->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity),
            look->peak_rank, look->fits ? "fits" : "DOES NOT FIT");
     print_ranks(job, look);
+    if (!look->fits) {
+        print_knobs(f);
+    }
 }
 
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
@@ -111,26 +158,34 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     return ms_cli_finish_stdout(call);
 }
 
-static ms_status run(const ms_invocation *call) {
-    ms_job job;
-    ms_outlook look;
-    ms_status status = ms_cli_load_job(call, &job);
-    if (status == MS_OK && ms_cli_has(call, "effective")) {
-        return print_effective(call, &job);
-    }
+static ms_status look_at(const ms_invocation *call, findings *f) {
+    ms_status status = ms_outlook_compute(&f->job, call->arena, call->diag, &f->look);
     if (status == MS_OK) {
-        status = ms_outlook_compute(&job, call->arena, call->diag, &look);
+        status = ms_knobs_find(&f->job, call->arena, f->knobs, &f->knob_count);
+        if (status == MS_E_NOMEM) {
+            ms_diag_error(call->diag, "out of memory");
+        }
     }
-    if (status != MS_OK) {
-        return status;
-    }
+    return status;
+}
+
+static ms_status print_findings(const ms_invocation *call, const findings *f) {
     if (ms_cli_has(call, "json")) {
-        status = ms_cli_print_json(call, make_json(call, &job, &look));
-    } else {
-        print_outlook(&job, &look);
-        status = ms_cli_finish_stdout(call);
+        return ms_cli_print_json(call, make_json(call, f));
     }
-    bool is_no = !look.fits && !ms_cli_has(call, "ignore-memory");
+    print_outlook(f);
+    return ms_cli_finish_stdout(call);
+}
+
+static ms_status run(const ms_invocation *call) {
+    findings f = {0};
+    ms_status status = ms_cli_load_job(call, &f.job);
+    if (status == MS_OK && ms_cli_has(call, "effective")) {
+        return print_effective(call, &f.job);
+    }
+    status = status == MS_OK ? look_at(call, &f) : status;
+    status = status == MS_OK ? print_findings(call, &f) : status;
+    bool is_no = !f.look.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
 

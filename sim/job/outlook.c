@@ -1,4 +1,4 @@
-#include "meshsim/outlook.h"
+#include "job/outlook.h"
 
 #include <math.h>
 
@@ -41,6 +41,16 @@ static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
         kept_B -= is_done ? memory->activation_B : 0.0;
     }
     rank->compute_s += job->costs.optimizer_s[p];
+}
+
+double ms_outlook_peak_B(const ms_job *job) {
+    double peak_B = 0.0;
+    for (int p = 0; p < job->layout.pp; p++) {
+        ms_rank_outlook rank = {0};
+        walk_rank(job, p, &rank);
+        peak_B = fmax(peak_B, rank.peak_B);
+    }
+    return peak_B;
 }
 
 /* The schedule on paper with the computations of the model and free communication. */

@@ -1,0 +1,149 @@
+/* Each knob is the job's layout with one change, laid out again; memory follows from the order of
+ * passes. */
+#include "meshsim/knobs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "job/outlook.h"
+
+/* A change: makes the layout that has it, or says that there is nothing to change. */
+typedef struct change {
+    const char *setting; /* with %d for the number it sets, if any */
+    const char *note;
+    bool (*apply)(const ms_job *job, ms_model_layout *layout, int *number_out);
+} change;
+
+static bool full_recompute(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    layout->recompute = MS_RECOMPUTE_FULL;
+    layout->recompute_layers = 0;
+    return job->layout.recompute != MS_RECOMPUTE_FULL || job->layout.recompute_layers > 0;
+}
+
+static bool selective_recompute(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    layout->recompute = MS_RECOMPUTE_SELECTIVE;
+    return job->layout.recompute == MS_RECOMPUTE_NONE;
+}
+
+static bool recompute_parts(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    layout->recompute_parts |= MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS;
+    return layout->recompute_parts != job->layout.recompute_parts;
+}
+
+static bool sequence_parallel(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    layout->has_sequence_parallel = true;
+    layout->has_scatter_gather = false;
+    return job->layout.tp > 1 && !job->layout.has_sequence_parallel;
+}
+
+static bool more_zero(const ms_job *job, ms_model_layout *layout, int *number_out, int zero) {
+    *number_out = zero;
+    layout->zero = zero;
+    layout->reduces_every = zero >= 2;
+    int replicas = job->layout.dp * job->layout.cp * job->layout.ep * job->layout.other;
+    return replicas > 1 && job->layout.zero < zero;
+}
+
+static bool zero_1(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    return more_zero(job, layout, number_out, 1);
+}
+
+static bool zero_2(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    return more_zero(job, layout, number_out, 2);
+}
+
+static bool zero_3(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    return more_zero(job, layout, number_out, 3);
+}
+
+static bool smaller_microbatch(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = job->layout.micro_batch / 2;
+    layout->micro_batch = *number_out;
+    return job->layout.micro_batch % 2 == 0;
+}
+
+static bool more_context(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = job->layout.cp * 2;
+    layout->cp = *number_out;
+    layout->dp = job->layout.dp / 2;
+    return job->layout.dp % 2 == 0;
+}
+
+static bool offload(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    layout->is_offloaded = true;
+    return !job->layout.is_offloaded;
+}
+
+static const change CHANGES[] = {
+    {"recompute=selective", "repeats the attention core", selective_recompute},
+    {"recompute=full", "repeats every forward pass", full_recompute},
+    {"recompute_parts=[norms, activations]", "repeats what takes little time", recompute_parts},
+    {"tensor_parallel.sequence=true", "gathers and scatters in place of all-reduces",
+     sequence_parallel},
+    {"data_parallel.zero=%d", "gathers parameters once a step", zero_1},
+    {"data_parallel.zero=%d, reduce_every=true", "reduces gradients every microbatch", zero_2},
+    {"data_parallel.zero=%d, reduce_every=true", "gathers parameters before every pass", zero_3},
+    {"batch.micro=%d", "smaller products, more microbatches", smaller_microbatch},
+    {"mesh.cp=%d, half the dp", "exchanges keys and values", more_context},
+    {"data_parallel.offload=true", "moves gradients and parameters over the host link", offload},
+};
+
+static void ignore(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+/* Highest peak with a layout; INFINITY if the model cannot take it. */
+static double peak_with(const ms_job *job, const ms_model_layout *layout, ms_arena *scratch) {
+    ms_diag silent;
+    ms_diag_init(&silent, ignore, NULL);
+    ms_job changed = *job;
+    changed.layout = *layout;
+    ms_status status = ms_model_costs(&job->model, layout, &job->precision, &job->platform.gpu,
+                                      scratch, &silent, &changed.costs);
+    return status == MS_OK ? ms_outlook_peak_B(&changed) : INFINITY;
+}
+
+static int by_saving(const void *a, const void *b) {
+    double x = ((const ms_knob *)a)->saved_B;
+    double y = ((const ms_knob *)b)->saved_B;
+    return (x < y) - (x > y);
+}
+
+ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, int *count_out) {
+    double capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
+    double today_B = ms_outlook_peak_B(job);
+    int count = 0;
+    for (size_t i = 0; job->has_model && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+        ms_arena scratch;
+        ms_arena_init(&scratch);
+        ms_model_layout layout = job->layout;
+        int number = 0;
+        bool is_change = CHANGES[i].apply(job, &layout, &number);
+        double peak_B = is_change ? peak_with(job, &layout, &scratch) : INFINITY;
+        ms_arena_release(&scratch);
+        if (!(peak_B < today_B)) {
+            continue;
+        }
+        ms_knob *knob = &knobs_out[count++];
+        *knob = (ms_knob){.note = CHANGES[i].note,
+                          .peak_B = peak_B,
+                          .saved_B = today_B - peak_B,
+                          .fits = peak_B <= capacity_B};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        knob->setting = ms_arena_printf(arena, CHANGES[i].setting, number);
+#pragma GCC diagnostic pop
+        if (knob->setting == NULL) {
+            return MS_E_NOMEM;
+        }
+    }
+    qsort(knobs_out, (size_t)count, sizeof *knobs_out, by_saving);
+    *count_out = count;
+    return MS_OK;
+}
