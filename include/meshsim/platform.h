@@ -57,7 +57,8 @@ typedef struct ms_tier {
     int links;
 } ms_tier;
 
-/** How parallel links between two switch layers are chosen. */
+/** How parallel links between two switch layers are used: as one, or one of them by a hash of the
+ * route's ends. */
 typedef enum ms_routing { MS_ROUTING_SPREAD, MS_ROUTING_ECMP } ms_routing;
 
 typedef struct ms_platform {

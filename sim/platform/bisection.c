@@ -40,8 +40,9 @@ static cut cut_unit(const ms_platform *platform, int unit, int half) {
 
 static double cut_nodes(const ms_platform *platform) {
     const ms_topology *topology = ms_topology_of(platform);
-    double unit_Bps = topology->leaves_per_unit * capacity(platform, topology->spine_tier);
-    double pod_Bps = capacity(platform, topology->core_tier);
+    double unit_Bps = topology->leaves_per_unit * topology->links_per_leaf *
+                      capacity(platform, topology->spine_tier);
+    double pod_Bps = topology->links_per_pod * capacity(platform, topology->core_tier);
     cut core = {0};
     for (int pod = 0; pod < topology->pods; pod++) {
         cut spine = {0};

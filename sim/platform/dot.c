@@ -83,14 +83,14 @@ static void write_switches(const ms_platform *platform, ms_buffer *out) {
         ms_buffer_puts(out, "\"];\n");
         if (topology->spine_tier >= 0) {
             ms_buffer_printf(out, "  leaf%d -- spine%d", leaf, unit / topology->units_per_pod);
-            write_label(platform, topology->spine_tier, 1, out);
+            write_label(platform, topology->spine_tier, topology->links_per_leaf, out);
         }
     }
     for (int pod = 0; pod < topology->pods && topology->spine_tier >= 0; pod++) {
         ms_buffer_printf(out, "  spine%d [shape=box, label=\"spine of pod %d\"];\n", pod, pod);
         if (topology->core_tier >= 0) {
             ms_buffer_printf(out, "  spine%d -- core", pod);
-            write_label(platform, topology->core_tier, 1, out);
+            write_label(platform, topology->core_tier, topology->links_per_pod, out);
         }
     }
     if (topology->core_tier >= 0) {

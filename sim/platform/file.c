@@ -31,10 +31,6 @@ static void check_sizes(checks *c) {
                                     "%d nodes of %d GPUs are %.0f GPUs; at most %d are supported",
                                     f->nodes, f->node.gpus, gpus, (int)MS_PLATFORM_GPUS_MAX);
     }
-    if (f->routing == MS_ROUTING_ECMP) {
-        c->status = ms_config_fault(c->diag, node_at(c, NULL, "routing"), "routing",
-                                    "'ecmp' is not built yet; use 'spread'");
-    }
 }
 
 static void refuse_key(checks *c, const char *mapping, const char *key, const char *why) {
@@ -187,6 +183,46 @@ static void check_torus(checks *c) {
     }
 }
 
+/* Physical links from leaves to spines and from pods to the core, one direction; as a number that
+ * cannot overflow. Levels are complete, also where nodes do not fill them. */
+static double count_uplinks(const ms_platform_file *f) {
+    const ms_fabric_file *fabric = &f->fabric;
+    double leaves = fabric->kind == MS_FABRIC_RAILS ? f->node.nics : 1;
+    double unit = fabric->nodes_per_unit > 0 ? fabric->nodes_per_unit : f->nodes;
+    double units = ceil(f->nodes / unit);
+    double pod = fabric->units_per_pod > 0 ? fabric->units_per_pod : units;
+    double per_leaf = unit * f->node.nics / leaves / fabric->oversubscription;
+    double per_pod = per_leaf * leaves * pod / fabric->core_oversubscription;
+    return units * leaves * ceil(per_leaf) + ceil(units / pod) * ceil(per_pod);
+}
+
+/* A choice needs parallel links, and few enough of them to number. */
+static void check_routing(checks *c) {
+    const ms_platform_file *f = c->file;
+    bool has_switches = f->fabric.kind == MS_FABRIC_RAILS || f->fabric.kind == MS_FABRIC_LEAF_SPINE;
+    if (f->routing != MS_ROUTING_ECMP) {
+        if (ms_node_get(c->root, "routing_seed") != NULL) {
+            c->status = ms_config_fault(c->diag, node_at(c, NULL, "routing_seed"), "routing_seed",
+                                        "only 'ecmp' chooses by a seed");
+        }
+        return;
+    }
+    if (!has_switches || c->tiers < 3) {
+        c->status = ms_config_fault(c->diag, node_at(c, NULL, "routing"), "routing",
+                                    "'ecmp' chooses among links of a leaf to the spine, a third "
+                                    "tier, which this fabric does not have");
+        return;
+    }
+    double links = 2 * count_uplinks(f);
+    if (links > MS_LINKS_MAX) {
+        c->status =
+            ms_config_fault(c->diag, node_at(c, NULL, "routing"), "routing",
+                            "'ecmp' numbers every link, and these are %.0f above the leaves; at "
+                            "most %d are supported",
+                            links, (int)MS_LINKS_MAX);
+    }
+}
+
 static void check_pxn(checks *c) {
     const ms_platform_file *f = c->file;
     bool has_rails = f->fabric.kind == MS_FABRIC_RAILS && f->node.nics > 1;
@@ -211,6 +247,7 @@ ms_status ms_platform_file_check(const ms_platform_file *file, const ms_node *ro
         refuse_key(&c, "fabric", "shape", "only a torus has a shape");
     }
     check_pxn(&c);
+    check_routing(&c);
     return c.status;
 }
 
@@ -236,6 +273,8 @@ static void size_torus(const ms_platform_file *file, int tiers, ms_topology *out
                          .pods = 1,
                          .uplinks_per_leaf = 1,
                          .uplinks_per_pod = 1,
+                         .links_per_leaf = 1,
+                         .links_per_pod = 1,
                          .torus = {.shape = {1, 1, 1}, .dimensions = (int)shape->count}};
     for (size_t d = 0; d < shape->count; d++) {
         out->torus.shape[d] = shape->items[d];
@@ -269,9 +308,13 @@ void ms_platform_file_size(const ms_platform_file *file, int tiers, ms_topology 
     out->pods = ceil_div(out->units, out->units_per_pod);
     double ports_per_leaf =
         (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
+    bool is_ecmp = file->routing == MS_ROUTING_ECMP;
     out->uplinks_per_leaf = ports_per_leaf / fabric->oversubscription;
     out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
                            fabric->core_oversubscription;
+    out->links_per_leaf = is_ecmp ? (int)ceil(out->uplinks_per_leaf) : 1;
+    out->links_per_pod = is_ecmp && tiers > 3 ? (int)ceil(out->uplinks_per_pod) : 1;
+    out->seed = (uint64_t)file->seed;
 }
 
 const char *ms_platform_file_fabric(const ms_platform_file *file, const ms_topology *topology,

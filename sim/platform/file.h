@@ -6,7 +6,7 @@
 #include "platform/topology.h"
 
 /* Largest platform: route and link numbers stay well inside int. */
-enum { MS_PLATFORM_GPUS_MAX = 1 << 24 };
+enum { MS_PLATFORM_GPUS_MAX = 1 << 24, MS_LINKS_MAX = 1 << 27 };
 
 typedef struct ms_node_file {
     int gpus, nics;
@@ -26,6 +26,7 @@ typedef struct ms_platform_file {
     const ms_node *gpu, *tiers;
     ms_fabric_file fabric;
     int routing;
+    int seed;
     bool has_pxn;
 } ms_platform_file;
 

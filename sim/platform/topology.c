@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "meshsim/random.h"
 #include "platform/torus.h"
 
 const ms_topology *ms_topology_of(const ms_platform *platform) {
@@ -34,9 +35,9 @@ void ms_topology_number_links(ms_platform *platform) {
         } else if (t == topology->port_tier) {
             pairs = platform->nodes * topology->ports_per_node;
         } else if (t == topology->spine_tier) {
-            pairs = topology->units * topology->leaves_per_unit;
+            pairs = topology->units * topology->leaves_per_unit * topology->links_per_leaf;
         } else if (t == topology->core_tier) {
-            pairs = topology->pods;
+            pairs = topology->pods * topology->links_per_pod;
         }
         platform->tiers[t].first_link = next;
         platform->tiers[t].links = 2 * pairs;
@@ -99,9 +100,27 @@ static void cross_node(const ms_platform *platform, int from, int to, ms_route *
     cross(platform, tier, to, MS_LINK_DOWN, route);
 }
 
+/* Links that a flow takes among parallel ones. The switch that a link leads to decides the way down
+ * again, so both ends of a route use links of the same place. */
+typedef struct choice {
+    int leaf, pod;
+} choice;
+
+/* Hashed from the ends, as switches hash a connection's addresses. */
+static choice choose(const ms_topology *topology, int from, int to) {
+    ms_random random = {.state = topology->seed};
+    random.state = ms_random_next(&random) ^ ((uint64_t)from << 32 | (uint64_t)to);
+    uint64_t leaf = ms_random_next(&random) % (uint64_t)topology->links_per_leaf;
+    uint64_t pod = ms_random_next(&random) % (uint64_t)topology->links_per_pod;
+    return (choice){.leaf = (int)leaf, .pod = (int)pod};
+}
+
 /* From the port of one GPU to the port of another, through as few levels as join them. */
 static void cross_fabric(const ms_platform *platform, int from, int to, ms_route *route) {
     const ms_topology *topology = ms_topology_of(platform);
+    choice taken = choose(topology, from, to);
+    int per_leaf = topology->links_per_leaf;
+    int per_pod = topology->links_per_pod;
     int leaf_from = ms_topology_leaf(platform, from);
     int leaf_to = ms_topology_leaf(platform, to);
     int leaves_per_pod = topology->leaves_per_unit * topology->units_per_pod;
@@ -109,14 +128,16 @@ static void cross_fabric(const ms_platform *platform, int from, int to, ms_route
     bool has_core = leaf_from / leaves_per_pod != leaf_to / leaves_per_pod;
     cross(platform, topology->port_tier, ms_topology_port(platform, from), MS_LINK_UP, route);
     if (has_spine) {
-        cross(platform, topology->spine_tier, leaf_from, MS_LINK_UP, route);
+        cross(platform, topology->spine_tier, leaf_from * per_leaf + taken.leaf, MS_LINK_UP, route);
     }
     if (has_core) {
-        cross(platform, topology->core_tier, leaf_from / leaves_per_pod, MS_LINK_UP, route);
-        cross(platform, topology->core_tier, leaf_to / leaves_per_pod, MS_LINK_DOWN, route);
+        int pod_from = leaf_from / leaves_per_pod;
+        int pod_to = leaf_to / leaves_per_pod;
+        cross(platform, topology->core_tier, pod_from * per_pod + taken.pod, MS_LINK_UP, route);
+        cross(platform, topology->core_tier, pod_to * per_pod + taken.pod, MS_LINK_DOWN, route);
     }
     if (has_spine) {
-        cross(platform, topology->spine_tier, leaf_to, MS_LINK_DOWN, route);
+        cross(platform, topology->spine_tier, leaf_to * per_leaf + taken.leaf, MS_LINK_DOWN, route);
     }
     cross(platform, topology->port_tier, ms_topology_port(platform, to), MS_LINK_DOWN, route);
 }
@@ -165,15 +186,38 @@ ms_link_info ms_platform_link(const ms_platform *platform, int link) {
     int tier = ms_topology_place(platform, link).tier;
     double physical = 1;
     if (tier == topology->spine_tier) {
-        physical = topology->uplinks_per_leaf;
+        physical = topology->uplinks_per_leaf / topology->links_per_leaf;
     } else if (tier == topology->core_tier) {
-        physical = topology->uplinks_per_pod;
+        physical = topology->uplinks_per_pod / topology->links_per_pod;
     }
     const ms_tier *facts = &platform->tiers[tier];
     return (ms_link_info){.tier = tier,
                           .capacity_Bps = facts->bandwidth_Bps * facts->efficiency * physical,
                           .latency_s = facts->latency_s,
                           .parallel = (int)ceil(physical)};
+}
+
+/* A link above the leaves; where parallel ones are numbered, with its number. */
+static void name_uplink(const ms_platform *platform, ms_link_place place, char *text_out,
+                        size_t size) {
+    const ms_topology *topology = ms_topology_of(platform);
+    const char *tier = platform->tiers[place.tier].name;
+    bool is_core = place.tier == topology->core_tier;
+    int links = is_core ? topology->links_per_pod : topology->links_per_leaf;
+    int at = place.index / links;
+    char number[32] = "";
+    if (platform->routing == MS_ROUTING_ECMP) {
+        snprintf(number, sizeof number, ":link%d", place.index % links);
+    }
+    const char *way = place.direction == MS_LINK_UP ? "up" : "down";
+    if (is_core) {
+        snprintf(text_out, size, "%s:pod%d%s:%s", tier, at, number, way);
+    } else if (topology->kind == MS_FABRIC_RAILS) {
+        snprintf(text_out, size, "%s:unit%d:rail%d%s:%s", tier, at / topology->leaves_per_unit,
+                 at % topology->leaves_per_unit, number, way);
+    } else {
+        snprintf(text_out, size, "%s:unit%d%s:%s", tier, at, number, way);
+    }
 }
 
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size) {
@@ -193,14 +237,8 @@ char *ms_platform_link_name(const ms_platform *platform, int link, char *text_ou
     } else if (place.tier == topology->port_tier) {
         snprintf(text_out, size, "%s:node%d:nic%d:%s", tier, place.index / topology->ports_per_node,
                  place.index % topology->ports_per_node, way);
-    } else if (place.tier == topology->core_tier) {
-        snprintf(text_out, size, "%s:pod%d:%s", tier, place.index, way);
-    } else if (topology->kind == MS_FABRIC_RAILS) {
-        snprintf(text_out, size, "%s:unit%d:rail%d:%s", tier,
-                 place.index / topology->leaves_per_unit, place.index % topology->leaves_per_unit,
-                 way);
     } else {
-        snprintf(text_out, size, "%s:unit%d:%s", tier, place.index, way);
+        name_uplink(platform, place, text_out, size);
     }
     return text_out;
 }

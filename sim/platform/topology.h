@@ -41,7 +41,10 @@ typedef struct ms_topology {
     int pods;
     double uplinks_per_leaf; /* physical links from a leaf to the spine, in one direction */
     double uplinks_per_pod;  /* physical links from a pod's spine to the core */
-    ms_torus torus;          /* of a torus only */
+    int links_per_leaf;      /* links that these are numbered as: 1 where they act as one */
+    int links_per_pod;
+    uint64_t seed;  /* of the choice among them */
+    ms_torus torus; /* of a torus only */
 } ms_topology;
 
 /* The last hop of a link's numbering: links come in pairs, up (towards the core) first. */
