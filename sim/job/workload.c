@@ -215,8 +215,7 @@ static ms_status normalise_platform(ms_node *root, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Overrides in the order given; a --platform file comes after the workload's own but before --set.
- */
+/* The --set overrides in the order given. */
 static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
                                ms_diag *diag) {
     ms_status first = MS_OK;
