@@ -108,12 +108,12 @@ static const char *parameters_text(double count, char *text, size_t size) {
 
 static void print_knobs(const findings *f) {
     if (f->knob_count > 0) {
-        printf("\nany one of these changes would save memory%26s %10s\n", "saves", "peak");
+        printf("\nany one of these changes would save memory%17s %11s\n", "saves", "peak");
     }
     for (int i = 0; i < f->knob_count; i++) {
         char saved[32];
         char peak[32];
-        printf("  %-42s %22s %11s%s\n", f->knobs[i].setting,
+        printf("  %-42s %14s %11s%s\n", f->knobs[i].setting,
                ms_unit_format(f->knobs[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
                ms_unit_format(f->knobs[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
                f->knobs[i].fits ? " *" : "");

@@ -23,6 +23,11 @@ const ms_field MS_TENSOR_FIELDS[] = {
      .minimum = 2,
      .maximum = 64,
      .help = "pieces that overlap: chunks cuts a product into"},
+    {.key = "allow_slow",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(ms_workload, allows_slow_tp),
+     .fallback = "false",
+     .help = "accept more tp ranks than GPUs that share the fast links"},
     {0},
 };
 

@@ -200,6 +200,20 @@ static ms_status check_ranks(loading *ld) {
                            job->platform.nodes, plural(job->platform.nodes), per_node, advice);
 }
 
+/* More tp ranks than the fast domain holds are a mistake more often than a wish. */
+static ms_status check_tensor_domain(loading *ld) {
+    int tp = ms_mesh_size(&ld->job->mesh, MS_AXIS_TP);
+    int domain = ms_platform_fast_domain(&ld->job->platform);
+    if (tp <= domain || ld->w.allows_slow_tp) {
+        return MS_OK;
+    }
+    return ms_config_fault(
+        ld->diag, ms_node_get(ld->w.mesh, "tp"), "mesh.tp",
+        "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
+        "links; at most %d, or set tensor_parallel.allow_slow",
+        tp, domain, plural(domain), domain);
+}
+
 /* Microbatches per step and replica from the batch keys. */
 static ms_status count_microbatches(loading *ld) {
     const ms_workload_batch *batch = &ld->w.batch;
@@ -409,6 +423,7 @@ static void load_parts(loading *ld) {
                                                                    ld->diag, &job->model));
     if (has_mesh && has_platform) {
         fault(ld, check_ranks(ld));
+        fault(ld, check_tensor_domain(ld));
     }
     if (!has_mesh || ld->w.schedule.kind == NULL || ld->w.schedule.chunks < 1 ||
         ld->w.batch.micro < 1) {
