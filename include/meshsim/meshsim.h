@@ -20,6 +20,9 @@
  * | sharding.h   | how tensors lie over a mesh, and what moving them takes                        |
  * | model.h      | what each pass of a transformer computes, sends and keeps                      |
  * | schedule.h   | pipeline schedules, on paper                                                   |
+ * | schedule_csv.h | schedules as PyTorch's CSV files                                             |
+ * | schedule_study.h | what a makespan consists of, time per microbatch                           |
+ * | schedule_search.h | search for a schedule under a memory cap                                  |
  * | collective.h | collectives as phases of flows                                                 |
  * | dag.h        | the operation graph                                                            |
  * | lower.h      | from schedule, costs, mesh and platform to that graph                          |

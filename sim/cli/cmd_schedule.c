@@ -5,19 +5,18 @@
 #include "cli/commands.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
+#include "cli/schedule_studies.h"
 #include "cli/show_schedule.h"
-#include "meshsim/schedule.h"
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
     return MS_E_NOMEM;
 }
 
-static ms_status print_text(const ms_invocation *call, const ms_program *program,
-                            const ms_schedule_result *result) {
+static ms_status print_text(const ms_invocation *call, const ms_cli_shown *shown) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_cli_schedule_text(program, result, &text);
+    ms_cli_schedule_text(shown, &text);
     ms_status status = text.failed
                            ? report_no_memory(call)
                            : ms_cli_write_file(call, "-", ms_buffer_text(&text), text.length);
@@ -29,21 +28,41 @@ static bool is_stdout(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
-                        const ms_schedule_result *result) {
-    const char *csv = ms_cli_value(call, "csv", NULL);
-    const char *gantt = ms_cli_value(call, "gantt", NULL);
-    ms_status status = ms_cli_schedule_write(call, schedule);
-    if (status == MS_OK && gantt != NULL) {
-        status = ms_cli_schedule_gantt(call, &schedule->program, result, gantt);
+/* What takes further evaluations is left out where it is not shown. */
+static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
+                      ms_cli_shown *shown) {
+    ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,
+                                           call->diag, &shown->gap);
+    if (status == MS_OK) {
+        status =
+            ms_schedule_period(shown->program, costs, shown->result, call->diag, &shown->period);
     }
-    bool is_stdout_taken = is_stdout(csv) || is_stdout(gantt);
-    if (status != MS_OK || is_stdout_taken) {
+    if (status != MS_OK) {
         return status;
     }
-    return ms_cli_has(call, "json")
-               ? ms_cli_print_json(call, ms_cli_schedule_tree(call, &schedule->program, result))
-               : print_text(call, &schedule->program, result);
+    return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_cli_schedule_tree(call, shown))
+                                    : print_text(call, shown);
+}
+
+static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
+                        const ms_schedule_costs *costs) {
+    const char *csv = ms_cli_value(call, "csv", NULL);
+    const char *gantt = ms_cli_value(call, "gantt", NULL);
+    ms_schedule_result result;
+    ms_status status =
+        ms_schedule_evaluate(&schedule->program, costs, call->arena, call->diag, &result);
+    if (status == MS_OK) {
+        status = ms_cli_schedule_write(call, schedule);
+    }
+    if (status == MS_OK && gantt != NULL) {
+        status = ms_cli_schedule_gantt(call, &schedule->program, &result, gantt);
+    }
+    if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
+        return status;
+    }
+    ms_cli_shown shown = {
+        .program = &schedule->program, .result = &result, .search = schedule->search};
+    return show(call, costs, &shown);
 }
 
 /* One thing at most may go to the standard output by option. */
@@ -59,26 +78,50 @@ static ms_status check_stdout(const ms_invocation *call) {
     return MS_OK;
 }
 
-static ms_status run(const ms_invocation *call) {
+static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
-    ms_schedule_result result;
-    ms_status status = check_stdout(call);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_load(call, &schedule);
-    }
+    ms_status status = ms_cli_schedule_load(call, &schedule);
     if (status == MS_OK) {
         status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
     }
-    if (status == MS_OK) {
-        status = ms_schedule_evaluate(&schedule.program, &costs, call->arena, call->diag, &result);
+    return status == MS_OK ? output(call, &schedule, &costs) : status;
+}
+
+static ms_status run_search(const ms_invocation *call) {
+    ms_cli_schedule schedule;
+    ms_schedule_costs costs = {0};
+    ms_status status = ms_cli_schedule_search(call, &schedule, &costs);
+    return status == MS_OK ? output(call, &schedule, &costs) : status;
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_status status = check_stdout(call);
+    if (status != MS_OK) {
+        return status;
     }
-    return status == MS_OK ? output(call, &schedule, &result) : status;
+    if (ms_cli_has(call, "compare")) {
+        return ms_cli_schedule_compare(call);
+    }
+    if (call->positional_count == 0) {
+        ms_diag_error(call->diag, "missing argument: KIND");
+        return MS_E_USAGE;
+    }
+    if (ms_cli_has(call, "sort")) {
+        ms_diag_error(call->diag, "'--sort' goes with '--compare'");
+        return MS_E_USAGE;
+    }
+    bool is_search = strcmp(call->positionals[0], "search") == 0;
+    if (ms_cli_has(call, "memory-cap") && !is_search) {
+        ms_diag_error(call->diag, "'--memory-cap' goes with '--compare' and with 'search'");
+        return MS_E_USAGE;
+    }
+    return is_search ? run_search(call) : run_one(call);
 }
 
 static const ms_option OPTIONS[] = {
     {"ranks", 'p', "P", 1, false, NULL, "pipeline ranks"},
-    {"chunks", 'v', "V", 1, false, NULL, "virtual stages per rank; without: 1, or 2 of a V"},
+    {"chunks", 'v', "V", 1, false, NULL, "virtual stages per rank (default: 1, or 2 of a V)"},
     {"microbatches", 'm', "M", 1, false, NULL, "microbatches"},
     {"group", 0, "N", 1, false, "P", "microbatches per group of interleaved"},
     {"splits", 0, "K", 1, false, "1", "parts of a sequence (seq1f1b)"},
@@ -88,11 +131,18 @@ static const ms_option OPTIONS[] = {
     {"tb", 0, "T", 1, false, "1", "input gradient time, likewise"},
     {"tw", 0, "T", 1, false, "1", "weight gradient time, likewise"},
     {"p2p", 0, "T", 1, false, "0", "latency between neighbouring stages on different ranks"},
+    {"costs", 0, "FILE.csv", 1, false, NULL,
+     "times per stage from a file in the place of --tf, --tb, --tw, --p2p"},
     {"overlap", 0, "fused|serial", 1, false, "fused",
      "overlapped passes run together, or one after the other"},
     {"fbscale", 0, "X", 1, false, "1", "a fused pair takes X times the sum of its passes"},
     {"sends", 0, "async|blocking", 1, false, "async",
      "whether a sending rank waits until its message has arrived"},
+    {"compare", 0, "KINDS", 1, false, NULL,
+     "a table of many: all, or a comma list; times are per rank, and divided among its stages"},
+    {"sort", 0, "COLUMN", 1, false, "makespan", "column of the table to sort by"},
+    {"memory-cap", 0, "X", 1, false, NULL,
+     "microbatches in flight per rank at most (--compare, search)"},
     {"csv", 0, "FILE", 1, false, NULL,
      "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form"},
     {"csv-form", 0, "F", 1, false, "compute",
@@ -108,22 +158,47 @@ static const ms_option OPTIONS[] = {
 const ms_command ms_cmd_schedule = {
     .name = "schedule",
     .summary = "run a pipeline schedule on paper: makespan, bubble, peaks, closed form.",
-    .positional_help = "KIND",
-    .positionals_min = 1,
+    .positional_help = "KIND|csv:FILE|search",
+    .positionals_min = 0,
     .positionals_max = 1,
     .options = OPTIONS,
     .description =
-        "KIND is gpipe, 1f1b or interleaved. Times T have no unit; each is one number, or a comma "
-        "list with one per virtual stage (per boundary for --p2p). A stage's backward pass takes "
-        "tb + "
-        "tw. Messages take only latency and never keep a rank busy.\n\n"
+        "KIND is one of\n"
+        "gpipe: all forwards, then all backwards\n"
+        "1f1b: one forward, one backward (PipeDream-flush)\n"
+        "interleaved: 1F1B over V stages per rank (Megatron-LM); --group\n"
+        "interleaved_torch: the same in M/P rounds (PyTorch)\n"
+        "interleaved_flexible: the same, any group size and any M (Llama 3); --group\n"
+        "looped_bfs: breadth first: all microbatches per chunk\n"
+        "zbh1, zbh2: zero bubble with 1F1B's memory, and with twice that\n"
+        "zb1p: interleaved zero bubble (PyTorch)\n"
+        "zbv: zero bubble in a V, two stages per rank\n"
+        "vhalf, vmin: V with a half and a third of the memory; --reorder\n"
+        "dualpipe, chimera: two directions, parameters twice\n"
+        "dualpipev: DualPipe cut in half, a V\n"
+        "seq1f1b: 1F1B over parts of sequences; --splits\n\n"
+        "csv:FILE reads a schedule as PyTorch writes it: one line per rank, cells such as 2F0 or "
+        "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of "
+        "2024; stages belong to the rank whose line they stand in. 'search' looks for a schedule "
+        "of one stage per rank under --memory-cap with the shortest span, and says how far from a "
+        "proven bound it is.\n\n"
+        "Times T have no unit; each is one number, or a comma list with one per virtual stage (per "
+        "boundary for --p2p). --costs reads them from a file with the columns forward, "
+        "input_gradient, weight_gradient and, where wanted, stage and p2p. A whole backward pass "
+        "takes tb + tw. Messages take only latency; with --sends blocking a rank that sends waits "
+        "for the arrival. An overlapped pair takes --fbscale times its two passes together, or, "
+        "with --overlap serial, runs as one after the other.\n\n"
         "Idle time counts as warm-up before a rank's first backward pass, as cool-down after its "
         "last forward pass, else as steady. 'Exposed p2p' is how much later passes start "
         "than they would without latency. A microbatch is in flight on a stage from the start of "
-        "its "
-        "forward pass to the end of its weight gradient (to W) or input gradient (to I).\n\n"
+        "its forward pass to the end of its weight gradient (to W) or input gradient (to I).\n\n"
         "The makespan is compared with the closed form where one is known for these sizes "
-        "and costs.",
+        "and costs; else it is taken apart: the closed form (or the work of a rank) with equal "
+        "stages and free messages, and what the order, unequal stages and latency add.\n\n"
+        "--compare prints a table of many schedules. There T is the time of a P-th of the model, "
+        "dealt to its stages (V = 2 and K = 2 where a schedule takes any, unless given), and --p2p "
+        "lies between neighbouring ranks. Memory is counted in units of a P-th of the model and "
+        "one microbatch.",
     .example = "meshsim schedule interleaved -p 4 -v 2 -m 8 --p2p 0.1",
     .run = run,
 };

@@ -11,14 +11,15 @@ static ms_status report_no_memory(const ms_invocation *call) {
     return MS_E_NOMEM;
 }
 
-static ms_status build(const ms_invocation *call, ms_schedule_spec *spec,
+static ms_status build(const ms_invocation *call, const char *name, const ms_schedule_spec *sizes,
                        ms_cli_schedule *schedule) {
+    ms_schedule_spec spec = *sizes;
     ms_status status = ms_cli_schedule_need_sizes(call);
     if (status == MS_OK) {
-        status = ms_cli_schedule_kind(call, call->positionals[0], &spec->kind);
+        status = ms_cli_schedule_kind(call, name, &spec.kind);
     }
     if (status == MS_OK) {
-        status = ms_schedule_build(spec, call->arena, call->diag, &schedule->program);
+        status = ms_schedule_build(&spec, call->arena, call->diag, &schedule->program);
         status = status == MS_E_INPUT ? MS_E_USAGE : status; /* all of it came from options */
     }
     return status;
@@ -64,9 +65,8 @@ static ms_status read_text(const ms_invocation *call, const char *path, const ch
     return status;
 }
 
-static ms_status read_file(const ms_invocation *call, const ms_schedule_spec *given,
-                           ms_cli_schedule *schedule) {
-    const char *name = call->positionals[0];
+static ms_status read_file(const ms_invocation *call, const char *name,
+                           const ms_schedule_spec *given, ms_cli_schedule *schedule) {
     const char *path = name + sizeof PREFIX - 1;
     const char *text = NULL;
     size_t length = 0;
@@ -83,18 +83,24 @@ static ms_status read_file(const ms_invocation *call, const ms_schedule_spec *gi
     return status == MS_OK ? check_sizes(call, given, &schedule->program.spec) : status;
 }
 
-ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
+ms_status ms_cli_schedule_load_named(const ms_invocation *call, const char *name,
+                                     const ms_schedule_spec *spec, ms_cli_schedule *schedule_out) {
     ms_cli_schedule schedule = {.has_table = false};
-    ms_schedule_spec spec;
-    ms_status status = ms_cli_schedule_sizes(call, &spec);
-    if (status == MS_OK) {
-        bool is_file = strncmp(call->positionals[0], PREFIX, sizeof PREFIX - 1) == 0;
-        status = is_file ? read_file(call, &spec, &schedule) : build(call, &spec, &schedule);
-    }
+    bool is_file = strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
+    ms_status status =
+        is_file ? read_file(call, name, spec, &schedule) : build(call, name, spec, &schedule);
     if (status == MS_OK) {
         *schedule_out = schedule;
     }
     return status;
+}
+
+ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
+    ms_schedule_spec spec;
+    ms_status status = ms_cli_schedule_sizes(call, &spec);
+    return status == MS_OK
+               ? ms_cli_schedule_load_named(call, call->positionals[0], &spec, schedule_out)
+               : status;
 }
 
 /* The form that --csv-form names; MS_E_USAGE (reported) if there is none. */

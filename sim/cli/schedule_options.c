@@ -163,22 +163,50 @@ static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs
     return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
 }
 
-ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
-                                ms_schedule_costs *costs_out) {
-    ms_schedule_costs costs = {0};
+ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
+    double cap = 0;
+    ms_status status = ms_cli_number(call, "memory-cap", 0, &cap);
+    if (status == MS_OK && ms_cli_has(call, "memory-cap") && !(cap > 0)) {
+        ms_diag_error(call->diag, "option '--memory-cap' takes a number > 0, got '%s'",
+                      ms_cli_value(call, "memory-cap", ""));
+        return MS_E_USAGE;
+    }
+    *cap_out = cap;
+    return status;
+}
+
+static ms_status read_lists(const ms_invocation *call, int stages, ms_schedule_costs *costs) {
     const struct {
         cost_option option;
         const double **out;
     } rows[] = {
-        {{"tf", "1", "stage", stages}, &costs.forward},
-        {{"tb", "1", "stage", stages}, &costs.input_grad},
-        {{"tw", "1", "stage", stages}, &costs.weight_grad},
-        {{"p2p", "0", "boundary between stages", stages - 1}, &costs.p2p},
+        {{"tf", "1", "stage", stages}, &costs->forward},
+        {{"tb", "1", "stage", stages}, &costs->input_grad},
+        {{"tw", "1", "stage", stages}, &costs->weight_grad},
+        {{"p2p", "0", "boundary between stages", stages - 1}, &costs->p2p},
     };
+    const char *path = ms_cli_value(call, "costs", NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (path != NULL && ms_cli_has(call, rows[i].option.name)) {
+            ms_diag_error(call->diag, "'--costs' and '--%s' both give times; leave one out",
+                          rows[i].option.name);
+            return MS_E_USAGE;
+        }
+    }
+    if (path != NULL) {
+        return ms_cli_schedule_read_costs(call, path, stages, costs);
+    }
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < sizeof rows / sizeof rows[0]; i++) {
         status = read_costs(call, &rows[i].option, rows[i].out);
     }
+    return status;
+}
+
+ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
+                                ms_schedule_costs *costs_out) {
+    ms_schedule_costs costs = {0};
+    ms_status status = read_lists(call, stages, &costs);
     if (status == MS_OK) {
         status = read_manner(call, &costs);
     }

@@ -35,8 +35,35 @@ static void add_rank_lists(ms_value *root, const ms_program *program,
     }
 }
 
-const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_program *program,
-                                     const ms_schedule_result *result) {
+void ms_cli_schedule_add_gap(ms_value *parent, const ms_schedule_gap *gap) {
+    ms_value *tree = ms_value_add(parent, "gap", MS_VALUE_OBJECT);
+    ms_value_add_double(tree, gap->has_closed_form ? "closed_form" : "work", gap->base);
+    ms_value_add_double(tree, "order", gap->order);
+    ms_value_add_double(tree, "imbalance", gap->imbalance);
+    ms_value_add_double(tree, "latency", gap->latency);
+}
+
+static void add_optional(ms_value *root, const char *key, bool is_known, double value) {
+    if (is_known) {
+        ms_value_add_double(root, key, value);
+    } else {
+        ms_value_add(root, key, MS_VALUE_NULL);
+    }
+}
+
+static void add_search(ms_value *root, const ms_search_result *search) {
+    ms_value *tree = ms_value_add(root, "search", MS_VALUE_OBJECT);
+    ms_value_add_double(tree, "span_bound", search->bound);
+    ms_value_add_int(tree, "bound_rank", search->bound_rank);
+    ms_value_add_bool(tree, "is_optimal", search->is_optimal);
+    ms_value_add_double(tree, "heuristic_span", search->heuristic_span);
+    ms_value_add_int(tree, "variant", search->variant);
+    ms_value_add_int(tree, "evaluations", search->evaluations);
+}
+
+const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_shown *shown) {
+    const ms_program *program = shown->program;
+    const ms_schedule_result *result = shown->result;
     const ms_schedule_spec *spec = &program->spec;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "schedule", program->name);
@@ -59,16 +86,54 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_program
     char crc[16];
     snprintf(crc, sizeof crc, "%08x", (unsigned)ms_program_crc32(program));
     ms_value_add_string(root, "order_crc32", crc);
-    if (result->has_formula) {
-        ms_value_add_double(root, "formula_makespan", result->formula_makespan);
-    } else {
-        ms_value_add(root, "formula_makespan", MS_VALUE_NULL);
+    add_optional(root, "formula_makespan", result->has_formula, result->formula_makespan);
+    add_optional(root, "formula_span_bubble", result->has_span_formula,
+                 result->formula_span_bubble);
+    add_optional(root, "period", shown->period > 0, shown->period);
+    ms_cli_schedule_add_gap(root, &shown->gap);
+    if (shown->search != NULL) {
+        add_search(root, shown->search);
     }
     return root;
 }
 
-static void add_summary(const ms_program *program, const ms_schedule_result *result,
-                        ms_buffer *out) {
+/* What is left of differences of times that should be equal is shown as 0. */
+static double without_dust(double time, const ms_schedule_result *result) {
+    return fabs(time) <= 1e-12 * result->makespan ? 0 : time;
+}
+
+/* Where the closed form for these costs does not hold: what the makespan consists of. */
+static void add_gap(const ms_cli_shown *shown, ms_buffer *out) {
+    const ms_schedule_gap *gap = &shown->gap;
+    ms_buffer_printf(
+        out,
+        "\n    of it: %.7g %s, order %+.5g,\n           unequal stages %+.5g, "
+        "latency %+.5g",
+        gap->base,
+        gap->has_closed_form ? "closed form of equal stages and free messages" : "work of a rank",
+        without_dust(gap->order, shown->result), without_dust(gap->imbalance, shown->result),
+        without_dust(gap->latency, shown->result));
+}
+
+static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
+    ms_buffer_printf(out,
+                     "  search            span %.9g, heuristic %.9g (variant %d), lower bound "
+                     "%.9g\n",
+                     search->span, search->heuristic_span, search->variant, search->bound);
+    if (search->is_optimal) {
+        ms_buffer_printf(out,
+                         "                    no schedule under this cap has a shorter span "
+                         "(rank %d)\n",
+                         search->bound_rank);
+    } else {
+        ms_buffer_printf(out, "                    at most %.3g %% above the bound (of rank %d)\n",
+                         100 * (search->span / search->bound - 1), search->bound_rank);
+    }
+}
+
+static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
+    const ms_program *program = shown->program;
+    const ms_schedule_result *result = shown->result;
     const ms_schedule_spec *spec = &program->spec;
     ms_buffer_printf(out, "schedule %s, P=%d V=%d M=%d", program->name, spec->pipeline_ranks,
                      spec->chunks, spec->microbatches);
@@ -81,6 +146,7 @@ static void add_summary(const ms_program *program, const ms_schedule_result *res
     ms_buffer_printf(out, "\n\n  makespan          %.9g", result->makespan);
     if (!result->has_formula) {
         ms_buffer_puts(out, "   (no closed form for these sizes and costs)");
+        add_gap(shown, out);
     } else if (result->formula_makespan > 0) {
         double gap = result->makespan / result->formula_makespan - 1;
         ms_buffer_printf(out, "   (closed form %.9g, gap %.3g %%)", result->formula_makespan,
@@ -89,14 +155,18 @@ static void add_summary(const ms_program *program, const ms_schedule_result *res
     ms_buffer_printf(out, "\n  bubble fraction   %.4f %%\n", 100 * result->bubble_fraction);
     ms_buffer_printf(out, "  longest span      %.9g   (first start to last end of a rank)\n",
                      result->max_span);
-    ms_buffer_printf(out, "  most idle in span %.9g\n", result->max_span_bubble);
+    ms_buffer_printf(out, "  most idle in span %.9g",
+                     without_dust(result->max_span_bubble, result));
+    if (result->has_span_formula) {
+        ms_buffer_printf(out, "   (closed form %.9g)", result->formula_span_bubble);
+    }
+    ms_buffer_printf(out, "\n  one microbatch    %.9g more, in the long run\n", shown->period);
     ms_buffer_printf(out, "  messages          %ld\n", result->messages_total);
-    ms_buffer_printf(out, "  order crc32       %08x\n\n", (unsigned)ms_program_crc32(program));
-}
-
-/* What is left of differences of times that should be equal is shown as 0. */
-static double without_dust(double time, const ms_schedule_result *result) {
-    return fabs(time) <= 1e-12 * result->makespan ? 0 : time;
+    ms_buffer_printf(out, "  order crc32       %08x\n", (unsigned)ms_program_crc32(program));
+    if (shown->search != NULL) {
+        add_search_summary(shown->search, out);
+    }
+    ms_buffer_puts(out, "\n");
 }
 
 static void add_rank_table(const ms_program *program, const ms_schedule_result *result,
@@ -179,9 +249,8 @@ static void add_picture(const ms_program *program, const ms_schedule_result *res
     }
 }
 
-void ms_cli_schedule_text(const ms_program *program, const ms_schedule_result *result,
-                          ms_buffer *out) {
-    add_summary(program, result, out);
-    add_rank_table(program, result, out);
-    add_picture(program, result, out);
+void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out) {
+    add_summary(shown, out);
+    add_rank_table(shown->program, shown->result, out);
+    add_picture(shown->program, shown->result, out);
 }

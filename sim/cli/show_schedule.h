@@ -4,13 +4,25 @@
 
 #include "cli/cli.h"
 #include "meshsim/schedule.h"
+#include "meshsim/schedule_search.h"
+#include "meshsim/schedule_study.h"
+
+/** All that is shown of one schedule. */
+typedef struct ms_cli_shown {
+    const ms_program *program;
+    const ms_schedule_result *result;
+    ms_schedule_gap gap;
+    double period;                  /**< per microbatch, 0: unknown */
+    const ms_search_result *search; /**< NULL: not found by search */
+} ms_cli_shown;
 
 /** Result tree of `schedule --json`, in the call's arena; NULL when memory runs out. */
-const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_program *program,
-                                     const ms_schedule_result *result);
+const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_shown *shown);
+
+/** Add "gap" to a tree: closed form (or work), order, imbalance, latency. */
+void ms_cli_schedule_add_gap(ms_value *parent, const ms_schedule_gap *gap);
 
 /** Tables for people, at most 80 columns, with a picture in characters where it fits. */
-void ms_cli_schedule_text(const ms_program *program, const ms_schedule_result *result,
-                          ms_buffer *out);
+void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out);
 
 #endif

@@ -1,0 +1,260 @@
+/* meshsim schedule --compare: many schedules in one table. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/schedule_studies.h"
+#include "cli/show_compare.h"
+#include "meshsim/schedule_study.h"
+
+/* Chunks and parts of sequences that schedules which take any number get. */
+enum { SHARE_DEFAULT = 2 };
+
+/* What one schedule said while it was tried. */
+static void keep_talk(void *context, const char *text) {
+    ms_buffer_puts(context, text);
+}
+
+typedef struct comparison {
+    const ms_invocation *call;
+    ms_schedule_spec sizes;
+    ms_schedule_costs costs; /* [P] per rank, [P-1] between neighbours */
+    ms_comparison table;
+} comparison;
+
+static ms_status report_no_memory(const ms_invocation *call) {
+    ms_diag_error(call->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+static bool takes_chunks(ms_schedule_kind kind) {
+    return kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_INTERLEAVED_TORCH ||
+           kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE || kind == MS_SCHEDULE_LOOPED_BFS ||
+           kind == MS_SCHEDULE_ZB1P;
+}
+
+/* The sizes of the command line as far as a kind takes them. */
+static ms_schedule_spec sizes_of(const comparison *c, const char *name) {
+    ms_schedule_spec spec = {.pipeline_ranks = c->sizes.pipeline_ranks,
+                             .microbatches = c->sizes.microbatches};
+    ms_schedule_kind kind;
+    if (ms_schedule_kind_from_name(name, &kind) != MS_OK) {
+        spec.microbatches = c->sizes.microbatches;
+        return spec; /* a file has its own */
+    }
+    if (takes_chunks(kind)) {
+        spec.chunks = c->sizes.chunks == 0 ? SHARE_DEFAULT : c->sizes.chunks;
+    }
+    if (kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE) {
+        spec.group = c->sizes.group;
+    }
+    if (kind == MS_SCHEDULE_SEQ1F1B) {
+        spec.splits = c->sizes.splits == 0 ? SHARE_DEFAULT : c->sizes.splits;
+    }
+    spec.is_reordered =
+        c->sizes.is_reordered && (kind == MS_SCHEDULE_VHALF || kind == MS_SCHEDULE_VMIN);
+    return spec;
+}
+
+/* The times of rank-sized pieces of the model, dealt to its stages: the model is P equal pieces in
+ * its own order, and stage s of S lies in piece s P / S. A message takes as long as the link
+ * between its ranks; one that wraps around from the last rank to the first, as long as the slowest.
+ */
+static ms_status spread(const comparison *c, const ms_program *program, ms_schedule_costs *out) {
+    int stages = program->model_stages;
+    int ranks = program->spec.pipeline_ranks;
+    const double *lists[3] = {c->costs.forward, c->costs.input_grad, c->costs.weight_grad};
+    double *costs = MS_NEW(c->call->arena, double, 4 * stages);
+    if (costs == NULL) {
+        return report_no_memory(c->call);
+    }
+    double share = (double)ranks / ((double)stages * program->spec.splits);
+    double slowest = 0;
+    for (int rank = 0; rank + 1 < ranks; rank++) {
+        slowest = fmax(slowest, c->costs.p2p[rank]);
+    }
+    for (int stage = 0; stage < stages; stage++) {
+        int piece = (int)((long)stage * ranks / stages);
+        for (int i = 0; i < 3; i++) {
+            costs[i * stages + stage] = lists[i][piece] * share;
+        }
+        if (stage + 1 < stages) {
+            int one = program->stage_rank[stage];
+            int other = program->stage_rank[stage + 1];
+            bool are_neighbours = one - other == 1 || other - one == 1;
+            costs[3 * stages + stage] =
+                are_neighbours ? c->costs.p2p[one < other ? one : other] : slowest;
+        }
+    }
+    *out = c->costs;
+    out->forward = costs;
+    out->input_grad = costs + stages;
+    out->weight_grad = costs + 2 * stages;
+    out->p2p = costs + 3 * stages;
+    return MS_OK;
+}
+
+/* Peak in units of one rank's share of the model and one whole microbatch. */
+static double peak_of(const ms_program *program, const ms_schedule_result *result) {
+    int peak = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        int got = result->ranks[rank].peak_inflight;
+        peak = got > peak ? got : peak;
+    }
+    int stages = program->model_stages;
+    return (double)peak * program->spec.pipeline_ranks / stages / program->spec.splits;
+}
+
+static ms_status evaluate(const comparison *c, const ms_program *program, ms_compared *row) {
+    ms_schedule_costs costs;
+    ms_schedule_result result;
+    ms_diag *diag = c->call->diag;
+    ms_status status = spread(c, program, &costs);
+    if (status == MS_OK) {
+        status = ms_schedule_evaluate(program, &costs, c->call->arena, diag, &result);
+    }
+    if (status == MS_OK) {
+        status = ms_schedule_explain(program, &costs, result.makespan, diag, &row->gap);
+    }
+    if (status == MS_OK) {
+        status = ms_schedule_period(program, &costs, &result, diag, &row->period);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    row->chunks = program->spec.chunks;
+    row->makespan = result.makespan;
+    row->bubble_fraction = result.bubble_fraction;
+    row->max_span = result.max_span;
+    row->max_span_bubble = result.max_span_bubble;
+    row->peak = peak_of(program, &result);
+    row->parameter_replicas = program->parameter_replicas;
+    row->messages = result.messages_total;
+    row->has_formula = result.has_formula;
+    row->formula = result.formula_makespan;
+    return MS_OK;
+}
+
+/* Note why a schedule is not in the table; `talk` is what it reported. */
+static ms_status leave_out(const comparison *c, ms_compared *row, const char *talk) {
+    const char *mark = strstr(talk, "error: ");
+    const char *text = mark == NULL ? talk : mark + strlen("error: ");
+    row->reason = ms_arena_strndup(c->call->arena, text, strcspn(text, "\n"));
+    return row->reason == NULL ? report_no_memory(c->call) : MS_OK;
+}
+
+/* One row; a schedule that the sizes do not allow, or that exceeds the cap, gets a reason instead.
+ */
+static ms_status add_row(comparison *c, const char *name) {
+    ms_compared *row = &c->table.rows[c->table.count++];
+    row->name = name;
+    ms_buffer talk;
+    ms_buffer_init(&talk);
+    ms_diag diag;
+    ms_diag_init(&diag, keep_talk, &talk);
+    ms_invocation quiet = *c->call;
+    quiet.diag = &diag;
+    ms_schedule_spec spec = sizes_of(c, name);
+    ms_cli_schedule schedule;
+    ms_status status = ms_cli_schedule_load_named(&quiet, name, &spec, &schedule);
+    if (status == MS_OK) {
+        status = evaluate(c, &schedule.program, row);
+    } else if (strncmp(name, "csv:", 4) == 0 || status == MS_E_NOMEM) {
+        c->call->diag->errors++;
+        c->call->diag->write(c->call->diag->context, ms_buffer_text(&talk));
+    } else {
+        status = leave_out(c, row, ms_buffer_text(&talk));
+    }
+    ms_buffer_release(&talk);
+    if (status == MS_OK && row->reason == NULL && c->table.cap > 0 &&
+        row->peak > c->table.cap * (1 + 1e-12)) {
+        row->reason = ms_arena_printf(c->call->arena, "needs %.4g in flight, above the cap of %.4g",
+                                      row->peak, c->table.cap);
+        status = row->reason == NULL ? report_no_memory(c->call) : MS_OK;
+    }
+    return status;
+}
+
+/* Names of `all`, or of a comma list. */
+static ms_status list_names(const ms_invocation *call, const char ***names_out, int *count_out) {
+    const char *list = ms_cli_value(call, "compare", "all");
+    const char *const *known = ms_schedule_kind_names();
+    bool is_all = strcmp(list, "all") == 0;
+    int count = is_all ? MS_SCHEDULE_KIND_COUNT : 1;
+    for (const char *at = list; !is_all && *at != '\0'; at++) {
+        count += *at == ',';
+    }
+    const char **names = MS_NEW(call->arena, const char *, count);
+    for (int i = 0; names != NULL && i < count; i++) {
+        names[i] = is_all ? known[i] : ms_arena_strndup(call->arena, list, strcspn(list, ","));
+        list += is_all ? 0 : strcspn(list, ",") + (i + 1 < count);
+        if (names[i] == NULL) {
+            return report_no_memory(call);
+        }
+        ms_schedule_kind kind;
+        if (strncmp(names[i], "csv:", 4) != 0 &&
+            ms_cli_schedule_kind(call, names[i], &kind) != MS_OK) {
+            return MS_E_USAGE;
+        }
+    }
+    if (names == NULL) {
+        return report_no_memory(call);
+    }
+    *names_out = names;
+    *count_out = count;
+    return MS_OK;
+}
+
+static ms_status read_options(comparison *c) {
+    static const char *const FOREIGN[] = {"csv", "gantt", "csv-form", "csv-dialect", "merge-bw"};
+    const ms_invocation *call = c->call;
+    if (call->positional_count > 0) {
+        ms_diag_error(call->diag, "'--compare' takes the schedules itself; leave out '%s'",
+                      call->positionals[0]);
+        return MS_E_USAGE;
+    }
+    for (size_t i = 0; i < sizeof FOREIGN / sizeof FOREIGN[0]; i++) {
+        if (ms_cli_has(call, FOREIGN[i])) {
+            ms_diag_error(call->diag, "'--%s' is for one schedule, not for '--compare'",
+                          FOREIGN[i]);
+            return MS_E_USAGE;
+        }
+    }
+    ms_status status = ms_cli_schedule_need_sizes(call);
+    if (status == MS_OK) {
+        status = ms_cli_schedule_sizes(call, &c->sizes);
+    }
+    if (status == MS_OK) {
+        status = ms_cli_schedule_cap(call, &c->table.cap);
+    }
+    if (status == MS_OK) {
+        status = ms_compare_column(call, &c->table.column);
+    }
+    if (status == MS_OK) {
+        status = ms_cli_schedule_costs(call, c->sizes.pipeline_ranks, &c->costs);
+    }
+    c->table.ranks = c->sizes.pipeline_ranks;
+    c->table.microbatches = c->sizes.microbatches;
+    return status;
+}
+
+ms_status ms_cli_schedule_compare(const ms_invocation *call) {
+    comparison c = {.call = call};
+    const char **names = NULL;
+    int count = 0;
+    ms_status status = read_options(&c);
+    if (status == MS_OK) {
+        status = list_names(call, &names, &count);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    c.table.rows = MS_NEW(call->arena, ms_compared, count);
+    if (c.table.rows == NULL) {
+        return report_no_memory(call);
+    }
+    for (int i = 0; status == MS_OK && i < count; i++) {
+        status = add_row(&c, names[i]);
+    }
+    return status == MS_OK ? ms_compare_print(call, &c.table) : status;
+}

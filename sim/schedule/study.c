@@ -1,0 +1,159 @@
+/* Explaining a makespan, and the period per microbatch. */
+#include "meshsim/schedule_study.h"
+
+#include <stdlib.h>
+
+#include "schedule/internal.h"
+
+/* The same list with every entry at the mean. */
+static const double *mean_of(const double *values, int count, ms_arena *scratch) {
+    double *means = MS_NEW(scratch, double, count);
+    double sum = 0;
+    bool is_even = true;
+    for (int i = 0; i < count; i++) {
+        sum += values[i];
+        is_even = is_even && values[i] == values[0];
+    }
+    for (int i = 0; means != NULL && i < count; i++) {
+        means[i] = is_even ? values[0] : sum / count;
+    }
+    return means;
+}
+
+static double mean_work(const ms_program *program, const ms_schedule_result *result) {
+    double busy = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        busy += result->ranks[rank].busy;
+    }
+    return busy / program->spec.pipeline_ranks;
+}
+
+static ms_status explain(const ms_program *program, const ms_schedule_costs *costs,
+                         ms_arena *scratch, ms_diag *diag, ms_schedule_gap *gap) {
+    int stages = program->model_stages;
+    ms_schedule_costs free_costs = *costs;
+    free_costs.p2p = MS_NEW(scratch, double, stages);
+    ms_schedule_costs equal_costs = free_costs;
+    equal_costs.forward = mean_of(costs->forward, stages, scratch);
+    equal_costs.input_grad = mean_of(costs->input_grad, stages, scratch);
+    equal_costs.weight_grad = mean_of(costs->weight_grad, stages, scratch);
+    if (free_costs.p2p == NULL || equal_costs.forward == NULL || equal_costs.input_grad == NULL ||
+        equal_costs.weight_grad == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    ms_schedule_result own;
+    ms_schedule_result equal;
+    ms_status status = ms_schedule_evaluate(program, &free_costs, scratch, diag, &own);
+    if (status == MS_OK) {
+        status = ms_schedule_evaluate(program, &equal_costs, scratch, diag, &equal);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    gap->has_closed_form = equal.has_formula;
+    gap->base = equal.has_formula ? equal.formula_makespan : mean_work(program, &equal);
+    gap->order = equal.makespan - gap->base;
+    gap->imbalance = own.makespan - equal.makespan;
+    gap->latency -= own.makespan;
+    return MS_OK;
+}
+
+ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs *costs,
+                              double makespan, ms_diag *diag, ms_schedule_gap *gap_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_schedule_gap gap = {.latency = makespan};
+    ms_status status = explain(program, costs, &scratch, diag, &gap);
+    ms_arena_release(&scratch);
+    if (status == MS_OK) {
+        *gap_out = gap;
+    }
+    return status;
+}
+
+static int compare_times(const void *a, const void *b) {
+    double one = *(const double *)a;
+    double other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+/* Ends of the gradients of the model's first stage, in both directions.  Returns how many. */
+static size_t list_exits(const ms_program *program, const ms_schedule_result *result,
+                         double *exits) {
+    size_t count = 0;
+    for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
+        const ms_action *action = &program->actions[i];
+        bool is_gradient = action->pass == MS_PASS_B || action->pass == MS_PASS_I;
+        if (is_gradient && ms_model_stage(program, action->stage) == 0) {
+            exits[count++] = result->slots[i].end;
+        }
+    }
+    qsort(exits, count, sizeof *exits, compare_times);
+    return count;
+}
+
+/* Over the middle half of the microbatches, a multiple of P of them where possible: groups of P
+ * leave together. */
+static double period_of_times(const ms_program *program, const double *exits, size_t count) {
+    size_t ranks = (size_t)program->spec.pipeline_ranks;
+    size_t width = count / 2;
+    width = width >= ranks ? width / ranks * ranks : width;
+    if (width == 0) {
+        return 0;
+    }
+    size_t from = (count - width) / 2;
+    from = from + width < count ? from : count - 1 - width;
+    return (exits[from + width] - exits[from]) / (double)width * program->spec.splits;
+}
+
+static ms_status measure_times(const ms_program *program, const ms_schedule_result *result,
+                               ms_arena *scratch, ms_diag *diag, double *period_out) {
+    size_t most = (size_t)program->units * (size_t)program->parameter_replicas;
+    double *exits = MS_NEW(scratch, double, most);
+    if (exits == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    size_t count = list_exits(program, result, exits);
+    double period = period_of_times(program, exits, count);
+    double least = result->busy_max / program->spec.microbatches; /* no rank works faster */
+    *period_out = period > 0 && period < least ? least : period;
+    return MS_OK;
+}
+
+/* Whether twice as many microbatches could be built; then the longer makespan. */
+static bool measure_twice(const ms_program *program, const ms_schedule_costs *costs,
+                          ms_arena *scratch, double *makespan_out) {
+    ms_schedule_spec spec = program->spec;
+    size_t actions = program->first[spec.pipeline_ranks];
+    if (ms_schedule_type_of(spec.kind) == NULL || actions > MS_ACTIONS_MAX / 16) {
+        return false;
+    }
+    spec.microbatches *= 2;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_program longer;
+    ms_schedule_result result;
+    bool is_built = ms_schedule_build(&spec, scratch, &mute, &longer) == MS_OK &&
+                    ms_schedule_evaluate(&longer, costs, scratch, &mute, &result) == MS_OK;
+    if (is_built) {
+        *makespan_out = result.makespan;
+    }
+    return is_built;
+}
+
+ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
+                             const ms_schedule_result *result, ms_diag *diag, double *period_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = MS_OK;
+    double longer = 0;
+    if (measure_twice(program, costs, &scratch, &longer)) {
+        *period_out = (longer - result->makespan) / program->spec.microbatches;
+    } else {
+        status = measure_times(program, result, &scratch, diag, period_out);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}

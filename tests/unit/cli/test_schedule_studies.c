@@ -1,0 +1,178 @@
+/* meshsim schedule --compare, search and --costs. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "ms_run.h"
+
+/* The published comparison: P = 8, M = 32, F = I = W = 1 per rank, free messages. */
+Test(schedule_studies, comparison_of_all) {
+    ms_run_result result = MS_RUN("schedule", "--compare", "all", "-p8", "-m32");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    static const char *const LINES[] = {
+        "gpipe                 1      117 17.95       21    32  1x    448      117      3\n",
+        "1f1b                  1      117 17.95       21     8  1x    448      117      3\n",
+        "interleaved           2    106.5  9.86     10.5  11.5  1x    960    106.5      3\n",
+        "looped_bfs            2    106.5  9.86     10.5    32  1x    960    106.5      3\n",
+        "zbh1                  1      103  6.80        7     8  1x    448      103      3\n",
+        "zbh2                  1      103  6.80        0    15  1x    448        -      3\n",
+        "zb1p                  2     99.5  3.52      3.5     8  1x    960        -      3\n",
+        "zbv                   2     99.5  3.52        0     8  1x    896        -      3\n",
+        "vhalf                 2      109 11.93       13     5  1x    896        -      3\n",
+        "vmin                  2    109.5 12.33     13.5     4  1x    896        -      3\n",
+        "dualpipe              1      102  5.88        6     9  2x    448      102      3\n",
+        "dualpipev             2      103  6.80        7   8.5  1x    896      103      3\n",
+        "chimera               1      126 23.81       30     8  2x    448        -   3.75\n",
+    };
+    for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
+        cr_assert_not_null(strstr(ms_run_out(&result), LINES[i]), "%s\n%s", LINES[i],
+                           ms_run_out(&result));
+    }
+    for (const char *line = ms_run_out(&result); *line != '\0'; line = strchr(line, '\n') + 1) {
+        cr_assert_leq(strcspn(line, "\n"), 80U, "%s", ms_run_out(&result));
+    }
+    ms_run_release(&result);
+}
+
+/* Positions of words in a text, which must come one after the other. */
+static void expect_order(const char *text, const char *const *words) {
+    const char *at = text;
+    for (; *words != NULL; words++) {
+        const char *found = strstr(at, *words);
+        cr_assert_not_null(found, "%s in %s", *words, text);
+        at = found + 1;
+    }
+}
+
+Test(schedule_studies, sorted_and_at_equal_memory) {
+    ms_run_result result =
+        MS_RUN("schedule", "--compare", "gpipe,1f1b,zbv,zbh2,interleaved", "-p8", "-m32", "--p2p",
+               "0.1", "--memory-cap", "8", "--sort", "makespan", "--json");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    expect_order(ms_run_out(&result),
+                 (const char *const[]){"\"memory_cap\": 8", "\"sorted_by\": \"makespan\"",
+                                       "\"schedule\": \"zbv\"", "\"bubble_fraction\": 0.066",
+                                       "\"schedule\": \"1f1b\"", "\"bubble_fraction\": 0.2245",
+                                       "\"gap\"", "\"closed_form\": 117", "\"left_out\"",
+                                       "needs 32 in flight, above the cap of 8", NULL});
+    ms_run_release(&result);
+    result = MS_RUN("schedule", "--compare", "gpipe,vmin,zbh2", "-p4", "-m16", "--sort",
+                    "peak_inflight");
+    expect_order(ms_run_out(&result), (const char *const[]){"vmin", "zbh2", "gpipe", NULL});
+    ms_run_release(&result);
+    result = MS_RUN("schedule", "--compare", "gpipe,dualpipe,zbv", "-p3", "-m7", "--tf", "1,2,1");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    cr_assert_not_null(strstr(ms_run_out(&result), "left out\n  dualpipe: "));
+    ms_run_release(&result);
+}
+
+static void write_text(const char *folder, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+Test(schedule_studies, times_from_a_profile) {
+    char folder[] = "/tmp/meshsim_costs_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    write_text(folder, "p.csv",
+               "stage, forward,weight_gradient,input_gradient,p2p\r\n0,1,1,1,0.5\n\n1,2,0.5,3,9\n");
+    ms_run_result result =
+        MS_RUN_IN(folder, "schedule", "1f1b", "-p2", "-m3", "--costs", "p.csv", "--json");
+    ms_run_result same = MS_RUN("schedule", "1f1b", "-p2", "-m3", "--tf=1,2", "--tb=1,3",
+                                "--tw=1,0.5", "--p2p=0.5", "--json");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    cr_assert_str_eq(ms_run_out(&result), ms_run_out(&same));
+    ms_run_release(&result);
+    ms_run_release(&same);
+    static const struct {
+        const char *text, *words;
+    } BAD[] = {
+        {"", "expected a header and 2 stages, got 0"},
+        {"forward,input_gradient\n", "column 'weight_gradient' is missing"},
+        {"forward,input_gradient,weight_grad\n", "p.csv:1:24: error: 'weight_grad' is no column"},
+        {"forward,forward\n", "p.csv:1:9: error: 'forward' is no column that can stand here"},
+        {"forward,input_gradient,weight_gradient\n1,1,1\n", "got 1"},
+        {"forward,input_gradient,weight_gradient\n1,1,1\n1,x,1\n",
+         "p.csv:3:3: error: expected a number >= 0, got 'x'"},
+        {"forward,input_gradient,weight_gradient\n1,1,-1\n", "got '-1'"},
+        {"forward,input_gradient,weight_gradient\n1,1\n", "expected 3 columns, got 2"},
+        {"forward,input_gradient,weight_gradient\n1,1,1,1\n", "the header has 3 columns"},
+        {"forward,input_gradient,weight_gradient\n1,1,1\n1,1,1\n1,1,1\n", "is one more"},
+        {"stage,forward,input_gradient,weight_gradient\n1,1,1,1\n", "expected stage 0 here"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        write_text(folder, "p.csv", BAD[i].text);
+        result = MS_RUN_IN(folder, "schedule", "1f1b", "-p2", "-m3", "--costs", "p.csv");
+        cr_assert_eq(result.exit_code, 3, "row %zu", i);
+        cr_assert_not_null(strstr(ms_run_err(&result), BAD[i].words), "row %zu: %s", i,
+                           ms_run_err(&result));
+        ms_run_release(&result);
+    }
+    char path[256];
+    snprintf(path, sizeof path, "%s/p.csv", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* Found, proven, exported, and the same when read again. */
+Test(schedule_studies, search_proves_and_exports) {
+    char folder[] = "/tmp/meshsim_search_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    ms_run_result result = MS_RUN_IN(folder, "schedule", "search", "-p8", "-m32", "--memory-cap",
+                                     "15", "--csv", "found.csv", "--json");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    expect_order(ms_run_out(&result),
+                 (const char *const[]){"\"max_span\": 96", "\"max_span_bubble\": 0,",
+                                       "\"span_bound\": 96", "\"is_optimal\": true", NULL});
+    char crc[40];
+    const char *at = strstr(ms_run_out(&result), "\"order_crc32\"");
+    cr_assert_not_null(at);
+    snprintf(crc, sizeof crc, "%.25s", at);
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:found.csv", "--json");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    cr_assert_not_null(strstr(ms_run_out(&result), crc), "%s in %s", crc, ms_run_out(&result));
+    cr_assert_not_null(strstr(ms_run_out(&result), "\"max_span\": 96"));
+    ms_run_release(&result);
+    char path[256];
+    snprintf(path, sizeof path, "%s/found.csv", folder);
+    unlink(path);
+    rmdir(folder);
+    result = MS_RUN("schedule", "search", "-p8", "-m32", "--memory-cap", "8");
+    cr_assert_not_null(strstr(ms_run_out(&result), "span 103, heuristic 103"));
+    cr_assert_not_null(
+        strstr(ms_run_out(&result), "no schedule under this cap has a shorter span (rank 0)"));
+    ms_run_release(&result);
+}
+
+Test(schedule_studies, usage_faults) {
+    static const struct {
+        const char *words[12];
+        const char *message;
+    } BAD[] = {
+        {{"schedule", "--compare", "all", "-m4"}, "option '--ranks' is missing"},
+        {{"schedule", "--compare", "zvb", "-p2", "-m4"}, "did you mean 'zbv'?"},
+        {{"schedule", "1f1b", "--compare", "all", "-p2", "-m4"}, "leave out '1f1b'"},
+        {{"schedule", "--compare", "all", "-p2", "-m4", "--sort", "size"}, "unknown column 'size'"},
+        {{"schedule", "--compare", "all", "-p2", "-m4", "--csv", "x"}, "is for one schedule"},
+        {{"schedule", "--compare", "all", "-p2", "-m4", "--memory-cap", "0"}, "a number > 0"},
+        {{"schedule", "1f1b", "-p2", "-m4", "--sort", "v"}, "goes with '--compare'"},
+        {{"schedule", "1f1b", "-p2", "-m4", "--memory-cap", "2"}, "goes with '--compare' and"},
+        {{"schedule", "1f1b", "-p2", "-m4", "--costs", "x", "--tf", "1"}, "both give times"},
+        {{"schedule", "search", "-p2", "-m4", "-v2"}, "one stage per rank"},
+        {{"schedule", "search", "-p2"}, "option '--microbatches' is missing"},
+        {{"schedule", "search", "-p2", "-m4", "--memory-cap", "0.5"}, "at least 1 microbatch"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        ms_run_result result = ms_run_with(&(ms_run_setup){0}, BAD[i].words);
+        cr_assert_eq(result.exit_code, 2, "row %zu: %d, %s", i, result.exit_code,
+                     ms_run_err(&result));
+        cr_assert_eq(result.out.length, 0, "row %zu", i);
+        cr_assert_not_null(strstr(ms_run_err(&result), BAD[i].message), "row %zu: %s", i,
+                           ms_run_err(&result));
+        ms_run_release(&result);
+    }
+}
