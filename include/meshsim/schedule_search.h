@@ -12,7 +12,7 @@ typedef struct ms_search_spec {
     int pipeline_ranks; /**< P >= 1 */
     int microbatches;   /**< M >= 1 */
     int memory_cap;     /**< microbatches in flight per rank at most, >= 1; 0: no cap */
-    long effort;        /**< evaluations that the improvement may take; 0: 2000 */
+    long effort;        /**< evaluations that the improvement may take; 0: for about a second */
 } ms_search_spec;
 
 /** What was found. The goal is the longest span of a rank (first start to last end), which is the

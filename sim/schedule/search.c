@@ -6,7 +6,8 @@
 
 #include "schedule/search.h"
 
-enum { EFFORT_DEFAULT = 2000 };
+/* Evaluations by default: so many that a search takes about a second, within limits. */
+enum { EFFORT_ACTIONS = 5 * 1000 * 1000, EFFORT_LEAST = 500, EFFORT_MOST = 20 * 1000 };
 
 bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     double dust = 1e-9 * (1 + b->makespan);
@@ -16,7 +17,7 @@ bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     if (fabs(a->makespan - b->makespan) > dust) {
         return a->makespan < b->makespan;
     }
-    return a->spans < b->spans - dust;
+    return a->flow < b->flow - dust;
 }
 
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
@@ -42,6 +43,14 @@ double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_cost
     return bound;
 }
 
+static double sum_of_gradients(const ms_program *program, const ms_schedule_slot *slots) {
+    double sum = 0;
+    for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
+        sum += program->actions[i].pass == MS_PASS_I ? slots[i].end : 0;
+    }
+    return sum;
+}
+
 bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out) {
     ms_arena scratch;
@@ -51,14 +60,13 @@ bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_s
     ms_schedule_result result;
     search->evaluations++;
     bool runs = ms_schedule_evaluate(program, search->costs, &scratch, &mute, &result) == MS_OK;
-    double spans = 0;
     for (int rank = 0; runs && rank < program->spec.pipeline_ranks; rank++) {
         runs = result.ranks[rank].peak_inflight <= search->spec.memory_cap;
-        spans += result.ranks[rank].span;
     }
     if (runs) {
-        *score_out =
-            (ms_score){.span = result.max_span, .makespan = result.makespan, .spans = spans};
+        *score_out = (ms_score){.span = result.max_span,
+                                .makespan = result.makespan,
+                                .flow = sum_of_gradients(program, result.slots)};
         if (slots_out != NULL) {
             memcpy(slots_out, result.slots,
                    program->first[program->spec.pipeline_ranks] * sizeof *slots_out);
@@ -180,7 +188,9 @@ ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs
         search.spec.memory_cap = spec->microbatches;
     }
     if (spec->effort == 0) {
-        search.spec.effort = EFFORT_DEFAULT;
+        long effort = EFFORT_ACTIONS / (3L * spec->pipeline_ranks * spec->microbatches + 1);
+        effort = effort < EFFORT_LEAST ? EFFORT_LEAST : effort;
+        search.spec.effort = effort > EFFORT_MOST ? EFFORT_MOST : effort;
     }
     ms_search_result result = {.variant = -1};
     ms_status status = find(&search, &result);

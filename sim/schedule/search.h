@@ -9,7 +9,7 @@
 typedef struct ms_score {
     double span;
     double makespan;
-    double spans; /**< of all ranks together */
+    double flow; /**< ends of all input gradients together: what others wait for, early */
 } ms_score;
 
 /** A search under way. */

@@ -1,5 +1,5 @@
-/* Local improvement: where a rank idles, one of the passes behind the gap is tried in it. */
-#include <math.h>
+/* Local improvement: where a rank idles, one of the passes behind the gap is tried in it; and
+ * weight gradients are tried later, out of the way of passes that others wait for. */
 #include <string.h>
 
 #include "schedule/search.h"
@@ -11,10 +11,11 @@ typedef struct improver {
     ms_search *search;
     ms_program *program;
     ms_schedule_slot *slots; /* [actions] of the program as it is */
+    ms_action *kept;         /* [3M] a rank's list before the last move */
     ms_score *score;
 } improver;
 
-/* Take the pass at `from` out and put it in at `to`, to <= from; or back with swapped roles. */
+/* Take the pass at `from` out and put it in at `to`. */
 static void move(ms_action *actions, size_t from, size_t to) {
     ms_action moved = actions[from];
     if (to <= from) {
@@ -25,31 +26,42 @@ static void move(ms_action *actions, size_t from, size_t to) {
     actions[to] = moved;
 }
 
-/* A pass may not pass its own forward or input gradient, nor one of its kind. */
-static bool may_pass(const ms_action *moved, const ms_action *other) {
-    return moved->pass != other->pass && moved->mb != other->mb;
+/* Passes of a kind keep the order of their microbatches, whichever was moved. */
+static void renumber(ms_action *actions, size_t count) {
+    int next[MS_PASS_COUNT] = {0};
+    for (size_t i = 0; i < count; i++) {
+        actions[i].mb = next[actions[i].pass]++;
+    }
 }
 
-static bool try_move(improver *it, size_t from, size_t to) {
-    ms_action *actions = it->program->actions;
-    for (size_t i = to; i < from; i++) {
-        if (!may_pass(&actions[from], &actions[i])) {
-            return false;
-        }
+/* Move a pass of a rank; false, and all as before, if that does not help. */
+static bool try_move(improver *it, int rank, size_t from, size_t to) {
+    size_t first = it->program->first[rank];
+    size_t count = it->program->first[rank + 1] - first;
+    ms_action *actions = &it->program->actions[first];
+    if (actions[from - first].pass == actions[to - first].pass && from != to + 1 &&
+        to != from + 1) {
+        return false; /* the same order as a shorter move makes */
     }
-    move(actions, from, to);
+    memcpy(it->kept, actions, count * sizeof *actions);
+    move(actions, from - first, to - first);
+    renumber(actions, count);
     ms_score score;
     if (ms_search_score(it->search, it->program, NULL, &score) &&
         ms_score_is_better(&score, it->score)) {
         /* once more, for its times */
         return ms_search_score(it->search, it->program, it->slots, it->score);
     }
-    move(actions, to, from);
+    memcpy(actions, it->kept, count * sizeof *actions);
     return false;
 }
 
+static bool is_spent(const improver *it) {
+    return it->search->evaluations >= it->search->spec.effort;
+}
+
 /* Gaps of a rank, from its start on; true once a move helped. */
-static bool improve_rank(improver *it, int rank) {
+static bool fill_gaps(improver *it, int rank) {
     const ms_program *program = it->program;
     size_t end = program->first[rank + 1];
     for (size_t at = program->first[rank] + 1; at < end; at++) {
@@ -57,12 +69,30 @@ static bool improve_rank(improver *it, int rank) {
         if (gap <= 1e-12 * (1 + it->slots[at].start)) {
             continue;
         }
-        for (size_t from = at + 1; from < end && from <= at + REACH; from++) {
-            if (it->search->evaluations >= it->search->spec.effort) {
-                return false;
-            }
-            if (try_move(it, from, at)) {
+        for (size_t from = at + 1; from < end && from <= at + REACH && !is_spent(it); from++) {
+            if (try_move(it, rank, from, at)) {
                 return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Weight gradients of a rank behind later passes; true once a move helped. */
+static bool put_off(improver *it, int rank) {
+    const ms_program *program = it->program;
+    size_t end = program->first[rank + 1];
+    for (size_t from = program->first[rank]; from < end; from++) {
+        if (program->actions[from].pass != MS_PASS_W) {
+            continue;
+        }
+        for (size_t distance = 1; !is_spent(it); distance *= 2) {
+            size_t to = from + distance < end ? from + distance : end - 1;
+            if (to > from && try_move(it, rank, from, to)) {
+                return true;
+            }
+            if (to == end - 1) {
+                break;
             }
         }
     }
@@ -74,16 +104,17 @@ ms_status ms_search_improve(ms_search *search, ms_program *program, ms_score *sc
     improver it = {.search = search,
                    .program = program,
                    .score = score,
-                   .slots = MS_NEW(search->arena, ms_schedule_slot, count)};
-    if (it.slots == NULL) {
+                   .slots = MS_NEW(search->arena, ms_schedule_slot, count),
+                   .kept = MS_NEW(search->arena, ms_action, program->first[1])};
+    if (it.slots == NULL || it.kept == NULL) {
         ms_diag_error(search->diag, "out of memory");
         return MS_E_NOMEM;
     }
     bool has_improved = ms_search_score(search, program, it.slots, score);
-    while (has_improved && search->evaluations < search->spec.effort) {
+    while (has_improved && !is_spent(&it)) {
         has_improved = false;
         for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
-            while (improve_rank(&it, rank)) {
+            while (!is_spent(&it) && (fill_gaps(&it, rank) || put_off(&it, rank))) {
                 has_improved = true;
             }
         }
