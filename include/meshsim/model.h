@@ -184,6 +184,7 @@ typedef struct ms_model_layout {
     bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
                                   restores it at the receiver */
     const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
+    const int *stage_rank;     /**< [P*V] pipeline rank of each virtual stage; NULL: stage mod P */
 } ms_model_layout;
 
 /** A kernel shape that occurs in the model, for the kernel table. */

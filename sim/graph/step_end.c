@@ -47,9 +47,11 @@ static void join_outstanding(ms_lowering *l, int32_t sim) {
     o->count = 0;
 }
 
+/* The optimizer; where it takes no time, what is outstanding still comes before the parameters are
+ * gathered. */
 static void update(ms_lowering *l, int p) {
     double time_s = l->in->costs->optimizer_s[p];
-    if (time_s <= 0.0) {
+    if (time_s <= 0.0 && l->outstanding[p * l->sims].count == 0) {
         return;
     }
     ms_dag_work work = {.time_s = time_s,

@@ -354,6 +354,7 @@ static ms_status cost_model(loading *ld) {
     if (members == NULL) {
         return MS_E_NOMEM;
     }
+    job->layout.stage_rank = job->program.stage_rank;
     job->layout.ep_node_ranks = ms_layout_node_ranks(&job->mesh, &job->platform, members);
     relay to = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
     ms_diag placed;

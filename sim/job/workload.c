@@ -238,13 +238,26 @@ static ms_status check_choice(const ms_node *root, const ms_workload *workload, 
                                    ? "expected either 'model' or 'costs', got neither"
                                    : "expected either 'model' or 'costs', got both");
     }
-    static const char *const OUTER[] = {"precision", "data_parallel", "pipeline", "recompute"};
-    static const char *const INNER[] = {"first_stage_layers", "last_stage_layers", "stage_layers"};
-    enum { OUTER_COUNT = sizeof OUTER / sizeof OUTER[0] };
+    static const struct {
+        const char *mapping; /* NULL: the root */
+        const char *key;
+    } OF_MODELS[] = {{NULL, "precision"},
+                     {NULL, "tensor_parallel"},
+                     {NULL, "context_parallel"},
+                     {NULL, "data_parallel"},
+                     {NULL, "pipeline"},
+                     {NULL, "memory"},
+                     {NULL, "recompute"},
+                     {NULL, "recompute_parts"},
+                     {NULL, "recompute_layers"},
+                     {"schedule", "first_stage_layers"},
+                     {"schedule", "last_stage_layers"},
+                     {"schedule", "stage_layers"}};
     ms_status status = MS_OK;
-    for (size_t i = 0; workload->costs != NULL && i < OUTER_COUNT + 3; i++) {
-        const char *key = i < OUTER_COUNT ? OUTER[i] : INNER[i - OUTER_COUNT];
-        const ms_node *mapping = i < OUTER_COUNT ? root : ms_node_get(root, "schedule");
+    for (size_t i = 0; workload->costs != NULL && i < sizeof OF_MODELS / sizeof OF_MODELS[0]; i++) {
+        const char *key = OF_MODELS[i].key;
+        const ms_node *mapping =
+            OF_MODELS[i].mapping == NULL ? root : ms_node_get(root, OF_MODELS[i].mapping);
         const ms_node *node = ms_node_get(mapping, key);
         if (node != NULL) {
             status = ms_config_fault(diag, node, key,

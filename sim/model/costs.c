@@ -98,14 +98,19 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->layers = content.layers;
 }
 
-/* What a pipeline rank does once per step; virtual stage s sits on pipeline rank s mod P. */
+/* Pipeline rank that owns a virtual stage. */
+static int owner_of(const ms_model_layout *layout, int stage) {
+    return layout->stage_rank != NULL ? layout->stage_rank[stage] : stage % layout->pp;
+}
+
+/* What a pipeline rank does once per step. */
 static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
     ms_parameter_count count = {0, 0}, none = {0, 0};
     double split_tokens = 0;
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
-        if (stage % layout->pp == rank) {
+        if (owner_of(layout, stage) == rank) {
             ms_stage_content content = content_of(layout, stage, layer);
             count.dense += costs->stage[stage].parameters - costs->stage[stage].expert_parameters;
             count.expert += costs->stage[stage].expert_parameters;

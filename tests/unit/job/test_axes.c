@@ -167,8 +167,12 @@ Test(job_axes, the_graph_is_sorted) {
 /* tp beyond the fast domain is refused unless the workload says that it is meant. */
 Test(job_axes, slow_tp_needs_the_flag) {
     const char *refused[] = {"platform.nodes=2", "mesh.tp=16", "mesh.dp=1", "mesh.pp=1", NULL};
-    const char *meant[] = {"platform.nodes=2", "mesh.tp=16", "mesh.dp=1", "mesh.pp=1",
-                           "tensor_parallel.allow_slow=true", NULL};
+    const char *meant[] = {"platform.nodes=2",
+                           "mesh.tp=16",
+                           "mesh.dp=1",
+                           "mesh.pp=1",
+                           "tensor_parallel.allow_slow=true",
+                           NULL};
     job_fixture f;
     cr_assert_eq(job_fixture_load(&f, "tiny", refused, NULL, false), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "16 tensor-parallel ranks"), "%s",

@@ -23,6 +23,7 @@ typedef struct segments_fixture {
     ms_segment segments[SEGMENTS_MAX];
     double zeros[2];
     double optimizer_s[2];
+    ms_pass_plan *after_update; /* NULL: nothing */
     ms_dag dag;
     ms_timeline timeline;
     ms_metrics metrics;
@@ -67,7 +68,8 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
                                 .segment_count = SEGMENTS_MAX,
                                 .optimizer_s = x->optimizer_s,
                                 .gradient_B = x->zeros,
-                                .gather_B = x->zeros};
+                                .gather_B = x->zeros,
+                                .after_update = x->after_update};
     ms_lower_input input = {
         .platform = &x->f.platform, .mesh = &x->mesh, .program = &x->program, .costs = &x->costs};
     bool is_exact = false;
@@ -169,5 +171,21 @@ Test(segments, empty_pass_passes_on) {
     segments_fixture x = {0};
     run(&x, 2, 1, 0);
     cr_assert(is_about(x.timeline.makespan_s, 2e-3 + 2e-6), "%.9g", x.timeline.makespan_s);
+    finish(&x);
+}
+
+/* Without an optimizer the step still ends after what is outstanding, and a gather behind it waits.
+ */
+Test(segments, what_is_left_is_joined_without_an_optimizer) {
+    segments_fixture x = {0};
+    ms_pass_plan gather = {.first = 4, .count = 1};
+    x.segments[0] = compute(0);
+    x.segments[1] = reduce(true, MS_WHEN_ALWAYS);
+    x.segments[2] = reduce(true, MS_WHEN_ALWAYS);
+    x.segments[4] = reduce(false, MS_WHEN_ALWAYS);
+    x.segments[4].group_axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP);
+    x.after_update = &gather;
+    run(&x, 1, 1, 3);
+    cr_assert(is_about(x.timeline.makespan_s, 4e-3), "%.9g", x.timeline.makespan_s);
     finish(&x);
 }
