@@ -25,8 +25,8 @@ ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs
 /** Time that one more microbatch takes in the long run.  A generated schedule is built again with
  * twice as many microbatches: period = (makespan(2M) - makespan(M)) / M.  For one from a file, or
  * one too large for that: the mean distance of the times at which microbatches leave the first
- * stage backwards, over the middle half, but not less than a rank works. *period_out: 0 if there are too few microbatches to tell.
- * Returns MS_OK; MS_E_NOMEM (reported). O(actions). */
+ * stage backwards, over the middle half, but not less than a rank works. *period_out: 0 if there
+ * are too few microbatches to tell. Returns MS_OK; MS_E_NOMEM (reported). O(actions). */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out);
 

@@ -68,10 +68,8 @@ def row(case):
     {{.id = {case["id"]}, .schedule = "{case["schedule"]}", .p = {case["P"]}, .v = {case["V"]}, \
 .m = {case["M"]}, .group = {case.get("group", 0)}, .splits = {case.get("splits", 0)}, \
 .pair_scale = {case.get("fbscale", 0)!r}, .is_serial = {"true" if case.get("overlap") == "serial" else "false"},
-     {cost("tf", case["tf"], stages)},
-     {cost("tb", case["tb"], stages)},
-     {cost("tw", case["tw"], stages)},
-     {cost("p2p", case["p2p"], stages - 1)},
+     {cost("tf", case["tf"], stages)}, {cost("tb", case["tb"], stages)},
+     {cost("tw", case["tw"], stages)}, {cost("p2p", case["p2p"], stages - 1)},
      .makespan = {case["makespan"]!r}, .bubble_fraction = {case["bubble_fraction"]!r}, \
 .max_span = {case["max_span"]!r}, .max_span_bubble = {case["max_span_bubble"]!r},
      .busy = {braces(case["busy"])}, .exposed_p2p = {braces(case["exposed_p2p"])},
@@ -79,8 +77,7 @@ def row(case):
 .peak_inflight_input = {braces(case["peak_inflight_I"])},
      .messages = {braces(case["msgs_sent"])}, .messages_total = {case["msgs_total"]}, \
 .parameter_replicas = {case["param_replicas"]},
-     .idle = {{{", ".join(braces(i) for i in idle)}}},
-     .crc = 0x{case["order_crc32"]}U, .has_formula = {"true" if case["formula_makespan"] else "false"}, \
+     .idle = {{{", ".join(braces(i) for i in idle)}}}, .crc = 0x{case["order_crc32"]}U, .has_formula = {"true" if case["formula_makespan"] else "false"}, \
 .has_span_formula = {"false" if case["formula_span_bubble"] is None else "true"}, \
 .formula_span_bubble = {case["formula_span_bubble"] or 0}}},"""
 
