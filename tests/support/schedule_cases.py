@@ -74,8 +74,8 @@ def row(case):
 .max_span = {case["max_span"]!r}, .max_span_bubble = {case["max_span_bubble"]!r},
      .busy = {braces(case["busy"])}, .exposed_p2p = {braces(case["exposed_p2p"])},
      .peak_inflight = {braces(case["peak_inflight"])}, \
-.peak_inflight_input = {braces(case["peak_inflight_I"])},
-     .messages = {braces(case["msgs_sent"])}, .messages_total = {case["msgs_total"]}, \
+.peak_inflight_input = {braces(case["peak_inflight_I"])}, \
+.messages = {braces(case["msgs_sent"])}, .messages_total = {case["msgs_total"]}, \
 .parameter_replicas = {case["param_replicas"]},
      .idle = {{{", ".join(braces(i) for i in idle)}}}, .crc = 0x{case["order_crc32"]}U, .has_formula = {"true" if case["formula_makespan"] else "false"}, \
 .has_span_formula = {"false" if case["formula_span_bubble"] is None else "true"}, \
