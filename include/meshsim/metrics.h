@@ -76,6 +76,7 @@ typedef struct ms_coll_row {
     double size_B;
     double count_per_rank; /**< mean over ranks */
     double time_s;         /**< mean of end - start */
+    double alone_s;        /**< the same on idle links: what time_s has more is contention */
     double wait_s;         /**< mean over members of start - own arrival */
 } ms_coll_row;
 

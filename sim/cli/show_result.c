@@ -84,6 +84,27 @@ void ms_show_memory_row(const char *label, double bytes, double capacity_B, FILE
     }
 }
 
+/* Communication that took longer than on idle links, and by how much: overlap pays for what it
+ * hides with shared links. */
+static void show_contention(const ms_result *result, FILE *out) {
+    bool has_title = false;
+    for (int i = 0; i < result->metrics.collective_count; i++) {
+        const ms_coll_row *row = &result->metrics.collectives[i];
+        if (row->time_s <= 1.01 * row->alone_s) {
+            continue;
+        }
+        text time;
+        text alone;
+        fprintf(out, "%s",
+                has_title ? ""
+                          : "\nslowed by sharing links      alone      shared   times per GPU\n");
+        has_title = true;
+        fprintf(out, "  %-5s %-15s %11s %11s %8.2f x %6.0f\n", ms_axis_name(row->axis),
+                ms_coll_kind_name(row->kind), time_text(row->alone_s, alone),
+                time_text(row->time_s, time), row->time_s / row->alone_s, row->count_per_rank);
+    }
+}
+
 static void show_memory(const ms_result *result, FILE *out) {
     const ms_rank_memory *peak = &result->memory[result->peak_rank];
     if (!result->job->has_model) {
@@ -120,6 +141,7 @@ void ms_show_result(const ms_result *result, FILE *out) {
     show_headline(result, out);
     show_shares(result, out);
     show_comm(result, out);
+    show_contention(result, out);
     show_memory(result, out);
     text wall;
     const char *how = result->job->no_fold         ? "every one"

@@ -103,6 +103,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
         ms_value_add_double(row, "count_per_rank", c->count_per_rank);
         ms_value_add_double(row, "size_B", c->size_B);
         ms_value_add_double(row, "time_s", c->time_s);
+        ms_value_add_double(row, "alone_s", c->alone_s);
         ms_value_add_double(row, "busbw_Bps",
                             ms_coll_busbw_Bps(c->kind, c->group_size, c->size_B, c->time_s));
         ms_value_add_double(row, "wait_s", c->wait_s);

@@ -83,6 +83,7 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
     const ms_dag *dag = ops->dag;
     const ms_timeline *timeline = ops->timeline;
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    double alone_s = ms_dag_work_time_s(dag, work, true, NULL);
     bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
@@ -94,6 +95,7 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
         use->wait_s += wait_s;
         row->count_per_rank += weight;
         row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
+        row->alone_s += weight * alone_s;
         row->wait_s += weight * wait_s;
     }
 }
@@ -113,6 +115,7 @@ static ms_status finish_rows(const rows *all, const ms_dag *dag, ms_arena *arena
         ms_coll_row *row = &metrics->collectives[i];
         *row = MS_AT(&all->list, ms_coll_row, i);
         row->time_s /= row->count_per_rank;
+        row->alone_s /= row->count_per_rank;
         row->wait_s /= row->count_per_rank;
         row->count_per_rank /= ranks;
     }

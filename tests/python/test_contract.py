@@ -35,7 +35,7 @@ RUN = {
     "compute_slowdown": NUMBER, "time_share": {key: NUMBER for key in SHARES},
     "comm": {axis: AXIS for axis in ("tp", "cp", "ep", "pp", "dp", "other")},
     "collectives": [{"axis": str, "kind": str, "tier": str, "algorithm": str, "count_per_rank": NUMBER, "size_B": NUMBER,
-                     "time_s": NUMBER, "busbw_Bps": NUMBER, "wait_s": NUMBER}],
+                     "time_s": NUMBER, "alone_s": NUMBER, "busbw_Bps": NUMBER, "wait_s": NUMBER}],
     "tiers": {"*": {"bytes": NUMBER, "busy_s": NUMBER, "peak_use": NUMBER}},
     "kernels": [{"name": str, "shape": str, "count": NUMBER, "time_s": NUMBER, "flop_per_s": NUMBER, "bound": str}],
     "memory": {"capacity_B": NUMBER, "peak_B": NUMBER, "fits": bool, "parameters_B": NUMBER, "gradients_B": NUMBER,
