@@ -66,9 +66,8 @@ static double cut_torus(const ms_platform *platform, int half) {
             count += ms_torus_neighbour(topology, chip, way / 2, way % 2) >= half;
         }
     }
-    double ports = topology->torus.pods == 1
-                       ? 0
-                       : (double)(half / platform->gpus_per_node) * topology->ports_per_node;
+    int nodes = half / platform->gpus_per_node;
+    double ports = topology->torus.pods == 1 ? 0 : (double)nodes * topology->ports_per_node;
     return times(count, capacity(platform, 0)) +
            times(ports, capacity(platform, topology->port_tier));
 }

@@ -62,7 +62,7 @@ int ms_torus_chip(const ms_topology *topology, int pod, const int *coordinates) 
 }
 
 int ms_torus_neighbour(const ms_topology *topology, int chip, int dimension, int direction) {
-    int coordinates[MS_TORUS_DIMENSIONS_MAX];
+    int coordinates[MS_TORUS_DIMENSIONS_MAX] = {0};
     int size = topology->torus.shape[dimension];
     ms_torus_coordinates(topology, chip, coordinates);
     coordinates[dimension] += direction == MS_LINK_UP ? 1 : size - 1;

@@ -16,7 +16,8 @@ static const double STRIP_LEAST_PX = 10.0; /* narrower boxes show no parts */
 static const double EXACT_LEAST_PX = 45.0; /* narrower ones show the sum of their parts */
 
 double ms_panel_height(const ms_panel *panel, int32_t rows) {
-    return panel->row_height * ((rows + panel->row_step - 1) / panel->row_step);
+    int32_t shown = (rows + panel->row_step - 1) / panel->row_step;
+    return panel->row_height * shown;
 }
 
 typedef struct pen {
@@ -198,7 +199,10 @@ static void fill_bins(const pen *p, int32_t row, bins *b) {
 /* Mean over the bins around each, so that passes narrower than a bin give an even tone and not a
  * pattern of their beats with the bins. */
 static void smooth(double *channel, int count, int reach) {
-    double sums[BINS_MAX + 1];
+    double sums[BINS_MAX + 1] = {0.0};
+    if (reach <= 0 || count > BINS_MAX) {
+        return;
+    }
     sums[0] = 0.0;
     for (int i = 0; i < count; i++) {
         sums[i + 1] = sums[i] + channel[i];
