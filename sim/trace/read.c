@@ -14,7 +14,7 @@
 #include "trace/summary.h"
 
 /* More rows than any simulation here produces; a damaged file must not make us ask for more. */
-enum { ROWS_MAX = 1 << 28, PROBE_LIMIT_S = 60 };
+enum { ROWS_MAX = 1 << 28, PROBE_LIMIT_S = 60, PROBE_CPU_S = 5 };
 
 typedef struct reader {
     const char *path;
@@ -394,16 +394,26 @@ static void close_talk(void) {
     }
 }
 
-/* HDF5 1.10 crashes on some damaged files (its global heap has no checksum), so a process of its
- * own reads first. Returns whether that process lived. */
+/* Processor time that reading a sound file never needs: some seconds, and one for each megabyte,
+ * which is ten times what it takes. */
+static rlim_t probe_cpu_s(const char *path) {
+    struct stat facts;
+    rlim_t megabytes = stat(path, &facts) == 0 ? (rlim_t)facts.st_size / 1000000 : 0;
+    return PROBE_CPU_S + megabytes;
+}
+
+/* HDF5 1.10 crashes on some damaged files (its global heap has no checksum) and goes round in
+ * circles on others, so a process of its own reads first. Returns whether that process lived. */
 static bool survives_reading(const char *path, unsigned columns) {
     pid_t child = fork();
     if (child == 0) {
         const struct rlimit no_core = {0, 0};
+        const struct rlimit cpu = {probe_cpu_s(path), RLIM_INFINITY};
         ms_diag silent;
         ms_arena arena;
         ms_trace trace;
         (void)setrlimit(RLIMIT_CORE, &no_core);
+        (void)setrlimit(RLIMIT_CPU, &cpu);
         (void)alarm(PROBE_LIMIT_S);
         close_talk(); /* whatever the C library or a sanitizer says of a crash */
         ms_diag_init(&silent, keep_silent, NULL);

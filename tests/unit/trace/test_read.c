@@ -5,7 +5,7 @@
 #include "meshsim/random.h"
 #include "trace_fixture.h"
 
-enum { GARBLED_FILES = 150, TRUNCATED_FILES = 40, READ_LIMIT_S = 20 };
+enum { GARBLED_FILES = 150, TRUNCATED_FILES = 40, READ_LIMIT_S = 80 };
 
 static void assert_refused(trace_fixture *f, const char *path, ms_status expected,
                            const char *cause) {
