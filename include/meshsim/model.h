@@ -297,7 +297,7 @@ typedef struct ms_stage_costs {
                                 other parameters' has ep besides) */
     /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
      * that gradient_B, gather_B and the experts' stand for, on the groups that hybrid sharding and
-     * sequence parallelism make of them. NULL: one over all replicas each. */
+     * sequence parallelism make of them. NULL: none. */
     ms_pass_plan *before_update, *after_update;
     double allocator_overhead; /**< share of activations and working memory that the allocator loses
                                   on top */

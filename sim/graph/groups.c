@@ -16,8 +16,10 @@ static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
 
 /* Whether a rank is the lowest of its group. */
 static bool is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
-    for (int kind = MS_AXIS_TP; kind < MS_AXIS_COUNT; kind++) {
-        if ((axes & MS_AXIS_BIT(kind)) != 0 && ms_mesh_coordinate(mesh, rank, (ms_axis)kind) != 0) {
+    int coordinates[MS_MESH_AXES_MAX];
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int a = 0; a < mesh->axes; a++) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
             return false;
         }
     }

@@ -182,3 +182,26 @@ Test(job_axes, slow_tp_needs_the_flag) {
                  ms_buffer_text(&f.messages));
     job_fixture_release(&f);
 }
+
+/* An axis of size 1 changes nothing wherever it stands, beside another axis with a name of its own
+ * too. */
+Test(job_axes, an_axis_of_one_changes_nothing) {
+    static const char *const ORDERS[] = {"mesh.order=[pp, right, tp, dp]",
+                                         "mesh.order=[pp, left, right, tp, dp]",
+                                         "mesh.order=[pp, right, left, tp, dp]"};
+    double step_s[2][3];
+    double bytes[2][3];
+    for (int i = 0; i < 6; i++) {
+        const char *sets[] = {"mesh.right=2", "mesh.dp=1", i % 3 == 0 ? "seed=1" : "mesh.left=1",
+                              ORDERS[i % 3], NULL};
+        job_fixture f;
+        const ms_result *r = job_fixture_run(&f, "tiny", sets, "analytic", i >= 3);
+        step_s[i / 3][i % 3] = r->metrics.step_time_s;
+        bytes[i / 3][i % 3] = ms_value_number(r->summary, "tiers.nvlink.bytes", -1.0);
+        job_fixture_release(&f);
+    }
+    for (int i = 1; i < 6; i++) {
+        cr_assert_lt(apart(step_s[i / 3][i % 3], step_s[0][0]), 1e-12, "case %d", i);
+        cr_assert_lt(apart(bytes[i / 3][i % 3], bytes[0][0]), 1e-12, "case %d", i);
+    }
+}
