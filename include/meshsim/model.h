@@ -184,7 +184,11 @@ typedef struct ms_model_layout {
     bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
                                   restores it at the receiver */
     const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
-    const int *stage_rank;     /**< [P*V] pipeline rank of each virtual stage; NULL: stage mod P */
+    int copies; /**< of every stage's parameters among the pipeline ranks, 2 where the schedule runs
+                   in two directions; 0 means 1 */
+    int parts;  /**< pieces each sequence is cut into, passes of their own; 0 means 1 */
+    const int *stage_rank; /**< [copies*P*V] pipeline rank of each virtual stage, copy after copy;
+                              NULL: stage mod P */
 } ms_model_layout;
 
 /** A kernel shape that occurs in the model, for the kernel table. */
@@ -236,7 +240,9 @@ typedef struct ms_segment {
                             [B]; 0: every pair of members exchanges its own */
     double coll_skew; /**< all-to-all: bytes of the busiest member over the mean, which is coll_B;
                          its time is the busiest one's; 0: all alike */
-    int use_first, uses; /**< kernels called: kernel_uses[use_first .. use_first + uses) */
+    bool is_between_copies; /**< collective of a step's end: among the two pipeline ranks that hold
+                               the same stages, rank by rank; group_axes is not used */
+    int use_first, uses;    /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
 /** The pieces of one pass over one virtual stage and microbatch, in order. */
@@ -275,7 +281,9 @@ typedef struct ms_stage_cost {
 /** Everything the later layers need to know of a model. */
 typedef struct ms_stage_costs {
     int stages;           /**< S = P*V */
-    ms_stage_cost *stage; /**< [S] */
+    int parts;            /**< K, pieces a sequence is cut into; 0 means 1 */
+    ms_stage_cost *stage; /**< [K*S] part q of stage s at q*S + s; passes and activations are the
+                             part's, states and counts the whole stage's */
     ms_segment *segments;
     int segment_count;
     ms_kernel *kernels; /**< unique kernel shapes */
@@ -307,6 +315,13 @@ typedef struct ms_stage_costs {
     double recompute_flop; /**< forward_flop's share that the backward pass repeats; 0 without
                               recomputation */
 } ms_stage_costs;
+
+/** Costs of unit `unit` (microbatch * K + part) of a stage of the model. */
+static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs, int stage,
+                                                    int unit) {
+    int part = costs->parts > 1 ? unit % costs->parts : 0;
+    return &costs->stage[part * costs->stages + stage];
+}
 
 /** Read the workload's `model:` mapping: name, type, layers, hidden, heads, kv_heads, head_dim,
  * ffn, vocab, sequence, tied_embeddings, flash_attention, fused_accumulation, dropout, bias, norm

@@ -101,6 +101,11 @@ bool ms_program_has_next(const ms_program *program, int stage);
 /** Whether a stage hands its gradient to the one before. */
 bool ms_program_has_previous(const ms_program *program, int stage);
 
+/** Stage of the model that a program's stage is; in one direction the same number. */
+static inline int ms_program_model_stage(const ms_program *program, int stage) {
+    return stage % program->model_stages;
+}
+
 /** Invariants of any program: every (stage, mb) has exactly one F and one B or one I and one W;
  * each on the stage's rank; F before B/I, I before W; parts of a sequence forwards in order and
  * backwards the other way round; an overlapped pair is a forward and a backward pass of different

@@ -85,7 +85,7 @@ static size_t list_exits(const ms_program *program, const ms_schedule_result *re
     for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
         const ms_action *action = &program->actions[i];
         bool is_gradient = action->pass == MS_PASS_B || action->pass == MS_PASS_I;
-        if (is_gradient && ms_model_stage(program, action->stage) == 0) {
+        if (is_gradient && ms_program_model_stage(program, action->stage) == 0) {
             exits[count++] = result->slots[i].end;
         }
     }

@@ -51,7 +51,7 @@ uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer) {
 
 double ms_action_cost(const ms_walk *walk, const ms_action *action) {
     const ms_schedule_costs *costs = walk->costs;
-    int stage = ms_model_stage(walk->program, action->stage);
+    int stage = ms_program_model_stage(walk->program, action->stage);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
         return costs->forward[stage];
