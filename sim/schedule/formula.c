@@ -1,10 +1,6 @@
 /* What the closed forms of the schedules share. */
 #include "schedule/internal.h"
 
-int ms_program_model_stage(const ms_program *program, int stage) {
-    return stage < program->model_stages ? stage : stage - program->model_stages;
-}
-
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage) {
     return program->stage_rank[stage] == program->stage_rank[stage + 1]
                ? 0

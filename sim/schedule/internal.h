@@ -133,8 +133,6 @@ bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_cos
                                 ms_even_costs *even_out);
 /** Latency between a stage and the next one: costs->p2p, 0 on one rank. */
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage);
-/** Stage of the model that a stage of the program stands for. */
-int ms_program_model_stage(const ms_program *program, int stage);
 /** 1F1B's closed form, which interleaved with V = 1 shares. */
 double ms_formula_1f1b(int ranks, int microbatches, const ms_even_costs *even);
 
