@@ -119,11 +119,14 @@ typedef struct ms_dag {
     int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: deps[dep_first[j] ..
                                dep_first[j+1]) */
     int32_t *deps;          /**< operation indices */
+    int32_t *step_first;    /**< [step_count + 1] operations of optimizer step k: step_first[k] ..
+                               step_first[k+1] */
     int32_t rank_count, stream_count, link_count, work_count, flow_count, phase_count,
         crossing_count;
     int32_t op_count, member_count, dep_count;
+    int32_t step_count; /**< >= 1 */
     /* builder */
-    ms_vector vectors[13];
+    ms_vector vectors[14];
     ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag;
@@ -148,6 +151,9 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
 /** A crossing of the newest flow. */
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 
+/** The operations added from here on belong to the next optimizer step. Without a call all belong
+ * to one; the first call comes before the first operation. */
+void ms_dag_begin_step(ms_dag *dag);
 /** An operation without members; members and dependencies added next belong to it. */
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op);
 /** Next member of the newest operation: the next place on `stream`. */
@@ -157,7 +163,7 @@ void ms_dag_add_dep(ms_dag *dag, int32_t op);
 
 /** Set the read pointers and check every index.
  *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if an index is out of range, an operation has no
- * member or a communication no phase. */
+ * member or no step, or a communication no phase. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
 
 /** Whether an operation occupies a compute stream. */

@@ -23,6 +23,7 @@
 #include "meshsim/engine.h"
 #include "meshsim/event.h"
 #include "meshsim/model.h"
+#include "meshsim/schedule.h"
 #include "meshsim/status.h"
 
 /** Where a rank's time goes. */
@@ -113,17 +114,20 @@ typedef struct ms_rank_memory {
         other_B; /**< at that instant, sum is peak_B */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
-    int inflight_peak; /**< stage-microbatches whose activations are kept at once, at most */
+    int inflight_peak; /**< (stage, unit of work) pairs whose activations are kept at once, at most
+                        */
     ms_memory_point *points; /**< [point_count] total after each change, in time order */
     int point_count;
 } ms_rank_memory;
 
-/** Follow memory over a timeline: a stage's activations live from its F's start to the end of its B
- * (or W); working memory during each pass. program_stage_rank: [S] pipeline rank of each virtual
- * stage.  *ranks_out: [rank_count] in `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log
- * operations). */
+/** Follow memory over a timeline: a stage's activations live from its F's first operation to the
+ * end of its B (or W), working memory from the first to the last operation of each pass, whatever
+ * runs in between. An operation's stage and mb are a stage and a unit of `program`; a stage of
+ * either direction has parameters of its own on its rank.
+ *  *ranks_out: [rank_count] in `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
+ */
 ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
-                            const ms_stage_costs *costs, const int *program_stage_rank,
-                            ms_arena *arena, ms_rank_memory **ranks_out);
+                            const ms_stage_costs *costs, const ms_program *program, ms_arena *arena,
+                            ms_rank_memory **ranks_out);
 
 #endif

@@ -19,6 +19,7 @@ enum {
     MEMBER_PREV,
     DEP_FIRST,
     DEPS,
+    STEPS,
 };
 
 void ms_dag_init(ms_dag *dag) {
@@ -29,7 +30,7 @@ void ms_dag_init(ms_dag *dag) {
         [WORKS] = sizeof(ms_dag_work),    [OPS] = sizeof(ms_dag_op),
         [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
         [MEMBER_PREV] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
-        [DEPS] = sizeof(int32_t),
+        [DEPS] = sizeof(int32_t),         [STEPS] = sizeof(int32_t),
     };
     *dag = (ms_dag){0};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
@@ -140,6 +141,11 @@ int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t o
     return crossing;
 }
 
+void ms_dag_begin_step(ms_dag *dag) {
+    int32_t first = (int32_t)dag->vectors[OPS].count;
+    add(dag, STEPS, &first);
+}
+
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     int32_t first = (int32_t)dag->vectors[MEMBER_STREAM].count;
     if (add(dag, MEMBER_FIRST, &first) < 0) {
@@ -183,6 +189,7 @@ static void set_pointers(ms_dag *dag) {
     dag->member_prev = v[MEMBER_PREV].data;
     dag->dep_first = v[DEP_FIRST].data;
     dag->deps = v[DEPS].data;
+    dag->step_first = v[STEPS].data;
     dag->rank_count = (int32_t)v[RANKS].count;
     dag->stream_count = (int32_t)v[STREAMS].count;
     dag->link_count = (int32_t)v[LINKS].count;
@@ -193,6 +200,7 @@ static void set_pointers(ms_dag *dag) {
     dag->op_count = (int32_t)v[OPS].count;
     dag->member_count = (int32_t)v[MEMBER_STREAM].count;
     dag->dep_count = (int32_t)v[DEPS].count;
+    dag->step_count = (int32_t)v[STEPS].count - 1;
 }
 
 static bool is_amount(double value) {
@@ -258,6 +266,9 @@ static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
 }
 
 static const char *find_bad_op(const ms_dag *dag) {
+    if (dag->step_first[0] != 0) {
+        return "an operation before the first step";
+    }
     for (int32_t i = 0; i < dag->op_count; i++) {
         if (dag->ops[i].work < 0 || dag->ops[i].work >= dag->work_count) {
             return "an operation without work";
@@ -304,9 +315,14 @@ static bool is_out_of_memory(const ms_dag *dag) {
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
     int32_t members = (int32_t)dag->vectors[MEMBER_STREAM].count;
     int32_t deps = (int32_t)dag->vectors[DEPS].count;
+    int32_t ops = (int32_t)dag->vectors[OPS].count;
     const char *fault = NULL;
     add(dag, MEMBER_FIRST, &members);
     add(dag, DEP_FIRST, &deps);
+    if (dag->vectors[STEPS].count == 0) {
+        add(dag, STEPS, &(int32_t){0});
+    }
+    add(dag, STEPS, &ops);
     set_pointers(dag);
     if (dag->failed && !is_out_of_memory(dag)) {
         fault = "a record that belongs to something that does not exist";

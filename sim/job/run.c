@@ -17,7 +17,11 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .mesh = &job->mesh,
                             .program = &job->program,
                             .costs = &job->costs,
-                            .no_fold = job->no_fold};
+                            .no_fold = job->no_fold,
+                            .is_serial = job->is_serial,
+                            .is_blocking = job->is_blocking,
+                            .steps = job->steps,
+                            .is_validated_late = job->is_validated_late};
     return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
 }
 
@@ -41,8 +45,8 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
         status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);
     }
     if (status == MS_OK) {
-        status = ms_memory_compute(&result->dag, &result->timeline, &job->costs,
-                                   job->program.stage_rank, arena, &result->memory);
+        status = ms_memory_compute(&result->dag, &result->timeline, &job->costs, &job->program,
+                                   arena, &result->memory);
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory while following memory over the step");
         }

@@ -2,7 +2,8 @@
 
 #include "metrics/internal.h"
 
-/* One virtual stage's life with one microbatch on a rank. start_s > end_s: has not happened. */
+/* One stage's life with one unit of work (a microbatch or a part of one) in one step on a rank.
+ * start_s > end_s: has not happened. */
 typedef struct slot {
     struct {
         double start_s, end_s;
@@ -12,34 +13,29 @@ typedef struct slot {
 /* A change of what a rank keeps. */
 typedef struct change {
     double time_s;
-    int32_t stage;  /* index into the rank's stages */
-    int8_t kept;    /* +1 / -1 activations of one microbatch */
+    int32_t place;  /* into the rank's places */
+    int8_t kept;    /* +1 / -1 activations of one unit */
     int8_t working; /* +1 / -1 working memory */
 } change;
 
 /* Memory of one rank under construction. Counts, not bytes, are carried from change to change, so
- * that equal states have equal totals and rounding does not pile up. */
+ * that equal states have equal totals and rounding does not pile up. A place is one part of one of
+ * the rank's own stages: units of one place keep alike. */
 typedef struct tracker {
     const ms_dag *dag;
     const ms_timeline *timeline;
     const ms_stage_costs *costs;
-    int32_t microbatches;
-    int32_t *local;   /* [S] index of a virtual stage among the rank's own, -1 none */
-    int32_t *stages;  /* [S] the rank's own virtual stages; the first `stage_count` hold */
-    int32_t *kept;    /* [S] microbatches whose activations are kept, per own stage */
-    int32_t *working; /* [S] passes under way, per own stage */
+    const ms_program *program;
+    int32_t parts;    /* of a sequence, >= 1 */
+    int32_t *local;   /* [program stages] index of a stage among the rank's own, -1 none */
+    int32_t *stages;  /* [program stages] the rank's own stages; the first `stage_count` hold */
+    int32_t *kept;    /* [program stages * parts] units whose activations are kept, per place */
+    int32_t *working; /* [program stages * parts] passes under way, per place */
     int32_t stage_count;
-    ms_vector slots;   /* slot [stage_count][microbatches] */
+    ms_vector slots;   /* slot [stage_count][units] */
     ms_vector changes; /* change */
     ms_vector points;  /* ms_memory_point */
 } tracker;
-
-static void own_stage(tracker *t, int32_t stage) {
-    if (t->local[stage] < 0) {
-        t->local[stage] = t->stage_count;
-        t->stages[t->stage_count++] = stage;
-    }
-}
 
 /* Pass an operation belongs to; MS_PASS_COUNT if none that uses memory. The input gradient shares
  * the fused backward pass's place, and so does the recomputation that opens either. */
@@ -58,40 +54,33 @@ static ms_pass pass_of(const ms_dag_op *op) {
     }
 }
 
-static bool has_place(const tracker *t, const ms_dag_op *op) {
-    return op->stage >= 0 && op->stage < t->costs->stages && op->mb >= 0 &&
-           pass_of(op) != MS_PASS_COUNT;
+static bool has_slot(const tracker *t, const ms_dag_op *op) {
+    return op->stage >= 0 && op->stage < t->program->stages && t->local[op->stage] >= 0 &&
+           op->mb >= 0 && op->mb < t->program->units && pass_of(op) != MS_PASS_COUNT;
 }
 
-/* The rank's own stages: those the program places there, and any other it runs (a second copy). */
-static void find_stages(tracker *t, const ms_rank_ops *ops, int32_t rank,
-                        const int *program_stage_rank) {
+/* The stages that the program places on a rank. */
+static void find_stages(tracker *t, int32_t rank) {
     t->stage_count = 0;
-    for (int32_t s = 0; s < t->costs->stages; s++) {
-        t->local[s] = -1;
-        t->kept[s] = 0;
-        t->working[s] = 0;
-    }
-    for (int32_t s = 0; s < t->costs->stages; s++) {
-        if (program_stage_rank[s] == t->dag->ranks[rank].pp) {
-            own_stage(t, s);
+    for (int32_t s = 0; s < t->program->stages; s++) {
+        bool is_own = t->program->stage_rank[s] == t->dag->ranks[rank].pp;
+        t->local[s] = is_own ? t->stage_count : -1;
+        if (is_own) {
+            t->stages[t->stage_count++] = s;
         }
     }
-    for (int32_t i = ops->compute_first[rank]; i < ops->compute_first[rank + 1]; i++) {
-        const ms_dag_op *op = &t->dag->ops[ops->compute_ops[i]];
-        if (has_place(t, op)) {
-            own_stage(t, op->stage);
-        }
+    for (int32_t place = 0; place < t->stage_count * t->parts; place++) {
+        t->kept[place] = 0;
+        t->working[place] = 0;
     }
 }
 
-static slot *slot_at(const tracker *t, int32_t own, int32_t mb) {
-    return &MS_AT(&t->slots, slot, (size_t)own * (size_t)t->microbatches + (size_t)mb);
+static slot *slot_at(const tracker *t, int32_t own, int32_t unit) {
+    return &MS_AT(&t->slots, slot, (size_t)own * (size_t)t->program->units + (size_t)unit);
 }
 
-/* Find when each pass over each (stage, microbatch) began and ended. */
-static void fill_slots(tracker *t, const ms_rank_ops *ops, int32_t rank) {
-    size_t count = (size_t)t->stage_count * (size_t)t->microbatches;
+static void clear_slots(tracker *t) {
+    size_t count = (size_t)t->stage_count * (size_t)t->program->units;
     t->slots.count = 0;
     if (count == 0 || ms_vector_add(&t->slots, NULL, count) == NULL) {
         return;
@@ -101,18 +90,22 @@ static void fill_slots(tracker *t, const ms_rank_ops *ops, int32_t rank) {
             MS_AT(&t->slots, slot, i).passes[p].end_s = -1.0;
         }
     }
-    for (int32_t i = ops->compute_first[rank]; i < ops->compute_first[rank + 1]; i++) {
-        int32_t index = ops->compute_ops[i];
-        const ms_dag_op *op = &t->dag->ops[index];
-        if (!has_place(t, op)) {
+}
+
+/* Find when each pass over each stage and unit began and ended, whatever ran in between. */
+static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
+    clear_slots(t);
+    for (int32_t i = 0; i < count && !t->slots.failed; i++) {
+        const ms_dag_op *op = &t->dag->ops[ops[i]];
+        if (!has_slot(t, op)) {
             continue;
         }
         slot *s = slot_at(t, t->local[op->stage], op->mb);
         ms_pass pass = pass_of(op);
         if (s->passes[pass].end_s < 0.0) {
-            s->passes[pass].start_s = t->timeline->start_s[index];
+            s->passes[pass].start_s = t->timeline->start_s[ops[i]];
         }
-        s->passes[pass].end_s = fmax(s->passes[pass].end_s, t->timeline->end_s[index]);
+        s->passes[pass].end_s = fmax(s->passes[pass].end_s, t->timeline->end_s[ops[i]]);
     }
 }
 
@@ -122,27 +115,43 @@ static void add_change(tracker *t, double time_s, const change *what) {
     ms_vector_add(&t->changes, &copy, 1);
 }
 
-/* Activations live from F's start to the end of the last backward pass; without one, to the end of
- * the step. */
-static void list_changes(tracker *t) {
-    t->changes.count = 0;
-    for (int32_t own = 0; own < t->stage_count; own++) {
-        for (int32_t mb = 0; mb < t->microbatches; mb++) {
-            const slot *s = slot_at(t, own, mb);
-            if (s->passes[MS_PASS_F].end_s >= 0.0) {
-                add_change(t, s->passes[MS_PASS_F].start_s, &(change){.stage = own, .kept = 1});
-                double free_s = fmax(s->passes[MS_PASS_B].end_s, s->passes[MS_PASS_W].end_s);
-                if (free_s >= 0.0) {
-                    add_change(t, free_s, &(change){.stage = own, .kept = -1});
-                }
-            }
-            for (int p = 0; p < MS_PASS_COUNT; p++) {
-                if (s->passes[p].end_s >= 0.0) {
-                    add_change(t, s->passes[p].start_s, &(change){.stage = own, .working = 1});
-                    add_change(t, s->passes[p].end_s, &(change){.stage = own, .working = -1});
-                }
-            }
+/* Activations live from F's start to the end of the last backward pass; without one, to the end. */
+static void list_changes_of(tracker *t, const slot *s, int32_t place) {
+    if (s->passes[MS_PASS_F].end_s >= 0.0) {
+        add_change(t, s->passes[MS_PASS_F].start_s, &(change){.place = place, .kept = 1});
+        double free_s = fmax(s->passes[MS_PASS_B].end_s, s->passes[MS_PASS_W].end_s);
+        if (free_s >= 0.0) {
+            add_change(t, free_s, &(change){.place = place, .kept = -1});
         }
+    }
+    for (int p = 0; p < MS_PASS_COUNT; p++) {
+        if (s->passes[p].end_s >= 0.0) {
+            add_change(t, s->passes[p].start_s, &(change){.place = place, .working = 1});
+            add_change(t, s->passes[p].end_s, &(change){.place = place, .working = -1});
+        }
+    }
+}
+
+static void list_changes(tracker *t) {
+    for (int32_t own = 0; own < t->stage_count; own++) {
+        for (int32_t unit = 0; unit < t->program->units && !t->slots.failed; unit++) {
+            list_changes_of(t, slot_at(t, own, unit), own * t->parts + unit % t->parts);
+        }
+    }
+}
+
+/* The changes of all steps: each has its own passes over the same stages and units. */
+static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
+    const int32_t *next = ops->compute_ops + ops->compute_first[rank];
+    const int32_t *end = ops->compute_ops + ops->compute_first[rank + 1];
+    t->changes.count = 0;
+    for (int32_t step = 0; step < t->dag->step_count; step++) {
+        const int32_t *first = next;
+        while (next < end && *next < t->dag->step_first[step + 1]) {
+            next++;
+        }
+        fill_slots(t, first, (int32_t)(next - first));
+        list_changes(t);
     }
 }
 
@@ -156,14 +165,19 @@ static int compare_changes(const void *left, const void *right) {
 static ms_rank_memory weigh(const tracker *t, double time_s) {
     ms_rank_memory now = {.peak_time_s = time_s};
     for (int32_t own = 0; own < t->stage_count; own++) {
-        const ms_stage_memory *memory = &t->costs->stage[t->stages[own]].memory;
-        now.parameter_B += memory->parameter_B;
-        now.gradient_B += memory->gradient_B;
-        now.optimizer_B += memory->optimizer_B;
-        now.transformer_B += memory->transformer_B;
-        now.activation_B += t->kept[own] * memory->activation_B;
-        now.buffer_B += t->working[own] * memory->working_B;
-        now.inflight_peak += t->kept[own];
+        int stage = ms_program_model_stage(t->program, t->stages[own]);
+        const ms_stage_memory *states = &t->costs->stage[stage].memory;
+        now.parameter_B += states->parameter_B;
+        now.gradient_B += states->gradient_B;
+        now.optimizer_B += states->optimizer_B;
+        now.transformer_B += states->transformer_B;
+        for (int32_t part = 0; part < t->parts; part++) {
+            const ms_stage_memory *memory = &ms_stage_cost_of(t->costs, stage, part)->memory;
+            int32_t place = own * t->parts + part;
+            now.activation_B += t->kept[place] * memory->activation_B;
+            now.buffer_B += t->working[place] * memory->working_B;
+            now.inflight_peak += t->kept[place];
+        }
     }
     now.other_B = t->costs->allocator_overhead * (now.activation_B + now.buffer_B);
     now.peak_B = now.parameter_B + now.gradient_B + now.optimizer_B + now.activation_B +
@@ -191,8 +205,8 @@ static ms_rank_memory follow(tracker *t) {
     double time_s = 0.0;
     for (;;) {
         for (; i < count && list[i].time_s <= time_s; i++) {
-            t->kept[list[i].stage] += list[i].kept;
-            t->working[list[i].stage] += list[i].working;
+            t->kept[list[i].place] += list[i].kept;
+            t->working[list[i].place] += list[i].working;
         }
         ms_rank_memory now = weigh(t, time_s);
         int inflight =
@@ -211,8 +225,8 @@ static ms_rank_memory follow(tracker *t) {
 
 static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, ms_arena *arena,
                              ms_rank_memory *rank_out) {
-    fill_slots(t, ops, rank);
-    list_changes(t);
+    find_stages(t, rank);
+    list_all_changes(t, ops, rank);
     if (t->slots.failed || t->changes.failed) {
         return MS_E_NOMEM;
     }
@@ -232,20 +246,12 @@ static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, m
     return MS_OK;
 }
 
-static int32_t count_microbatches(const ms_dag *dag) {
-    int32_t count = 0;
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        count = dag->ops[op].mb >= count ? dag->ops[op].mb + 1 : count;
-    }
-    return count;
-}
-
 static ms_status start_tracker(tracker *t, ms_arena *scratch) {
-    t->microbatches = count_microbatches(t->dag);
-    t->local = MS_NEW(scratch, int32_t, t->costs->stages);
-    t->stages = MS_NEW(scratch, int32_t, t->costs->stages);
-    t->kept = MS_NEW(scratch, int32_t, t->costs->stages);
-    t->working = MS_NEW(scratch, int32_t, t->costs->stages);
+    t->parts = t->costs->parts > 1 ? t->costs->parts : 1;
+    t->local = MS_NEW(scratch, int32_t, t->program->stages);
+    t->stages = MS_NEW(scratch, int32_t, t->program->stages);
+    t->kept = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
+    t->working = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
     ms_vector_init(&t->slots, sizeof(slot));
     ms_vector_init(&t->changes, sizeof(change));
     ms_vector_init(&t->points, sizeof(ms_memory_point));
@@ -253,15 +259,14 @@ static ms_status start_tracker(tracker *t, ms_arena *scratch) {
     return failed ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_status follow_ranks(tracker *t, const int *program_stage_rank, ms_arena *scratch,
-                              ms_arena *arena, ms_rank_memory *ranks) {
+static ms_status follow_ranks(tracker *t, ms_arena *scratch, ms_arena *arena,
+                              ms_rank_memory *ranks) {
     ms_rank_ops ops;
     ms_status status = start_tracker(t, scratch);
     if (status == MS_OK) {
         status = ms_rank_ops_collect(t->dag, t->timeline, false, scratch, &ops);
     }
     for (int32_t r = 0; r < t->dag->rank_count && status == MS_OK; r++) {
-        find_stages(t, &ops, r, program_stage_rank);
         status = follow_rank(t, &ops, r, arena, &ranks[r]);
     }
     ms_vector_release(&t->slots);
@@ -271,17 +276,17 @@ static ms_status follow_ranks(tracker *t, const int *program_stage_rank, ms_aren
 }
 
 ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
-                            const ms_stage_costs *costs, const int *program_stage_rank,
-                            ms_arena *arena, ms_rank_memory **ranks_out) {
+                            const ms_stage_costs *costs, const ms_program *program, ms_arena *arena,
+                            ms_rank_memory **ranks_out) {
     ms_rank_memory *ranks = MS_NEW(arena, ms_rank_memory, dag->rank_count);
     if (ranks == NULL) {
         return MS_E_NOMEM;
     }
-    tracker t = {.dag = dag, .timeline = timeline, .costs = costs};
+    tracker t = {.dag = dag, .timeline = timeline, .costs = costs, .program = program};
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_arena_fail_after(&scratch, arena->fail_after);
-    ms_status status = follow_ranks(&t, program_stage_rank, &scratch, arena, ranks);
+    ms_status status = follow_ranks(&t, &scratch, arena, ranks);
     ms_arena_release(&scratch);
     if (status == MS_OK) {
         *ranks_out = ranks;

@@ -250,3 +250,30 @@ Test(dag, adders_without_a_parent_fail_and_stay_failed) {
     finish(&dag, MS_OK, NULL);
     ms_dag_release(&dag);
 }
+
+Test(dag, steps_divide_the_operations) {
+    ms_dag dag;
+    build(&dag);
+    add_op(&dag, 0, 0);
+    finish(&dag, MS_OK, NULL);
+    cr_assert_eq(dag.step_count, 1);
+    cr_assert_eq(dag.step_first[0], 0);
+    cr_assert_eq(dag.step_first[1], 1);
+    ms_dag_release(&dag);
+    build(&dag);
+    ms_dag_begin_step(&dag);
+    add_op(&dag, 0, 0);
+    ms_dag_begin_step(&dag);
+    add_op(&dag, 0, 1);
+    add_op(&dag, 0, 1);
+    finish(&dag, MS_OK, NULL);
+    cr_assert_eq(dag.step_count, 2);
+    cr_assert_eq(dag.step_first[1], 1);
+    cr_assert_eq(dag.step_first[2], 3);
+    ms_dag_release(&dag);
+    build(&dag);
+    add_op(&dag, 0, 0);
+    ms_dag_begin_step(&dag);
+    finish(&dag, MS_E_BUG, "before the first step");
+    ms_dag_release(&dag);
+}

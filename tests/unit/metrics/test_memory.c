@@ -12,12 +12,15 @@ static const ms_stage_memory MEMORY = {.parameter_B = 100.0,
 typedef struct memory_setup {
     ms_stage_cost stage[64];
     ms_stage_costs costs;
+    ms_program program; /* up to 64 units */
     int stage_rank[64];
 } memory_setup;
 
 static void set_up(memory_setup *setup, int stages, int ranks) {
-    *setup = (memory_setup){.costs = {.stages = stages}};
+    *setup = (memory_setup){.costs = {.stages = stages},
+                            .program = {.stages = stages, .model_stages = stages, .units = 64}};
     setup->costs.stage = setup->stage;
+    setup->program.stage_rank = setup->stage_rank;
     for (int s = 0; s < stages; s++) {
         setup->stage[s].memory = MEMORY;
         setup->stage_rank[s] = s % ranks;
@@ -26,9 +29,9 @@ static void set_up(memory_setup *setup, int stages, int ranks) {
 
 static ms_rank_memory *compute(dag_fixture *f, const memory_setup *setup) {
     ms_rank_memory *ranks;
-    cr_assert_eq(ms_memory_compute(&f->dag, &f->timeline, &setup->costs, setup->stage_rank,
-                                   &f->arena, &ranks),
-                 MS_OK);
+    cr_assert_eq(
+        ms_memory_compute(&f->dag, &f->timeline, &setup->costs, &setup->program, &f->arena, &ranks),
+        MS_OK);
     return ranks;
 }
 
@@ -142,6 +145,97 @@ Test(memory, stages_of_a_rank_add_up) {
     fixture_release(&f);
 }
 
+/* An overlapped pair runs by turns: F1 and B0 are both under way from the pair's first operation of
+ * theirs to the last, and F1 is kept beside 0 until B0's end. F0 0-1, B0 1-2, F1 2-3, B0 3-4,
+ * F1 4-5, B1 5-6. */
+Test(memory, passes_that_run_by_turns_are_both_under_way) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 1, 1);
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 0, 1, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 0, 1, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 1, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {2, 926}, {4, 913}, {6, 900}};
+    expect_points(&ranks[0], expected, 4);
+    fixture_release(&f);
+}
+
+/* In two directions stage 1 is the model's stage 0 again, on the other rank, with states of its
+ * own; a rank holds those of both its stages. */
+Test(memory, copies_of_a_stage_have_states_of_their_own) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 1, 1);
+    set_up(&setup, 2, 2);
+    setup.costs.stages = setup.program.model_stages = 1;
+    setup.stage[1].memory = (ms_stage_memory){0}; /* nobody's */
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    fixture_add_compute(
+        &f, &(fixture_compute){.rank = 1, .kind = MS_OP_FORWARD, .stage = 1, .time_s = 1.0}, -1);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    for (int r = 0; r < 2; r++) {
+        cr_assert_float_eq(ranks[r].peak_B, 913.0, 1e-9);
+        cr_assert_eq(ranks[r].inflight_peak, 1);
+    }
+    setup.stage_rank[1] = 0;
+    ranks = compute(&f, &setup);
+    cr_assert_float_eq(ranks[0].parameter_B, 200.0, 1e-9, "both copies on one rank");
+    fixture_release(&f);
+}
+
+/* The parts of a sequence keep what their own passes say; states are the whole stage's. */
+Test(memory, parts_of_a_sequence_keep_their_own) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 2, 1);
+    setup.costs.stages = setup.program.stages = setup.program.model_stages = 1;
+    setup.costs.parts = 2;
+    setup.stage[1].memory = (ms_stage_memory){.activation_B = 40.0, .working_B = 5.0};
+    add_pass(&f, MS_OP_FORWARD, 0, 2, 1.0);
+    add_pass(&f, MS_OP_FORWARD, 0, 3, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 3, 1.0);
+    add_pass(&f, MS_OP_BACKWARD, 0, 2, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {1, 955}, {3, 913}, {4, 900}};
+    expect_points(&ranks[0], expected, 4);
+    fixture_release(&f);
+}
+
+/* The next step's passes have activations of their own. */
+Test(memory, steps_follow_each_other) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 1, 1);
+    for (int step = 0; step < 2; step++) {
+        ms_dag_begin_step(&f.dag);
+        add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+        add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+        add_pass(&f, MS_OP_OPTIMIZER, -1, -1, 1.0);
+    }
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {2, 900}, {3, 913}, {5, 900}};
+    expect_points(&ranks[0], expected, 4);
+    cr_assert_eq(ranks[0].inflight_peak, 1);
+    fixture_release(&f);
+}
+
 /* Microbatches in flight: GPipe keeps all M, 1F1B min(M, P-r), interleaved 1F1B
  * min(VM, 2(P-1-r) + (V-1)P + 1).  Source: Narayanan et al., SC'21, section 2.2. */
 Test(memory, inflight_is_what_the_schedule_keeps) {
@@ -252,7 +346,7 @@ Test(memory, running_out_of_memory_is_told) {
         ms_arena_init(&arena);
         ms_arena_fail_after(&arena, n);
         status =
-            ms_memory_compute(&f.dag, &f.timeline, &setup.costs, setup.stage_rank, &arena, &ranks);
+            ms_memory_compute(&f.dag, &f.timeline, &setup.costs, &setup.program, &arena, &ranks);
         cr_assert(status == MS_OK || (status == MS_E_NOMEM && ranks == &untouched));
         fails += status != MS_OK;
         ms_arena_release(&arena);
