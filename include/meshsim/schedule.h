@@ -89,6 +89,14 @@ const char *const *ms_schedule_kind_names(void);
 /** What a kind is, in one line of at most 60 characters; static storage. */
 const char *ms_schedule_kind_summary(ms_schedule_kind kind);
 
+/** What a kind takes beyond P and M. */
+typedef struct ms_schedule_traits {
+    int chunks; /**< V it needs; 0: any */
+    bool takes_group, takes_splits, takes_reorder;
+} ms_schedule_traits;
+/** Traits of one of the kinds that are built by kind. */
+ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind);
+
 /** Build the program of a schedule.
  *  *program_out: in `arena`.  Returns MS_OK; MS_E_INPUT when P, V, M, N clash (reported with the
  * rule and the nearest legal values); MS_E_NOMEM.  O(P*V*M). */
@@ -100,6 +108,9 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
 bool ms_program_has_next(const ms_program *program, int stage);
 /** Whether a stage hands its gradient to the one before. */
 bool ms_program_has_previous(const ms_program *program, int stage);
+
+/** Stage that gets this action's result in a message; -1 if none does. */
+int ms_action_receiver(const ms_program *program, const ms_action *action);
 
 /** Stage of the model that a program's stage is; in one direction the same number. */
 static inline int ms_program_model_stage(const ms_program *program, int stage) {

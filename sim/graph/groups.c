@@ -84,7 +84,9 @@ static void add_group_op(ms_lowering *l, int p, int k, const ms_group_op *c) {
         int32_t sim = p * l->sims + member;
         ms_dag_add_member(l->dag, group_stream(l, sim, c));
         ms_tail_dep(l, sim, false);
-        ms_dag_add_dep(l->dag, c->inputs == NULL ? -1 : c->inputs[member]);
+        for (int i = 0; i < 2; i++) {
+            ms_dag_add_dep(l->dag, c->inputs[i] == NULL ? -1 : c->inputs[i][member]);
+        }
         ms_dag_add_dep(l->dag, c->joins == NULL ? -1 : c->joins[member]);
         if (c->ends_out == NULL) {
             l->tail[sim] = index;

@@ -26,9 +26,9 @@ static double estimate_ops(const ms_lowering *l) {
     double ops = 0.0;
     for (size_t i = 0; i < action_count(l); i++) {
         const ms_action *action = &program->actions[i];
-        ops += l->in->costs->stage[action->stage].passes[action->pass].count + 1.0;
+        ops += ms_lowering_cost(l, action)->passes[action->pass].count + 1.0;
     }
-    return ops * l->sims;
+    return ops * l->sims * l->steps;
 }
 
 static void list_stage_ranks(ms_lowering *l) {
@@ -45,7 +45,8 @@ static void list_stage_ranks(ms_lowering *l) {
 
 static int longest_pass(const ms_stage_costs *costs) {
     int longest = 1;
-    for (int s = 0; s < costs->stages; s++) {
+    int entries = costs->stages * (costs->parts > 1 ? costs->parts : 1);
+    for (int s = 0; s < entries; s++) {
         for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
             int count = costs->stage[s].passes[pass].count;
             longest = count > longest ? count : longest;
@@ -66,14 +67,25 @@ static bool allocate_ranks(ms_lowering *l) {
            l->tail_communicates != NULL && l->outstanding != NULL;
 }
 
+static bool allocate_pairs(ms_lowering *l) {
+    l->pair_tails = MS_NEW(l->arena, ms_pair_tails, 2);
+    for (int i = 0; i < 2 && l->pair_tails != NULL; i++) {
+        l->pair_tails[i].tail = MS_NEW(l->arena, int32_t, l->sims);
+        l->pair_tails[i].communicates = MS_NEW(l->arena, bool, l->sims);
+    }
+    return l->pair_tails != NULL && l->pair_tails[1].communicates != NULL &&
+           l->pair_tails[1].tail != NULL && l->pair_tails[0].communicates != NULL &&
+           l->pair_tails[0].tail != NULL;
+}
+
 static bool allocate_passes(ms_lowering *l) {
     const ms_program *program = l->in->program;
     const ms_stage_costs *costs = l->in->costs;
     size_t sims = (size_t)l->sims;
-    size_t inputs = (size_t)program->stages * (size_t)program->spec.microbatches * sims;
-    l->forward_in = filled(l->arena, inputs, 0xFE);
-    l->backward_in = filled(l->arena, inputs, 0xFE);
-    l->async_ends = filled(l->arena, (size_t)longest_pass(costs) * sims, 0xFF);
+    l->longest_pass = longest_pass(costs);
+    l->forward_in = MS_NEW(l->arena, int32_t, ms_input_index(l, program->stages, 0));
+    l->backward_in = MS_NEW(l->arena, int32_t, ms_input_index(l, program->stages, 0));
+    l->async_ends = MS_NEW(l->arena, int32_t, 2 * (size_t)l->longest_pass * sims);
     l->pass_runs = MS_NEW(l->arena, int, (size_t)program->stages *MS_PASS_COUNT);
     l->segment_work = filled(l->arena, (size_t)costs->segment_count, 0xFF);
     return l->forward_in != NULL && l->backward_in != NULL && l->async_ends != NULL &&
@@ -84,7 +96,8 @@ static ms_status allocate(ms_lowering *l) {
     size_t links = (size_t)l->in->platform->link_count;
     l->dag_link = filled(l->arena, links, 0xFF);
     l->link_load = filled(l->arena, links, 0);
-    if (!allocate_ranks(l) || !allocate_passes(l) || l->dag_link == NULL || l->link_load == NULL) {
+    if (!allocate_ranks(l) || !allocate_passes(l) || !allocate_pairs(l) || l->dag_link == NULL ||
+        l->link_load == NULL) {
         return MS_E_NOMEM;
     }
     list_stage_ranks(l);
@@ -119,25 +132,50 @@ static ms_status report_waiting(ms_lowering *l, const size_t *next) {
     return MS_E_INPUT;
 }
 
-static ms_status walk_schedule(ms_lowering *l) {
-    const ms_program *program = l->in->program;
-    size_t *next = MS_NEW(l->arena, size_t, l->pp);
-    if (next == NULL) {
-        return MS_E_NOMEM;
+/* Actions from `index` of a rank's list that are lowered together: two of an overlapped pair. */
+static size_t width_at(const ms_lowering *l, size_t index) {
+    return l->in->program->actions[index].is_overlapped != 0 && !l->in->is_serial ? 2 : 1;
+}
+
+/* Lower what comes next in a rank's list. *width_out: actions lowered, 0 if the inputs are not
+ * there. */
+static ms_status lower_next(ms_lowering *l, int p, size_t index, size_t *width_out) {
+    const ms_action *actions = &l->in->program->actions[index];
+    size_t width = width_at(l, index);
+    *width_out = 0;
+    for (size_t i = 0; i < width; i++) {
+        if (!ms_pass_is_ready(l, &actions[i])) {
+            return MS_OK;
+        }
     }
+    *width_out = width;
+    return width == 2 ? ms_pair_lower(l, p, actions) : ms_pass_lower(l, p, actions);
+}
+
+/* No input of any pass is there yet. */
+static void begin_step(ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    size_t inputs = ms_input_index(l, program->stages, 0);
+    memset(l->forward_in, 0xFE, inputs * sizeof *l->forward_in);
+    memset(l->backward_in, 0xFE, inputs * sizeof *l->backward_in);
+    memset(l->pass_runs, 0, (size_t)program->stages * MS_PASS_COUNT * sizeof *l->pass_runs);
+}
+
+static ms_status walk_schedule(ms_lowering *l, size_t *next) {
+    const ms_program *program = l->in->program;
     memcpy(next, program->first, (size_t)l->pp * sizeof *next);
     size_t left = action_count(l);
     while (left > 0) {
         size_t before = left;
         for (int p = 0; p < l->pp; p++) {
-            while (next[p] < program->first[p + 1] &&
-                   ms_pass_is_ready(l, &program->actions[next[p]])) {
-                ms_status status = ms_pass_lower(l, p, &program->actions[next[p]]);
+            size_t width = 1;
+            while (next[p] < program->first[p + 1] && width > 0) {
+                ms_status status = lower_next(l, p, next[p], &width);
                 if (status != MS_OK) {
                     return status;
                 }
-                next[p]++;
-                left--;
+                next[p] += width;
+                left -= width;
             }
         }
         if (left == before) {
@@ -152,18 +190,23 @@ static ms_status lower_all(ms_lowering *l) {
     if (ops > MS_LOWER_OP_LIMIT) {
         ms_diag_error(l->diag,
                       "simulating %d ranks takes about %.3g operations, more than the limit of "
-                      "%.3g; %suse fewer microbatches",
+                      "%.3g; %suse fewer microbatches or steps",
                       l->pp * l->sims, ops, MS_LOWER_OP_LIMIT,
                       l->in->no_fold ? "leave out --no-fold or " : "");
         return MS_E_INPUT;
     }
-    ms_status status = allocate(l);
+    size_t *next = MS_NEW(l->arena, size_t, l->pp);
+    ms_status status = next == NULL ? MS_E_NOMEM : allocate(l);
     if (status != MS_OK) {
         return status;
     }
     add_ranks(l);
-    status = walk_schedule(l);
-    return status == MS_OK ? ms_step_end_lower(l) : status;
+    for (int step = 0; step < l->steps && status == MS_OK; step++) {
+        begin_step(l);
+        status = walk_schedule(l, next);
+        status = status == MS_OK ? ms_step_end_lower(l) : status;
+    }
+    return status;
 }
 
 ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
@@ -176,6 +219,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
                      .arena = &scratch,
                      .dag = dag_out,
                      .is_exact = true,
+                     .steps = input->steps > 0 ? input->steps : 1,
                      .no_work = -1};
     l.pp = input->program->spec.pipeline_ranks;
     l.group_ranks = input->mesh->ranks / l.pp;

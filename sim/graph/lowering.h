@@ -41,6 +41,12 @@ typedef struct ms_outstanding {
     int count;
 } ms_outstanding;
 
+/* Ends of the chains of one pass of a pair, while the other one is lowered. */
+typedef struct ms_pair_tails {
+    int32_t *tail;      /* [sims] */
+    bool *communicates; /* [sims] */
+} ms_pair_tails;
+
 typedef struct ms_lowering {
     const ms_lower_input *in;
     ms_diag *diag;
@@ -49,18 +55,21 @@ typedef struct ms_lowering {
     bool is_exact;
     /* ranks */
     int pp, group_ranks;     /* pipeline ranks; ranks of one pipeline rank, N / P */
+    int steps;               /* optimizer steps */
     int sims;                /* simulated ranks per pipeline rank: 1 or group_ranks */
     int *stage_ranks;        /* [P * group_ranks] ranks of each pipeline rank, in order */
     int *place;              /* [N] where a rank stands among those of its pipeline rank */
     int32_t *tail;           /* [P * sims] last operation of the rank's current chain, -1 */
     bool *tail_communicates; /* [P * sims] whether that is a communication */
-    int32_t *async_ends; /* [longest pass * sims] ends of the current pass's asynchronous segments,
-                            -1 none */
-    int *pass_runs;      /* [S * MS_PASS_COUNT] microbatches whose pass has been lowered */
+    int32_t *async_ends;     /* [2 * longest pass * sims] ends of the asynchronous segments of the
+                                passes under way, -1 none */
+    int longest_pass;        /* segments */
+    int *pass_runs;          /* [stages * MS_PASS_COUNT] units whose pass has been lowered */
     ms_outstanding *outstanding; /* [P * sims] asynchronous collectives that the step's end joins */
     int *members;                /* [N / P] ranks of the group at hand */
-    /* [S * M * sims] operation that F or I/B of a stage and microbatch waits for; NOT_YET until its
-     * producer was lowered */
+    ms_pair_tails *pair_tails;   /* [2] of the passes of a pair */
+    /* [stages * units * sims] operation that F or I/B of a stage and unit waits for; NOT_YET until
+     * its producer was lowered */
     int32_t *forward_in, *backward_in;
     /* works */
     int32_t no_work;       /* computation that takes no time, -1 until used */

@@ -76,3 +76,23 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
     }
     return MS_OK;
 }
+
+void ms_hold_for_messages(ms_lowering *l, int p, const ms_action *actions, int count) {
+    ms_pass_state after = ms_pass_begin(l, p, &actions[count - 1]);
+    int messages = 0;
+    after.inputs[0] = after.inputs[1] = NULL;
+    for (int i = 0; i < count; i++) {
+        int stage = ms_action_receiver(l->in->program, &actions[i]);
+        const int32_t *arrivals = actions[i].pass == MS_PASS_F ? l->forward_in : l->backward_in;
+        if (stage >= 0) {
+            after.inputs[messages++] = arrivals + ms_input_index(l, stage, actions[i].mb);
+        }
+    }
+    for (int k = 0; k < l->sims && messages == 1; k++) {
+        l->tail[p * l->sims + k] = after.inputs[0][k];
+        l->tail_communicates[p * l->sims + k] = true;
+    }
+    if (messages == 2) {
+        ms_pass_lower_nothing(l, &after);
+    }
+}

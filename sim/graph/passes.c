@@ -1,18 +1,25 @@
 #include "graph/passes.h"
 
+#include <string.h>
+
 /* Marks an input whose producer has not been lowered (0xFE in every byte). */
 static const int32_t NOT_YET = (int32_t)0xFEFEFEFE;
 
-size_t ms_input_index(const ms_lowering *l, int stage, int mb) {
-    return ((size_t)stage * (size_t)l->in->program->spec.microbatches + (size_t)mb) *
-           (size_t)l->sims;
+size_t ms_input_index(const ms_lowering *l, int stage, int unit) {
+    return ((size_t)stage * (size_t)l->in->program->units + (size_t)unit) * (size_t)l->sims;
+}
+
+const ms_stage_cost *ms_lowering_cost(const ms_lowering *l, const ms_action *action) {
+    return ms_stage_cost_of(l->in->costs, ms_program_model_stage(l->in->program, action->stage),
+                            action->mb);
 }
 
 bool ms_pass_is_ready(const ms_lowering *l, const ms_action *action) {
     size_t index = ms_input_index(l, action->stage, action->mb);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
-        return action->stage == 0 || l->forward_in[index] != NOT_YET;
+        return !ms_program_has_previous(l->in->program, action->stage) ||
+               l->forward_in[index] != NOT_YET;
     case MS_PASS_I:
     case MS_PASS_B:
         return l->backward_in[index] != NOT_YET;
@@ -49,22 +56,26 @@ void ms_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
     }
 }
 
-/* Computation on every simulated rank of `p`; `inputs` and `joins`, [sims] or NULL, are further
- * dependencies. */
-static void lower_compute(ms_lowering *l, int p, const ms_dag_op *op, const int32_t *inputs,
+/* Computation on every simulated rank of a pass; what it waits for besides: `joins`, [sims] or
+ * NULL.
+ */
+static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_dag_op *op,
                           const int32_t *joins) {
     for (int k = 0; k < l->sims; k++) {
-        int32_t sim = p * l->sims + k;
+        int32_t sim = state->p * l->sims + k;
         int32_t index = ms_dag_add_op(l->dag, op);
         /* simulated ranks are numbered as their compute streams were added: rank by rank, before
          * all others */
         ms_dag_add_member(l->dag, sim);
         ms_tail_dep(l, sim, true);
-        ms_dag_add_dep(l->dag, inputs == NULL ? -1 : inputs[k]);
+        for (int i = 0; i < 2; i++) {
+            ms_dag_add_dep(l->dag, state->inputs[i] == NULL ? -1 : state->inputs[i][k]);
+        }
         ms_dag_add_dep(l->dag, joins == NULL ? -1 : joins[k]);
         l->tail[sim] = index;
         l->tail_communicates[sim] = false;
     }
+    state->inputs[0] = state->inputs[1] = NULL;
 }
 
 static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
@@ -82,24 +93,20 @@ static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
     int runs = l->pass_runs[action->stage * MS_PASS_COUNT + action->pass];
     return when == MS_WHEN_ALWAYS || (when == MS_WHEN_FIRST && runs == 0) ||
-           (when == MS_WHEN_LAST && runs == l->in->program->spec.microbatches - 1);
+           (when == MS_WHEN_LAST && runs == l->in->program->units - 1);
 }
 
-/* One pass while its segments are lowered. */
-typedef struct pass_state {
-    int p;
-    const ms_action *action;
-    const ms_pass_plan *plan;
-    const int32_t *inputs; /* [sims] what the first segment that is not asynchronous waits for; NULL
-                              once one did */
-} pass_state;
-
-static int32_t *async_ends(ms_lowering *l, int place) {
-    return l->async_ends + (size_t)place * (size_t)l->sims;
+static int32_t *async_ends(const ms_lowering *l, const ms_pass_state *state, int place) {
+    return state->async_ends + (size_t)place * (size_t)l->sims;
 }
 
-static ms_status lower_collective(ms_lowering *l, pass_state *state, int place,
-                                  const ms_segment *segment, ms_dag_op op) {
+static const int32_t *joined(const ms_lowering *l, const ms_pass_state *state,
+                             const ms_segment *segment) {
+    return segment->join > 0 ? async_ends(l, state, segment->join - 1) : NULL;
+}
+
+static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
+                                  ms_dag_op op) {
     op.axis = (uint8_t)segment->axis;
     bool has_run = false;
     ms_group_op c = {.kind = segment->coll,
@@ -108,48 +115,48 @@ static ms_status lower_collective(ms_lowering *l, pass_state *state, int place,
                      .skew = segment->coll_skew,
                      .group_axes = segment->group_axes,
                      .op = op,
-                     .inputs = segment->is_async ? NULL : state->inputs,
-                     .joins = segment->join > 0 ? async_ends(l, segment->join - 1) : NULL,
-                     .ends_out = segment->is_async ? async_ends(l, place) : NULL};
+                     .joins = joined(l, state, segment),
+                     .ends_out = segment->is_async ? async_ends(l, state, state->next) : NULL};
+    for (int i = 0; i < 2 && !segment->is_async; i++) {
+        c.inputs[i] = state->inputs[i];
+    }
     ms_status status = ms_group_lower(l, state->p, &c, &has_run);
     if (has_run && !segment->is_async) {
-        state->inputs = NULL;
+        state->inputs[0] = state->inputs[1] = NULL;
+        state->is_held = true;
     }
     return status;
 }
 
-static void lower_compute_segment(ms_lowering *l, pass_state *state, int index, ms_dag_op op) {
-    const ms_segment *segment = &l->in->costs->segments[index];
-    op.work = compute_work(l, index);
-    const int32_t *joins = segment->join > 0 ? async_ends(l, segment->join - 1) : NULL;
-    lower_compute(l, state->p, &op, state->inputs, joins);
-    state->inputs = NULL;
+/* Labels of an operation of a pass. */
+static ms_dag_op label(const ms_lowering *l, const ms_action *action, const ms_segment *segment) {
+    return (ms_dag_op){.mb = action->mb,
+                       .stage = action->stage,
+                       .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
+                       .layer = (int16_t)segment->layer,
+                       .kind = op_kind((ms_pass)action->pass, segment)};
 }
 
-static ms_status lower_segment(ms_lowering *l, pass_state *state, int place) {
-    int index = state->plan->first + place;
+static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
+    int index = state->plan->first + state->next;
     const ms_segment *segment = &l->in->costs->segments[index];
-    const ms_action *action = state->action;
     for (int k = 0; k < l->sims; k++) {
-        async_ends(l, place)[k] = -1;
+        async_ends(l, state, state->next)[k] = -1;
     }
-    if (!runs_now(l, action, segment->when)) {
+    if (!runs_now(l, state->action, segment->when)) {
         return MS_OK;
     }
-    ms_dag_op op = {.mb = action->mb,
-                    .stage = action->stage,
-                    .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
-                    .layer = (int16_t)segment->layer,
-                    .kind = op_kind((ms_pass)action->pass, segment)};
+    ms_dag_op op = label(l, state->action, segment);
     if (segment->is_collective) {
-        return lower_collective(l, state, place, segment, op);
+        return lower_collective(l, state, segment, op);
     }
-    lower_compute_segment(l, state, index, op);
+    op.work = compute_work(l, index);
+    lower_compute(l, state, &op, joined(l, state, segment));
     return MS_OK;
 }
 
 /* Leave what no segment of the pass has joined to the step's end. */
-static void keep_outstanding(ms_lowering *l, const pass_state *state) {
+static void keep_outstanding(ms_lowering *l, const ms_pass_state *state) {
     for (int i = 0; i < state->plan->count; i++) {
         const ms_segment *segment = &l->in->costs->segments[state->plan->first + i];
         bool is_joined = !segment->is_async;
@@ -159,17 +166,17 @@ static void keep_outstanding(ms_lowering *l, const pass_state *state) {
         for (int k = 0; k < l->sims && !is_joined; k++) {
             int32_t communicator =
                 (int32_t)segment->group_axes * MS_AXIS_COUNT + (int32_t)segment->axis;
-            ms_outstanding_add(l, state->p * l->sims + k, communicator, async_ends(l, i)[k]);
+            ms_outstanding_add(l, state->p * l->sims + k, communicator, async_ends(l, state, i)[k]);
         }
     }
 }
 
-/* What a pass waits for besides its rank's own order: [sims] operations, or NULL. */
-static const int32_t *pass_inputs(const ms_lowering *l, const ms_action *action) {
+const int32_t *ms_pass_inputs(const ms_lowering *l, const ms_action *action) {
     size_t index = ms_input_index(l, action->stage, action->mb);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
-        return action->stage == 0 ? NULL : l->forward_in + index;
+        return ms_program_has_previous(l->in->program, action->stage) ? l->forward_in + index
+                                                                      : NULL;
     case MS_PASS_I:
     case MS_PASS_B:
         return l->backward_in + index;
@@ -178,63 +185,91 @@ static const int32_t *pass_inputs(const ms_lowering *l, const ms_action *action)
     }
 }
 
-/* Tell the next stage, or at the last one this stage's own backward pass, that a pass's result is
- * there. */
-static ms_status pass_on(ms_lowering *l, int p, const ms_action *action) {
-    const ms_stage_cost *stage = &l->in->costs->stage[action->stage];
-    ms_dag_op from = {.mb = action->mb,
-                      .stage = action->stage,
-                      .chunk = (int16_t)l->in->program->stage_chunk[action->stage]};
+ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
+    const ms_program *program = l->in->program;
+    const ms_stage_cost *cost = ms_lowering_cost(l, action);
+    int stage = action->stage;
+    ms_dag_op from = {
+        .mb = action->mb, .stage = action->stage, .chunk = (int16_t)program->stage_chunk[stage]};
     if (action->pass == MS_PASS_W) {
         return MS_OK;
     }
     if (action->pass != MS_PASS_F) {
-        return action->stage == 0
-                   ? MS_OK
-                   : ms_send_lower(l, p, &from, action->stage - 1, stage->send_backward_B);
+        return ms_program_has_previous(program, stage)
+                   ? ms_send_lower(l, p, &from, stage - 1, cost->send_backward_B)
+                   : MS_OK;
     }
-    if (action->stage + 1 < l->in->program->stages) {
-        return ms_send_lower(l, p, &from, action->stage + 1, stage->send_forward_B);
+    if (ms_program_has_next(program, stage)) {
+        return ms_send_lower(l, p, &from, stage + 1, cost->send_forward_B);
     }
-    int32_t *own = l->backward_in + ms_input_index(l, action->stage, action->mb);
-    for (int k = 0; k < l->sims; k++) {
-        own[k] = l->tail[p * l->sims + k];
-    }
+    int32_t *own = l->backward_in + ms_input_index(l, stage, action->mb);
+    memcpy(own, l->tail + (size_t)p * (size_t)l->sims, (size_t)l->sims * sizeof *own);
     return MS_OK;
 }
 
-/* A pass without any work still passes its input on: a computation that takes no time. */
-static void lower_nothing(ms_lowering *l, pass_state *state) {
+void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
     if (l->no_work < 0) {
         ms_dag_work work = {
             .stands_for = l->group_ranks / l->sims, .group_size = 1, .tier = -1, .tag = -1};
         l->no_work = ms_dag_add_work(l->dag, &work);
     }
-    const ms_segment none = {.is_collective = false};
-    ms_dag_op op = {.work = l->no_work,
-                    .mb = state->action->mb,
-                    .stage = state->action->stage,
-                    .chunk = (int16_t)l->in->program->stage_chunk[state->action->stage],
-                    .layer = -1,
-                    .kind = op_kind((ms_pass)state->action->pass, &none)};
-    lower_compute(l, state->p, &op, state->inputs, NULL);
+    const ms_segment none = {.is_collective = false, .layer = -1};
+    ms_dag_op op = label(l, state->action, &none);
+    op.work = l->no_work;
+    lower_compute(l, state, &op, NULL);
 }
 
-ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
-    pass_state state = {.p = p,
-                        .action = action,
-                        .plan = &l->in->costs->stage[action->stage].passes[action->pass],
-                        .inputs = pass_inputs(l, action)};
-    for (int i = 0; i < state.plan->count; i++) {
-        ms_status status = lower_segment(l, &state, i);
+ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action) {
+    return (ms_pass_state){.p = p,
+                           .action = action,
+                           .plan = &ms_lowering_cost(l, action)->passes[action->pass],
+                           .inputs = {ms_pass_inputs(l, action), NULL},
+                           .async_ends = l->async_ends};
+}
+
+/* Whether the next segment needs a collective that runs beside the pass. */
+static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
+    const int32_t *ends =
+        joined(l, state, &l->in->costs->segments[state->plan->first + state->next]);
+    return ends != NULL && ends[0] >= 0;
+}
+
+ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
+    state->is_held = false;
+    for (bool is_first = true; state->next < state->plan->count; is_first = false) {
+        bool is_held = state->is_held || (!is_first && would_wait(l, state));
+        if (until_held && is_held) {
+            return MS_OK;
+        }
+        ms_status status = lower_segment(l, state);
         if (status != MS_OK) {
             return status;
         }
+        state->next++;
     }
-    if (state.inputs != NULL) {
-        lower_nothing(l, &state);
+    if (state->inputs[0] != NULL || state->inputs[1] != NULL) {
+        ms_pass_lower_nothing(l, state);
     }
-    keep_outstanding(l, &state);
+    state->is_done = true;
+    return MS_OK;
+}
+
+void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
+    const ms_action *action = state->action;
+    keep_outstanding(l, state);
     l->pass_runs[action->stage * MS_PASS_COUNT + action->pass]++;
-    return pass_on(l, p, action);
+}
+
+ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
+    ms_pass_state state = ms_pass_begin(l, p, action);
+    ms_status status = ms_pass_run(l, &state, false);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_pass_end(l, &state);
+    status = ms_pass_on(l, p, action);
+    if (status == MS_OK && l->in->is_blocking) {
+        ms_hold_for_messages(l, p, action, 1);
+    }
+    return status;
 }

@@ -165,8 +165,6 @@ typedef struct ms_walk {
 size_t ms_walk_width(const ms_walk *walk, size_t index);
 /** Duration of the `width` actions at `index`. */
 double ms_walk_cost(const ms_walk *walk, size_t index, size_t width);
-/** Stage that gets this action's result in a message; -1 if none does. */
-int ms_action_receiver(const ms_program *program, const ms_action *action);
 
 /** A sink for faults that are expected and told in other words. */
 void ms_diag_init_mute(ms_diag *diag);
