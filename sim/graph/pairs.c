@@ -25,7 +25,8 @@ static void join_tails(ms_lowering *l, ms_pass_state *last) {
         bool is_later = forward->tail[k] > backward->tail[k];
         l->tail[sim] = is_later ? forward->tail[k] : backward->tail[k];
         l->tail_communicates[sim] = false;
-        has_communication = has_communication || forward->communicates[k] || backward->communicates[k];
+        has_communication =
+            has_communication || forward->communicates[k] || backward->communicates[k];
     }
     if (has_communication) {
         last->inputs[0] = forward->tail;
