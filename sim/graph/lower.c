@@ -156,6 +156,7 @@ static ms_status lower_next(ms_lowering *l, int p, size_t index, size_t *width_o
 static void begin_step(ms_lowering *l) {
     const ms_program *program = l->in->program;
     size_t inputs = ms_input_index(l, program->stages, 0);
+    ms_dag_begin_step(l->dag);
     memset(l->forward_in, 0xFE, inputs * sizeof *l->forward_in);
     memset(l->backward_in, 0xFE, inputs * sizeof *l->backward_in);
     memset(l->pass_runs, 0, (size_t)program->stages * MS_PASS_COUNT * sizeof *l->pass_runs);
