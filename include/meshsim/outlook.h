@@ -30,7 +30,7 @@ typedef struct ms_outlook {
     double capacity_B;      /**< HBM minus the stated reserve */
     bool fits;
     double ideal_step_s; /**< the schedule with these computations and free communication, optimizer
-                            included */
+                            included; parts of a sequence count alike */
     double busiest_s;    /**< computation and optimizer of the busiest pipeline rank */
     double bubble_fraction; /**< idle share of the schedule under the same assumptions, without the
                                optimizer */

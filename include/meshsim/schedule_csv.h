@@ -60,6 +60,11 @@ typedef struct ms_csv_table {
 ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                       ms_diag *diag, ms_csv_table *table_out);
 
+/** Read a file: its text, and then as ms_csv_read.
+ *  path: as in diagnostics, kept.  *table_out: in `arena`.  Returns as ms_file_read and
+ * ms_csv_read. */
+ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out);
+
 /** Append a table as a file, in the dialect and with the line ends the table says: the bytes that
  * were read, if its cells had no blanks around them. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out);

@@ -27,12 +27,6 @@ static ms_status report_no_memory(const ms_invocation *call) {
     return MS_E_NOMEM;
 }
 
-static bool takes_chunks(ms_schedule_kind kind) {
-    return kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_INTERLEAVED_TORCH ||
-           kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE || kind == MS_SCHEDULE_LOOPED_BFS ||
-           kind == MS_SCHEDULE_ZB1P;
-}
-
 /* The sizes of the command line as far as a kind takes them. */
 static ms_schedule_spec sizes_of(const comparison *c, const char *name) {
     ms_schedule_spec spec = {.pipeline_ranks = c->sizes.pipeline_ranks,
@@ -42,17 +36,17 @@ static ms_schedule_spec sizes_of(const comparison *c, const char *name) {
         spec.microbatches = c->sizes.microbatches;
         return spec; /* a file has its own */
     }
-    if (takes_chunks(kind)) {
+    ms_schedule_traits traits = ms_schedule_kind_traits(kind);
+    if (traits.chunks == 0) {
         spec.chunks = c->sizes.chunks == 0 ? SHARE_DEFAULT : c->sizes.chunks;
     }
-    if (kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE) {
+    if (traits.takes_group) {
         spec.group = c->sizes.group;
     }
-    if (kind == MS_SCHEDULE_SEQ1F1B) {
+    if (traits.takes_splits) {
         spec.splits = c->sizes.splits == 0 ? SHARE_DEFAULT : c->sizes.splits;
     }
-    spec.is_reordered =
-        c->sizes.is_reordered && (kind == MS_SCHEDULE_VHALF || kind == MS_SCHEDULE_VMIN);
+    spec.is_reordered = c->sizes.is_reordered && traits.takes_reorder;
     return spec;
 }
 
@@ -160,6 +154,7 @@ static ms_status add_row(comparison *c, const char *name) {
     if (status == MS_OK) {
         status = evaluate(c, &schedule.program, row);
     } else if (strncmp(name, "csv:", 4) == 0 || status == MS_E_NOMEM) {
+        ms_diag_finish(&diag);
         c->call->diag->errors++;
         c->call->diag->write(c->call->diag->context, ms_buffer_text(&talk));
     } else {

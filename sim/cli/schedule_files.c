@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/schedule_options.h"
-#include "meshsim/config.h"
 
 static const char PREFIX[] = "csv:";
 
@@ -49,33 +48,11 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
     return MS_OK;
 }
 
-static ms_status read_text(const ms_invocation *call, const char *path, const char **text_out,
-                           size_t *length_out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_status status = ms_file_read(path, &text, call->diag);
-    if (status == MS_OK) {
-        *text_out = ms_arena_strndup(call->arena, ms_buffer_text(&text), text.length);
-        *length_out = text.length;
-    }
-    if (status == MS_E_NOMEM || (status == MS_OK && *text_out == NULL)) {
-        status = report_no_memory(call);
-    }
-    ms_buffer_release(&text);
-    return status;
-}
-
 static ms_status read_file(const ms_invocation *call, const char *name,
                            const ms_schedule_spec *given, ms_cli_schedule *schedule) {
     const char *path = name + sizeof PREFIX - 1;
-    const char *text = NULL;
-    size_t length = 0;
     schedule->has_table = true;
-    ms_status status = read_text(call, path, &text, &length);
-    if (status == MS_OK) {
-        status = ms_csv_read(text, length, path, call->arena, call->diag, &schedule->table);
-        ms_diag_finish(call->diag);
-    }
+    ms_status status = ms_csv_load(path, call->arena, call->diag, &schedule->table);
     if (status == MS_OK) {
         status =
             ms_csv_program(&schedule->table, name, call->arena, call->diag, &schedule->program);

@@ -87,7 +87,6 @@ ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *ar
     if (!ms_config_has(ms_node_get(w->root, "context_parallel"), "overlap")) {
         layout.has_cp_overlap = layout.cp > 1 && layout.cp_kind == MS_CP_RING;
     }
-    layout.chunks = w->schedule.chunks;
     layout.micro_batch = w->batch.micro;
     ms_status status = check_axes(w, mesh, arena, diag);
     if (status == MS_OK) {

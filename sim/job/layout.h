@@ -4,7 +4,8 @@
 
 #include "job/workload.h"
 
-/* The workload's choices with the mesh's degrees; stage_layers and ep_node_ranks are left unset.
+/* The workload's choices with the mesh's degrees; what the schedule decides and ep_node_ranks are
+ * left unset.
  * Returns MS_OK; MS_E_INPUT for axes that cannot be used, reported. */
 ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena, ms_diag *diag,
                          ms_model_layout *layout_out);

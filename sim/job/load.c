@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "job/layout.h"
-
-/* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
- */
-enum { PASSES_MAX = 10000000 };
+#include "job/pipeline.h"
+#include "job/relay.h"
 
 /* State of one load. */
 typedef struct loading {
@@ -27,25 +25,6 @@ static bool note(loading *ld, ms_status status) {
 
 static void fault(loading *ld, ms_status status) {
     note(ld, status);
-}
-
-/* Where faults go that a layer without knowledge of files finds. */
-typedef struct relay {
-    ms_diag *diag;
-    const ms_node *node;
-    const char *path;
-} relay;
-
-/* Hand one message on with the place it belongs to. */
-static void relay_fault(void *context, const char *text) {
-    static const char PREFIX[] = "meshsim: error: ";
-    const relay *to = context;
-    if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        to->diag->write(to->diag->context, text);
-        return;
-    }
-    text += sizeof PREFIX - 1;
-    ms_config_fault(to->diag, to->node, to->path, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
 /* Folder of a path without its slash at the end, "." if it has none. */
@@ -251,99 +230,14 @@ static ms_status count_microbatches(loading *ld) {
 }
 
 static ms_status build_schedule(loading *ld) {
-    const ms_workload_schedule *schedule = &ld->w.schedule;
-    const ms_node *node = ms_node_get(ld->w.root, "schedule");
-    ms_schedule_spec spec = {.pipeline_ranks = ms_mesh_size(&ld->job->mesh, MS_AXIS_PP),
-                             .chunks = schedule->chunks,
-                             .microbatches = ld->job->microbatches,
-                             .group = schedule->group};
-    if (ms_schedule_kind_from_name(schedule->kind, &spec.kind) != MS_OK) {
-        const char *const *names = ms_schedule_kind_names();
-        size_t count = 0;
-        while (names[count] != NULL) {
-            count++;
-        }
-        const char *nearest = ms_nearest_word(schedule->kind, names, count);
-        return ms_config_fault(ld->diag, ms_node_get(node, "kind"), "schedule.kind",
-                               "unknown schedule '%s'%s%s%s", schedule->kind,
-                               nearest == NULL ? "" : "; did you mean '",
-                               nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
-    }
-    double passes = 2.0 * spec.pipeline_ranks * spec.chunks * spec.microbatches;
-    if (passes > PASSES_MAX) {
-        return ms_config_fault(ld->diag, ms_node_get(ld->w.root, "batch"), "batch",
-                               "%d microbatches on %d virtual stages are %.3g passes, more than "
-                               "the limit of %.3g",
-                               spec.microbatches, spec.pipeline_ranks * spec.chunks, passes,
-                               (double)PASSES_MAX);
-    }
-    relay to = {.diag = ld->diag, .node = node == NULL ? ld->w.root : node, .path = "schedule"};
-    ms_diag placed;
-    ms_diag_init(&placed, relay_fault, &to);
-    ms_status status = ms_schedule_build(&spec, ld->arena, &placed, &ld->job->program);
-    if (status == MS_OK) {
-        status = ms_program_require_plain(&ld->job->program, &placed);
-    }
-    return status == MS_OK ? ms_program_check(&ld->job->program, &placed) : status;
-}
-
-/* Deal the layers to the virtual stages: given one by one, or equal shares beside given ends. */
-static ms_status deal_layers(loading *ld) {
-    const ms_workload_schedule *schedule = &ld->w.schedule;
-    int stages = ld->job->program.stages;
-    const ms_node *node = ms_node_get(ld->w.root, "schedule");
-    node = node == NULL ? ld->w.model : node;
-    if (schedule->stage_layers.count > 0) {
-        if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0) {
-            return ms_config_fault(ld->diag, ms_node_get(node, "stage_layers"),
-                                   "schedule.stage_layers",
-                                   "gives every stage its layers; leave 'first_stage_layers' and "
-                                   "'last_stage_layers' out");
-        }
-        if (schedule->stage_layers.count != (size_t)stages) {
-            return ms_config_fault(ld->diag, ms_node_get(node, "stage_layers"),
-                                   "schedule.stage_layers", "expected %d entries (pp x v), got %zu",
-                                   stages, schedule->stage_layers.count);
-        }
-        ld->job->layout.stage_layers = schedule->stage_layers.items;
-        return MS_OK; /* the model checks the sum */
-    }
-    int layers = ld->job->model.layers;
-    int first = schedule->first_stage_layers;
-    int last = schedule->last_stage_layers;
-    int inner = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
-    int left = layers - first - last;
-    if (layers < stages) {
-        return ms_config_fault(ld->diag, node, "schedule",
-                               "%d layer%s for %d virtual stages: more stages than layers", layers,
-                               plural(layers), stages);
-    }
-    if (inner < 0 || left < inner || (inner == 0 && left != 0) ||
-        (inner > 0 && left % inner != 0)) {
-        return ms_config_fault(
-            ld->diag, node, "schedule",
-            "%d layer%s do not divide among %d virtual stages%s; nearest "
-            "number of layers: %d; or give 'stage_layers', "
-            "'first_stage_layers' and 'last_stage_layers'",
-            layers, plural(layers), stages, first + last > 0 ? " beside the given ends" : "",
-            first + last + (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
-    }
-    int *dealt = MS_NEW(ld->arena, int, stages);
-    if (dealt == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int s = 0; s < stages; s++) {
-        dealt[s] = inner > 0 ? left / inner : 0;
-    }
-    dealt[0] = first > 0 ? first : dealt[0];
-    dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
-    ld->job->layout.stage_layers = dealt;
-    return MS_OK;
+    const char *home = folder_of(ld->arena, ld->request->workload);
+    return home == NULL ? MS_E_NOMEM
+                        : ms_pipeline_build(&ld->w, home, ld->arena, ld->diag, ld->job);
 }
 
 static ms_status cost_model(loading *ld) {
     ms_job *job = ld->job;
-    ms_status status = deal_layers(ld);
+    ms_status status = ms_pipeline_deal_layers(&ld->w, ld->arena, ld->diag, job);
     if (status != MS_OK) {
         return status;
     }
@@ -354,11 +248,10 @@ static ms_status cost_model(loading *ld) {
     if (members == NULL) {
         return MS_E_NOMEM;
     }
-    job->layout.stage_rank = job->program.stage_rank;
     job->layout.ep_node_ranks = ms_layout_node_ranks(&job->mesh, &job->platform, members);
-    relay to = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
+    ms_relay relay = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
     ms_diag placed;
-    ms_diag_init(&placed, relay_fault, &to);
+    ms_relay_init(&placed, &relay);
     return ms_model_costs(&job->model, &job->layout, &job->precision, &job->platform.gpu, ld->arena,
                           &placed, &job->costs);
 }
@@ -426,7 +319,7 @@ static void load_parts(loading *ld) {
         fault(ld, check_ranks(ld));
         fault(ld, check_tensor_domain(ld));
     }
-    if (!has_mesh || ld->w.schedule.kind == NULL || ld->w.schedule.chunks < 1 ||
+    if (!has_mesh || ld->w.schedule.kind == NULL || ld->w.schedule.chunks < 0 ||
         ld->w.batch.micro < 1) {
         return;
     }

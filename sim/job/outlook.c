@@ -2,9 +2,14 @@
 
 #include <math.h>
 
-/* Computation of one pass over a stage; collectives count nothing here. */
-static double pass_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
-    const ms_pass_plan *plan = &costs->stage[stage].passes[pass];
+/* Costs of what an action works on. */
+static const ms_stage_cost *cost_of(const ms_job *job, int stage, int unit) {
+    return ms_stage_cost_of(&job->costs, ms_program_model_stage(&job->program, stage), unit);
+}
+
+/* Computation of one pass; collectives count nothing here. */
+static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass) {
+    const ms_pass_plan *plan = &stage->passes[pass];
     double time_s = 0.0;
     for (int i = 0; i < plan->count; i++) {
         const ms_segment *segment = &costs->segments[plan->first + i];
@@ -17,7 +22,7 @@ static double pass_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) 
 static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
     const ms_program *program = &job->program;
     for (int s = 0; s < program->stages; s++) {
-        const ms_stage_cost *stage = &job->costs.stage[s];
+        const ms_stage_cost *stage = cost_of(job, s, 0);
         if (program->stage_rank[s] == p) {
             rank->layers += stage->layers;
             rank->static_B +=
@@ -27,8 +32,9 @@ static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
     double kept_B = 0.0;
     for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
         const ms_action *action = &program->actions[i];
-        const ms_stage_memory *memory = &job->costs.stage[action->stage].memory;
-        rank->compute_s += pass_time_s(&job->costs, action->stage, (ms_pass)action->pass);
+        const ms_stage_cost *stage = cost_of(job, action->stage, action->mb);
+        const ms_stage_memory *memory = &stage->memory;
+        rank->compute_s += pass_time_s(&job->costs, stage, (ms_pass)action->pass);
         kept_B += action->pass == MS_PASS_F ? memory->activation_B : 0.0;
         double lost = job->costs.allocator_overhead;
         double peak_B = rank->static_B + (1.0 + lost) * (kept_B + memory->working_B);
@@ -53,23 +59,34 @@ double ms_outlook_peak_B(const ms_job *job) {
     return peak_B;
 }
 
+/* Time of a pass over a stage, the mean over the parts of a sequence. */
+static double mean_time_s(const ms_job *job, int stage, ms_pass pass) {
+    int parts = job->costs.parts > 1 ? job->costs.parts : 1;
+    double sum_s = 0.0;
+    for (int part = 0; part < parts; part++) {
+        sum_s += pass_time_s(&job->costs, ms_stage_cost_of(&job->costs, stage, part), pass);
+    }
+    return sum_s / parts;
+}
+
 /* The schedule on paper with the computations of the model and free communication. */
 static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
                               ms_schedule_result *result_out) {
-    int stages = job->program.stages;
+    int stages = job->program.model_stages;
     double *times_s = MS_NEW(arena, double, 4 * stages);
     if (times_s == NULL) {
         return MS_E_NOMEM;
     }
     for (int s = 0; s < stages; s++) {
-        times_s[s] = pass_time_s(&job->costs, s, MS_PASS_F);
-        times_s[stages + s] = pass_time_s(&job->costs, s, MS_PASS_I);
-        times_s[2 * stages + s] = pass_time_s(&job->costs, s, MS_PASS_B) - times_s[stages + s];
+        times_s[s] = mean_time_s(job, s, MS_PASS_F);
+        times_s[stages + s] = mean_time_s(job, s, MS_PASS_I);
+        times_s[2 * stages + s] = mean_time_s(job, s, MS_PASS_B) - times_s[stages + s];
     }
     ms_schedule_costs costs = {.forward = times_s,
                                .input_grad = times_s + stages,
                                .weight_grad = times_s + 2 * stages,
-                               .p2p = times_s + 3 * stages};
+                               .p2p = times_s + 3 * stages,
+                               .is_serial = job->is_serial};
     return ms_schedule_evaluate(&job->program, &costs, arena, diag, result_out);
 }
 

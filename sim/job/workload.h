@@ -4,10 +4,18 @@
 
 #include "meshsim/job.h"
 
+/* Values of schedule.overlap and schedule.sends. */
+enum { MS_OVERLAP_FUSED, MS_OVERLAP_SERIAL };
+enum { MS_SENDS_ASYNC, MS_SENDS_BLOCKING };
+
 typedef struct ms_workload_schedule {
-    const char *kind;
-    int chunks;
+    const char *kind; /* of a schedule, or "csv:" and a path */
+    int chunks;       /* 0: the schedule's own; < 0: given, but wrong (reported) */
     int group;
+    int splits;
+    bool is_reordered;
+    int overlap;
+    int sends;
     int first_stage_layers; /* 0: not given */
     int last_stage_layers;  /* 0: not given */
     ms_ints stage_layers;   /* count 0: not given */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meshsim/config.h"
 #include "schedule/csv_table.h"
 
 enum { SHOWN_CELL_MAX = 32, TYPE_MAX = 24 };
@@ -321,6 +322,26 @@ ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_ar
     ms_vector_release(&r.rows);
     if (status == MS_OK) {
         *table_out = table;
+    }
+    return status;
+}
+
+ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out) {
+    ms_buffer bytes;
+    ms_buffer_init(&bytes);
+    const char *text = NULL;
+    ms_status status = ms_file_read(path, &bytes, diag);
+    if (status == MS_OK) {
+        text = ms_arena_strndup(arena, ms_buffer_text(&bytes), bytes.length);
+        status = text == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    size_t length_B = bytes.length;
+    ms_buffer_release(&bytes);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while reading '%s'", path);
+    }
+    if (status == MS_OK) {
+        status = ms_csv_read(text, length_B, path, arena, diag, table_out);
     }
     return status;
 }

@@ -46,6 +46,14 @@ const char *ms_schedule_kind_summary(ms_schedule_kind kind) {
     return type == NULL ? "an order of its own" : type->summary;
 }
 
+ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind) {
+    const ms_schedule_type *type = TYPES[kind];
+    return (ms_schedule_traits){.chunks = type->chunks,
+                                .takes_group = (type->options & MS_TAKES_GROUP) != 0,
+                                .takes_splits = (type->options & MS_TAKES_SPLITS) != 0,
+                                .takes_reorder = (type->options & MS_TAKES_REORDER) != 0};
+}
+
 const char *const *ms_schedule_kind_names(void) {
     static const char *names[MS_SCHEDULE_KIND_COUNT + 1];
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {

@@ -86,6 +86,17 @@ static const fault_case CASES[] = {
     {"1f1b", "1f2b", {":5:18: error: schedule.kind: unknown schedule '1f2b'", "'1f1b'"}, 1},
     {"kind: 1f1b", "kind: 1f1b, v: 2", {":5:11: error: schedule:", "V = '2'"}, 1},
     {"kind: 1f1b", "kind: 1f1b, group: 3", {":5:11: error: schedule:", "N = '3'"}, 1},
+    {"kind: 1f1b", "kind: 1f1b, v: two", {":5:27: error: schedule.v: expected a whole number"}, 1},
+    {"kind: 1f1b", "kind: 1f1b, splits: 2", {":5:11: error: schedule:", "K = '2'"}, 1},
+    {"kind: 1f1b", "kind: seq1f1b, splits: 0", {"schedule.splits: expected 1 to", "'0'"}, 1},
+    {"kind: 1f1b", "kind: 1f1b, reorder: true", {":5:11: error: schedule:", "only vhalf"}, 1},
+    {"kind: 1f1b", "kind: 1f1b, overlap: both", {"schedule.overlap: expected one of fused"}, 1},
+    {"kind: 1f1b", "kind: 1f1b, sends: sync", {"schedule.sends: expected one of async"}, 1},
+    {"kind: 1f1b}\nbatch: {global: 16",
+     "kind: dualpipe}\nbatch: {global: 14",
+     {":5:11: error: schedule: dualpipe", "M = '7'", "nearest legal M: 8"},
+     1},
+    {"kind: 1f1b", "kind: csv:none.csv", {"/none.csv: error: no such file"}, 1},
     {"kind: 1f1b}\nbatch: {global: 16",
      "kind: interleaved, v: 2}\nbatch: {global: 14",
      {":5:11: error: schedule: M = '7'", "nearest legal M: 6 or 8"},
@@ -312,4 +323,77 @@ Test(job_load, overrides_reach_workload_and_platform) {
                  ms_buffer_text(&f.messages));
     cr_assert_str_eq(f.job.platform.name, "dgx-h100");
     job_fixture_release(&f);
+}
+
+/* What a workload beside `order.csv`, of two ranks and four microbatches, says. */
+typedef struct file_case {
+    const char *workload;
+    const char *says; /* NULL: it is sound */
+} file_case;
+
+#define OF_FILE(pp, schedule, batch)                                                               \
+    "platform: {file: ideal, nodes: " pp "}\nmesh: {pp: " pp ", order: [pp]}\n"                    \
+    "costs: {forward: 1 ms, input_gradient: 1 ms}\nschedule: {kind: csv:order.csv" schedule "}\n"  \
+    "batch: {microbatches: " batch "}\n"
+
+static const file_case FILE_CASES[] = {
+    {OF_FILE("2", "", "4"), NULL},
+    {OF_FILE("2", ", v: 1", "4"), NULL},
+    {OF_FILE("4", "", "4"),
+     ":4:18: error: schedule.kind: 'csv:order.csv' has 2 pipeline ranks, and 'mesh.pp' gives 4"},
+    {OF_FILE("2", "", "6"), "'csv:order.csv' has 4 microbatches, and 'batch' gives 6"},
+    {OF_FILE("2", ", v: 2", "4"),
+     "'csv:order.csv' has 1 stages per rank, and 'schedule.v' gives 2"},
+    {OF_FILE("2", ", group: 2", "4"), ":4:40: error: schedule.group: makes an order"},
+};
+
+/* A file's order starts at the workload's folder, and its sizes are the workload's. */
+Test(job_load, orders_from_a_file) {
+    char folder[] = "/tmp/meshsim-load-XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    cr_assert_eq(chdir(folder), 0);
+    FILE *file = fopen("order.csv", "w");
+    fputs("0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n", file);
+    fclose(file);
+    char path[64];
+    snprintf(path, sizeof path, "%s/w.yaml", folder);
+    for (size_t i = 0; i < sizeof FILE_CASES / sizeof FILE_CASES[0]; i++) {
+        const file_case *c = &FILE_CASES[i];
+        file = fopen("w.yaml", "w");
+        fputs(c->workload, file);
+        fclose(file);
+        cr_assert_eq(chdir("/"), 0);
+        job_fixture f;
+        job_fixture_init(&f);
+        ms_dag_init(&f.result.dag);
+        ms_job_request request = {.workload = path, .data_folder = MS_SOURCE_DIR};
+        ms_status status = ms_job_load(&request, &f.arena, &f.diag, &f.job);
+        const char *said = ms_buffer_text(&f.messages);
+        cr_assert_eq(status, c->says == NULL ? MS_OK : MS_E_INPUT, "case %zu: %s", i, said);
+        cr_assert(c->says == NULL || strstr(said, c->says) != NULL, "case %zu: %s", i, said);
+        if (c->says == NULL) {
+            cr_assert_str_eq(f.job.program.name, "csv:order.csv");
+            cr_assert_eq(f.job.program.actions[2].pass, MS_PASS_B);
+        }
+        job_fixture_release(&f);
+        cr_assert_eq(chdir(folder), 0);
+    }
+    cr_assert_eq(unlink("order.csv") + unlink("w.yaml") + chdir("/") + rmdir(folder), 0);
+}
+
+/* Kinds of two stages per rank need no `v`. */
+Test(job_load, schedules_know_their_own_v) {
+    static const struct {
+        const char *kind;
+        int chunks;
+    } KINDS[] = {{"schedule.kind=1f1b", 1}, {"schedule.kind=zbv", 2}, {"schedule.kind=vhalf", 2}};
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        const char *sets[] = {KINDS[i].kind, NULL};
+        job_fixture f;
+        cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
+                     ms_buffer_text(&f.messages));
+        cr_assert_eq(f.job.layout.chunks, KINDS[i].chunks);
+        cr_assert_eq(f.job.layout.stage_layers[0], 4 / KINDS[i].chunks);
+        job_fixture_release(&f);
+    }
 }

@@ -1,0 +1,214 @@
+#include "job/pipeline.h"
+
+#include <string.h>
+
+#include "job/relay.h"
+#include "meshsim/schedule_csv.h"
+
+/* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
+ */
+enum { PASSES_MAX = 10000000 };
+
+static const char FILE_PREFIX[] = "csv:";
+
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+/* What faults of the schedule as a whole point at. */
+static const ms_node *place_of(const ms_workload *w) {
+    const ms_node *node = ms_node_get(w->root, "schedule");
+    return node == NULL ? w->root : node;
+}
+
+static ms_status fault_kind(const ms_workload *w, ms_diag *diag) {
+    const char *const *names = ms_schedule_kind_names();
+    const char *nearest = ms_nearest_word(w->schedule.kind, names, MS_SCHEDULE_KIND_COUNT);
+    return ms_config_fault(diag, ms_node_get(place_of(w), "kind"), "schedule.kind",
+                           "unknown schedule '%s'%s%s%s", w->schedule.kind,
+                           nearest == NULL ? "" : "; did you mean '",
+                           nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+}
+
+/* Refuse, before memory is asked for it, what is too large to be simulated. */
+static ms_status check_passes(const ms_workload *w, const ms_schedule_spec *spec, ms_diag *diag) {
+    int own = ms_schedule_kind_traits(spec->kind).chunks;
+    int chunks = spec->chunks > 0 ? spec->chunks : own > 0 ? own : 1;
+    double stages = (double)spec->pipeline_ranks * chunks;
+    double passes = 2.0 * stages * spec->microbatches * spec->splits;
+    if (passes <= PASSES_MAX) {
+        return MS_OK;
+    }
+    return ms_config_fault(diag, ms_node_get(w->root, "batch"), "batch",
+                           "%d microbatches on %.0f virtual stages are %.3g passes, more than the "
+                           "limit of %.3g",
+                           spec->microbatches, stages, passes, (double)PASSES_MAX);
+}
+
+static ms_status build_by_kind(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    const ms_workload_schedule *schedule = &w->schedule;
+    ms_schedule_spec spec = {.pipeline_ranks = job->layout.pp,
+                             .chunks = schedule->chunks,
+                             .microbatches = job->microbatches,
+                             .group = schedule->group,
+                             .splits = schedule->splits,
+                             .is_reordered = schedule->is_reordered};
+    if (ms_schedule_kind_from_name(schedule->kind, &spec.kind) != MS_OK) {
+        return fault_kind(w, diag);
+    }
+    ms_status status = check_passes(w, &spec, diag);
+    if (status == MS_OK) {
+        ms_relay relay = {.diag = diag, .node = place_of(w), .path = "schedule"};
+        ms_diag placed;
+        ms_relay_init(&placed, &relay);
+        status = ms_schedule_build(&spec, arena, &placed, &job->program);
+    }
+    return status;
+}
+
+/* The sizes of a file are those of the mesh and the batch, and keys that make an order have nothing
+ * to say beside it. */
+static ms_status check_file(const ms_workload *w, const ms_program *program, ms_diag *diag,
+                            const ms_job *job) {
+    const ms_node *node = place_of(w);
+    const ms_schedule_spec *found = &program->spec;
+    const struct {
+        const char *what, *key;
+        int found, wanted;
+    } SIZES[] = {{"pipeline ranks", "mesh.pp", found->pipeline_ranks, job->layout.pp},
+                 {"microbatches", "batch", found->microbatches, job->microbatches},
+                 {"stages per rank", "schedule.v", found->chunks, w->schedule.chunks}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
+            return ms_config_fault(diag, ms_node_get(node, "kind"), "schedule.kind",
+                                   "'%s' has %d %s, and '%s' gives %d", w->schedule.kind,
+                                   SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted);
+        }
+    }
+    if (program->model_stages != found->pipeline_ranks * found->chunks) {
+        return ms_config_fault(diag, ms_node_get(node, "kind"), "schedule.kind",
+                               "'%s' has %d stages on %d ranks; on a platform every rank has "
+                               "equally many",
+                               w->schedule.kind, program->model_stages, found->pipeline_ranks);
+    }
+    const struct {
+        const char *key, *path;
+        bool is_set;
+    } OF_KINDS[] = {{"group", "schedule.group", w->schedule.group != 0},
+                    {"splits", "schedule.splits", w->schedule.splits != 1},
+                    {"reorder", "schedule.reorder", w->schedule.is_reordered}};
+    for (size_t i = 0; i < sizeof OF_KINDS / sizeof OF_KINDS[0]; i++) {
+        if (OF_KINDS[i].is_set) {
+            return ms_config_fault(diag, ms_node_get(node, OF_KINDS[i].key), OF_KINDS[i].path,
+                                   "makes an order, and '%s' has its own; leave it out",
+                                   w->schedule.kind);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status read_file(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
+                           ms_job *job) {
+    const char *path = w->schedule.kind + sizeof FILE_PREFIX - 1;
+    path = path[0] == '/' ? path : ms_arena_printf(arena, "%s/%s", home, path);
+    if (path == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_csv_table table;
+    ms_program program;
+    ms_status status = ms_csv_load(path, arena, diag, &table);
+    if (status == MS_OK) {
+        status = ms_csv_program(&table, w->schedule.kind, arena, diag, &program);
+    }
+    if (status == MS_OK) {
+        status = check_file(w, &program, diag, job);
+    }
+    if (status == MS_OK) {
+        job->program = program;
+    }
+    return status;
+}
+
+ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
+                            ms_job *job) {
+    bool is_file = strncmp(w->schedule.kind, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0;
+    ms_status status = is_file ? read_file(w, home, arena, diag, job)
+                               : build_by_kind(w, arena, diag, job);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_relay relay = {.diag = diag, .node = place_of(w), .path = "schedule"};
+    ms_diag placed;
+    ms_relay_init(&placed, &relay);
+    status = ms_program_require_plain(&job->program, &placed);
+    if (status == MS_OK) {
+        status = ms_program_check(&job->program, &placed);
+    }
+    job->is_serial = w->schedule.overlap == MS_OVERLAP_SERIAL;
+    job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;
+    job->layout.chunks = job->program.spec.chunks;
+    job->layout.copies = job->program.parameter_replicas;
+    job->layout.parts = job->program.spec.splits;
+    job->layout.stage_rank = job->program.stage_rank;
+    return status;
+}
+
+/* Every stage's layers, as the workload lists them; the model checks their sum. */
+static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
+    const ms_workload_schedule *schedule = &w->schedule;
+    const ms_node *node = ms_node_get(place_of(w), "stage_layers");
+    int stages = job->program.model_stages;
+    if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0) {
+        return ms_config_fault(diag, node, "schedule.stage_layers",
+                               "gives every stage its layers; leave 'first_stage_layers' and "
+                               "'last_stage_layers' out");
+    }
+    if (schedule->stage_layers.count != (size_t)stages) {
+        return ms_config_fault(diag, node, "schedule.stage_layers",
+                               "expected %d entries (pp x v), got %zu", stages,
+                               schedule->stage_layers.count);
+    }
+    job->layout.stage_layers = schedule->stage_layers.items;
+    return MS_OK;
+}
+
+ms_status ms_pipeline_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag,
+                                  ms_job *job) {
+    if (w->schedule.stage_layers.count > 0) {
+        return take_given(w, diag, job);
+    }
+    const ms_node *node = ms_node_get(w->root, "schedule");
+    node = node == NULL ? w->model : node;
+    int stages = job->program.model_stages;
+    int layers = job->model.layers;
+    int first = w->schedule.first_stage_layers;
+    int last = w->schedule.last_stage_layers;
+    int inner = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
+    int left = layers - first - last;
+    if (layers < stages) {
+        return ms_config_fault(diag, node, "schedule",
+                               "%d layer%s for %d virtual stages: more stages than layers", layers,
+                               plural(layers), stages);
+    }
+    if (inner < 0 || left < inner || (inner == 0 && left != 0) ||
+        (inner > 0 && left % inner != 0)) {
+        return ms_config_fault(
+            diag, node, "schedule",
+            "%d layer%s do not divide among %d virtual stages%s; nearest "
+            "number of layers: %d; or give 'stage_layers', "
+            "'first_stage_layers' and 'last_stage_layers'",
+            layers, plural(layers), stages, first + last > 0 ? " beside the given ends" : "",
+            first + last + (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
+    }
+    int *dealt = MS_NEW(arena, int, stages);
+    if (dealt == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int s = 0; s < stages; s++) {
+        dealt[s] = inner > 0 ? left / inner : 0;
+    }
+    dealt[0] = first > 0 ? first : dealt[0];
+    dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
+    job->layout.stage_layers = dealt;
+    return MS_OK;
+}
