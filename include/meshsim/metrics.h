@@ -5,6 +5,13 @@
  *
  * Definitions: for every rank, the categories of ms_time_category sum to the step time.
  *
+ * With K > 1 optimizer steps, all figures are those of one step, the mean over steps 2 to K, which
+ * know nothing of the start. The step time is (end_K - end_1) / (K - 1), a step's end being the
+ * last end of its operations on any rank. Times of a rank are taken over a stretch of K - 1 step
+ * times up to its own last operation: ranks that validate late are steps apart, and a stretch
+ * common to all would count the idle time of those that end early. Where all ranks end together it
+ * is end_1 to end_K for all.
+ *
  * A gap of a rank's compute stream before operation X (or before the step's end) is split by
  * walking `cause` back from X through communication operations of any rank to the first computation
  * c. Until end(c) the gap is bubble if c belongs to another pipeline rank's stage, imbalance if to
@@ -63,7 +70,7 @@ typedef struct ms_axis_use {
 typedef struct ms_rank_metrics {
     double time_s[MS_TIME_COUNT]; /**< sums to the step time */
     ms_axis_use axes[MS_AXIS_COUNT];
-    double warmup_end_s;     /**< start of its first backward pass; 0 without one */
+    double warmup_end_s;     /**< start of the last step's first backward pass; 0 without one */
     double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
 } ms_rank_metrics;
 
@@ -81,9 +88,18 @@ typedef struct ms_coll_row {
     double wait_s;         /**< mean over members of start - own arrival */
 } ms_coll_row;
 
-/** Everything computed from one timeline. Arrays in the arena. */
+/** When an optimizer step ran: first start and last end of its operations on any rank. */
+typedef struct ms_step_times {
+    double start_s;
+    double end_s;
+} ms_step_times;
+
+/** Everything computed from one timeline, of one step where there are several. Arrays in the arena.
+ */
 typedef struct ms_metrics {
     double step_time_s;
+    ms_step_times *steps; /**< [step_count] */
+    int step_count;
     ms_rank_metrics *ranks;      /**< [rank_count] */
     double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
                                     the step */
@@ -92,7 +108,7 @@ typedef struct ms_metrics {
                                          step_time_s */
     ms_coll_row *collectives;         /**< [collective_count], in order of first use */
     int collective_count;
-    double compute_flop; /**< FLOP executed by all ranks */
+    double compute_flop; /**< FLOP executed by all ranks in a step */
 } ms_metrics;
 
 /** Compute the metrics of a timeline.

@@ -12,16 +12,15 @@ static int compare_intervals(const void *left, const void *right) {
 }
 
 static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *intervals) {
-    const ms_timeline *timeline = ops->timeline;
+    const ms_window *window = &ops->measured.ranks[rank];
     intervals->count = 0;
     for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
         int32_t op = ops->comm_ops[i];
-        if (timeline->end_s[op] > timeline->start_s[op]) {
-            ms_vector_add(intervals,
-                          &(ms_interval){.start_s = timeline->start_s[op],
-                                         .end_s = timeline->end_s[op],
-                                         .axis = ms_op_axis(ops->dag, op)},
-                          1);
+        ms_interval part = {.start_s = fmax(ops->timeline->start_s[op], window->from_s),
+                            .end_s = fmin(ops->timeline->end_s[op], window->to_s),
+                            .axis = ms_op_axis(ops->dag, op)};
+        if (part.end_s > part.start_s) {
+            ms_vector_add(intervals, &part, 1);
         }
     }
     if (intervals->count > 1) {
@@ -56,9 +55,9 @@ static void meet_spans(cursor *c, double from_s, double to_s) {
     }
 }
 
-/* Account for the intervals [first, end) of one axis. */
+/* Account for the intervals [first, end) of one axis, which are of so many steps. */
 static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_interval *end,
-                     ms_axis_use *use) {
+                     double steps, ms_axis_use *use) {
     cursor c = {.spans = spans, .own = ms_time_category_of_axis((ms_axis)first->axis)};
     double from_s = first->start_s;
     double to_s = first->end_s;
@@ -70,10 +69,10 @@ static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_
         to_s = fmax(to_s, i->end_s);
     }
     meet_spans(&c, from_s, to_s);
-    use->busy_s = ms_sum_total(&c.busy);
-    use->exposed_s = ms_sum_total(&c.exposed);
-    use->overlapped_s = ms_sum_total(&c.overlapped);
-    use->in_idle_s = ms_sum_total(&c.in_idle);
+    use->busy_s = ms_sum_total(&c.busy) / steps;
+    use->exposed_s = ms_sum_total(&c.exposed) / steps;
+    use->overlapped_s = ms_sum_total(&c.overlapped) / steps;
+    use->in_idle_s = ms_sum_total(&c.in_idle) / steps;
 }
 
 ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
@@ -87,7 +86,8 @@ ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *sp
         while (end < intervals->count && all[end].axis == all[first].axis) {
             end++;
         }
-        add_axis(spans, all + first, all + end, &rank_out->axes[all[first].axis]);
+        add_axis(spans, all + first, all + end, ops->measured.steps,
+                 &rank_out->axes[all[first].axis]);
     }
     return MS_OK;
 }

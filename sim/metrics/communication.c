@@ -100,11 +100,21 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
     }
 }
 
-static ms_status finish_rows(const rows *all, const ms_dag *dag, ms_arena *arena,
+/* Turn sums over steps into those of one. */
+static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
+    for (int32_t r = 0; r < ops->dag->rank_count; r++) {
+        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+            metrics->ranks[r].axes[axis].bytes /= ops->measured.steps;
+            metrics->ranks[r].axes[axis].wait_s /= ops->measured.steps;
+        }
+    }
+}
+
+static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *arena,
                              ms_metrics *metrics) {
     double ranks = 0.0;
-    for (int32_t r = 0; r < dag->rank_count; r++) {
-        ranks += dag->ranks[r].multiplicity;
+    for (int32_t r = 0; r < ops->dag->rank_count; r++) {
+        ranks += ops->dag->ranks[r].multiplicity;
     }
     metrics->collectives = MS_NEW(arena, ms_coll_row, all->list.count);
     if (metrics->collectives == NULL) {
@@ -117,7 +127,7 @@ static ms_status finish_rows(const rows *all, const ms_dag *dag, ms_arena *arena
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
         row->wait_s /= row->count_per_rank;
-        row->count_per_rank /= ranks;
+        row->count_per_rank /= ranks * ops->measured.steps;
     }
     return MS_OK;
 }
@@ -130,7 +140,7 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
     ms_vector_init(&all.list, sizeof(ms_coll_row));
     all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
     ms_status status = all.buckets == NULL ? MS_E_NOMEM : MS_OK;
-    for (int32_t op = 0; op < dag->op_count && status == MS_OK; op++) {
+    for (int32_t op = ops->measured.first_op; op < dag->op_count && status == MS_OK; op++) {
         if (ms_dag_is_compute(dag, op)) {
             continue;
         }
@@ -142,7 +152,8 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
         }
     }
     if (status == MS_OK) {
-        status = finish_rows(&all, dag, arena, metrics);
+        finish_ranks(ops, metrics);
+        status = finish_rows(&all, ops, arena, metrics);
     }
     ms_vector_release(&all.list);
     return status;

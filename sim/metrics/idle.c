@@ -72,15 +72,15 @@ static ms_status split_gap(const ms_rank_ops *ops, const gap *g, ms_vector *span
     return MS_OK;
 }
 
-/* Where the passes of a rank begin and end, as positions in its list of computations. */
+/* Where the passes of a rank begin and end in one step, as positions in its list of computations.
+ */
 typedef struct phases {
-    int32_t count;
     int32_t first_backward; /* -1 none */
     int32_t last_forward;   /* -1 none */
 } phases;
 
 static phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
-    phases p = {.count = count, .first_backward = -1, .last_forward = -1};
+    phases p = {.first_backward = -1, .last_forward = -1};
     for (int32_t i = 0; i < count; i++) {
         if (p.first_backward < 0 && ms_op_is_backward(dag, list[i])) {
             p.first_backward = i;
@@ -92,7 +92,8 @@ static phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count)
     return p;
 }
 
-/* Phase of the gap before position `i`; leading idle is warm-up, trailing idle cool-down. */
+/* Phase of the gap before position `i`; leading idle is warm-up, trailing idle cool-down. What lies
+ * between two steps leads the second. */
 static ms_time_category phase_of_gap(const phases *p, int32_t i) {
     if (i == 0 || i <= p->first_backward) {
         return MS_TIME_BUBBLE_WARMUP;
@@ -107,16 +108,49 @@ static void set_phase_times(const ms_timeline *timeline, const phases *p, const 
     rank->cooldown_start_s = fmax(rank->warmup_end_s, forward_end_s);
 }
 
-static void sum_spans(const ms_vector *spans, double *time_s) {
+/* A rank's computations, walked step by step. */
+typedef struct step_walk {
+    const ms_dag *dag;
+    const int32_t *list;
+    int32_t count;
+    int32_t end;   /* first operation after the step at hand */
+    int32_t step;  /* the next one */
+    int32_t first; /* position of the step's first computation */
+    phases phases; /* in positions from there */
+} step_walk;
+
+/* Go on to the step that position `i` belongs to. */
+static void walk_to(step_walk *walk, int32_t i) {
+    if (i == walk->count || walk->list[i] < walk->end) {
+        return;
+    }
+    while (walk->list[i] >= walk->end) {
+        walk->end = walk->dag->step_first[++walk->step];
+    }
+    int32_t next = i;
+    while (next < walk->count && walk->list[next] < walk->end) {
+        next++;
+    }
+    walk->first = i;
+    walk->phases = find_phases(walk->dag, walk->list + i, next - i);
+}
+
+/* What of the spans lies in the rank's window, per step. */
+static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
+                      double *time_s) {
+    const ms_window *window = &ops->measured.ranks[rank];
     ms_sum sums[MS_TIME_COUNT] = {0};
-    double from_s = 0.0;
-    for (size_t i = 0; i < spans->count; i++) {
+    double from_s = window->from_s;
+    for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
         const ms_span *span = &MS_AT(spans, ms_span, i);
-        ms_sum_add(&sums[span->category], span->end_s - from_s);
-        from_s = span->end_s;
+        double to_s = fmin(span->end_s, window->to_s);
+        if (to_s > from_s) {
+            ms_sum_add(&sums[span->category], to_s - from_s);
+            from_s = to_s;
+        }
     }
     for (int c = 0; c < MS_TIME_COUNT; c++) {
-        time_s[c] = ms_sum_total(&sums[c]);
+        time_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
     }
 }
 
@@ -129,16 +163,18 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     const ms_timeline *timeline = ops->timeline;
     const int32_t *list = ops->compute_ops + ops->compute_first[rank];
     int32_t count = ops->compute_first[rank + 1] - ops->compute_first[rank];
-    phases p = find_phases(ops->dag, list, count);
+    step_walk walk = {
+        .dag = ops->dag, .list = list, .count = count, .phases = find_phases(ops->dag, NULL, 0)};
     double now_s = 0.0;
     spans->count = 0;
     for (int32_t i = 0; i <= count; i++) {
+        walk_to(&walk, i);
         int32_t op = i < count ? list[i] : ops->last_op;
         gap g = {.from_s = now_s,
                  .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
                  .rank = rank,
                  .cause = i < count ? timeline->cause[op] : op,
-                 .bubble = phase_of_gap(&p, i)};
+                 .bubble = phase_of_gap(&walk.phases, i - walk.first)};
         if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;
@@ -152,21 +188,22 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     if (spans->failed) {
         return MS_E_NOMEM;
     }
-    sum_spans(spans, rank_out->time_s);
-    set_phase_times(timeline, &p, list, rank_out);
+    sum_spans(ops, rank, spans, rank_out->time_s);
+    set_phase_times(timeline, &walk.phases, list + walk.first, rank_out);
     return MS_OK;
 }
 
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
+    const ms_window *window = &ops->measured.path;
     ms_sum sums[MS_TIME_COUNT] = {0};
-    double to_s = timeline->makespan_s;
+    double to_s = window->to_s;
     int32_t steps = 0;
-    for (int32_t op = ops->last_op; op >= 0; op = timeline->cause[op]) {
+    for (int32_t op = ops->last_op; op >= 0 && to_s > window->from_s; op = timeline->cause[op]) {
         if (++steps > timeline->op_count) {
             return MS_E_BUG;
         }
-        double from_s = clamp(timeline->start_s[op], 0.0, to_s);
+        double from_s = clamp(timeline->start_s[op], window->from_s, to_s);
         ms_time_category category =
             ms_dag_is_compute(ops->dag, op)
                 ? category_of_compute(ops->dag, op)
@@ -174,9 +211,9 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
         ms_sum_add(&sums[category], to_s - from_s);
         to_s = from_s;
     }
-    ms_sum_add(&sums[MS_TIME_OTHER], to_s);
+    ms_sum_add(&sums[MS_TIME_OTHER], to_s - window->from_s);
     for (int c = 0; c < MS_TIME_COUNT; c++) {
-        critical_s[c] = ms_sum_total(&sums[c]);
+        critical_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
     }
     return MS_OK;
 }

@@ -27,11 +27,25 @@ static inline double ms_sum_total(const ms_sum *sum) {
     return sum->value + sum->rest;
 }
 
-/** A stretch of a rank's step; it starts where the one before it ends (the first at 0). */
+/** A stretch of a rank's time; it starts where the one before it ends (the first at 0). */
 typedef struct ms_span {
     double end_s;
     ms_time_category category;
 } ms_span;
+
+/** A stretch of time that figures are taken over. */
+typedef struct ms_window {
+    double from_s;
+    double to_s;
+} ms_window;
+
+/** The part of a timeline that counts: all of one step, of several all but the first. */
+typedef struct ms_measured {
+    ms_window path;   /**< from the end of the step before to the end: the critical path's */
+    ms_window *ranks; /**< [rank_count], as long as the path's; in a scratch arena */
+    double steps;     /**< that are in it */
+    int32_t first_op; /**< of these steps */
+} ms_measured;
 
 /** A timeline and, per simulated rank, the operations that concern it. Arrays in a scratch arena.
  */
@@ -41,8 +55,9 @@ typedef struct ms_rank_ops {
     int32_t *compute_first; /**< [rank_count + 1] into compute_ops */
     int32_t *compute_ops;   /**< computations on each rank's compute stream, in program order */
     int32_t *comm_first;    /**< [rank_count + 1] into comm_ops */
-    int32_t *comm_ops; /**< communications of each rank: its own and the messages it receives */
-    int32_t last_op;   /**< ends last, lowest index on ties; -1 in an empty graph */
+    int32_t *comm_ops;    /**< communications of each rank: its own and the messages it receives */
+    int32_t last_op;      /**< ends last, lowest index on ties; -1 in an empty graph */
+    ms_measured measured; /**< set by ms_measure_steps */
 } ms_rank_ops;
 
 /** Collect the operations of every rank.
@@ -50,17 +65,22 @@ typedef struct ms_rank_ops {
 ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bool with_comm,
                               ms_arena *scratch, ms_rank_ops *ops_out);
 
+/** Find the steps' times and what of the timeline counts: set ops->measured and, in `arena`,
+ * metrics->steps with the step time.  Returns MS_OK; MS_E_NOMEM.  O(operations). */
+ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
+                           ms_metrics *metrics);
+
 /** Whether an operation belongs to a backward pass (recomputation opens one). */
 bool ms_op_is_backward(const ms_dag *dag, int32_t op);
 
 /** Fill `spans` (of ms_span, emptied first) with where the time of one rank goes, from 0 to the
- * step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of *rank_out.
+ * last step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of *rank_out.
  *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go round in a
  * circle (not reported here). */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out);
 
-/** Where the time of the longest chain goes.  critical_s: [MS_TIME_COUNT], sums to the makespan.
+/** Where the time of the longest chain goes.  critical_s: [MS_TIME_COUNT], sums to the step time.
  *  Returns MS_OK; MS_E_BUG when causes go round in a circle (not reported here).  O(operations). */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s);
 
@@ -87,8 +107,8 @@ static inline int ms_op_axis(const ms_dag *dag, int32_t op) {
 double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
                            int32_t member);
 
-/** Add bytes and waiting times of all communications to metrics->ranks and set metrics->collectives
- * (in `arena`).  Returns MS_OK; MS_E_NOMEM.  O(members + dependencies). */
+/** Add bytes and waiting times of the measured steps' communications to metrics->ranks and set
+ * metrics->collectives (in `arena`).  Returns MS_OK; MS_E_NOMEM.  O(members + dependencies). */
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                                  ms_metrics *metrics);
 

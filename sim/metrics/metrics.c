@@ -97,16 +97,17 @@ static void take_means(const ms_dag *dag, ms_metrics *metrics) {
     }
 }
 
-static double count_flop(const ms_dag *dag) {
+static double count_flop(const ms_rank_ops *ops) {
+    const ms_dag *dag = ops->dag;
     ms_sum flop = {0};
-    for (int32_t op = 0; op < dag->op_count; op++) {
+    for (int32_t op = ops->measured.first_op; op < dag->op_count; op++) {
         for (int32_t m = dag->member_first[op];
              m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
             int32_t rank = dag->streams[dag->member_stream[m]].rank;
             ms_sum_add(&flop, dag->works[dag->ops[op].work].flop * dag->ranks[rank].multiplicity);
         }
     }
-    return ms_sum_total(&flop);
+    return ms_sum_total(&flop) / ops->measured.steps;
 }
 
 static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_arena *scratch,
@@ -116,7 +117,10 @@ static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_aren
     if (status != MS_OK) {
         return status;
     }
-    metrics->step_time_s = timeline->makespan_s;
+    status = ms_measure_steps(&ops, scratch, arena, metrics);
+    if (status != MS_OK) {
+        return status;
+    }
     metrics->ranks = MS_NEW(arena, ms_rank_metrics, dag->rank_count);
     if (metrics->ranks == NULL) {
         return MS_E_NOMEM;
@@ -130,7 +134,7 @@ static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_aren
     }
     if (status == MS_OK) {
         take_means(dag, metrics);
-        metrics->compute_flop = count_flop(dag);
+        metrics->compute_flop = count_flop(&ops);
     }
     return status;
 }
