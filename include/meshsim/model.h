@@ -241,7 +241,8 @@ typedef struct ms_segment {
     double coll_skew; /**< all-to-all: bytes of the busiest member over the mean, which is coll_B;
                          its time is the busiest one's; 0: all alike */
     bool is_between_copies; /**< collective of a step's end: among the two pipeline ranks that hold
-                               the same stages, rank by rank; group_axes is not used */
+                               the same stages, rank by rank, once all that the passes started has
+                               ended; group_axes is not used */
     int use_first, uses;    /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
@@ -272,8 +273,8 @@ typedef struct ms_stage_cost {
     double send_backward_B;   /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
     double parameters;        /**< per GPU (after tp and ep) [count] */
     double expert_parameters; /**< of these, the routed experts' */
-    double tied_B; /**< gradient bytes of the word embedding that first and last stage reduce; else
-                      0 */
+    double tied_B; /**< gradient bytes of the word embedding that first and last stage, on
+                      different ranks, reduce; else 0 */
     ms_stage_memory memory;
     int layer_first, layers; /**< transformer layers in it */
 } ms_stage_cost;
@@ -353,17 +354,27 @@ double ms_model_active_parameters(const ms_model *model);
  * keeps the gathered output gradient for W and gathers the input again. Context parallelism divides
  * tokens, not weights; under a causal mask each rank has an early and a late part of the sequence,
  * so all have equal work. Sharded state is gathered and reduced layer by layer, embedding and head
- * apart. Virtual stage s belongs to pipeline rank s mod pp. With tied embeddings and pp > 1 the
- * last stage holds a copy of the word embedding. The loss's three reductions over tp stand as one
- * all-reduce of 12 bytes per token. The embedding's gradient is dense.
- *  Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
+ * apart. With tied embeddings the last stage holds a copy of the word embedding, unless it is on
+ * one rank with the first stage (of either copy) and neither gathers its parameters (ZeRO 3). The
+ * loss's three reductions over tp stand as one all-reduce of 12 bytes per token. The embedding's
+ * gradient is dense.
+ *
+ * Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
  * in both passes; times and memory are the busiest rank's, which its group waits for, FLOP and
  * bytes the mean. Latent attention's products into the latents are on every tp rank. MTP modules
- * are on the last stage, which with pp > 1 holds a copy of the embedding for them; their segments
- * have no layer. costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
+ * are on the last stage, which then needs the embedding in the same way; their segments have no
+ * layer.
+ *
+ * Two copies of every stage: a rank's optimizer, gradients and gathers are those of the stages of
+ * both copies on it. Each copy reduces over its own replicas and shards its state over them; the
+ * two ranks with the same stages sum what each then holds: shards, unless the passes reduced whole
+ * gradients.
+ *
+ * costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
  * the sequence by cp or tp, layers not summing up, more stages than layers, a choice that needs
- * another stage of ZeRO), reported with the numbers and the nearest legal values; MS_E_NOMEM. */
+ * another stage of ZeRO, copies of stages on ranks that do not pair up), reported with the numbers
+ * and the nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);

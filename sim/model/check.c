@@ -267,6 +267,53 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     return MS_OK;
 }
 
+/* Two ranks that hold the copies of one stage hold the same stages: they sum their gradients pair
+ * by pair. */
+static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
+    int stages = layout->pp * layout->chunks;
+    for (int stage = 0; stage < stages; stage++) {
+        int one = ms_stage_owner(layout, 0, stage), two = ms_stage_owner(layout, 1, stage);
+        if (one == two) {
+            ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage, one);
+            return MS_E_INPUT;
+        }
+        for (int other = stage + 1; other < stages; other++) {
+            int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
+            bool is_same = (first == one && second == two) || (first == two && second == one);
+            bool is_apart = first != one && first != two && second != one && second != two;
+            if (!is_same && !is_apart) {
+                ms_diag_error(diag,
+                              "the copies of stage %d are on pipeline ranks %d and %d, those of "
+                              "stage %d on %d and %d: ranks that share one stage have to share all",
+                              stage, one, two, other, first, second);
+                return MS_E_INPUT;
+            }
+        }
+    }
+    return MS_OK;
+}
+
+/* Two copies of the parameters among the pipeline ranks. */
+static ms_status check_copies(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
+    if (layout->copies < 0 || layout->copies > 2) {
+        ms_diag_error(diag, "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
+                      layout->copies);
+        return MS_E_INPUT;
+    }
+    if (layout->copies <= 1) {
+        return MS_OK;
+    }
+    ms_status status = check_pairs(layout, diag);
+    bool is_shared = model->has_tied_embeddings || model->mtp_layers > 0;
+    if (status == MS_OK && is_shared && !ms_has_joined_ends(layout)) {
+        status = refuse(diag, true,
+                        "with two copies of the parameters the first and the last stage have to be "
+                        "on the same pipeline ranks where they share the word embedding "
+                        "(model.tied_embeddings, model.mtp_layers)");
+    }
+    return status;
+}
+
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                           const ms_gpu_type *gpu, ms_diag *diag) {
     if (check_degrees(layout, diag) != MS_OK) {
@@ -281,6 +328,7 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_zero(layout, diag),
         check_offload(layout, gpu, diag),
         check_recompute(layout, diag),
+        check_copies(model, layout, diag),
         refuse(diag,
                layout->tp > 1 && layout->tp_overlap != MS_TP_OVERLAP_NONE &&
                    (ms_is_mla(model) || model->moe.experts > 0),

@@ -90,7 +90,7 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->expert_parameters = count.expert;
     bool is_end = content.is_first || content.is_last;
     bool is_shared = model->has_tied_embeddings || model->mtp_layers > 0;
-    if (is_end && is_shared && builder->layout->pp > 1) {
+    if (is_end && is_shared && !ms_has_joined_ends(builder->layout)) {
         stage_out->tied_B = shard->vocab * shard->hidden * shard->accumulation_B;
     }
     stage_out->memory = ms_stage_memory_of(builder, content);
@@ -98,9 +98,9 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->layers = content.layers;
 }
 
-/* Pipeline rank that owns a virtual stage. */
-static int owner_of(const ms_model_layout *layout, int stage) {
-    return layout->stage_rank != NULL ? layout->stage_rank[stage] : stage % layout->pp;
+static bool holds(const ms_model_layout *layout, int rank, int stage) {
+    return ms_stage_owner(layout, 0, stage) == rank ||
+           (layout->copies > 1 && ms_stage_owner(layout, 1, stage) == rank);
 }
 
 /* What a pipeline rank does once per step. */
@@ -109,14 +109,14 @@ static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs)
     const ms_model_layout *layout = builder->layout;
     ms_parameter_count count = {0, 0}, none = {0, 0};
     double split_tokens = 0;
-    for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
-        if (owner_of(layout, stage) == rank) {
-            ms_stage_content content = content_of(layout, stage, layer);
-            count.dense += costs->stage[stage].parameters - costs->stage[stage].expert_parameters;
-            count.expert += costs->stage[stage].expert_parameters;
+    for (int stage = 0; stage < costs->stages; stage++) {
+        const ms_stage_cost *cost = &costs->stage[stage];
+        if (holds(layout, rank, stage)) {
+            ms_stage_content content = content_of(layout, stage, cost->layer_first);
+            count.dense += cost->parameters - cost->expert_parameters;
+            count.expert += cost->expert_parameters;
             split_tokens += ms_split_token_parameters(builder, content);
         }
-        layer += layout->stage_layers[stage];
     }
     bool has_gather = layout->zero >= 1 && !ms_gathers_in_passes(layout);
     ms_parameter_count reduced = ms_reduces_in_passes(layout) ? none : count;
@@ -126,7 +126,7 @@ static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs)
     costs->gather_B[rank] = gathered.dense * precision->parameter_B;
     costs->expert_gradient_B[rank] = reduced.expert * precision->gradient_B;
     costs->expert_gather_B[rank] = gathered.expert * precision->parameter_B;
-    costs->before_update[rank] = ms_before_update(builder, reduced, split_tokens);
+    costs->before_update[rank] = ms_before_update(builder, count, split_tokens);
     costs->after_update[rank] = ms_after_update(builder, gathered);
 }
 

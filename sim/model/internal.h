@@ -170,7 +170,8 @@ typedef struct ms_comm {
     bool is_async;
     ms_when when;
     int join; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
-    double node_B, skew; /**< as coll_node_B and coll_skew of a segment */
+    double node_B, skew;    /**< as coll_node_B and coll_skew of a segment */
+    bool is_between_copies; /**< as of a segment: group_axes is not used */
 } ms_comm;
 /** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes);
@@ -284,8 +285,15 @@ int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content
 /** One of them.  index: 0-based. */
 ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index);
 
-/** Parameters on one rank of a stage [count].  A tied head on another pipeline rank than the
- * embedding keeps its own copy. */
+/** Pipeline rank that owns a stage.  copy: 0-based. */
+int ms_stage_owner(const ms_model_layout *layout, int copy, int stage);
+/** Whether every rank with a last stage has a first one too, in any copy: what both need is then
+ * summed without an exchange. */
+bool ms_has_joined_ends(const ms_model_layout *layout);
+
+/** Parameters on one rank of a stage [count].  A tied head, and MTP modules, on another pipeline
+ * rank than the embedding keep their own copy of it; so they do where stages gather their
+ * parameters apart (ZeRO 3). */
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content);
 /** Of these, parameters that every tp rank holds whole but, with sequence parallelism, sees only
  * its own tokens for: norms and biases behind row-split products [count]. */
@@ -305,8 +313,10 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
                    const ms_unit *next);
 /** Add what stands behind it: the reduction of its gradients, once a bucket is full. */
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last);
-/** Segments of the step's end before the optimizer.  split_tokens: as ms_split_token_parameters. */
-ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count reduced,
+/** Segments of the step's end before the optimizer: what the passes do not reduce themselves, and
+ * the sums over both copies of the parameters.  held: of both copies; split_tokens: as
+ * ms_split_token_parameters. */
+ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
                               double split_tokens);
 /** And after it. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered);

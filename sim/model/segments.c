@@ -70,7 +70,9 @@ static int newest(const ms_cost_builder *builder) {
 
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     unsigned axes = comm->group_axes != 0 ? comm->group_axes : MS_AXIS_BIT(comm->axis);
-    if (ms_group_size(builder->layout, axes) <= 1 || comm->bytes <= 0) {
+    double members = comm->is_between_copies ? degree(builder->layout->copies)
+                                             : ms_group_size(builder->layout, axes);
+    if (members <= 1 || comm->bytes <= 0) {
         return 0;
     }
     drop_empty(builder);
@@ -86,6 +88,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .coll_B = comm->bytes,
                           .coll_node_B = comm->node_B,
                           .coll_skew = comm->skew,
+                          .is_between_copies = comm->is_between_copies,
                           .use_first = (int)builder->uses.count};
     ms_vector_add(&builder->segments, &segment, 1);
     return comm->is_async ? newest(builder) : 0;

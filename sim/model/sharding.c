@@ -134,13 +134,49 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
     }
 }
 
-ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count reduced,
+/* Sum a buffer with the rank that holds the same stages in the other copy; nothing where there is
+ * no other copy. */
+static void sum_copies(ms_cost_builder *builder, double bytes) {
+    ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
+                                            .kind = MS_COLL_ALL_REDUCE,
+                                            .bytes = bytes,
+                                            .is_between_copies = true});
+}
+
+/* Whole gradients, over the replicas and both copies: the copies' sums on shards, which is what one
+ * all-reduce of all would carry. */
+static void reduce_whole(ms_cost_builder *builder, double bytes, bool is_expert) {
+    unsigned axes = group_of(builder->layout, is_expert).all;
+    ms_comm comm = {.axis = MS_AXIS_DP, .group_axes = axes, .bytes = bytes};
+    comm.kind = MS_COLL_REDUCE_SCATTER;
+    ms_cost_communicate(builder, &comm);
+    sum_copies(builder, bytes / ms_group_size(builder->layout, axes));
+    comm.kind = MS_COLL_ALL_GATHER;
+    ms_cost_communicate(builder, &comm);
+}
+
+/* What of a rank's gradients is left to reduce when the passes are over. */
+static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_expert) {
+    const ms_model_layout *layout = builder->layout;
+    bool is_reduced = ms_reduces_in_passes(layout);
+    if (layout->copies > 1 && layout->zero == 0 && !is_reduced) {
+        reduce_whole(builder, bytes, is_expert);
+        return;
+    }
+    if (!is_reduced) {
+        reduce(builder, bytes, is_expert, true);
+    }
+    unsigned shard = layout->zero > 0 ? group_of(layout, is_expert).shard : 0;
+    sum_copies(builder, bytes / ms_group_size(layout, shard));
+}
+
+ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
                               double split_tokens) {
     double gradient_B = builder->precision->gradient_B;
     builder->pass_first = builder->segments.count;
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
-    reduce(builder, reduced.dense * gradient_B, false, true);
-    reduce(builder, reduced.expert * gradient_B, true, true);
+    finish_gradients(builder, held.dense * gradient_B, false);
+    finish_gradients(builder, held.expert * gradient_B, true);
     return (ms_pass_plan){.first = (int)builder->pass_first,
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }

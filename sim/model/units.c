@@ -2,9 +2,37 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
+int ms_stage_owner(const ms_model_layout *layout, int copy, int stage) {
+    int stages = layout->pp * layout->chunks;
+    return layout->stage_rank != NULL ? layout->stage_rank[copy * stages + stage]
+                                      : stage % layout->pp;
+}
+
+bool ms_has_joined_ends(const ms_model_layout *layout) {
+    int last = layout->pp * layout->chunks - 1, copies = layout->copies > 1 ? layout->copies : 1;
+    for (int copy = 0; copy < copies; copy++) {
+        int owner = ms_stage_owner(layout, copy, last);
+        bool is_joined = false;
+        for (int other = 0; other < copies; other++) {
+            is_joined = is_joined || ms_stage_owner(layout, other, 0) == owner;
+        }
+        if (!is_joined) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the last stage uses the first one's word embedding where it is, as DeepSeek-V3 does
+ * (arXiv:2412.19437, section 3.2.3). Stages of several ranks that gather their parameters pass by
+ * pass do so apart. */
+static bool shares_table(const ms_model_layout *layout) {
+    return layout->pp == 1 || (layout->zero < 3 && ms_has_joined_ends(layout));
+}
+
 /* Whether the head has a table of its own on its rank. */
 static bool has_own_table(const ms_cost_builder *builder) {
-    return !builder->model->has_tied_embeddings || builder->layout->pp > 1;
+    return !builder->model->has_tied_embeddings || !shares_table(builder->layout);
 }
 
 static bool has_head(const ms_cost_builder *builder, ms_stage_content content) {
@@ -43,12 +71,12 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     return unit;
 }
 
-/* The first module of a last stage apart from the first brings a copy of the embedding, unless the
- * head has one already. */
+/* The first module of a last stage that cannot use the first one's embedding brings a copy of it,
+ * unless the head has one already. */
 static ms_unit mtp_unit(const ms_cost_builder *builder, int module) {
     const ms_model *model = builder->model;
     ms_unit unit = layer_unit(builder, model->layers + module);
-    bool has_copy = module == 0 && builder->layout->pp > 1 && !model->has_tied_embeddings;
+    bool has_copy = module == 0 && !shares_table(builder->layout) && !model->has_tied_embeddings;
     unit.kind = MS_UNIT_MTP;
     unit.parameters.dense += ms_mtp_parameters(model);
     unit.parameters.dense += has_copy ? ms_embedding_parameters(model, &builder->shard) : 0;
