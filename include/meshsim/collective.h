@@ -27,6 +27,8 @@ typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO, /**< the one that the kind has */
     MS_ALGORITHM_RING,
     MS_ALGORITHM_DIRECT, /**< straight from source to destination: p2p, all-to-all */
+    MS_ALGORITHM_TREE,   /**< up and down a binary tree: the gradient norm at a step's end; no plan
+                            is built for it */
     MS_ALGORITHM_COUNT,
 } ms_coll_algorithm;
 
@@ -97,7 +99,7 @@ double ms_coll_plan_time_s(const ms_platform *platform, const ms_coll_plan *plan
  * doc/PERFORMANCE.md. */
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s);
 
-/** Name of an algorithm ("auto", "ring", "direct"); static storage. */
+/** Name of an algorithm ("auto", "ring", "direct", "tree"); static storage. */
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm);
 
 #endif

@@ -46,7 +46,7 @@ typedef enum ms_time_category {
     MS_TIME_EXPOSED_EP,
     MS_TIME_EXPOSED_PP,
     MS_TIME_EXPOSED_DP,
-    MS_TIME_OTHER,
+    MS_TIME_OTHER, /**< the norm of the world's gradient, axes of a user's own */
     MS_TIME_COUNT,
 } ms_time_category;
 

@@ -7,7 +7,7 @@
 #include "collective/ring.h"
 
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
-    static const char *const NAMES[MS_ALGORITHM_COUNT] = {"auto", "ring", "direct"};
+    static const char *const NAMES[MS_ALGORITHM_COUNT] = {"auto", "ring", "direct", "tree"};
     return (unsigned)algorithm < MS_ALGORITHM_COUNT ? NAMES[algorithm] : "unknown";
 }
 

@@ -30,7 +30,12 @@ typedef struct ms_work_key {
 } ms_work_key;
 
 /* Domains of the key table beside the axes: what else is kept in it. */
-enum { MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT, MS_DOMAIN_GROUP_STREAMS };
+enum {
+    MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT,
+    MS_DOMAIN_GROUP_STREAMS,
+    MS_DOMAIN_STEP_END_STREAMS, /* across pipeline ranks */
+    MS_DOMAIN_STEP_END_WORKS,
+};
 
 /* The last asynchronous operation on each stream of a rank that nothing has joined; streams run in
  * order, so the last one is enough. */

@@ -1,5 +1,8 @@
-/* What follows the last microbatch: gradients are reduced over dp, tied embeddings over first and
- * last stage, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
+/* What follows the last microbatch: gradients are reduced over dp and between copies of the
+ * parameters, tied embeddings over first and last stage, all ranks learn the norm of the world's
+ * gradient, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
+#include <math.h>
+
 #include "graph/passes.h"
 
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
@@ -22,29 +25,227 @@ void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32
     o->ops[i] = op;
 }
 
-/* The collectives of a plan, one after the other. */
-static ms_status lower_plan(ms_lowering *l, int p, const ms_pass_plan *plans) {
-    ms_status status = MS_OK;
-    for (int i = 0; plans != NULL && i < plans[p].count && status == MS_OK; i++) {
-        const ms_segment *segment = &l->in->costs->segments[plans[p].first + i];
-        ms_group_op c = {.kind = segment->coll,
-                         .size_B = segment->coll_B,
-                         .group_axes = segment->group_axes,
-                         .op = NO_LABELS};
-        c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
-        c.op.axis = (uint8_t)segment->axis;
-        bool has_run = false;
-        status = ms_group_lower(l, p, &c, &has_run);
-    }
-    return status;
-}
-
 static void join_outstanding(ms_lowering *l, int32_t sim) {
     ms_outstanding *o = &l->outstanding[sim];
     for (int i = 0; i < o->count; i++) {
         ms_dag_add_dep(l->dag, o->ops[i]);
     }
     o->count = 0;
+}
+
+/* A stream of a rank for what runs across pipeline ranks on an axis. */
+static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
+    ms_work_key key = {.domain = MS_DOMAIN_STEP_END_STREAMS, .first = sim, .second = (int32_t)axis};
+    int32_t stream = ms_lowering_find(l, &key);
+    if (stream < 0) {
+        stream = ms_dag_add_stream(l->dag, sim, -1, axis);
+        ms_lowering_remember(l, &key, stream);
+    }
+    return stream;
+}
+
+/* Make a rank a member of the newest operation: it comes after all the rank has started. */
+static void join_across(ms_lowering *l, int32_t sim, const ms_dag_op *op, int32_t index) {
+    ms_dag_add_member(l->dag, stream_across(l, sim, (ms_axis)op->axis));
+    ms_tail_dep(l, sim, false);
+    join_outstanding(l, sim);
+    l->tail[sim] = index;
+    l->tail_communicates[sim] = true;
+}
+
+/* The work of an all-reduce between ranks `k` of two pipeline ranks, made on first use. */
+static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size_B,
+                           int32_t *work_out) {
+    const int *sides[2] = {l->stage_ranks + (size_t)ends[0] * (size_t)l->group_ranks,
+                           l->stage_ranks + (size_t)ends[1] * (size_t)l->group_ranks};
+    ms_work_key key = {.size_B = size_B,
+                       .kind = MS_COLL_ALL_REDUCE,
+                       .domain = MS_DOMAIN_STEP_END_WORKS,
+                       .first = sides[0][k],
+                       .second = sides[1][k]};
+    *work_out = ms_lowering_find(l, &key);
+    if (*work_out >= 0) {
+        return MS_OK;
+    }
+    int groups = l->group_ranks / l->sims;
+    int *gpus = MS_NEW(l->arena, int, 2 * groups);
+    if (gpus == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int g = 0; g < groups; g++) {
+        gpus[2 * g] = sides[0][k + g];
+        gpus[2 * g + 1] = sides[1][k + g];
+    }
+    ms_class_request request = {
+        .kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .gpus = gpus, .groups = groups, .members = 2};
+    ms_status status = ms_class_work(l, &request, work_out);
+    if (status == MS_OK) {
+        ms_lowering_remember(l, &key, *work_out);
+    }
+    return status;
+}
+
+/* An all-reduce between two pipeline ranks, rank by rank. */
+static ms_status reduce_pair(ms_lowering *l, const int ends[2], ms_axis axis, double size_B) {
+    for (int k = 0; k < l->sims; k++) {
+        ms_dag_op op = NO_LABELS;
+        op.kind = MS_OP_ALL_REDUCE;
+        op.axis = (uint8_t)axis;
+        ms_status status = pair_work(l, ends, k, size_B, &op.work);
+        if (status != MS_OK) {
+            return status;
+        }
+        int32_t index = ms_dag_add_op(l->dag, &op);
+        for (int end = 0; end < 2; end++) {
+            join_across(l, ends[end] * l->sims + k, &op, index);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status lower_group(ms_lowering *l, int p, const ms_segment *segment) {
+    ms_group_op c = {.kind = segment->coll,
+                     .size_B = segment->coll_B,
+                     .group_axes = segment->group_axes,
+                     .op = NO_LABELS};
+    c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
+    c.op.axis = (uint8_t)segment->axis;
+    bool has_run = false;
+    return ms_group_lower(l, p, &c, &has_run);
+}
+
+/* The collectives of a plan from `*next` on, one after the other, up to one between copies.
+ * *next: its place, or the plan's end. */
+static ms_status lower_until_copies(ms_lowering *l, int p, const ms_pass_plan *plan, int *next) {
+    ms_status status = MS_OK;
+    for (; *next < plan->count && status == MS_OK; (*next)++) {
+        const ms_segment *segment = &l->in->costs->segments[plan->first + *next];
+        if (segment->is_between_copies) {
+            return MS_OK;
+        }
+        status = lower_group(l, p, segment);
+    }
+    return status;
+}
+
+/* The pipeline rank that holds the same stages as `p`; `p` itself where there is one copy of them.
+ */
+static int partner_of(const ms_program *program, int p) {
+    for (int stage = 0; stage < program->stages; stage++) {
+        if (program->stage_rank[stage] == p) {
+            return program->stage_rank[(stage + program->model_stages) % program->stages];
+        }
+    }
+    return p;
+}
+
+/* The plans of pipeline rank `p` and its partner, which have the same collectives between each
+ * other in the same order. */
+static ms_status lower_plans(ms_lowering *l, int p, const ms_pass_plan *plans) {
+    int ends[2] = {p, partner_of(l->in->program, p)};
+    int count = ends[0] == ends[1] ? 1 : 2;
+    int next[2] = {0, 0};
+    if (plans == NULL || ends[1] < p) {
+        return MS_OK; /* lowered with the partner's */
+    }
+    for (;;) {
+        for (int end = 0; end < count; end++) {
+            ms_status status = lower_until_copies(l, ends[end], &plans[ends[end]], &next[end]);
+            if (status != MS_OK) {
+                return status;
+            }
+        }
+        bool is_done = next[0] == plans[p].count;
+        if (is_done || count == 1 || next[1] == plans[ends[1]].count) {
+            l->dag->failed = l->dag->failed || !is_done;
+            return MS_OK;
+        }
+        const ms_segment *segment = &l->in->costs->segments[plans[p].first + next[0]];
+        ms_status status = reduce_pair(l, ends, segment->axis, segment->coll_B);
+        if (status != MS_OK) {
+            return status;
+        }
+        next[0]++;
+        next[1]++;
+    }
+}
+
+/* The all-reduce of the word embedding's gradient between first and last stage, after all other
+ * reductions.  Source: Megatron-LM, finalize_model_grads. */
+static ms_status reduce_tied(ms_lowering *l) {
+    const ms_program *program = l->in->program;
+    double size_B = l->in->costs->stage[0].tied_B;
+    int ends[2] = {program->stage_rank[0], program->stage_rank[program->model_stages - 1]};
+    return size_B <= 0.0 || ends[0] == ends[1] ? MS_OK : reduce_pair(l, ends, MS_AXIS_PP, size_B);
+}
+
+/* The route of the longest latency from a rank; returns the rank at its other end. */
+static int find_farthest(const ms_lowering *l, int from, ms_route *route_out) {
+    int farthest = from;
+    ms_platform_route(l->in->platform, from, from, route_out);
+    for (int rank = 0; rank < l->in->mesh->ranks; rank++) {
+        ms_route route;
+        ms_platform_route(l->in->platform, from, rank, &route);
+        if (route.latency_s > route_out->latency_s) {
+            *route_out = route;
+            farthest = rank;
+        }
+    }
+    return farthest;
+}
+
+/* Whether all ranks meet before they update: an update, or another step, follows. */
+static bool is_synchronised(const ms_lowering *l) {
+    bool has_more = l->steps > 1;
+    for (int p = 0; p < l->pp; p++) {
+        has_more = has_more || l->in->costs->optimizer_s[p] > 0.0;
+    }
+    return has_more && !l->in->is_validated_late && l->in->mesh->ranks > 1;
+}
+
+/* A tree of messages that hold one number: up and down again, each level as long as the longest
+ * route. Without parameters there is no norm, and the ranks just wait for each other. */
+static int32_t norm_work(ms_lowering *l) {
+    ms_work_key key = {.domain = MS_DOMAIN_STEP_END_WORKS, .first = -1, .second = -1};
+    int32_t index = ms_lowering_find(l, &key);
+    if (index >= 0) {
+        return index;
+    }
+    int ranks = l->in->mesh->ranks;
+    double size_B = l->in->costs->parameters_total > 0.0 ? 4.0 : 0.0; /* fp32 */
+    double latency_s = 0.0;
+    ms_route route = {.tier = -1};
+    if (size_B > 0.0) {
+        /* from the end that is farthest from any rank: the longest way through a tree of switches
+         * and through a torus */
+        find_farthest(l, find_farthest(l, 0, &route), &route);
+        latency_s = 2.0 * ceil(log2(ranks)) * route.latency_s;
+    }
+    ms_dag_work work = {.bytes = 2.0 * (ranks - 1) / ranks * size_B,
+                        .size_B = size_B,
+                        .stands_for = 1,
+                        .group_size = ranks,
+                        .tier = (int16_t)route.tier,
+                        .coll = MS_COLL_ALL_REDUCE,
+                        .algorithm = MS_ALGORITHM_TREE,
+                        .is_communication = true,
+                        .tag = -1};
+    index = ms_dag_add_work(l->dag, &work);
+    ms_dag_add_phase(l->dag, latency_s);
+    ms_lowering_remember(l, &key, index);
+    return index;
+}
+
+/* All ranks learn the norm of the world's gradient, by which the update clips it. */
+static void exchange_norm(ms_lowering *l) {
+    ms_dag_op op = NO_LABELS;
+    op.kind = MS_OP_ALL_REDUCE;
+    op.axis = MS_AXIS_OTHER;
+    op.work = norm_work(l);
+    int32_t index = ms_dag_add_op(l->dag, &op);
+    for (int32_t sim = 0; sim < l->pp * l->sims; sim++) {
+        join_across(l, sim, &op, index);
+    }
 }
 
 /* The optimizer; where it takes no time, what is outstanding still comes before the parameters are
@@ -73,57 +274,20 @@ static void update(ms_lowering *l, int p) {
     }
 }
 
-/* The all-reduce of the word embedding's gradient between first and last stage, for every pair of
- * ranks. */
-static ms_status reduce_tied(ms_lowering *l) {
-    const ms_program *program = l->in->program;
-    double size_B = l->in->costs->stage[0].tied_B;
-    int ends[2] = {program->stage_rank[0], program->stage_rank[program->stages - 1]};
-    if (size_B <= 0.0 || ends[0] == ends[1]) {
-        return MS_OK;
-    }
-    int *gpus = MS_NEW(l->arena, int, 2 * l->group_ranks);
-    if (gpus == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int i = 0; i < l->group_ranks; i++) {
-        gpus[2 * i] = l->stage_ranks[ends[0] * l->group_ranks + i];
-        gpus[2 * i + 1] = l->stage_ranks[ends[1] * l->group_ranks + i];
-    }
-    for (int k = 0; k < l->sims; k++) {
-        ms_class_request request = {.kind = MS_COLL_ALL_REDUCE,
-                                    .size_B = size_B,
-                                    .gpus = gpus + 2 * k,
-                                    .groups = l->group_ranks / l->sims,
-                                    .members = 2};
-        ms_dag_op op = NO_LABELS;
-        op.kind = MS_OP_ALL_REDUCE;
-        op.axis = MS_AXIS_PP;
-        ms_status status = ms_class_work(l, &request, &op.work);
-        if (status != MS_OK) {
-            return status;
-        }
-        int32_t index = ms_dag_add_op(l->dag, &op);
-        for (int end = 0; end < 2; end++) {
-            int32_t sim = ends[end] * l->sims + k;
-            ms_dag_add_member(l->dag, ms_dag_add_stream(l->dag, sim, -1, MS_AXIS_PP));
-            ms_dag_add_dep(l->dag, l->tail[sim]);
-            l->tail[sim] = index;
-            l->tail_communicates[sim] = true;
-        }
-    }
-    return MS_OK;
-}
-
 ms_status ms_step_end_lower(ms_lowering *l) {
     ms_status status = MS_OK;
     for (int p = 0; p < l->pp && status == MS_OK; p++) {
-        status = lower_plan(l, p, l->in->costs->before_update);
+        status = lower_plans(l, p, l->in->costs->before_update);
     }
     status = status == MS_OK ? reduce_tied(l) : status;
+    if (status == MS_OK && is_synchronised(l)) {
+        exchange_norm(l);
+    }
     for (int p = 0; p < l->pp && status == MS_OK; p++) {
         update(l, p);
-        status = lower_plan(l, p, l->in->costs->after_update);
+    }
+    for (int p = 0; p < l->pp && status == MS_OK; p++) {
+        status = lower_plans(l, p, l->in->costs->after_update);
     }
     return status;
 }
