@@ -124,11 +124,6 @@ static inline int ms_program_model_stage(const ms_program *program, int stage) {
  * broken rule reported (a deadlock as the cycle of waiting actions). */
 ms_status ms_program_check(const ms_program *program, ms_diag *diag);
 
-/** Whether a program needs nothing that only the evaluation on paper has: no overlapped pairs, one
- * copy of the parameters, whole sequences.  Returns MS_OK; MS_E_INPUT, the first such thing
- * reported. O(actions). */
-ms_status ms_program_require_plain(const ms_program *program, ms_diag *diag);
-
 /** Append the compute-only CSV (PyTorch's format: one line per rank, LF ends, cells such as 2F0, no
  * empty cells). */
 void ms_program_write_csv(const ms_program *program, ms_buffer *out);

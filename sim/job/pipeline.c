@@ -132,17 +132,18 @@ static ms_status read_file(const ms_workload *w, const char *home, ms_arena *are
 ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                             ms_job *job) {
     bool is_file = strncmp(w->schedule.kind, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0;
-    ms_status status = is_file ? read_file(w, home, arena, diag, job)
-                               : build_by_kind(w, arena, diag, job);
+    ms_status status =
+        is_file ? read_file(w, home, arena, diag, job) : build_by_kind(w, arena, diag, job);
     if (status != MS_OK) {
         return status;
     }
     ms_relay relay = {.diag = diag, .node = place_of(w), .path = "schedule"};
     ms_diag placed;
     ms_relay_init(&placed, &relay);
-    status = ms_program_require_plain(&job->program, &placed);
-    if (status == MS_OK) {
-        status = ms_program_check(&job->program, &placed);
+    status = ms_program_check(&job->program, &placed);
+    if (status == MS_OK && w->model != NULL && job->program.spec.splits > 1) {
+        ms_diag_error(&placed, "parts of sequences take 'costs' so far, not a 'model'");
+        status = MS_E_INPUT;
     }
     job->is_serial = w->schedule.overlap == MS_OVERLAP_SERIAL;
     job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;

@@ -215,24 +215,3 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
 ms_status ms_program_check(const ms_program *program, ms_diag *diag) {
     return ms_program_check_at(program, NULL, diag);
 }
-
-ms_status ms_program_require_plain(const ms_program *program, ms_diag *diag) {
-    const char *what = program->stages != program->model_stages
-                           ? "holds every stage's parameters twice, for two directions"
-                       : program->spec.splits > 1 ? "splits sequences"
-                                                  : NULL;
-    size_t count = program->first[program->spec.pipeline_ranks];
-    for (size_t i = 0; what == NULL && i < count; i++) {
-        if (program->actions[i].is_overlapped != 0) {
-            what = "overlaps forward and backward passes";
-        }
-    }
-    if (what == NULL) {
-        return MS_OK;
-    }
-    ms_diag_error(diag,
-                  "schedule '%s' %s, which is not simulated on a platform yet; 'meshsim schedule' "
-                  "runs it on paper",
-                  program->name, what);
-    return MS_E_INPUT;
-}
