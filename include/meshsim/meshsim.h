@@ -31,6 +31,7 @@
  * | job.h        | a workload file from reading to result                                         |
  * | outlook.h    | what can be said without simulating                                            |
  * | knobs.h      | what would save memory, and how much                                           |
+ * | apart.h      | many jobs, each in a process of its own                                        |
  * | trace.h      | the HDF5 file                                                                  |
  * | report.h     | pictures and trace-viewer files                                                |
  */

@@ -1,0 +1,100 @@
+/* Jobs in processes of their own: the same results as here, faults and crashes told. */
+#include <signal.h>
+
+#include "job_fixture.h"
+#include "meshsim/apart.h"
+
+static const char WORKLOAD[] = MS_SOURCE_DIR "/workloads/tiny.yaml";
+
+static ms_job_request request_of(const char *const *set) {
+    return (ms_job_request){.workload = WORKLOAD, .sets = set, .set_count = 1};
+}
+
+static const char *const SETS[] = {"schedule.kind=gpipe", "schedule.kind=interleav",
+                                   "schedule.kind=zbv", "schedule.kind=1f1b"};
+enum { COUNT = sizeof SETS / sizeof SETS[0] };
+
+typedef struct counts {
+    size_t done, last;
+} counts;
+
+static void count_one(void *context, size_t done, size_t count) {
+    counts *seen = context;
+    seen->done++;
+    seen->last = done;
+    cr_assert_eq(count, (size_t)COUNT);
+}
+
+Test(apart, results_are_those_of_a_run_here) {
+    job_fixture f;
+    job_fixture_init(&f);
+    ms_dag_init(&f.result.dag);
+    ms_job_request requests[COUNT];
+    ms_apart_outcome outcomes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        requests[i] = request_of(&SETS[i]);
+    }
+    counts seen = {0, 0};
+    ms_apart_options options = {.jobs = 2, .progress = count_one, .context = &seen};
+    cr_assert_eq(ms_apart_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
+    cr_assert_eq(seen.done, (size_t)COUNT);
+    cr_assert_eq(seen.last, (size_t)COUNT);
+    cr_assert_eq(outcomes[1].status, MS_E_INPUT);
+    cr_assert_null(outcomes[1].summary);
+    cr_assert_not_null(strstr(outcomes[1].talk, "did you mean 'interleaved'?"));
+    cr_assert_str_eq(ms_apart_reason(&outcomes[1], &f.arena),
+                     "schedule.kind: unknown schedule 'interleav'; did you mean 'interleaved'?");
+    cr_assert_eq(outcomes[2].status, MS_OK, "%s", outcomes[2].talk);
+    cr_assert_eq(outcomes[2].chunks, 2);
+    cr_assert_eq(outcomes[2].parameter_replicas, 1);
+    const char *sets[] = {SETS[0], NULL};
+    job_fixture g;
+    const ms_result *here = job_fixture_run(&g, "tiny", sets, NULL, false);
+    static const char *const KEYS[] = {"step_time_s", "mfu", "memory.peak_B",
+                                       "time_share.exposed_dp", "comm.pp.busy_s"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        double value = ms_value_number(here->summary, KEYS[i], -1);
+        cr_assert_gt(value, 0, "%s", KEYS[i]);
+        cr_assert_eq(ms_value_number(outcomes[0].summary, KEYS[i], -2), value, "%s", KEYS[i]);
+    }
+    job_fixture_release(&g);
+    job_fixture_release(&f);
+}
+
+/* The second one crashes, the third is killed, the fourth says no. */
+static ms_status end_badly(void *context, size_t index, const ms_result *result, ms_diag *diag) {
+    (void)context;
+    cr_assert_gt(result->metrics.step_time_s, 0);
+    static const int SIGNALS[] = {0, SIGSEGV, SIGKILL, 0};
+    if (SIGNALS[index] != 0) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGNALS[index]);
+    }
+    if (index == 3) {
+        ms_diag_error(diag, "disk full");
+        return MS_E_IO;
+    }
+    return MS_OK;
+}
+
+Test(apart, bad_ends_are_told_and_hurt_nobody_else) {
+    static const char *const PLAIN[] = {"schedule.kind=1f1b"};
+    job_fixture f;
+    job_fixture_init(&f);
+    ms_job_request requests[COUNT];
+    ms_apart_outcome outcomes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        requests[i] = request_of(PLAIN);
+    }
+    ms_apart_options options = {.jobs = COUNT, .keep = end_badly};
+    cr_assert_eq(ms_apart_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
+    cr_assert_eq(outcomes[0].status, MS_OK);
+    cr_assert_str_eq(outcomes[0].talk, "");
+    cr_assert_eq(outcomes[1].status, MS_E_BUG);
+    cr_assert_not_null(strstr(outcomes[1].talk, "crashed with signal 11"));
+    cr_assert_eq(outcomes[2].status, MS_E_NOMEM);
+    cr_assert_not_null(strstr(outcomes[2].talk, "was killed"));
+    cr_assert_eq(outcomes[3].status, MS_E_IO);
+    cr_assert_str_eq(ms_apart_reason(&outcomes[3], &f.arena), "disk full");
+    job_fixture_release(&f);
+}
