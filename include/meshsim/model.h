@@ -186,7 +186,8 @@ typedef struct ms_model_layout {
     const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
     int copies; /**< of every stage's parameters among the pipeline ranks, 2 where the schedule runs
                    in two directions; 0 means 1 */
-    int parts;  /**< pieces each sequence is cut into, passes of their own; 0 means 1 */
+    int parts;  /**< equal parts each sequence is cut into, with passes of their own; what else is
+                   done every microbatch is done every part; 0 means 1 */
     const int *stage_rank; /**< [copies*P*V] pipeline rank of each virtual stage, copy after copy;
                               NULL: stage mod P */
 } ms_model_layout;
@@ -282,7 +283,7 @@ typedef struct ms_stage_cost {
 /** Everything the later layers need to know of a model. */
 typedef struct ms_stage_costs {
     int stages;           /**< S = P*V */
-    int parts;            /**< K, pieces a sequence is cut into; 0 means 1 */
+    int parts;            /**< K, parts a sequence is cut into; 0 means 1 */
     ms_stage_cost *stage; /**< [K*S] part q of stage s at q*S + s; passes and activations are the
                              part's, states and counts the whole stage's */
     ms_segment *segments;
@@ -370,11 +371,18 @@ double ms_model_active_parameters(const ms_model *model);
  * two ranks with the same stages sum what each then holds: shards, unless the passes reduced whole
  * gradients.
  *
- * costs_out: in `arena`.  O(stages * layers per stage), about 0.2 ms for 126 layers.
+ * Parts: the queries of a part see the keys of the parts before it and, causally, its own. Parts
+ * go forwards in order and backwards the other way round, where each adds the gradients of all keys
+ * and values it has seen to those that the later parts left; these wait in working_B. Everything
+ * else is a share of the tokens, but what every pass does to whole weights: adding to their
+ * gradients, gathers and reductions that are not once per step. Recomputed layers keep the keys and
+ * values that later parts see.
+ *
+ * costs_out: in `arena`.  O(parts * stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
- * the sequence by cp or tp, layers not summing up, more stages than layers, a choice that needs
- * another stage of ZeRO, copies of stages on ranks that do not pair up), reported with the numbers
- * and the nearest legal values; MS_E_NOMEM. */
+ * the sequence by cp, tp or parts, layers not summing up, more stages than layers, a choice that
+ * needs another stage of ZeRO, copies of stages on ranks that do not pair up), reported with the
+ * numbers and the nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
@@ -382,10 +390,10 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
 /** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
  * value or a list per virtual stage; optimizer [s]: per pipeline rank) into the same result: one
  * compute segment per pass, B = I + W, no kernels, no memory.
- *  ranks: P; chunks: V.  *costs_out: in `arena`.
+ *  ranks: P; chunks: V; parts: K, each of which costs the given time.  *costs_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
-                        ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
+                        int parts, ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
 
 /** A matrix product C[m,n] = A[m,k] B[k,n], `batch` independent ones in one kernel. */
 typedef struct ms_gemm_shape {

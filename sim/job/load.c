@@ -260,8 +260,8 @@ static ms_status find_costs(loading *ld) {
     ms_job *job = ld->job;
     job->has_model = ld->w.model != NULL;
     if (!job->has_model) {
-        return ms_costs_read(ld->w.costs, "costs", job->layout.pp, job->layout.chunks, ld->arena,
-                             ld->diag, &job->costs);
+        return ms_costs_read(ld->w.costs, "costs", job->layout.pp, job->layout.chunks,
+                             job->layout.parts, ld->arena, ld->diag, &job->costs);
     }
     return cost_model(ld);
 }

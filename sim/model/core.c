@@ -5,7 +5,8 @@
 
 #include "model/internal.h"
 
-/* A piece of attention: rows of queries against keys. */
+/* A piece of attention: rows of queries against keys. The queries of a part of a sequence see the
+ * keys of the parts before it and, under the causal mask, half of its own. */
 typedef struct attention_work {
     const ms_core *core;
     double heads, kv_heads;
@@ -19,13 +20,25 @@ typedef struct attention_work {
  * lost. Source: work split of Dao, FlashAttention-2, arXiv:2307.08691, section 3.2, 128 rows a
  * block; tail fitted to 12 shapes each way measured on an A100 PCIe (SimuMax, system file
  * a100_pcie): mean absolute error 5 % forward, 8 % backward. */
-static double flash_efficiency(const ms_cost_builder *builder, const attention_work *work,
-                               double best, double tail) {
+static double flash_efficiency(const ms_cost_builder *builder, double rows, double best,
+                               double tail) {
     const double BLOCK_ROWS = 128;
-    /* full ones: of a causal problem half; a ring's later steps do half the queries or half the
-     * keys, all in full */
-    double blocks = builder->shard.batch * work->heads * work->queries / 2 / BLOCK_ROWS;
+    double blocks = rows / BLOCK_ROWS;
     return best * blocks / (blocks + tail * (builder->gpu->sms - 1));
+}
+
+/* Rows of queries of all heads, counted in full ones: of a causal problem half; a ring's later
+ * steps do half the queries or half the keys, all in full; a part's rows lack half of its own keys.
+ */
+static double full_rows(const ms_cost_builder *builder, const attention_work *work) {
+    double pairs = work->queries * builder->shard.sequence * work->share / 2;
+    return builder->shard.batch * work->heads * pairs / work->keys;
+}
+
+/* The same backward, where a block is of keys: a part has more of them than queries. */
+static double full_columns(const ms_cost_builder *builder, const attention_work *work) {
+    double keys_per_query = builder->shard.parts > 1 ? work->keys / work->queries : 1;
+    return full_rows(builder, work) * keys_per_query;
 }
 
 static const double FLASH_TAIL = 0.75, FLASH_BACKWARD_TAIL = 0.15;
@@ -36,7 +49,7 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
     int used = snprintf(text, size, "b%.0f s%.0f", shard->batch, work->queries);
     if (work->queries != work->keys) {
         used += snprintf(text + used, size - (size_t)used, " k%.0f", work->keys);
-    } else if (work->share < 1) { /* every step is another part of the same square */
+    } else if (shard->cp > 1 && work->share < 1) { /* each step is a piece of the same square */
         used += snprintf(text + used, size - (size_t)used, "/%.0f", 1 / work->share);
     }
     used += snprintf(text + used, size - (size_t)used, " a%.0f kv%.0f d%.0f", work->heads,
@@ -61,7 +74,8 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     char shape[96];
     name_shape(builder, work, shape, sizeof shape);
     if (parts & MS_PART_FORWARD) {
-        double efficiency = flash_efficiency(builder, work, gpu->attention_efficiency, FLASH_TAIL);
+        double efficiency = flash_efficiency(builder, full_rows(builder, work),
+                                             gpu->attention_efficiency, FLASH_TAIL);
         ms_cost_fused(builder, "attention",
                       (ms_fused_work){.flop = scores * (query + value),
                                       .bytes = io_B,
@@ -69,8 +83,9 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
                                       .shape = shape});
     }
     if (parts & MS_PART_INPUT) { /* q, k, v, out, dout in; dq, dk, dv out */
-        double efficiency = flash_efficiency(builder, work, gpu->attention_backward_efficiency,
-                                             FLASH_BACKWARD_TAIL);
+        double efficiency =
+            flash_efficiency(builder, full_columns(builder, work),
+                             gpu->attention_backward_efficiency, FLASH_BACKWARD_TAIL);
         ms_cost_fused(builder, "attention_backward",
                       (ms_fused_work){.flop = scores * (3 * query + 2 * value),
                                       .bytes = 2 * io_B,
@@ -79,7 +94,8 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     }
 }
 
-/* Attention by batched products over the full score matrix. */
+/* Attention by batched products over the full score matrix, in a part of a sequence up to its last
+ * key. */
 static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     double q = work->queries, k = work->keys, d = work->core->query_dim, v = work->core->value_dim;
     double batch = builder->shard.batch * work->heads;
@@ -105,8 +121,9 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         ms_cost_memory(builder, "softmax_backward", 3 * scores * e); /* P, dP in; dS out */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
-        /* dq, dk, dv into one matrix */
-        double widths = work->heads * d * q + work->kv_heads * (d + v) * k;
+        /* dq, dk, dv into one matrix, of a part those of its own tokens */
+        double own = builder->shard.parts > 1 ? q : k;
+        double widths = work->heads * d * q + work->kv_heads * (d + v) * own;
         ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
     }
 }
@@ -124,9 +141,9 @@ static attention_work whole_work(const ms_cost_builder *builder, const ms_core *
     return (attention_work){.core = core,
                             .heads = core->heads,
                             .kv_heads = core->kv_heads,
-                            .queries = shard->sequence / shard->cp,
-                            .keys = shard->sequence,
-                            .share = 1};
+                            .queries = shard->sequence / shard->cp / shard->parts,
+                            .keys = shard->keys,
+                            .share = (2 * shard->part + 1) / shard->parts};
 }
 
 static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {
@@ -229,10 +246,27 @@ static void add_turned(ms_cost_builder *builder, unsigned part, const ms_core *c
     }
 }
 
+double ms_core_key_value_B(const ms_cost_builder *builder, const ms_core *core, double tokens) {
+    return tokens * core->kv_heads * (core->query_dim + core->value_dim) * builder->shard.element_B;
+}
+
+/* Parts go backwards from the last one, and each adds the gradients of all keys and values it has
+ * seen to those of the parts behind it: both in, the sum out. */
+static void add_key_value_sum(ms_cost_builder *builder, const ms_core *core) {
+    const ms_shard *shard = &builder->shard;
+    if (shard->part < shard->parts - 1) {
+        double seen_B = ms_core_key_value_B(builder, core, shard->batch * shard->keys);
+        ms_cost_memory(builder, "kv_gradient_merge", 3 * seen_B);
+    }
+}
+
 static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     if (builder->shard.cp <= 1) {
         attention_work work = whole_work(builder, core);
         add_attention(builder, part, &work);
+        if (part == MS_PART_INPUT) {
+            add_key_value_sum(builder, core);
+        }
         return;
     }
     switch (builder->layout->cp_kind) {
@@ -274,11 +308,16 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
         return shard->tokens * core->heads * 4;
     }
     double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
-    return shard->tokens * (per_score * core->heads * shard->sequence);
+    return shard->tokens * (per_score * core->heads * shard->keys);
 }
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
+    if (shard->parts > 1) { /* of the last part those of the others are in place already */
+        bool is_last = shard->part == shard->parts - 1;
+        return ms_core_key_value_B(builder, core,
+                                   is_last ? shard->tokens : shard->batch * shard->keys);
+    }
     if (shard->cp <= 1) {
         return 0;
     }

@@ -98,6 +98,16 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->layers = content.layers;
 }
 
+/* All stages in one part of a sequence. */
+static void fill_part(ms_cost_builder *builder, int part, ms_stage_costs *costs) {
+    ms_shard_set_part(&builder->shard, part);
+    memset(builder->layer_pieces, 0, sizeof builder->layer_pieces);
+    for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
+        fill_stage(builder, stage, layer, &costs->stage[part * costs->stages + stage]);
+        layer += builder->layout->stage_layers[stage];
+    }
+}
+
 static bool holds(const ms_model_layout *layout, int rank, int stage) {
     return ms_stage_owner(layout, 0, stage) == rank ||
            (layout->copies > 1 && ms_stage_owner(layout, 1, stage) == rank);
@@ -141,7 +151,7 @@ static void *keep(const ms_vector *vector, ms_arena *arena, int *count_out) {
 }
 
 static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
-    costs->stage = MS_NEW(arena, ms_stage_cost, costs->stages);
+    costs->stage = MS_NEW(arena, ms_stage_cost, costs->parts * costs->stages);
     costs->before_update = MS_NEW(arena, ms_pass_plan, ranks);
     costs->after_update = MS_NEW(arena, ms_pass_plan, ranks);
     double **const lists[] = {&costs->optimizer_s, &costs->gradient_B, &costs->gather_B,
@@ -157,12 +167,12 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
+    costs->parts = (int)builder->shard.parts;
     if (allocate(builder->arena, ranks, costs) != MS_OK) {
         return MS_E_NOMEM;
     }
-    for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
-        fill_stage(builder, stage, layer, &costs->stage[stage]);
-        layer += builder->layout->stage_layers[stage];
+    for (int part = 0; part < costs->parts; part++) {
+        fill_part(builder, part, costs);
     }
     for (int rank = 0; rank < ranks; rank++) {
         fill_rank(builder, rank, costs);

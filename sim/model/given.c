@@ -69,31 +69,34 @@ static void fill_stage(const given_costs *given, int stage, ms_stage_costs *cost
                                           [MS_PASS_I] = input_s,
                                           [MS_PASS_W] = weight_s,
                                           [MS_PASS_B] = input_s + weight_s};
-    ms_stage_cost *out = &costs->stage[stage];
+    ms_stage_cost out = {.tied_B = 0};
     for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
         int index = stage * MS_PASS_COUNT + pass;
         costs->segments[index] = (ms_segment){.layer = -1, .time_s = PASS_S[pass]};
-        out->passes[pass] = (ms_pass_plan){.first = index, .count = 1};
+        out.passes[pass] = (ms_pass_plan){.first = index, .count = 1};
     }
     double p2p_B = value_at(&given->p2p, stage);
-    out->send_forward_B = stage < costs->stages - 1 ? p2p_B : 0;
-    out->send_backward_B = stage > 0 ? p2p_B : 0;
+    out.send_forward_B = stage < costs->stages - 1 ? p2p_B : 0;
+    out.send_backward_B = stage > 0 ? p2p_B : 0;
+    for (int part = 0; part < costs->parts; part++) {
+        costs->stage[part * costs->stages + stage] = out;
+    }
 }
 
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
-                        ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {
+                        int parts, ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {
     given_costs given = {.forward = {NULL, 0}};
     ms_status status = ms_config_read(mapping, FIELDS, key_path, &given, arena, diag);
     if (status != MS_OK) {
         return status;
     }
-    ms_stage_costs costs = {.stages = ranks * chunks};
+    ms_stage_costs costs = {.stages = ranks * chunks, .parts = parts > 1 ? parts : 1};
     status = check_counts(mapping, key_path, diag, &given, (int[2]){costs.stages, ranks});
     if (status != MS_OK) {
         return status;
     }
     costs.segment_count = costs.stages * MS_PASS_COUNT;
-    costs.stage = MS_NEW(arena, ms_stage_cost, costs.stages);
+    costs.stage = MS_NEW(arena, ms_stage_cost, costs.parts * costs.stages);
     costs.segments = MS_NEW(arena, ms_segment, costs.segment_count);
     costs.kernels = MS_NEW(arena, ms_kernel, 0);
     costs.uses = MS_NEW(arena, ms_kernel_use, 0);

@@ -81,6 +81,16 @@ static double layer_kept_B(const ms_cost_builder *builder, int layer) {
     return ms_attention_kept(builder).kept_B + mlp_B;
 }
 
+/* Kept by one layer that is: its input, and keys and values that later parts of the sequence see.
+ */
+static double recomputed_kept_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    ms_core core = core_of(builder);
+    bool is_seen = shard->part < shard->parts - 1;
+    return shard->plane * shard->element_B +
+           (is_seen ? ms_core_key_value_B(builder, &core, shard->tokens) : 0);
+}
+
 /* Kept by MTP modules: their layers, the inputs of three norms, of the merging product (two planes)
  * and of the head, and the head's probabilities in fp32. */
 static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content content) {
@@ -89,7 +99,8 @@ static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content co
     double plane_B = shard->plane * shard->element_B, kept = 0;
     for (int i = 0; i < model->mtp_layers; i++) {
         bool is_recomputed = ms_is_recomputed(builder->layout, content.layers + i);
-        kept += is_recomputed ? plane_B : layer_kept_B(builder, model->layers + i);
+        kept +=
+            is_recomputed ? recomputed_kept_B(builder) : layer_kept_B(builder, model->layers + i);
         kept += 6 * plane_B + loss_kept_B(builder);
     }
     return kept;
@@ -102,7 +113,7 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     double kept = 0;
     for (int i = 0; i < content.layers; i++) {
         kept += ms_is_recomputed(builder->layout, i)
-                    ? plane_B
+                    ? recomputed_kept_B(builder)
                     : layer_kept_B(builder, content.layer_first + i);
     }
     if (builder->model->vocab == 0) {
@@ -129,7 +140,7 @@ static double layer_working_B(const ms_cost_builder *builder, int layer) {
     ms_core core = core_of(builder);
     double scores_B = builder->model->has_flash_attention
                           ? 0
-                          : 2 * e * shard->tokens * shard->heads * shard->sequence;
+                          : 2 * e * shard->tokens * shard->heads * shard->keys;
     double attention_B =
         scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
@@ -147,6 +158,16 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
     return largest;
 }
 
+/* Gradients of keys and values that the parts behind this one have left to it and to those before
+ * it, in all layers: they wait from the backward pass of one part to that of the next. */
+static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_content content) {
+    const ms_shard *shard = &builder->shard;
+    ms_core core = core_of(builder);
+    double parts = fmin(shard->part + 1, shard->parts - 1);
+    int layers = content.layers + (content.is_last ? builder->model->mtp_layers : 0);
+    return layers * ms_core_key_value_B(builder, &core, parts * shard->tokens);
+}
+
 /* Largest that exists only during a pass: a layer's, or the logits with their fp32 gradient; what
  * the stage receives and sends; gathered parameters and gradients on their way. */
 static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
@@ -160,7 +181,7 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
     }
     bool has_neighbour = !(content.is_first && content.is_last);
     double boundary_B = has_neighbour ? 2 * shard->plane * shard->element_B : 0;
-    return fmax(layer_B, head_B) + boundary_B +
+    return fmax(layer_B, head_B) + boundary_B + waiting_gradients_B(builder, content) +
            ms_unit_buffers_B(builder, largest_unit(builder, content));
 }
 

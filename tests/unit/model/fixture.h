@@ -228,7 +228,8 @@ static inline double fixture_step_sent_B(const fixture_costs *fixture, ms_axis a
 
 /** What holds of the joins of every pass: they name an asynchronous collective before them. */
 static inline void fixture_check_joins(const ms_stage_costs *costs) {
-    for (int i = 0; i < costs->stages * MS_PASS_COUNT; i++) {
+    int parts = costs->parts > 1 ? costs->parts : 1;
+    for (int i = 0; i < parts * costs->stages * MS_PASS_COUNT; i++) {
         ms_pass_plan plan = costs->stage[i / MS_PASS_COUNT].passes[i % MS_PASS_COUNT];
         for (int k = 0; k < plan.count; k++) {
             const ms_segment *segment = &costs->segments[plan.first + k];

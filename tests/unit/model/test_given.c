@@ -1,13 +1,18 @@
 #include "fixture.h"
 
-static ms_status read_costs(const char *text, int ranks, int chunks, fixture_costs *fixture) {
+static ms_status read_parts(const char *text, int ranks, int chunks, int parts,
+                            fixture_costs *fixture) {
     fixture_init(fixture);
     ms_node *root = NULL;
     cr_assert_eq(
         ms_yaml_parse(text, strlen(text), "case.yaml", &fixture->arena, &fixture->diag, &root),
         MS_OK, "%s", fixture->log.text);
-    return ms_costs_read(ms_node_get(root, "costs"), "costs", ranks, chunks, &fixture->arena,
+    return ms_costs_read(ms_node_get(root, "costs"), "costs", ranks, chunks, parts, &fixture->arena,
                          &fixture->diag, &fixture->costs);
+}
+
+static ms_status read_costs(const char *text, int ranks, int chunks, fixture_costs *fixture) {
+    return read_parts(text, ranks, chunks, 1, fixture);
 }
 
 Test(given, one_value_stands_for_all_stages) {
@@ -50,6 +55,25 @@ Test(given, lists_go_stage_by_stage) {
         cr_assert_eq(fixture.costs.optimizer_s[stage], stage + 1);
     }
     fixture_clear(&fixture);
+}
+
+Test(given, every_part_costs_the_given_time) {
+    fixture_costs whole, parts;
+    const char *text = "costs: {forward: [1 ms, 2 ms], input_gradient: 2 ms, "
+                       "weight_gradient: 3 ms, p2p: 1 MB, optimizer: 4 ms}";
+    cr_assert_eq(read_costs(text, 2, 1, &whole), MS_OK, "%s", whole.log.text);
+    cr_assert_eq(read_parts(text, 2, 1, 3, &parts), MS_OK, "%s", parts.log.text);
+    cr_assert(whole.costs.parts == 1 && parts.costs.parts == 3 && parts.costs.stages == 2);
+    cr_assert_eq(parts.costs.segment_count, whole.costs.segment_count);
+    for (int unit = 0; unit < 6; unit++) {
+        for (int stage = 0; stage < 2; stage++) {
+            const ms_stage_cost *part = ms_stage_cost_of(&parts.costs, stage, unit);
+            cr_assert_eq(part, &parts.costs.stage[unit % 3 * 2 + stage]);
+            cr_assert_eq(memcmp(part, &whole.costs.stage[stage], sizeof *part), 0);
+        }
+    }
+    fixture_clear(&whole);
+    fixture_clear(&parts);
 }
 
 Test(given, faults_name_key_and_numbers) {
