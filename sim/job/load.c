@@ -229,6 +229,24 @@ static ms_status count_microbatches(loading *ld) {
     return MS_OK;
 }
 
+/* Ranks that do not wait for each other at a step's end come apart in the first step; one between
+ * two others is what they repeat. */
+enum { POST_VALIDATION_STEPS_MIN = 3 };
+
+static ms_status set_steps(loading *ld) {
+    ld->job->steps = ld->w.steps;
+    ld->job->is_validated_late = ld->w.schedule.step_end == MS_STEP_END_POST_VALIDATION;
+    if (!ld->job->is_validated_late || ld->w.steps < 1 ||
+        ld->w.steps >= POST_VALIDATION_STEPS_MIN) {
+        return MS_OK;
+    }
+    return ms_config_fault(
+        ld->diag, ms_node_get(ms_node_get(ld->w.root, "schedule"), "step_end"), "schedule.step_end",
+        "post_validation is measured between steps that overlap and needs 'steps: %d' or more, got "
+        "%d",
+        (int)POST_VALIDATION_STEPS_MIN, ld->w.steps);
+}
+
 static ms_status build_schedule(loading *ld) {
     const char *home = folder_of(ld->arena, ld->request->workload);
     return home == NULL ? MS_E_NOMEM
@@ -315,6 +333,7 @@ static void load_parts(loading *ld) {
                     note(ld, ms_mesh_read(ld->w.mesh, "mesh", ld->arena, ld->diag, &job->mesh));
     bool has_model = ld->w.model == NULL || note(ld, ms_model_read(ld->w.model, "model", ld->arena,
                                                                    ld->diag, &job->model));
+    fault(ld, set_steps(ld));
     if (has_mesh && has_platform) {
         fault(ld, check_ranks(ld));
         fault(ld, check_tensor_domain(ld));

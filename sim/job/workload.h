@@ -4,9 +4,10 @@
 
 #include "meshsim/job.h"
 
-/* Values of schedule.overlap and schedule.sends. */
+/* Values of schedule.overlap, schedule.sends and schedule.step_end. */
 enum { MS_OVERLAP_FUSED, MS_OVERLAP_SERIAL };
 enum { MS_SENDS_ASYNC, MS_SENDS_BLOCKING };
+enum { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION };
 
 typedef struct ms_workload_schedule {
     const char *kind; /* of a schedule, or "csv:" and a path */
@@ -16,6 +17,7 @@ typedef struct ms_workload_schedule {
     bool is_reordered;
     int overlap;
     int sends;
+    int step_end;
     int first_stage_layers; /* 0: not given */
     int last_stage_layers;  /* 0: not given */
     ms_ints stage_layers;   /* count 0: not given */
@@ -51,6 +53,7 @@ typedef struct ms_workload {
     bool allows_slow_tp;      /* more tp ranks than the fast domain has GPUs */
     ms_words recompute_parts; /* names of parts of layers; count 0: none */
     ms_words shard; /* names of the axes that state is sharded over; count 0: all replicas */
+    int steps; /* 0: given, but wrong (reported) */
     int fidelity;
     int seed;
 } ms_workload;
