@@ -1,5 +1,5 @@
-/* A child writes frames to its pipe: its messages as they come, and at the end what it found. A frame
- * is a mark, the number of bytes, and the bytes. */
+/* A child writes frames to its pipe: its messages as they come, and at the end what it found. A
+ * frame is a mark, the number of bytes, and the bytes. */
 #include "meshsim/apart.h"
 
 #include <errno.h>
@@ -147,7 +147,8 @@ static void explain_end(int state, ms_apart_outcome *outcome, ms_buffer *talk) {
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     if (number == SIGKILL) {
         outcome->status = MS_E_NOMEM;
-        ms_buffer_puts(talk, "meshsim: error: the simulation was killed, as when memory runs out\n");
+        ms_buffer_puts(talk,
+                       "meshsim: error: the simulation was killed, as when memory runs out\n");
     } else if (code == EXIT_SIGNAL + SIGINT || code == EXIT_SIGNAL + SIGTERM) {
         outcome->status = MS_E_INTERRUPTED;
         ms_buffer_puts(talk, "meshsim: error: the simulation was interrupted\n");
@@ -204,8 +205,8 @@ static ms_status finish(apart *a, size_t at) {
     if (!read_frames(a, &w->bytes, outcome, &talk)) {
         explain_end(state, outcome, &talk);
     }
-    bool has_failed = w->bytes.failed || talk.failed ||
-                      (outcome->status == MS_OK && outcome->summary == NULL);
+    bool has_failed =
+        w->bytes.failed || talk.failed || (outcome->status == MS_OK && outcome->summary == NULL);
     outcome->talk = ms_arena_strdup(a->arena, ms_buffer_text(&talk));
     ms_buffer_release(&talk);
     ms_buffer_release(&w->bytes);

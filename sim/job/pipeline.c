@@ -159,10 +159,11 @@ static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
     const ms_workload_schedule *schedule = &w->schedule;
     const ms_node *node = ms_node_get(place_of(w), "stage_layers");
     int stages = job->program.model_stages;
-    if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0) {
+    if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0 ||
+        schedule->deal != MS_DEAL_EVEN) {
         return ms_config_fault(diag, node, "schedule.stage_layers",
-                               "gives every stage its layers; leave 'first_stage_layers' and "
-                               "'last_stage_layers' out");
+                               "gives every stage its layers; leave 'first_stage_layers', "
+                               "'last_stage_layers' and 'deal' out");
     }
     if (schedule->stage_layers.count != (size_t)stages) {
         return ms_config_fault(diag, node, "schedule.stage_layers",
@@ -173,43 +174,121 @@ static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
     return MS_OK;
 }
 
+/* A row of stages that share layers. */
+typedef struct layer_row {
+    int stages; /* stages of the row, one after the other */
+    int layers;
+    int behind;     /* further layers' worth of work on the last stage: prediction modules */
+    bool has_start; /* the first one is the model's first stage */
+    bool has_end;   /* the last one is the model's last stage */
+} layer_row;
+
+/* The same number everywhere; false if they do not divide. */
+static bool deal_evenly(const layer_row *row, int *dealt_out) {
+    int stages = row->stages;
+    if (stages == 0 ? row->layers != 0 : row->layers < stages || row->layers % stages != 0) {
+        return false;
+    }
+    for (int s = 0; s < stages; s++) {
+        dealt_out[s] = row->layers / stages;
+    }
+    return true;
+}
+
+/* The i-th stage to get less: the last, the first, the last but one and so on, because head and
+ * embedding are there. */
+static int short_stage(const layer_row *row, int i) {
+    if (row->has_start && row->has_end) {
+        return i % 2 == 0 ? row->stages - 1 - i / 2 : i / 2;
+    }
+    return row->has_start ? i : row->stages - 1 - i;
+}
+
+/* Numbers that differ by one. */
+static bool deal_balanced(const layer_row *row, int *dealt_out) {
+    int stages = row->stages;
+    int units = row->layers + row->behind;
+    if (stages == 0 || units / stages < row->behind) {
+        /* the last stage has its fill without a layer */
+        layer_row others = {
+            .stages = stages - 1, .layers = row->layers, .has_start = row->has_start};
+        bool is_dealt = stages > 1 && deal_balanced(&others, dealt_out);
+        if (is_dealt) {
+            dealt_out[stages - 1] = 0;
+        }
+        return is_dealt || (stages == 0 && row->layers == 0);
+    }
+    for (int s = 0; s < stages; s++) {
+        dealt_out[s] = units / stages + 1;
+    }
+    for (int i = 0; i < stages - units % stages; i++) {
+        dealt_out[short_stage(row, i)]--;
+    }
+    dealt_out[stages - 1] -= row->behind;
+    return true;
+}
+
+static ms_status fault_shares(const ms_workload *w, const layer_row *inner, ms_diag *diag,
+                              const ms_job *job) {
+    const ms_node *node = ms_node_get(w->root, "schedule");
+    int layers = job->model.layers;
+    int stages = job->program.model_stages;
+    int given = layers - inner->layers;
+    int nearest =
+        inner->stages <= 0
+            ? 0
+            : (inner->layers / inner->stages + (inner->layers < inner->stages)) * inner->stages;
+    return ms_config_fault(diag, node == NULL ? w->model : node, "schedule",
+                           "%d layer%s do not divide among %d virtual stages%s; nearest "
+                           "number of layers: %d; or give 'deal: balanced', 'stage_layers', "
+                           "'first_stage_layers' and 'last_stage_layers'",
+                           layers, plural(layers), stages,
+                           given > 0 ? " beside the given ends" : "", given + nearest);
+}
+
+/* Every stage between the ends has a layer. */
+static bool has_no_gap(const int *dealt, int stages) {
+    for (int s = 1; s + 1 < stages; s++) {
+        if (dealt[s] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 ms_status ms_pipeline_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag,
                                   ms_job *job) {
     if (w->schedule.stage_layers.count > 0) {
         return take_given(w, diag, job);
     }
-    const ms_node *node = ms_node_get(w->root, "schedule");
-    node = node == NULL ? w->model : node;
     int stages = job->program.model_stages;
     int layers = job->model.layers;
     int first = w->schedule.first_stage_layers;
     int last = w->schedule.last_stage_layers;
-    int inner = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
-    int left = layers - first - last;
-    if (layers < stages) {
-        return ms_config_fault(diag, node, "schedule",
-                               "%d layer%s for %d virtual stages: more stages than layers", layers,
-                               plural(layers), stages);
-    }
-    if (inner < 0 || left < inner || (inner == 0 && left != 0) ||
-        (inner > 0 && left % inner != 0)) {
-        return ms_config_fault(
-            diag, node, "schedule",
-            "%d layer%s do not divide among %d virtual stages%s; nearest "
-            "number of layers: %d; or give 'stage_layers', "
-            "'first_stage_layers' and 'last_stage_layers'",
-            layers, plural(layers), stages, first + last > 0 ? " beside the given ends" : "",
-            first + last + (inner > 0 ? (left / inner + (left < inner)) * inner : 0));
-    }
+    bool is_balanced = w->schedule.deal == MS_DEAL_BALANCED;
+    layer_row inner = {.stages = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+                       .layers = layers - first - last,
+                       .behind = last > 0 ? 0 : job->model.mtp_layers,
+                       .has_start = first == 0,
+                       .has_end = last == 0};
     int *dealt = MS_NEW(arena, int, stages);
     if (dealt == NULL) {
         return MS_E_NOMEM;
     }
-    for (int s = 0; s < stages; s++) {
-        dealt[s] = inner > 0 ? left / inner : 0;
-    }
+    int *at = dealt + (first > 0 ? 1 : 0);
+    bool is_dealt = inner.stages >= 0 && inner.layers >= 0 &&
+                    (is_balanced ? deal_balanced(&inner, at) : deal_evenly(&inner, at));
     dealt[0] = first > 0 ? first : dealt[0];
     dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
+    if (layers < (is_balanced ? stages - 2 : stages) || (is_dealt && !has_no_gap(dealt, stages))) {
+        const ms_node *node = ms_node_get(w->root, "schedule");
+        return ms_config_fault(diag, node == NULL ? w->model : node, "schedule",
+                               "%d layer%s for %d virtual stages: more stages than layers", layers,
+                               plural(layers), stages);
+    }
+    if (!is_dealt) {
+        return fault_shares(w, &inner, diag, job);
+    }
     job->layout.stage_layers = dealt;
     return MS_OK;
 }

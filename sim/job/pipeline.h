@@ -10,8 +10,8 @@
 ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                             ms_job *job);
 
-/* Fill job->layout.stage_layers for the stages of job->program: given one by one, or equal shares
- * beside given ends.  Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
+/* Fill job->layout.stage_layers for the stages of job->program: given one by one, or even
+ * or balanced shares beside given ends.  Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
 ms_status ms_pipeline_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag,
                                   ms_job *job);
 

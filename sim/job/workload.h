@@ -7,6 +7,8 @@
 /* Values of schedule.overlap, schedule.sends and schedule.step_end. */
 enum { MS_OVERLAP_FUSED, MS_OVERLAP_SERIAL };
 enum { MS_SENDS_ASYNC, MS_SENDS_BLOCKING };
+/* Values of schedule.deal. */
+enum { MS_DEAL_EVEN, MS_DEAL_BALANCED };
 enum { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION };
 
 typedef struct ms_workload_schedule {
@@ -18,6 +20,7 @@ typedef struct ms_workload_schedule {
     int overlap;
     int sends;
     int step_end;
+    int deal;
     int first_stage_layers; /* 0: not given */
     int last_stage_layers;  /* 0: not given */
     ms_ints stage_layers;   /* count 0: not given */
@@ -53,7 +56,7 @@ typedef struct ms_workload {
     bool allows_slow_tp;      /* more tp ranks than the fast domain has GPUs */
     ms_words recompute_parts; /* names of parts of layers; count 0: none */
     ms_words shard; /* names of the axes that state is sharded over; count 0: all replicas */
-    int steps; /* 0: given, but wrong (reported) */
+    int steps;      /* 0: given, but wrong (reported) */
     int fidelity;
     int seed;
 } ms_workload;

@@ -80,6 +80,19 @@ static const fault_case CASES[] = {
      "kind: 1f1b, stage_layers: [4, 4], first_stage_layers: 3",
      {"schedule.stage_layers: gives every stage its layers"},
      1},
+    {"kind: 1f1b",
+     "kind: 1f1b, stage_layers: [4, 4], deal: balanced",
+     {"schedule.stage_layers: gives every stage its layers"},
+     1},
+    {"kind: 1f1b", "kind: 1f1b, deal: odd", {"schedule.deal: expected one of even or balanced"}, 1},
+    {"kind: 1f1b",
+     "kind: interleaved, v: 6, deal: balanced",
+     {"8 layers for 12 virtual stages: more stages than layers"},
+     1},
+    {"kind: 1f1b",
+     "kind: interleaved, v: 4, deal: balanced, first_stage_layers: 3",
+     {"8 layers for 8 virtual stages: more stages than layers"},
+     1},
     {"kind: 1f1b", "kind: 1f1b, first_stage_layers: 9", {"beside the given ends"}, 1},
     {"kind: 1f1b", "kind: 1f1b, first_stage_layers: 0", {"expected 1 to 100000, got '0'"}, 1},
     /* schedules */
@@ -394,6 +407,39 @@ Test(job_load, schedules_know_their_own_v) {
                      ms_buffer_text(&f.messages));
         cr_assert_eq(f.job.layout.chunks, KINDS[i].chunks);
         cr_assert_eq(f.job.layout.stage_layers[0], 4 / KINDS[i].chunks);
+        job_fixture_release(&f);
+    }
+}
+
+/* Balanced shares differ by one, less at the ends; prediction modules count on the last stage. */
+Test(job_load, balanced_shares) {
+    static const struct {
+        const char *workload;
+        const char *sets[4];
+        int first, inner, before_last, last; /* layers of stages 0, 1, S - 2 and S - 1 */
+    } DEALS[] = {
+        /* Llama 3 as published, section 3.3.2 */
+        {"llama3-405b-8k", {"schedule.kind=1f1b", "schedule.v=1"}, 7, 8, 8, 7},
+        {"llama3-405b-8k", {"schedule.v=8"}, 0, 1, 1, 0},
+        {"llama3-405b-8k", {"schedule.v=4"}, 1, 2, 2, 1},
+        {"llama3-405b-8k", {"schedule.v=2", "schedule.first_stage_layers=6"}, 6, 4, 3, 3},
+        {"deepseek-v3-2048", {"schedule.kind=1f1b"}, 3, 4, 4, 2},
+        {"deepseek-v3-2048", {"schedule.kind=zbv"}, 1, 2, 2, 0},
+        {"tiny", {"schedule.kind=1f1b"}, 4, 4, 4, 4},
+    };
+    for (size_t i = 0; i < sizeof DEALS / sizeof DEALS[0]; i++) {
+        const char *sets[6] = {"schedule.stage_layers=[]", "schedule.deal=balanced",
+                               DEALS[i].sets[0],           DEALS[i].sets[1],
+                               DEALS[i].sets[2],           NULL};
+        job_fixture f;
+        cr_assert_eq(job_fixture_load(&f, DEALS[i].workload, sets, NULL, false), MS_OK, "%zu: %s",
+                     i, ms_buffer_text(&f.messages));
+        const int *dealt = f.job.layout.stage_layers;
+        int stages = f.job.program.model_stages;
+        cr_assert_eq(dealt[0], DEALS[i].first, "%zu: %d", i, dealt[0]);
+        cr_assert_eq(dealt[stages - 1], DEALS[i].last, "%zu: %d", i, dealt[stages - 1]);
+        cr_assert_eq(dealt[1], DEALS[i].inner, "%zu: %d", i, dealt[1]);
+        cr_assert_eq(dealt[stages - 2], DEALS[i].before_last, "%zu: %d", i, dealt[stages - 2]);
         job_fixture_release(&f);
     }
 }
