@@ -61,7 +61,6 @@ typedef struct ms_job {
     int microbatches;   /**< M */
     int steps;          /**< optimizer steps that are simulated, >= 1 */
     bool is_validated_late; /**< as in ms_lower_input, and so the next two */
-    bool is_serial;
     bool is_blocking;
     uint64_t seed;
 } ms_job;

@@ -27,7 +27,6 @@ typedef struct ms_lower_input {
     const ms_program *program;
     const ms_stage_costs *costs;
     bool no_fold;           /**< simulate every rank */
-    bool is_serial;         /**< overlapped pairs run as forward, then backward pass */
     bool is_blocking;       /**< a rank that sends waits for the arrival before it goes on */
     int steps;              /**< optimizer steps, one after the other; 0 means 1 */
     bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else

@@ -124,6 +124,9 @@ static inline int ms_program_model_stage(const ms_program *program, int stage) {
  * broken rule reported (a deadlock as the cycle of waiting actions). */
 ms_status ms_program_check(const ms_program *program, ms_diag *diag);
 
+/** Let overlapped pairs run as what they are made of: forward, then backward pass. */
+void ms_program_part_pairs(ms_program *program);
+
 /** Append the compute-only CSV (PyTorch's format: one line per rank, LF ends, cells such as 2F0, no
  * empty cells). */
 void ms_program_write_csv(const ms_program *program, ms_buffer *out);

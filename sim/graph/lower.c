@@ -134,7 +134,7 @@ static ms_status report_waiting(ms_lowering *l, const size_t *next) {
 
 /* Actions from `index` of a rank's list that are lowered together: two of an overlapped pair. */
 static size_t width_at(const ms_lowering *l, size_t index) {
-    return l->in->program->actions[index].is_overlapped != 0 && !l->in->is_serial ? 2 : 1;
+    return l->in->program->actions[index].is_overlapped != 0 ? 2 : 1;
 }
 
 /* Lower what comes next in a rank's list. *width_out: actions lowered, 0 if the inputs are not

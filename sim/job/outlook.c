@@ -18,6 +18,30 @@ static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stag
     return time_s;
 }
 
+/* One action, or both of an overlapped pair, with `kept_B` kept before.  Returns what is kept
+ * after.
+ */
+static double walk_actions(const ms_job *job, const ms_action *actions, int count, double kept_B,
+                           ms_rank_outlook *rank) {
+    double freed_B = 0.0, working_B = 0.0;
+    for (int i = 0; i < count; i++) {
+        const ms_stage_cost *stage = cost_of(job, actions[i].stage, actions[i].mb);
+        ms_pass pass = (ms_pass)actions[i].pass;
+        rank->compute_s += pass_time_s(&job->costs, stage, pass);
+        working_B += stage->memory.working_B;
+        kept_B += pass == MS_PASS_F ? stage->memory.activation_B : 0.0;
+        freed_B += pass == MS_PASS_B || pass == MS_PASS_W ? stage->memory.activation_B : 0.0;
+    }
+    double lost = job->costs.allocator_overhead;
+    double peak_B = rank->static_B + (1.0 + lost) * (kept_B + working_B);
+    if (peak_B > rank->peak_B) {
+        rank->peak_B = peak_B;
+        rank->activation_B = kept_B;
+        rank->buffer_B = working_B;
+    }
+    return kept_B - freed_B;
+}
+
 /* Memory depends on the order of a rank's passes only, so walking its list is exact. */
 static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
     const ms_program *program = &job->program;
@@ -30,21 +54,10 @@ static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
         }
     }
     double kept_B = 0.0;
-    for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
-        const ms_action *action = &program->actions[i];
-        const ms_stage_cost *stage = cost_of(job, action->stage, action->mb);
-        const ms_stage_memory *memory = &stage->memory;
-        rank->compute_s += pass_time_s(&job->costs, stage, (ms_pass)action->pass);
-        kept_B += action->pass == MS_PASS_F ? memory->activation_B : 0.0;
-        double lost = job->costs.allocator_overhead;
-        double peak_B = rank->static_B + (1.0 + lost) * (kept_B + memory->working_B);
-        if (peak_B > rank->peak_B) {
-            rank->peak_B = peak_B;
-            rank->activation_B = kept_B;
-            rank->buffer_B = memory->working_B;
-        }
-        bool is_done = action->pass == MS_PASS_B || action->pass == MS_PASS_W;
-        kept_B -= is_done ? memory->activation_B : 0.0;
+    size_t width = 1;
+    for (size_t i = program->first[p]; i < program->first[p + 1]; i += width) {
+        width = program->actions[i].is_overlapped != 0 ? 2 : 1;
+        kept_B = walk_actions(job, &program->actions[i], (int)width, kept_B, rank);
     }
     rank->compute_s += job->costs.optimizer_s[p];
 }
@@ -85,8 +98,7 @@ static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
     ms_schedule_costs costs = {.forward = times_s,
                                .input_grad = times_s + stages,
                                .weight_grad = times_s + 2 * stages,
-                               .p2p = times_s + 3 * stages,
-                               .is_serial = job->is_serial};
+                               .p2p = times_s + 3 * stages};
     return ms_schedule_evaluate(&job->program, &costs, arena, diag, result_out);
 }
 

@@ -18,7 +18,6 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .program = &job->program,
                             .costs = &job->costs,
                             .no_fold = job->no_fold,
-                            .is_serial = job->is_serial,
                             .is_blocking = job->is_blocking,
                             .steps = job->steps,
                             .is_validated_late = job->is_validated_late};

@@ -2,12 +2,14 @@
 
 #include "metrics/internal.h"
 
-/* One stage's life with one unit of work (a microbatch or a part of one) in one step on a rank.
- * start_s > end_s: has not happened. */
+/* end_s < 0: has not happened. */
+typedef struct period {
+    double start_s, end_s;
+} period;
+
+/* One stage's life with one unit of work (a microbatch or a part of one) in one step on a rank. */
 typedef struct slot {
-    struct {
-        double start_s, end_s;
-    } passes[MS_PASS_COUNT];
+    period passes[MS_PASS_COUNT];
 } slot;
 
 /* A change of what a rank keeps. */
@@ -109,6 +111,22 @@ static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
     }
 }
 
+/* Both passes of an overlapped pair are under way as long as the pair is. */
+static void widen_pairs(tracker *t, int32_t rank) {
+    int pp = t->dag->ranks[rank].pp;
+    for (size_t i = t->program->first[pp]; i + 1 < t->program->first[pp + 1]; i++) {
+        const ms_action *pair = &t->program->actions[i];
+        if (pair->is_overlapped == 0) {
+            continue;
+        }
+        slot *forward = slot_at(t, t->local[pair[0].stage], pair[0].mb);
+        slot *backward = slot_at(t, t->local[pair[1].stage], pair[1].mb);
+        period *f = &forward->passes[MS_PASS_F], *b = &backward->passes[MS_PASS_B];
+        f->start_s = b->start_s = fmin(f->start_s, b->start_s);
+        f->end_s = b->end_s = fmax(f->end_s, b->end_s);
+    }
+}
+
 static void add_change(tracker *t, double time_s, const change *what) {
     change copy = *what;
     copy.time_s = time_s;
@@ -151,6 +169,7 @@ static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
             next++;
         }
         fill_slots(t, first, (int32_t)(next - first));
+        widen_pairs(t, rank);
         list_changes(t);
     }
 }

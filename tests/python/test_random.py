@@ -19,8 +19,13 @@ RUNS = int(os.environ.get("MS_RUNS", 120))
 PROGRAM = ""
 # key, values: the first is the most usual
 CHOICES = [
-    ("schedule.kind", ["1f1b", "1f1b", "gpipe", "interleaved"]),
-    ("schedule.v", [1, 1, 1, 2, 3]),
+    ("schedule.kind", ["1f1b", "gpipe", "interleaved", "interleaved_flexible", "looped_bfs", "zbh1", "zbh2", "zb1p", "zbv", "vhalf", "vmin",
+                       "dualpipe", "dualpipev", "chimera", "seq1f1b"]),
+    ("schedule.kind", ["zbv", "dualpipe", "dualpipev", "chimera"]),
+    ("schedule.v", [1, 2, 3]),
+    ("schedule.splits", [2, 4]),
+    ("schedule.sends", ["blocking", "async"]),
+    ("schedule.overlap", ["serial", "fused"]),
     ("batch.micro", [1, 1, 2, 4]),
     ("model.layers", [8, 12, 16, 24, 7]),
     ("model.hidden", [1024, 2048, 512]),
@@ -66,11 +71,11 @@ def random_job(source):
     sets = {f"mesh.{axis}": size for axis, size in sizes.items()}
     sets |= {"mesh.order": f"[{', '.join(source.sample(list(sizes), len(sizes)))}]",
              "platform.nodes": nodes, "platform.node.gpus": math.ceil(gpus / nodes)}
-    for key, values in source.sample(CHOICES, source.randrange(0, 9)):
+    for key, values in source.sample(CHOICES, source.randrange(0, 11)):
         sets[key] = source.choice(values)
     if sizes["ep"] > 1:
         sets.setdefault("model.moe", "{experts: 8, top_k: 2}")
-    sets["batch.global"] = sizes["dp"] * sizes["ep"] * int(sets.get("batch.micro", 1)) * source.choice([1, 5, *(k * sizes["pp"] for k in (1, 2, 4))])
+    sets["batch.global"] = sizes["dp"] * sizes["ep"] * int(sets.get("batch.micro", 1)) * source.choice([1, 5, *(k * sizes["pp"] for k in (1, 2, 2, 4))])
     if sets["platform.node.gpus"] < 8:
         sets["platform.node.nics"] = sets["platform.node.gpus"]
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
