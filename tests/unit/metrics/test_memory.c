@@ -14,6 +14,7 @@ typedef struct memory_setup {
     ms_stage_costs costs;
     ms_program program; /* up to 64 units */
     int stage_rank[64];
+    size_t first[65]; /* empty lists: nothing is overlapped */
 } memory_setup;
 
 static void set_up(memory_setup *setup, int stages, int ranks) {
@@ -21,6 +22,7 @@ static void set_up(memory_setup *setup, int stages, int ranks) {
                             .program = {.stages = stages, .model_stages = stages, .units = 64}};
     setup->costs.stage = setup->stage;
     setup->program.stage_rank = setup->stage_rank;
+    setup->program.first = setup->first;
     for (int s = 0; s < stages; s++) {
         setup->stage[s].memory = MEMORY;
         setup->stage_rank[s] = s % ranks;
@@ -233,6 +235,32 @@ Test(memory, steps_follow_each_other) {
     const ms_memory_point expected[] = {{0, 913}, {2, 900}, {3, 913}, {5, 900}};
     expect_points(&ranks[0], expected, 4);
     cr_assert_eq(ranks[0].inflight_peak, 1);
+    fixture_release(&f);
+}
+
+/* F0 0-1, then F1 and B0 in turns until 5, both under way all the time; B1 5-6. */
+Test(memory, a_pair_is_under_way_as_a_whole) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 1, 1);
+    ms_action actions[] = {{.pass = MS_PASS_F},
+                           {.pass = MS_PASS_F, .mb = 1, .is_overlapped = 1},
+                           {.pass = MS_PASS_B},
+                           {.pass = MS_PASS_B, .mb = 1}};
+    setup.program.actions = actions;
+    setup.first[1] = 4;
+    add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+    for (int turn = 0; turn < 2; turn++) {
+        add_pass(&f, MS_OP_FORWARD, 0, 1, 1.0);
+        add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    }
+    add_pass(&f, MS_OP_BACKWARD, 0, 1, 1.0);
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 913}, {1, 926}, {5, 913}, {6, 900}};
+    expect_points(&ranks[0], expected, 4);
     fixture_release(&f);
 }
 
