@@ -216,6 +216,77 @@ Test(parts, later_ones_take_longer_and_all_longer_than_one) {
     }
 }
 
+/* The kernel of a name and shape, which has to be there. */
+static const ms_kernel *find_kernel(const fixture_costs *fixture, const char *name,
+                                    const char *shape) {
+    const ms_kernel *found = NULL;
+    for (int i = 0; i < fixture->costs.kernel_count && !found; i++) {
+        const ms_kernel *kernel = &fixture->costs.kernels[i];
+        bool is_it = strcmp(kernel->name, name) == 0 && strcmp(kernel->shape, shape) == 0;
+        found = is_it ? kernel : NULL;
+    }
+    cr_assert_not_null(found, "no %s of %s", name, shape);
+    return found;
+}
+
+/* Blocks of 128 rows, counted in full ones: forward a part's queries, of which the longest see
+ * q + 1 parts and the mean q + 1/2; backward the keys it sees. */
+Test(parts, attention_kernels_fill_the_gpu_with_what_they_have) {
+    ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.parts = 4;
+    lay_out(&fixture, &model);
+    const char *const SHAPES[] = {"b1 s2048 a16 kv4 d64", "b1 s2048 k4096 a16 kv4 d64",
+                                  "b1 s2048 k6144 a16 kv4 d64", "b1 s2048 k8192 a16 kv4 d64"};
+    for (int part = 0; part < 4; part++) {
+        double seen = part + 0.5, idle = gpu.sms - 1;
+        double rows = 16 * 2048 / 128.0 * seen / (part + 1), columns = 16 * 2048 / 128.0 * seen;
+        double forward = 0.68 * rows / (rows + 0.75 * idle);
+        double backward = 0.54 * columns / (columns + 0.15 * idle);
+        double flop = 2 * 2 * 64 * 16 * 2048.0 * 2048 * seen;
+        const ms_kernel *there = find_kernel(&fixture, "attention", SHAPES[part]);
+        const ms_kernel *back = find_kernel(&fixture, "attention_backward", SHAPES[part]);
+        cr_assert(!there->is_memory_bound && !back->is_memory_bound);
+        cr_assert_lt(fixture_gap(there->time_s, flop / (312e12 * forward) + 2e-6), 1e-12);
+        cr_assert_lt(fixture_gap(back->time_s, 2.5 * flop / (312e12 * backward) + 2e-6), 1e-12);
+        double moved_B = 2 * 2 * 64 * (16 * 2048.0 + 4 * 2048.0 * (part + 1));
+        cr_assert_eq(there->bytes, moved_B);
+        cr_assert_eq(back->bytes, 2 * moved_B);
+    }
+    fixture_clear(&fixture);
+}
+
+/* A part puts its own queries', keys' and values' gradients together, and holds the scores of the
+ * keys it sees. */
+Test(parts, full_score_matrices_are_as_wide_as_what_is_seen) {
+    ms_model model = fixture_gpt(1, 1024, 16, 0);
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.parts = 4;
+    lay_out(&fixture, &model);
+    int concats = 0; /* one shape: 512 tokens, 3 x 1024, 2 bytes, in and out */
+    for (int i = 0; i < fixture.costs.kernel_count; i++) {
+        bool is_concat = strcmp(fixture.costs.kernels[i].name, "qkv_concat") == 0;
+        cr_assert(!is_concat || fixture.costs.kernels[i].bytes == 512 * 3 * 1024 * 2 * 2.0);
+        concats += is_concat;
+    }
+    cr_assert_eq(concats, 1);
+    double before_B = 0;
+    for (int part = 0; part < 4; part++) {
+        double working_B = ms_stage_cost_of(&fixture.costs, 0, part)->memory.working_B;
+        double scores_B = 2 * 2 * 16 * 512.0 * 512; /* the result's and the gradient's */
+        double key_values_B = 2 * 2 * 1024 * 512.0;
+        /* one more part's scores; one more part's gradients at work, and waiting: the last part has
+         * nothing yet to add to */
+        double more_B = scores_B + (part < 3 ? 2 : -2) * key_values_B;
+        cr_assert(part == 0 || working_B - before_B == more_B, "part %d", part);
+        before_B = working_B;
+    }
+    fixture_clear(&fixture);
+}
+
 /* Gradients of all keys and values that a part has seen are added to what the later parts left,
  * which the last part has none of. */
 Test(parts, add_gradients_of_the_keys_they_saw) {
@@ -364,8 +435,9 @@ Test(parts, that_cannot_be_are_refused) {
         const char *expected;
     } ROWS[] = {
         {{.parts = -1}, "schedule.splits is '-1'"},
-        {{.parts = 3}, "sequence of 8192 cannot be cut in 3 parts (schedule.splits 3 x 1): nearest "
-                       "are 8190 or 8193, or schedule.splits 2"},
+        {{.parts = 3},
+         "sequence of 8192 cannot be cut in 3 parts (schedule.splits 3 x 1): nearest "
+         "are 8190 or 8193, or schedule.splits 2"},
         {{.parts = 2, .cp = 2}, "(schedule.splits) beside context parallelism (mesh.cp)"},
         {{.parts = 2, .recompute_parts = MS_RECOMPUTE_PRODUCTS}, "recompute_parts"},
         {{.parts = 8192, .tp = 2, .has_sequence_parallel = true},
