@@ -53,6 +53,8 @@ typedef struct ms_moe {
     bool has_router_bias;   /**< a bias per expert in the router, adjusted without gradient */
     double dispatch_element_B; /**< element sent to the experts; 0: as activations are */
     double combine_element_B;  /**< element sent back; 0: as activations are */
+    double kept_element_B;     /**< element in which results of the experts' first product wait for
+                                  the backward pass; 0: as activations are */
     ms_moe_overlap overlap;
     ms_imbalance_kind imbalance;
     double spread; /**< of the imbalance; 0: every expert is chosen equally often */
@@ -294,20 +296,9 @@ typedef struct ms_stage_costs {
     int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
-    double *gradient_B; /**< [P] gradient bytes reduced over the replicas per GPU at the step's end,
-                           all chunks [B]; what the passes reduce themselves is not in it */
-    double *gather_B;   /**< [P] parameter bytes gathered over them at the step's end (ZeRO 1, 2),
-                           full buffer [B]; 0 otherwise */
-    /** [P] the routed experts' gradient bytes, reduced over expert_axes; 0 without ep, where
-     * gradient_B has them too; NULL: 0 */
-    double *expert_gradient_B;
-    double *expert_gather_B; /**< [P] the routed experts' parameter bytes gathered over
-                                expert_axes; NULL: 0 */
-    unsigned expert_axes;    /**< MS_AXIS_BITs of the group that shares an expert: dp and cp (the
-                                other parameters' has ep besides) */
     /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
-     * that gradient_B, gather_B and the experts' stand for, on the groups that hybrid sharding and
-     * sequence parallelism make of them. NULL: none. */
+     * over gradients that the passes do not reduce, and over parameters that they do not gather.
+     * Experts' stand apart: their groups leave ep out. NULL: none. */
     ms_pass_plan *before_update, *after_update;
     double allocator_overhead; /**< share of activations and working memory that the allocator loses
                                   on top */

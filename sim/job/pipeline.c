@@ -144,10 +144,6 @@ ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *ar
         ms_program_part_pairs(&job->program);
     }
     status = ms_program_check(&job->program, &placed);
-    if (status == MS_OK && w->model != NULL && job->program.spec.splits > 1) {
-        ms_diag_error(&placed, "parts of sequences take 'costs' so far, not a 'model'");
-        status = MS_E_INPUT;
-    }
     job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;
     job->layout.chunks = job->program.spec.chunks;
     job->layout.copies = job->program.parameter_replicas;

@@ -61,9 +61,10 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double token_B =
         (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
-    double shared_B = e * shard->tokens * kept_width(builder, shared);
+    double inner_e = moe->kept_element_B > 0 ? moe->kept_element_B : e;
+    double shared_B = inner_e * shard->tokens * kept_width(builder, shared);
     double copy_B =
-        copy_element_B(builder) * model->hidden + e * kept_width(builder, moe->ffn / tp);
+        copy_element_B(builder) * model->hidden + inner_e * kept_width(builder, moe->ffn / tp);
     return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
 }
 

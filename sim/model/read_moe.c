@@ -87,6 +87,8 @@ const ms_field MS_MOE_FIELDS[] = {
                "elements sent to the experts: as_activations or fp8"),
     ENUM_FIELD("combine", combine, ELEMENTS, "as_activations",
                "elements sent back: as_activations or fp8"),
+    ENUM_FIELD("kept", kept, ELEMENTS, "as_activations",
+               "elements the experts keep of their inner results: as_activations or fp8"),
     ENUM_FIELD("overlap", overlap, OVERLAPS, "none",
                "beside the all-to-alls: none, shared (experts) or all (weight gradients too)"),
     {.key = "imbalance",
@@ -180,6 +182,7 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     if (moe->experts > 0) {
         moe->dispatch_element_B = text->dispatch ? FP8_B : 0;
         moe->combine_element_B = text->combine ? FP8_B : 0;
+        moe->kept_element_B = text->kept ? FP8_B : 0;
         moe->overlap = (ms_moe_overlap)text->overlap;
         moe->imbalance = (ms_imbalance_kind)text->imbalance;
         moe->ffn = moe->ffn > 0 ? moe->ffn : model->ffn;

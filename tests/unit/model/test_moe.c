@@ -137,6 +137,27 @@ Test(moe, elements_on_the_way_have_their_own_size) {
     fixture_clear(&fixture);
 }
 
+/* Source: the same report, section 3.3.3: inputs of the experts' activation are kept in fp8. */
+Test(moe, kept_elements_have_their_own_size) {
+    ms_model model = fixture_small_moe(1);
+    ms_gpu_type gpu = fixture_a100();
+    double kept_B[2];
+    for (int i = 0; i < 2; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout.recompute_parts = MS_RECOMPUTE_ACTIVATIONS;
+        model.moe.kept_element_B = i == 0 ? 0 : 1.03125;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+        kept_B[i] = fixture.costs.stage[0].memory.activation_B;
+        fixture_clear(&fixture);
+    }
+    double routed = 2048.0 * model.moe.top_k * model.moe.ffn;
+    double shared = 2048.0 * model.moe.shared_experts * model.moe.shared_ffn;
+    double inner = (model.is_gated ? 2 : 1) * (routed + shared) * model.layers;
+    cr_assert_eq(kept_B[0] - kept_B[1], inner * (2 - 1.03125));
+}
+
 Test(moe, limited_routing_crosses_nodes_once) {
     ms_model model = fixture_deepseek_v3();
     model.layers = 1;
@@ -224,16 +245,14 @@ Test(moe, experts_are_split_over_ep_and_the_rest_is_not) {
         double padding = 2.0 * (32000 % 128 ? 128 - 32000 % 128 : 0) * 4096;
         double rest = ms_model_parameters(&model) - experts + padding;
         cr_assert_eq(costs->stage[0].parameters, rest + experts / ep);
-        if (ep > 1) {
-            cr_assert_eq(costs->stage[0].expert_parameters, experts / ep);
-            cr_assert_eq(costs->gradient_B[0], 4 * rest);
-            cr_assert_eq(costs->expert_gradient_B[0], 4 * experts / ep);
-            cr_assert_eq(costs->gather_B[0], 2 * rest);
-            cr_assert_eq(costs->expert_gather_B[0], 2 * experts / ep);
-        } else {
-            cr_assert_eq(costs->gradient_B[0], 4 * (rest + experts));
-            cr_assert_eq(costs->expert_gradient_B[0], 0);
-        }
+        double apart = ep > 1 ? experts / ep : 0; /* without ep they are reduced with the rest */
+        double together = ep > 1 ? rest : rest + experts;
+        ms_pass_plan before = costs->before_update[0], after = costs->after_update[0];
+        cr_assert_eq(costs->stage[0].expert_parameters, apart);
+        cr_assert_eq(fixture_plan_B(&fixture, before, FIXTURE_DENSE), 4 * together);
+        cr_assert_eq(fixture_plan_B(&fixture, before, FIXTURE_EXPERT), 4 * apart);
+        cr_assert_eq(fixture_plan_B(&fixture, after, FIXTURE_DENSE), 2 * together);
+        cr_assert_eq(fixture_plan_B(&fixture, after, FIXTURE_EXPERT), 2 * apart);
         /* optimizer state: the rest over dp x ep, the experts over dp */
         double sharded = rest / (2 * ep) + experts / ep / 2;
         cr_assert_lt(fixture_gap(costs->stage[0].memory.optimizer_B, 12 * sharded), 1e-14);
@@ -251,17 +270,10 @@ Test(moe, expert_gradients_leave_ep_out_of_their_group) {
     fixture_run(&fixture, &model, &gpu);
     cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
     ms_pass_plan plan = fixture.costs.before_update[0];
-    double found_B[2] = {0, 0};
-    for (int i = plan.first; i < plan.first + plan.count; i++) {
-        const ms_segment *segment = &fixture.costs.segments[i];
-        bool has_ep = (segment->group_axes & MS_AXIS_BIT(MS_AXIS_EP)) != 0;
-        cr_assert(segment->is_collective && segment->axis == MS_AXIS_DP);
-        found_B[has_ep] += segment->coll_B;
-    }
     double experts = 2 * 16.0 / 4 * 3 * 1024 * 512;
-    cr_assert_eq(found_B[0], 4 * experts);
-    cr_assert_eq(found_B[1], 4 * (fixture.costs.stage[0].parameters - experts));
-    cr_assert_eq(fixture.costs.expert_axes & MS_AXIS_BIT(MS_AXIS_EP), 0);
+    double rest = fixture.costs.stage[0].parameters - experts;
+    cr_assert_eq(fixture_plan_B(&fixture, plan, FIXTURE_EXPERT), 4 * experts);
+    cr_assert_eq(fixture_plan_B(&fixture, plan, FIXTURE_DENSE), 4 * rest);
     fixture_clear(&fixture);
 }
 
