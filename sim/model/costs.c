@@ -115,7 +115,6 @@ static bool holds(const ms_model_layout *layout, int rank, int stage) {
 
 /* What a pipeline rank does once per step. */
 static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs) {
-    const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
     ms_parameter_count count = {0, 0}, none = {0, 0};
     double split_tokens = 0;
@@ -129,15 +128,9 @@ static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs)
         }
     }
     bool has_gather = layout->zero >= 1 && !ms_gathers_in_passes(layout);
-    ms_parameter_count reduced = ms_reduces_in_passes(layout) ? none : count;
-    ms_parameter_count gathered = has_gather ? count : none;
     costs->optimizer_s[rank] = ms_optimizer_time_s(builder, count);
-    costs->gradient_B[rank] = reduced.dense * precision->gradient_B;
-    costs->gather_B[rank] = gathered.dense * precision->parameter_B;
-    costs->expert_gradient_B[rank] = reduced.expert * precision->gradient_B;
-    costs->expert_gather_B[rank] = gathered.expert * precision->parameter_B;
     costs->before_update[rank] = ms_before_update(builder, count, split_tokens);
-    costs->after_update[rank] = ms_after_update(builder, gathered);
+    costs->after_update[rank] = ms_after_update(builder, has_gather ? count : none);
 }
 
 /* Copy of a vector's items in the arena; NULL when memory runs out. */
@@ -154,13 +147,9 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
     costs->stage = MS_NEW(arena, ms_stage_cost, costs->parts * costs->stages);
     costs->before_update = MS_NEW(arena, ms_pass_plan, ranks);
     costs->after_update = MS_NEW(arena, ms_pass_plan, ranks);
-    double **const lists[] = {&costs->optimizer_s, &costs->gradient_B, &costs->gather_B,
-                              &costs->expert_gradient_B, &costs->expert_gather_B};
-    bool is_short = !costs->stage || !costs->before_update || !costs->after_update;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        *lists[i] = MS_NEW(arena, double, ranks);
-        is_short = is_short || !*lists[i];
-    }
+    costs->optimizer_s = MS_NEW(arena, double, ranks);
+    bool is_short =
+        !costs->stage || !costs->before_update || !costs->after_update || !costs->optimizer_s;
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
@@ -198,7 +187,6 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                                .arena = arena,
                                .shard = ms_shard_of(model, layout, precision)};
     ms_stage_costs costs = {.parameters_total = ms_model_parameters(model),
-                            .expert_axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP),
                             .allocator_overhead = layout->allocator_overhead};
     ms_count_flop(model, layout, &costs);
     ms_cost_begin(&builder);

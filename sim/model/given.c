@@ -101,10 +101,7 @@ ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks,
     costs.kernels = MS_NEW(arena, ms_kernel, 0);
     costs.uses = MS_NEW(arena, ms_kernel_use, 0);
     costs.optimizer_s = MS_NEW(arena, double, ranks);
-    costs.gradient_B = MS_NEW(arena, double, ranks);
-    costs.gather_B = MS_NEW(arena, double, ranks);
-    if (!costs.stage || !costs.segments || !costs.kernels || !costs.uses || !costs.optimizer_s ||
-        !costs.gradient_B || !costs.gather_B) {
+    if (!costs.stage || !costs.segments || !costs.kernels || !costs.uses || !costs.optimizer_s) {
         ms_diag_error(diag, "out of memory while reading '%s'", key_path);
         return MS_E_NOMEM;
     }

@@ -34,7 +34,7 @@ Test(communication_figures, data_parallel_gradients) {
     job_fixture sharded;
     const ms_result *a = run_text(&plain, THIRTY_BILLION, "");
     const ms_result *b = run_text(&sharded, THIRTY_BILLION, "data_parallel: {zero: 1}\n");
-    cr_assert(is_near(plain.job.costs.gradient_B[0], 3.75e9));
+    cr_assert(is_near(plain.job.costs.stage[0].memory.gradient_B, 3.75e9));
     cr_assert(is_near(a->metrics.axes[MS_AXIS_DP].bytes, 6.5625e9), "%.10g",
               a->metrics.axes[MS_AXIS_DP].bytes);
     cr_assert(is_near(b->metrics.axes[MS_AXIS_DP].bytes, 2 * 3.28125e9));

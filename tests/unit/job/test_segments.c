@@ -21,7 +21,6 @@ typedef struct segments_fixture {
     ms_stage_costs costs;
     ms_stage_cost stages[2];
     ms_segment segments[SEGMENTS_MAX];
-    double zeros[2];
     double optimizer_s[2];
     ms_pass_plan *after_update; /* NULL: nothing */
     ms_dag dag;
@@ -67,8 +66,6 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
                                 .segments = x->segments,
                                 .segment_count = SEGMENTS_MAX,
                                 .optimizer_s = x->optimizer_s,
-                                .gradient_B = x->zeros,
-                                .gather_B = x->zeros,
                                 .after_update = x->after_update};
     ms_lower_input input = {
         .platform = &x->f.platform, .mesh = &x->mesh, .program = &x->program, .costs = &x->costs};

@@ -209,6 +209,24 @@ static inline double fixture_plan_sent_B(const fixture_costs *fixture, ms_pass_p
     return sum;
 }
 
+/** Which of a rank's parameters a collective of its step's end is over. */
+typedef enum fixture_share { FIXTURE_DENSE, FIXTURE_EXPERT } fixture_share;
+
+/** Full buffers of a plan's collectives over the replicas [B]: experts' groups leave ep out. */
+static inline double fixture_plan_B(const fixture_costs *fixture, ms_pass_plan plan,
+                                    fixture_share share) {
+    double sum = 0;
+    for (int i = plan.first; i < plan.first + plan.count; i++) {
+        const ms_segment *segment = &fixture->costs.segments[i];
+        bool has_ep = (segment->group_axes & MS_AXIS_BIT(MS_AXIS_EP)) != 0;
+        cr_assert(segment->is_collective);
+        if (segment->axis == MS_AXIS_DP && has_ep == (share == FIXTURE_DENSE)) {
+            sum += segment->coll_B;
+        }
+    }
+    return sum;
+}
+
 /** Bytes a rank of a single pipeline rank sends over an axis in a step with fused backward passes.
  */
 static inline double fixture_step_sent_B(const fixture_costs *fixture, ms_axis axis,

@@ -144,7 +144,6 @@ Test(context, gradients_are_reduced_over_replicas_and_sequence_parts) {
     fixture.layout.dp = 6;
     fixture_run(&fixture, &model, &gpu);
     double gradient_B = 4 * fixture.costs.stage[0].parameters;
-    cr_assert_eq(fixture.costs.gradient_B[0], gradient_B);
     double sent = fixture_step_sent_B(&fixture, MS_AXIS_DP, 5);
     cr_assert_lt(fixture_gap(sent, 2 * 23 / 24.0 * gradient_B), 1e-14);
     fixture_clear(&fixture);
