@@ -67,6 +67,10 @@ ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback,
                      long high, long *out);
 /** Option as a pure number, likewise. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
+/** Option as one of two words: whether it is the second; the first when absent.  MS_E_USAGE
+ * (reported). */
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
+                        bool *is_second_out);
 /** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take
  * it. */
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);

@@ -13,6 +13,8 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
     MS_OPTION_FIDELITY,
+    MS_OPTION_OVERLAP,
+    MS_OPTION_SENDS,
     {.name = "effective", .help = "print every key with its value and where it came from"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     MS_OPTION_JSON,

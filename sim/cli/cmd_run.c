@@ -17,6 +17,8 @@ static const ms_option OPTIONS[] = {
      .help = "write a trace with every operation to this HDF5 file"},
     MS_OPTION_JSON,
     MS_OPTION_FIDELITY,
+    MS_OPTION_OVERLAP,
+    MS_OPTION_SENDS,
     {.name = "no-fold", .help = "simulate every rank instead of one per pipeline rank"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},

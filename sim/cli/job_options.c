@@ -34,18 +34,67 @@ const char *ms_cli_data_folder(ms_arena *arena) {
     return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 
+const char *const MS_CLI_OVERLAPS[2] = {"fused", "serial"};
+const char *const MS_CLI_SENDS[2] = {"async", "blocking"};
+
+/* The --set options, and behind them the keys that have options of their own. */
+static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
+    static const struct {
+        const char *name;
+        const char *key;
+        const char *const *words;
+    } SHORT[] = {{"overlap", "schedule.overlap", MS_CLI_OVERLAPS},
+                 {"sends", "schedule.sends", MS_CLI_SENDS}};
+    enum { SHORTS = sizeof SHORT / sizeof SHORT[0] };
+    ms_given given = ms_cli_all(call, "set");
+    ms_given sets = {.values = MS_NEW(call->arena, const char *, given.count + SHORTS)};
+    bool has_failed = sets.values == NULL;
+    for (; sets.count < given.count && !has_failed; sets.count++) {
+        sets.values[sets.count] = given.values[sets.count];
+    }
+    for (size_t i = 0; i < SHORTS && !has_failed; i++) {
+        bool is_second = false;
+        if (!ms_cli_has(call, SHORT[i].name)) {
+            continue;
+        }
+        if (ms_cli_choice(call, SHORT[i].name, SHORT[i].words, &is_second) != MS_OK) {
+            return MS_E_USAGE;
+        }
+        const char *set =
+            ms_arena_printf(call->arena, "%s=%s", SHORT[i].key, SHORT[i].words[is_second]);
+        sets.values[sets.count++] = set;
+        has_failed = set == NULL;
+    }
+    if (has_failed) {
+        ms_diag_error(call->diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    *sets_out = sets;
+    return MS_OK;
+}
+
+ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
+                             ms_job_request *request_out) {
+    ms_given sets;
+    ms_status status = list_sets(call, &sets);
+    if (status == MS_OK) {
+        *request_out = (ms_job_request){
+            .workload = workload,
+            .platform = ms_cli_value(call, "platform", NULL),
+            .data_folder = ms_cli_data_folder(call->arena),
+            .sets = sets.values,
+            .set_count = sets.count,
+            .fidelity = ms_cli_value(call, "fidelity", NULL),
+            .command_line = call->command_line,
+        };
+    }
+    return status;
+}
+
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
-    ms_given sets = ms_cli_all(call, "set");
-    ms_job_request request = {
-        .workload = call->positionals[0],
-        .platform = ms_cli_value(call, "platform", NULL),
-        .data_folder = ms_cli_data_folder(call->arena),
-        .sets = sets.values,
-        .set_count = sets.count,
-        .fidelity = ms_cli_value(call, "fidelity", NULL),
-        .command_line = call->command_line,
-    };
-    return ms_job_load(&request, call->arena, call->diag, job_out);
+    ms_job_request request;
+    ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
+    return status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
 }
 
 /* An override of a platform may be written as for a workload, with "platform." in front. */

@@ -23,8 +23,30 @@
         .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",   \
         .help = "analytic (no contention) or flow (transfers share links)"                         \
     }
+#define MS_OPTION_OVERLAP                                                                          \
+    {                                                                                              \
+        .name = "overlap", .argument = "fused|serial", .arguments = 1,                             \
+        .fallback = "as the workload says",                                                        \
+        .help = "pairs of a forward and a backward pass: together, or one after the other"         \
+    }
+#define MS_OPTION_SENDS                                                                            \
+    {                                                                                              \
+        .name = "sends", .argument = "async|blocking", .arguments = 1,                             \
+        .fallback = "as the workload says",                                                        \
+        .help = "whether a rank that sends to a stage waits until the message has arrived"         \
+    }
 #define MS_OPTION_JSON                                                                             \
     { .name = "json", .help = "print one JSON object on stdout" }
+
+/* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
+extern const char *const MS_CLI_OVERLAPS[2];
+extern const char *const MS_CLI_SENDS[2];
+
+/* What the command line says of a workload: --platform, --set, --fidelity, and --overlap and
+ * --sends in the place of their keys, all of which the command has. MS_E_USAGE, MS_E_NOMEM
+ * (reported). */
+ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
+                             ms_job_request *request_out);
 
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);

@@ -282,3 +282,17 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
     *out = value;
     return MS_OK;
 }
+
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
+                        bool *is_second_out) {
+    const char *word = ms_cli_value(call, name, words[0]);
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *is_second_out = i == 1;
+            return MS_OK;
+        }
+    }
+    ms_diag_error(call->diag, "option '--%s' is %s or %s, got '%s'", name, words[0], words[1],
+                  word);
+    return MS_E_USAGE;
+}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/job_options.h"
+
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
     return MS_E_NOMEM;
@@ -126,21 +128,6 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
     return MS_OK;
 }
 
-/* A word out of two. */
-static ms_status read_choice(const ms_invocation *call, const char *name,
-                             const char *const words[2], bool *is_second_out) {
-    const char *word = ms_cli_value(call, name, words[0]);
-    for (int i = 0; i < 2; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *is_second_out = i == 1;
-            return MS_OK;
-        }
-    }
-    ms_diag_error(call->diag, "option '--%s' is %s or %s, got '%s'", name, words[0], words[1],
-                  word);
-    return MS_E_USAGE;
-}
-
 static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     double scale = 1;
     ms_status status = ms_cli_number(call, "fbscale", 1, &scale);
@@ -154,11 +141,9 @@ static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
 }
 
 static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs) {
-    static const char *const OVERLAPS[2] = {"fused", "serial"};
-    static const char *const SENDS[2] = {"async", "blocking"};
-    ms_status status = read_choice(call, "overlap", OVERLAPS, &costs->is_serial);
+    ms_status status = ms_cli_choice(call, "overlap", MS_CLI_OVERLAPS, &costs->is_serial);
     if (status == MS_OK) {
-        status = read_choice(call, "sends", SENDS, &costs->is_blocking);
+        status = ms_cli_choice(call, "sends", MS_CLI_SENDS, &costs->is_blocking);
     }
     return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
 }
