@@ -34,7 +34,7 @@ ms_status ms_trace_check_target(const char *path, ms_diag *diag);
  * as it was.  The same result gives the same bytes.
  *  result: dag, timeline, metrics, job and summary are read; the summary's engine.wall_s and
  * engine.peak_rss_B stay out.  program_version: such as "0.1.0".
- *  Returns MS_OK; MS_E_INPUT for a step above 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO
+ *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO
  * (both reported with path and cause); MS_E_NOMEM.  O(operations), memory for one chunk of one
  * column. */
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
@@ -97,7 +97,7 @@ typedef struct ms_trace {
     const char *program_version;
     const char *command_line;
     const ms_value *summary; /**< the tree of `run --json`, without wall time and memory use */
-    int64_t step_ps;         /**< end of the last step */
+    int64_t step_ps;         /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;    /**< [rank_count] */
     int32_t rank_count;
     ms_trace_stream *streams; /**< [stream_count] */

@@ -134,6 +134,12 @@ static void show_headline(const ms_result *result, FILE *out) {
             100.0 * ms_value_number(s, "hfu", 0.0), ms_value_number(s, "tokens_per_s", 0.0));
     }
     fprintf(out, "   bubble %.2f %%\n", 100.0 * ms_value_number(s, "bubble_fraction", 0.0));
+    int steps = result->metrics.step_count;
+    if (steps > 1) {
+        fprintf(out, "           mean of %d step%s after the first%s\n", steps - 1,
+                steps == 2 ? "" : "s",
+                result->job->is_validated_late ? ", validated afterwards" : "");
+    }
 }
 
 void ms_show_result(const ms_result *result, FILE *out) {

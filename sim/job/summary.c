@@ -110,8 +110,8 @@ static void add_collectives(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Bytes of a tier: every flow of every work, times the works it stands for, times its operations.
- */
+/* Bytes of a tier in a step: every flow of every work, times the works it stands for, times its
+ * operations. */
 static double tier_bytes(const ms_dag *dag, int tier) {
     double bytes = 0.0;
     for (int32_t i = 0; i < dag->op_count; i++) {
@@ -130,7 +130,7 @@ static double tier_bytes(const ms_dag *dag, int tier) {
             }
         }
     }
-    return bytes;
+    return bytes / dag->step_count;
 }
 
 static void add_tiers(const ms_result *result, ms_value *root) {
@@ -147,7 +147,7 @@ static void add_tiers(const ms_result *result, ms_value *root) {
         }
         ms_value *tier = object(tiers, platform->tiers[t].name);
         ms_value_add_double(tier, "bytes", tier_bytes(&result->dag, t));
-        ms_value_add_double(tier, "busy_s", busy_s);
+        ms_value_add_double(tier, "busy_s", busy_s / result->dag.step_count);
         ms_value_add_double(tier, "peak_use", peak);
     }
 }
@@ -174,7 +174,7 @@ static void add_kernels(const ms_result *result, ms_arena *arena, ms_value *root
         ms_value *row = object(rows, NULL);
         ms_value_add_string(row, "name", kernel->name);
         ms_value_add_string(row, "shape", kernel->shape);
-        ms_value_add_double(row, "count", calls[k] / result->job->mesh.ranks);
+        ms_value_add_double(row, "count", calls[k] / result->job->mesh.ranks / dag->step_count);
         ms_value_add_double(row, "time_s", kernel->time_s);
         ms_value_add_double(row, "flop_per_s",
                             kernel->time_s > 0.0 ? kernel->flop / kernel->time_s : 0.0);
@@ -263,6 +263,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
         return MS_E_NOMEM;
     }
     add_job(result->job, root);
+    ms_value_add_int(root, "steps", result->metrics.step_count);
     ms_value_add_double(root, "step_time_s", result->metrics.step_time_s);
     add_rates(result, root);
     add_shares(result, root);

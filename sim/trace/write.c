@@ -12,7 +12,7 @@
 enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
 
 /* Times are kept as 64-bit numbers of picoseconds, which end at 9.22e6 s. */
-static const double STEP_MAX_S = 9e6;
+static const double RUN_MAX_S = 9e6;
 
 static int64_t to_ps(double seconds) {
     return (int64_t)llrint(seconds * MS_PS_PER_S);
@@ -64,6 +64,19 @@ static void fill_flop(const ms_column *column, size_t first, size_t count, void 
     }
 }
 
+/* Optimizer step of each operation; steps follow one another. */
+static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_dag *dag = column->source;
+    int16_t *cells = cells_out;
+    int16_t step = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (first + i >= (size_t)dag->step_first[step + 1]) {
+            step++;
+        }
+        cells[i] = step;
+    }
+}
+
 #define OP_CELL(member)                                                                            \
     .source = dag->ops, .stride = sizeof(ms_dag_op), .offset = offsetof(ms_dag_op, member)
 
@@ -85,6 +98,7 @@ static void write_events(ms_h5 *h5, const ms_result *result) {
         {"stage", MS_H5_I16, "1", "virtual pipeline stage, -1 none", OP_CELL(stage)},
         {"chunk", MS_H5_I16, "1", "which of its rank's stages it is, -1 none", OP_CELL(chunk)},
         {"mb", MS_H5_I32, "1", "microbatch, -1 none", OP_CELL(mb)},
+        {"step", MS_H5_I16, "1", "optimizer step, row of /steps", .source = dag, .fill = fill_step},
         {"layer", MS_H5_I16, "1", "layer of the model, -1 none", OP_CELL(layer)},
         {"bytes", MS_H5_F64, "B",
          "communication: bytes each member sends; computation: bytes moved to and from memory",
@@ -189,7 +203,7 @@ static size_t add_time_columns(const ms_result *result, char (*names)[RANK_NAME_
         columns[i] = (ms_column){names[i],
                                  MS_H5_F64,
                                  "s",
-                                 "share of the step time; the rank's categories sum to it",
+                                 "share of a step's time; the rank's categories sum to it",
                                  .source = result->metrics.ranks,
                                  .stride = sizeof(ms_rank_metrics),
                                  .offset = offsetof(ms_rank_metrics, time_s) + i * sizeof(double)};
@@ -309,16 +323,26 @@ static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
 }
 
 static void write_steps(ms_h5 *h5, const ms_result *result) {
-    const int64_t start_ps = 0;
-    const int64_t end_ps = to_ps(result->metrics.step_time_s);
+    const ms_metrics *metrics = &result->metrics;
+    ms_vector rows;
+    ms_vector_init(&rows, 2 * sizeof(int64_t));
+    for (int i = 0; i < metrics->step_count; i++) {
+        const int64_t row[2] = {to_ps(metrics->steps[i].start_s), to_ps(metrics->steps[i].end_s)};
+        ms_vector_add(&rows, row, 1);
+    }
+    if (rows.failed) {
+        ms_h5_fail(h5, "out of memory");
+    }
     const ms_column columns[] = {
-        {"start_ps", MS_H5_I64, "ps", "start of the step", .source = &start_ps,
-         .stride = sizeof start_ps},
-        {"end_ps", MS_H5_I64, "ps", "last end on any rank", .source = &end_ps,
-         .stride = sizeof end_ps},
+        {"start_ps", MS_H5_I64, "ps", "first start on any rank", .source = rows.data,
+         .stride = 2 * sizeof(int64_t)},
+        {"end_ps", MS_H5_I64, "ps", "last end on any rank", .source = rows.data,
+         .stride = 2 * sizeof(int64_t), .offset = sizeof(int64_t)},
     };
-    const ms_h5_table table = {"steps", "step", "one row per optimizer step", 1, columns, 2};
+    const ms_h5_table table = {"steps",    "step",  "one row per optimizer step",
+                               rows.count, columns, 2};
     ms_h5_write_table(h5, &table);
+    ms_vector_release(&rows);
 }
 
 /* ---- /tiers, /links ---- */
@@ -364,7 +388,7 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
         {"tier", MS_H5_I32, "1", "row of /tiers", LINK_CELL(tier)},
         {"capacity_Bps", MS_H5_F64, "B/s", "bandwidth that transfers can achieve",
          LINK_CELL(capacity_Bps)},
-        {"bytes", MS_H5_F64, "B", "bytes carried in the step", .source = timeline->link_bytes,
+        {"bytes", MS_H5_F64, "B", "bytes carried in all steps", .source = timeline->link_bytes,
          .stride = sizeof(double)},
         {"busy_s", MS_H5_F64, "s", "time with at least one flow on it",
          .source = timeline->link_busy_s, .stride = sizeof(double)},
@@ -487,11 +511,11 @@ ms_status ms_trace_check_target(const char *path, ms_diag *diag) {
 
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag) {
-    if (!(result->metrics.step_time_s <= STEP_MAX_S)) {
+    if (!(result->timeline.makespan_s <= RUN_MAX_S)) {
         ms_diag_error(diag,
-                      "cannot write '%s': a step of %.3g s is too long for a trace, which counts "
+                      "cannot write '%s': %.3g s are too long for a trace, which counts "
                       "picoseconds up to %.3g s",
-                      path, result->metrics.step_time_s, STEP_MAX_S);
+                      path, result->timeline.makespan_s, RUN_MAX_S);
         return MS_E_INPUT;
     }
     ms_target target;

@@ -29,7 +29,7 @@ PATH = "compute optimizer imbalance tp cp ep pp dp other".split()
 # A dict is an object with exactly these keys; {"*": x} an object with any keys; [x] a list of x.
 RUN = {
     "workload": str, "platform": str, "gpus": int, "mesh": {"*": int}, "order": [str], "schedule": str, "fidelity": str,
-    "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": NUMBER, "tokens_per_s_per_gpu": NUMBER,
+    "steps": int, "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": NUMBER, "tokens_per_s_per_gpu": NUMBER,
     "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": NUMBER, "mfu": NUMBER, "mfu_causal": NUMBER,
     "hfu": NUMBER, "flop_convention": str, "bubble_fraction": NUMBER, "bubble_ratio": NUMBER, "idle_fraction": NUMBER,
     "compute_slowdown": NUMBER, "time_share": {key: NUMBER for key in SHARES},

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
 TABLES = ("events", "members", "streams", "ranks", "mesh", "steps", "axes", "tiers", "links", "memory", "critical_path")
 EVENT_TYPES = {"start_ps": "i8", "end_ps": "i8", "rank": "i4", "stream": "i4", "kind": "i1", "axis": "i1", "stage": "i2",
-               "chunk": "i2", "mb": "i4", "layer": "i2", "bytes": "f8", "flop": "f8", "cause": "i4"}
+               "chunk": "i2", "mb": "i4", "step": "i2", "layer": "i2", "bytes": "f8", "flop": "f8", "cause": "i4"}
 PS = 10**6  # picoseconds in the microsecond of Chrome traces
 
 
