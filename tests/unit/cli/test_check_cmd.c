@@ -50,7 +50,7 @@ Test(cli_check, effective_names_every_origin) {
     static const char *const LINES[] = {
         "\nname = tiny  # " TINY ":2\n",
         "\nmesh.tp = 4  # --set\n",
-        "\nschedule.v = 1  # default\n",
+        "\nschedule.v = 0  # default\n",
         "\nfidelity = flow  # default\n",
         "\ncosts =  # not given\n",
         "\nmodel.layers = 8  # " TINY ":5\n",
