@@ -22,23 +22,32 @@
 typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
-    int32_t row;   /**< 0..rows-1 */
-    int32_t mb;    /**< number written into it, -1 none */
-    int16_t chunk; /**< shade, 0: full colour */
-    uint8_t kind;  /**< ms_op_kind: colour; communication kinds are exposed communication */
-    uint8_t axis;  /**< ms_axis of exposed communication, else MS_AXIS_NONE */
-    uint8_t half;  /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
-                      together) */
-    bool is_part;  /**< drawn as a strip inside the box around it: recomputation, communication */
+    int32_t row;     /**< 0..rows-1 */
+    int32_t mb;      /**< number written into it, -1 none */
+    int16_t chunk;   /**< shade, 0: full colour */
+    uint8_t kind;    /**< ms_op_kind: colour; communication kinds are exposed communication */
+    uint8_t axis;    /**< ms_axis of exposed communication, else MS_AXIS_NONE */
+    uint8_t half;    /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
+                        together) */
+    bool is_part;    /**< drawn as a strip inside the box around it: recomputation, communication */
+    bool is_foreign; /**< communication of other ranks that this one waits for: paler */
 } ms_gantt_box;
 
-/** A share of the whole, for the bar under the title. */
-typedef struct ms_gantt_share {
-    const char *name;
-    double share; /**< 0..1 */
-    uint8_t kind; /**< colour, as in a box */
-    bool is_idle; /**< white, whatever the kind */
-} ms_gantt_share;
+/** A step of a row's memory curve. */
+typedef struct ms_gantt_level {
+    double start; /**< holds from here to the row's next level or the picture's end */
+    double level; /**< >= 0 */
+} ms_gantt_level;
+
+/** What the rows hold over time, drawn under them.  Before a row's first level it holds nothing. */
+typedef struct ms_gantt_memory {
+    const char *name;             /**< what is counted, such as "memory per rank" */
+    const ms_gantt_level *levels; /**< by row, then start; levels of one start: the last holds */
+    const size_t *row_first;      /**< [rows + 1] row r's levels are row_first[r] .. row_first[r+1]
+                                   */
+    double limit;                 /**< capacity, drawn where it is near; 0: none */
+    bool has_bytes;               /**< levels are bytes; else a number */
+} ms_gantt_memory;
 
 /** A Gantt picture. All arrays are borrowed. */
 typedef struct ms_gantt {
@@ -49,21 +58,28 @@ typedef struct ms_gantt {
     const ms_gantt_box *boxes; /**< [box_count], any order; within a (half) row they do not overlap,
                                   parts aside */
     size_t box_count;
-    const ms_gantt_share *shares; /**< [share_count] */
-    size_t share_count;
-    double end;       /**< right edge, > 0 */
-    bool has_seconds; /**< times are seconds; else an abstract unit */
+    const ms_gantt_memory *memory; /**< NULL: none */
+    double end;                    /**< the last thing ends, > 0 */
+    bool has_seconds;              /**< times are seconds; else an abstract unit */
 } ms_gantt;
 
-/** Append a Gantt picture as SVG 1.1.  Where boxes would be too narrow to see, an overview with
- * mean colours and three excerpts take the place of the one panel, so that the size stays below 3
- * MB for any number of boxes.  Returns MS_OK; MS_E_RANGE when a box has no row or a bad time,
- * nothing appended; MS_E_NOMEM.  O(boxes log boxes). */
-ms_status ms_gantt_write_svg(const ms_gantt *gantt, ms_buffer *out);
+/** Most pictures that are stacked. */
+#define MS_GANTT_PICTURES_MAX 8
+
+/** Append Gantt pictures as SVG 1.1: passes, idle time by phase, the memory curves.  Several are
+ * stacked on one time axis, from 0 to the latest end, each with its distance to the shortest.
+ * Where boxes would be too narrow to see, each row shows how the time is shared among kinds of
+ * passes, in a single picture with three excerpts beside, so that the size stays below 3 MB for any
+ * number of boxes. gantts: [count], count in 1..MS_GANTT_PICTURES_MAX, all with the same kind of
+ * time unit. Returns MS_OK; MS_E_RANGE when a box has no row or a bad time, a level is negative, or
+ * a picture takes no time, nothing appended; MS_E_NOMEM.  O(boxes log boxes + levels). */
+ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out);
 
 /** Make the picture of a trace: one row per simulated rank, the operations of a pass merged into
- * one box, waiting for communication shown where it is on the chain of causes.
- *  trace: with every column.  *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(events). */
+ * one box (two half as high while two passes are under way together), waiting for communication
+ * shown where it is on the chain of causes, memory in bytes.
+ *  trace: with every column; not needed any more afterwards.  *gantt_out: in `arena`.  Returns
+ * MS_OK; MS_E_NOMEM.  O(events). */
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out);
 
 /** Events above which a Chrome trace shows passes instead of single operations [count]. */
@@ -82,14 +98,12 @@ typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t leng
  * Metadata events. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
 
-/** Write the report of a trace to a file, by the ending of its name: .svg or .json.
- *  Returns MS_OK; MS_E_USAGE for another ending (reported with what is possible); MS_E_IO
- * (reported, an older file stays as it was); MS_E_NOMEM. */
-ms_status ms_report_write(const ms_trace *trace, const char *path, ms_diag *diag);
-
-/** Check the ending of a report's name and that it could be written.  Returns as ms_report_write.
- */
-ms_status ms_report_check_target(const char *path, ms_diag *diag);
+/** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
+ * .json takes one trace.  The traces are read one after the other.
+ *  traces: [count] paths, count >= 1.  Returns MS_OK; MS_E_USAGE (reported) for another ending or
+ * too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report
+ * cannot be written, an older file stays as it was; MS_E_NOMEM. */
+ms_status ms_report_write(const char *const *traces, size_t count, const char *path, ms_diag *diag);
 
 /** How far quantities may differ. */
 typedef struct ms_tolerance {

@@ -1,7 +1,6 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
 #include "cli/commands.h"
 #include "meshsim/report.h"
-#include "meshsim/trace.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "output",
@@ -18,28 +17,24 @@ static ms_status run(const ms_invocation *call) {
         ms_diag_error(call->diag, "no output given: expected -o FILE.svg or -o FILE.json");
         return MS_E_USAGE;
     }
-    ms_trace trace;
-    ms_status status = ms_report_check_target(path, call->diag);
-    if (status == MS_OK) {
-        status = ms_trace_read(call->positionals[0], MS_TRACE_EVERYTHING, call->arena, call->diag,
-                               &trace);
-    }
-    return status == MS_OK ? ms_report_write(&trace, path, call->diag) : status;
+    return ms_report_write(call->positionals, call->positional_count, path, call->diag);
 }
 
 const ms_command ms_cmd_report = {
     .name = "report",
     .summary = "draw a trace, or turn it into one for a trace viewer",
-    .positional_help = "TRACE.h5",
+    .positional_help = "TRACE.h5...",
     .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals_max = SIZE_MAX, /* more than can be stacked are refused with the limit */
     .options = OPTIONS,
     .description =
-        "Reads a trace that 'meshsim run -o' wrote. FILE.svg becomes a Gantt picture of the "
-        "pipeline: ranks from top to bottom, time to the right, a colour per pass, waiting for "
-        "communication visible, bubbles white. FILE.json becomes a trace in Chrome's format for "
-        "ui.perfetto.dev or chrome://tracing; above 200,000 operations it shows whole passes "
-        "instead of single operations.",
+        "Reads traces that 'meshsim run -o' wrote. FILE.svg becomes a Gantt picture of the "
+        "pipeline: ranks from top to bottom, time to the right, a colour and a letter per pass, "
+        "waiting for communication visible, idle time by phase, memory per rank below. Of several "
+        "traces (at most 8) the pictures are stacked on one time axis, with the distance of each "
+        "to the shortest. FILE.json becomes a trace in Chrome's format for ui.perfetto.dev or "
+        "chrome://tracing; above 200,000 operations it shows whole passes instead of single "
+        "operations.",
     .example = "meshsim report tiny.h5 -o tiny.svg",
     .run = run,
 };

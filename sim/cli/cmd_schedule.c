@@ -55,7 +55,8 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
         status = ms_cli_schedule_write(call, schedule);
     }
     if (status == MS_OK && gantt != NULL) {
-        status = ms_cli_schedule_gantt(call, &schedule->program, &result, gantt);
+        const ms_cli_drawn drawn = {&schedule->program, &result, "counted per stage", 1};
+        status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
     if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
         return status;
@@ -150,7 +151,8 @@ static const ms_option OPTIONS[] = {
     {"csv-dialect", 0, "current|legacy", 1, false, "current",
      "letters I and B, or B and BW as in 2024, for input gradient and whole backward"},
     {"merge-bw", 0, NULL, 0, false, NULL, "write I with its W right behind it as one B"},
-    {"gantt", 0, "FILE.svg", 1, false, NULL, "draw the passes as a picture ('-': stdout)"},
+    {"gantt", 0, "FILE.svg", 1, false, NULL,
+     "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)"},
     {"json", 0, NULL, 0, false, NULL, "print one JSON object"},
     {0},
 };

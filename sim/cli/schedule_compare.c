@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/schedule_gantt.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_compare.h"
 #include "meshsim/schedule_study.h"
@@ -20,6 +21,8 @@ typedef struct comparison {
     ms_schedule_spec sizes;
     ms_schedule_costs costs; /* [P] per rank, [P-1] between neighbours */
     ms_comparison table;
+    ms_cli_drawn *drawn; /* [drawn_count] of the table, for --gantt */
+    size_t drawn_count;
 } comparison;
 
 static ms_status report_no_memory(const ms_invocation *call) {
@@ -88,18 +91,37 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
     return MS_OK;
 }
 
-/* Peak in units of one rank's share of the model and one whole microbatch. */
+/* What a unit of work on a stage counts in flight: in units of one rank's share of the model and
+ * one whole microbatch. */
+static double share_of(const ms_program *program) {
+    return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.splits;
+}
+
 static double peak_of(const ms_program *program, const ms_schedule_result *result) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         int got = result->ranks[rank].peak_inflight;
         peak = got > peak ? got : peak;
     }
-    int stages = program->model_stages;
-    return (double)peak * program->spec.pipeline_ranks / stages / program->spec.splits;
+    return peak * share_of(program);
 }
 
-static ms_status evaluate(const comparison *c, const ms_program *program, ms_compared *row) {
+/* Keep a schedule for the picture; it counts only with drawn_count. */
+static ms_status keep_drawn(comparison *c, const ms_program *program,
+                            const ms_schedule_result *result) {
+    ms_program *own_program = MS_NEW(c->call->arena, ms_program, 1);
+    ms_schedule_result *own_result = MS_NEW(c->call->arena, ms_schedule_result, 1);
+    if (own_program == NULL || own_result == NULL) {
+        return report_no_memory(c->call);
+    }
+    *own_program = *program;
+    *own_result = *result;
+    c->drawn[c->drawn_count] =
+        (ms_cli_drawn){own_program, own_result, "in P-ths of the model", share_of(program)};
+    return MS_OK;
+}
+
+static ms_status evaluate(comparison *c, const ms_program *program, ms_compared *row) {
     ms_schedule_costs costs;
     ms_schedule_result result;
     ms_diag *diag = c->call->diag;
@@ -126,7 +148,7 @@ static ms_status evaluate(const comparison *c, const ms_program *program, ms_com
     row->messages = result.messages_total;
     row->has_formula = result.has_formula;
     row->formula = result.formula_makespan;
-    return MS_OK;
+    return keep_drawn(c, program, &result);
 }
 
 /* Note why a schedule is not in the table; `talk` is what it reported. */
@@ -167,6 +189,7 @@ static ms_status add_row(comparison *c, const char *name) {
                                       row->peak, c->table.cap);
         status = row->reason == NULL ? report_no_memory(c->call) : MS_OK;
     }
+    c->drawn_count += status == MS_OK && row->reason == NULL ? 1 : 0;
     return status;
 }
 
@@ -201,7 +224,7 @@ static ms_status list_names(const ms_invocation *call, const char ***names_out, 
 }
 
 static ms_status read_options(comparison *c) {
-    static const char *const FOREIGN[] = {"csv", "gantt", "csv-form", "csv-dialect", "merge-bw"};
+    static const char *const FOREIGN[] = {"csv", "csv-form", "csv-dialect", "merge-bw"};
     const ms_invocation *call = c->call;
     if (call->positional_count > 0) {
         ms_diag_error(call->diag, "'--compare' takes the schedules itself; leave out '%s'",
@@ -245,11 +268,19 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
         return status;
     }
     c.table.rows = MS_NEW(call->arena, ms_compared, count);
-    if (c.table.rows == NULL) {
+    c.drawn = MS_NEW(call->arena, ms_cli_drawn, count);
+    if (c.table.rows == NULL || c.drawn == NULL) {
         return report_no_memory(call);
     }
     for (int i = 0; status == MS_OK && i < count; i++) {
         status = add_row(&c, names[i]);
     }
-    return status == MS_OK ? ms_compare_print(call, &c.table) : status;
+    const char *gantt = ms_cli_value(call, "gantt", NULL);
+    if (status == MS_OK && gantt != NULL) {
+        status = ms_cli_schedule_gantt(call, c.drawn, c.drawn_count, gantt);
+    }
+    if (status != MS_OK || (gantt != NULL && strcmp(gantt, "-") == 0)) {
+        return status;
+    }
+    return ms_compare_print(call, &c.table);
 }

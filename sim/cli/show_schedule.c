@@ -1,9 +1,13 @@
 #include "cli/show_schedule.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-enum { PICTURE_COLUMNS = 72, PICTURE_RANKS = 32, PICTURE_SCALE = 2 };
+#include "cli/schedule_picture.h"
+
+enum { WIDTH = 80, WIDTH_LEAST = 40 };
 
 static bool has_groups(const ms_schedule_spec *spec) {
     return spec->kind == MS_SCHEDULE_INTERLEAVED || spec->kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE;
@@ -184,73 +188,18 @@ static void add_rank_table(const ms_program *program, const ms_schedule_result *
     }
 }
 
-/* Shortest action that takes time at all; 0 if none does. */
-static double shortest_action(const ms_program *program, const ms_schedule_result *result) {
-    double shortest = 0;
-    for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
-        double duration = result->slots[i].end - result->slots[i].start;
-        if (duration > 0 && (shortest == 0 || duration < shortest)) {
-            shortest = duration;
-        }
+/* Columns of the terminal, or of a page where there is none. */
+static int page_width(void) {
+    struct winsize size;
+    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col >= WIDTH_LEAST) {
+        return size.ws_col;
     }
-    return shortest;
-}
-
-/* The mark of an action: digits for forwards, small letters for backwards and input gradients,
- * capital ones for weight gradients, each the microbatch modulo 10. */
-static char mark_of(const ms_action *action) {
-    static const char FIRST[MS_PASS_COUNT] = {
-        [MS_PASS_F] = '0', [MS_PASS_I] = 'a', [MS_PASS_W] = 'A', [MS_PASS_B] = 'a'};
-    return (char)(FIRST[action->pass] + action->mb % 10);
-}
-
-/* Whether an action runs at the same time as the one before it. */
-static bool is_second_of_pair(const ms_program *program, const ms_schedule_result *result, int rank,
-                              size_t index) {
-    return index > program->first[rank] && program->actions[index - 1].is_overlapped != 0 &&
-           result->slots[index].start < result->slots[index - 1].end;
-}
-
-static void draw_rank(const ms_program *program, const ms_schedule_result *result, int rank,
-                      double column, ms_buffer *out) {
-    char line[PICTURE_COLUMNS + 2];
-    long width = lround(result->makespan / column);
-    memset(line, '.', (size_t)width);
-    line[width] = '\0';
-    for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-        /* the second of a pair takes every other column */
-        int step = is_second_of_pair(program, result, rank, i) ? 2 : 1;
-        long end = lround(result->slots[i].end / column);
-        for (long at = lround(result->slots[i].start / column) + step - 1; at < end; at += step) {
-            line[at] = mark_of(&program->actions[i]);
-        }
-    }
-    ms_buffer_printf(out, "%5d %s\n", rank, line);
-}
-
-/* One line per rank, if every action gets at least one column. */
-static void add_picture(const ms_program *program, const ms_schedule_result *result,
-                        ms_buffer *out) {
-    double shortest = shortest_action(program, result);
-    int ranks = program->spec.pipeline_ranks;
-    if (shortest <= 0 || ranks > PICTURE_RANKS || result->makespan / shortest > PICTURE_COLUMNS) {
-        return;
-    }
-    double scale = floor(PICTURE_COLUMNS / (result->makespan / shortest));
-    double column = shortest / fmin(scale, PICTURE_SCALE);
-    bool has_split = false;
-    for (size_t i = 0; i < program->first[ranks]; i++) {
-        has_split = has_split || program->actions[i].pass == MS_PASS_W;
-    }
-    ms_buffer_printf(out, "\nforward 0-9, backward a-j%s, '.' idle; column = %.4g\n",
-                     has_split ? ", weights A-J (modulo 10)" : " (microbatch modulo 10)", column);
-    for (int rank = 0; rank < ranks; rank++) {
-        draw_rank(program, result, rank, column, out);
-    }
+    return WIDTH;
 }
 
 void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out) {
     add_summary(shown, out);
     add_rank_table(shown->program, shown->result, out);
-    add_picture(shown->program, shown->result, out);
+    ms_cli_schedule_picture(shown->program, shown->result, page_width(), out);
 }

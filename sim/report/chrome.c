@@ -20,7 +20,9 @@ typedef struct chrome {
     int32_t *thread;   /* [stream_count] number of the stream on its rank */
     int64_t *limit_ps; /* [event_count] start of the next event on its stream */
     int32_t *compute;  /* [rank_count] thread of the compute stream */
+    int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
     ms_vector boxes;   /* ms_gantt_box, the passes */
+    ms_vector pairs;   /* ms_pass_pair */
     ms_consumers consumers;
 } chrome;
 
@@ -91,6 +93,15 @@ static bool is_shown(const chrome *c, uint8_t axis) {
     return !c->has_passes || !is_inside;
 }
 
+/* Slices of a thread may not overlap: the lower passes of pairs get a thread of their own. */
+static bool has_second(const chrome *c) {
+    return c->has_passes && c->pairs.count > 0;
+}
+
+static int32_t thread_of(const chrome *c, const ms_gantt_box *pass) {
+    return has_second(c) && pass->half == 2 ? c->second[pass->row] : c->compute[pass->row];
+}
+
 static void put_threads(chrome *c) {
     for (int32_t i = 0; i < c->trace->stream_count; i++) {
         const ms_trace_stream *stream = &c->trace->streams[i];
@@ -106,6 +117,10 @@ static void put_threads(chrome *c) {
             put_metadata(c, stream->rank_index, c->thread[i], "thread_name", name);
             put_order(c, stream->rank_index, c->thread[i], "thread_sort_index", c->thread[i]);
         }
+    }
+    for (int32_t rank = 0; rank < c->trace->rank_count && has_second(c); rank++) {
+        put_metadata(c, rank, c->second[rank], "thread_name", "compute, overlapped");
+        put_order(c, rank, c->second[rank], "thread_sort_index", c->compute[rank]);
     }
 }
 
@@ -191,7 +206,7 @@ static void put_arrow(chrome *c, int32_t event) {
     begin(c, 's', stream->rank_index, c->thread[trace->stream[event]]);
     put_time(c, "ts", trace->start_ps[event]);
     ms_buffer_printf(&c->piece, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
-    begin(c, 'f', stream->peer_index, c->compute[stream->peer_index]);
+    begin(c, 'f', stream->peer_index, thread_of(c, pass));
     put_time(c, "ts", llrint(pass->start * MS_PS_PER_S));
     ms_buffer_printf(&c->piece, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
 }
@@ -220,7 +235,7 @@ static void put_passes(chrome *c) {
             continue;
         }
         int64_t start = llrint(box->start * MS_PS_PER_S);
-        begin(c, 'X', box->row, c->compute[box->row]);
+        begin(c, 'X', box->row, thread_of(c, box));
         put_time(c, "ts", start);
         put_time(c, "dur", llrint(box->end * MS_PS_PER_S) - start);
         ms_buffer_printf(&c->piece, ",\"name\":\"%s", letter_of(box->kind));
@@ -261,10 +276,11 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
     c->thread = MS_NEW(arena, int32_t, trace->stream_count);
     c->limit_ps = MS_NEW(arena, int64_t, trace->event_count);
     c->compute = MS_NEW(arena, int32_t, trace->rank_count);
+    c->second = MS_NEW(arena, int32_t, trace->rank_count);
     int32_t *used = MS_NEW(arena, int32_t, trace->rank_count);
     int64_t *next_ps = MS_NEW(arena, int64_t, trace->stream_count);
-    if (c->thread == NULL || c->limit_ps == NULL || c->compute == NULL || used == NULL ||
-        next_ps == NULL) {
+    if (c->thread == NULL || c->limit_ps == NULL || c->compute == NULL || c->second == NULL ||
+        used == NULL || next_ps == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < trace->stream_count; i++) {
@@ -275,13 +291,17 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
             c->compute[stream->rank_index] = c->thread[i];
         }
     }
+    for (int32_t rank = 0; rank < trace->rank_count; rank++) {
+        c->second[rank] = used[rank];
+    }
     for (int32_t i = trace->event_count - 1; i >= 0; i--) {
         c->limit_ps[i] = next_ps[trace->stream[i]];
         next_ps[trace->stream[i]] = trace->start_ps[i];
     }
-    ms_passes_collect(trace, arena, &c->boxes);
-    return c->boxes.failed ? MS_E_NOMEM
-                           : ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers);
+    ms_passes_collect(trace, arena, &c->boxes, &c->pairs);
+    return c->boxes.failed || c->pairs.failed
+               ? MS_E_NOMEM
+               : ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers);
 }
 
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
@@ -293,6 +313,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
     ms_arena_init(&arena);
     ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
+    ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
     c.status = prepare(&c, &arena);
     if (c.status == MS_OK) {
         put_head(&c);
@@ -307,6 +328,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
         flush(&c);
     }
     ms_vector_release(&c.boxes);
+    ms_vector_release(&c.pairs);
     ms_buffer_release(&c.piece);
     ms_arena_release(&arena);
     return c.status;

@@ -1,10 +1,11 @@
-/* The page: title, legend, and either one panel or an overview with three excerpts. */
+/* The page: titles, legend, and either one panel per picture or an overview with three excerpts. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "meshsim/report.h"
+#include "meshsim/units.h"
+#include "report/gantt_curve.h"
 #include "report/gantt_panel.h"
 #include "report/svg.h"
 
@@ -14,233 +15,269 @@ enum {
     TOP = 26,
     PANEL_GAP = 26,
     AXIS_HEIGHT = 24,
-    ROWS_SHOWN_MAX = 64,
+    ROWS_SHOWN_MAX = 64,       /* of all pictures together, but ... */
+    ROWS_LEAST = 16,           /* of each, where single boxes are not shown */
+    STACKED_BOXES_MAX = 12000, /* narrow ones of all pictures */
+    STRIPS_MAX = 32,           /* memory curves of single rows on a page */
     TIPS_MAX = 3000,
     LABEL_MAX = 24
 };
 
-static const double BOX_LEAST_PX = 5.0;     /* narrower boxes: overview and excerpts */
+static const double BOX_LEAST_PX = 5.0;     /* narrower boxes: shares of kinds */
+static const double STACKED_LEAST_PX = 2.5; /* the same where pictures are stacked */
 static const double EXCERPT_LEAST_PX = 3.0; /* of the median box in the outer excerpts */
 
 typedef struct page {
-    ms_gantt_sorted sorted;
+    ms_gantt_sorted *pictures;
+    size_t count;
+    int32_t rows_shown;                     /* of all pictures */
+    double end;                             /* of the time axis */
+    double shortest;                        /* end of the picture that ends first */
+    bool is_density[MS_GANTT_PICTURES_MAX]; /* boxes would be too narrow, or too many */
+    ms_curve_scale memory;
     ms_buffer *out;
-    double left; /* of the panels */
-    double y;    /* next free line */
-    int32_t row_step;
-    int32_t rows_shown;
+    double left, width; /* of the panels */
+    double y;           /* next free line */
 } page;
-
-/* ---- sorting and measuring ---- */
-
-static int by_place(const void *left, const void *right) {
-    const ms_gantt_box *a = left;
-    const ms_gantt_box *b = right;
-    if (a->row != b->row) {
-        return a->row < b->row ? -1 : 1;
-    }
-    if (a->start != b->start) {
-        return a->start < b->start ? -1 : 1;
-    }
-    if (a->is_part != b->is_part) {
-        return a->is_part ? 1 : -1;
-    }
-    return (a->half > b->half) - (a->half < b->half);
-}
-
-static int by_number(const void *left, const void *right) {
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return a < b ? -1 : a > b ? 1 : 0;
-}
-
-static bool is_sound(const ms_gantt *gantt) {
-    if (gantt->rows < 1 || !(gantt->end > 0.0)) {
-        return false;
-    }
-    for (size_t i = 0; i < gantt->box_count; i++) {
-        const ms_gantt_box *box = &gantt->boxes[i];
-        if (box->half > 2 || box->row < 0 || box->row >= gantt->rows || !(box->start >= 0.0) ||
-            !(box->end >= box->start) || !isfinite(box->end)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_pass(const ms_gantt_box *box) {
-    return !box->is_part && box->kind < MS_OP_OPTIMIZER;
-}
-
-static double median_pass(const ms_gantt *gantt, ms_arena *arena) {
-    double *lengths = MS_NEW(arena, double, gantt->box_count);
-    size_t count = 0;
-    for (size_t i = 0; lengths != NULL && i < gantt->box_count; i++) {
-        if (is_pass(&gantt->boxes[i])) {
-            lengths[count++] = gantt->boxes[i].end - gantt->boxes[i].start;
-        }
-    }
-    if (count == 0) {
-        return gantt->end;
-    }
-    qsort(lengths, count, sizeof lengths[0], by_number);
-    return lengths[count / 2];
-}
-
-static ms_status sort_boxes(const ms_gantt *gantt, ms_arena *arena, ms_gantt_sorted *sorted_out) {
-    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, gantt->box_count);
-    size_t *first = MS_NEW(arena, size_t, (size_t)gantt->rows + 1);
-    if (boxes == NULL || first == NULL) {
-        return MS_E_NOMEM;
-    }
-    if (gantt->box_count > 0) {
-        memcpy(boxes, gantt->boxes, gantt->box_count * sizeof boxes[0]);
-        qsort(boxes, gantt->box_count, sizeof boxes[0], by_place);
-    }
-    for (size_t i = 0; i < gantt->box_count; i++) {
-        first[boxes[i].row + 1]++;
-    }
-    for (int32_t row = 0; row < gantt->rows; row++) {
-        first[row + 1] += first[row];
-    }
-    *sorted_out = (ms_gantt_sorted){gantt, boxes, first, 0.0, 1.0, ""};
-    if (gantt->has_seconds) {
-        bool has_s = gantt->end >= 2.0;
-        bool has_ms = gantt->end >= 2e-3;
-        sorted_out->unit = has_s ? 1.0 : has_ms ? 1e-3 : 1e-6;
-        sorted_out->unit_name = has_s ? "s" : has_ms ? "ms" : "us";
-    }
-    return MS_OK;
-}
-
-/* ---- head ---- */
-
-typedef struct legend_entry {
-    uint8_t kind;
-    const char *text;
-} legend_entry;
-
-static double put_swatch(page *p, double x, const char *fill, const char *text) {
-    ms_buffer_printf(p->out,
-                     "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"11\" fill=\"%s\" "
-                     "stroke=\"#999\" stroke-width=\"0.5\"/><text x=\"%g\" y=\"%g\">%s</text>\n",
-                     x, p->y - 9.5, fill, x + 19.0, p->y, text);
-    return x + 19.0 + 7.0 * (double)strlen(text) + 14.0;
-}
-
-static void draw_legend(page *p) {
-    static const legend_entry ENTRIES[] = {
-        {MS_OP_FORWARD, "F forward"},           {MS_OP_BACKWARD, "B backward"},
-        {MS_OP_INPUT_GRAD, "I input gradient"}, {MS_OP_WEIGHT_GRAD, "W weight gradient"},
-        {MS_OP_RECOMPUTE, "recomputation"},     {MS_OP_OPTIMIZER, "optimizer"},
-        {MS_OP_P2P, "exposed communication"},
-    };
-    bool has_kind[256] = {false};
-    int chunks = 0;
-    for (size_t i = 0; i < p->sorted.gantt->box_count; i++) {
-        const ms_gantt_box *box = &p->sorted.boxes[i];
-        has_kind[box->kind > MS_OP_P2P ? MS_OP_P2P : box->kind] = true;
-        chunks = box->chunk > chunks ? box->chunk : chunks;
-    }
-    double x = p->left;
-    ms_buffer_puts(p->out, "<g font-size=\"12\" fill=\"#222\">\n");
-    for (size_t i = 0; i < sizeof ENTRIES / sizeof ENTRIES[0]; i++) {
-        char hex[8];
-        if (has_kind[ENTRIES[i].kind]) {
-            x = put_swatch(p, x, ms_svg_hex(ms_svg_colour(ENTRIES[i].kind, 0), hex),
-                           ENTRIES[i].text);
-        }
-    }
-    x = put_swatch(p, x, "#ffffff", "idle (bubble)");
-    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s%s</text>\n</g>\n", x, p->y,
-                     chunks > 0 ? "paler: later chunk; " : "", "number: microbatch");
-    p->y += 18.0;
-}
-
-static void draw_head(page *p) {
-    p->y = TOP;
-    ms_buffer_printf(p->out,
-                     "<text x=\"%g\" y=\"%g\" font-size=\"18\" font-weight=\"bold\" "
-                     "fill=\"#111\">",
-                     p->left, p->y);
-    ms_svg_escape(p->out, p->sorted.gantt->title == NULL ? "" : p->sorted.gantt->title);
-    ms_buffer_puts(p->out, "</text>\n");
-    if (p->sorted.gantt->subtitle != NULL) {
-        p->y += 20.0;
-        ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"13\" fill=\"#444\">", p->left,
-                         p->y);
-        ms_svg_escape(p->out, p->sorted.gantt->subtitle);
-        ms_buffer_puts(p->out, "</text>\n");
-    }
-    p->y += 24.0;
-    draw_legend(p);
-}
-
-/* ---- panels ---- */
 
 static double fit(double wanted, double least, double most) {
     return fmin(fmax(wanted, least), most);
 }
 
-static void draw_single(page *p) {
-    const ms_gantt *gantt = p->sorted.gantt;
+/* ---- legend ---- */
+
+/* Start of an entry: on the next line where this one has no room for it. */
+static void begin_entry(page *p, double *x, const char *text) {
+    double width = 19.0 + 7.0 * (double)strlen(text);
+    if (*x > p->left && *x + width > p->left + p->width) {
+        *x = p->left;
+        p->y += 18.0;
+    }
+}
+
+static void put_entry_text(page *p, double *x, const char *text) {
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\">%s</text>\n", *x + 19.0, p->y, text);
+    *x += 19.0 + 7.0 * (double)strlen(text) + 12.0;
+}
+
+static void put_swatch(page *p, double *x, const char *fill, const char *text) {
+    begin_entry(p, x, text);
+    ms_buffer_printf(p->out,
+                     "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"11\" fill=\"%s\" "
+                     "stroke=\"#999\" stroke-width=\"0.5\"/>",
+                     *x, p->y - 9.5, fill);
+    put_entry_text(p, x, text);
+}
+
+/* Two passes that run together. */
+static void put_pair_entry(page *p, double *x) {
+    static const char TEXT[] = "overlapped pair";
+    char hex[8];
+    begin_entry(p, x, TEXT);
+    for (int i = 0; i < 2; i++) {
+        uint8_t kind = i == 0 ? MS_OP_FORWARD : MS_OP_BACKWARD;
+        ms_buffer_printf(p->out,
+                         "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"5.5\" fill=\"%s\"/>", *x,
+                         p->y - 9.5 + 5.5 * i, ms_svg_hex(ms_svg_colour(kind, 0), hex));
+    }
+    put_entry_text(p, x, TEXT);
+}
+
+typedef struct contents {
+    bool has_kind[MS_OP_KIND_COUNT]; /* of communication: P2P stands for all */
+    bool has_chunks, has_pairs, has_foreign;
+} contents;
+
+static contents list_contents(const page *p) {
+    contents c = {0};
+    for (size_t i = 0; i < p->count; i++) {
+        for (size_t j = 0; j < p->pictures[i].gantt->box_count; j++) {
+            const ms_gantt_box *box = &p->pictures[i].boxes[j];
+            c.has_kind[box->kind > MS_OP_P2P ? MS_OP_P2P : box->kind] = true;
+            c.has_chunks = c.has_chunks || box->chunk > 0;
+            c.has_pairs = c.has_pairs || box->half != 0;
+            c.has_foreign = c.has_foreign || box->is_foreign;
+        }
+    }
+    return c;
+}
+
+static bool has_density(const page *p) {
+    bool has_one = false;
+    for (size_t i = 0; i < p->count; i++) {
+        has_one = has_one || p->is_density[i];
+    }
+    return has_one;
+}
+
+static void draw_legend(page *p) {
+    static const struct {
+        uint8_t kind;
+        const char *text;
+    } ENTRIES[] = {
+        {MS_OP_FORWARD, "F forward"},           {MS_OP_BACKWARD, "B backward"},
+        {MS_OP_INPUT_GRAD, "I input gradient"}, {MS_OP_WEIGHT_GRAD, "W weight gradient"},
+        {MS_OP_RECOMPUTE, "recomputation"},     {MS_OP_OPTIMIZER, "optimizer"},
+        {MS_OP_P2P, "exposed communication"},
+    };
+    contents c = list_contents(p);
+    double x = p->left;
+    char hex[8];
+    ms_buffer_puts(p->out, "<g font-size=\"12\" fill=\"#222\">\n");
+    for (size_t i = 0; i < sizeof ENTRIES / sizeof ENTRIES[0]; i++) {
+        if (c.has_kind[ENTRIES[i].kind]) {
+            put_swatch(p, &x, ms_svg_hex(ms_svg_colour(ENTRIES[i].kind, 0), hex), ENTRIES[i].text);
+        }
+    }
+    if (c.has_foreign) {
+        put_swatch(p, &x, ms_svg_hex(ms_svg_colour(MS_OP_P2P, MS_SVG_FOREIGN), hex),
+                   "that of other ranks");
+    }
+    if (c.has_pairs) {
+        put_pair_entry(p, &x);
+    }
+    put_swatch(p, &x, MS_FILL_WARM, "idle: warm-up");
+    put_swatch(p, &x, MS_FILL_STEADY, "steady");
+    put_swatch(p, &x, MS_FILL_COOL, "cool-down");
+    if (has_density(p)) {
+        static const char SHARES[] = "overview: height of a colour: share of the time;";
+        begin_entry(p, &x, SHARES);
+        ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n", x, p->y,
+                         SHARES);
+        x += 6.2 * (double)strlen(SHARES) + 4.0;
+    }
+    const char *note =
+        c.has_chunks ? "paler: later chunk; number: microbatch" : "number: microbatch";
+    begin_entry(p, &x, note);
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n</g>\n", x, p->y,
+                     note);
+    p->y += 18.0;
+}
+
+/* ---- titles ---- */
+
+static void put_distance(const page *p, const ms_gantt *gantt) {
+    double more = gantt->end - p->shortest;
+    char text[32];
+    if (more <= 1e-12 * gantt->end) {
+        ms_buffer_puts(p->out, " \xc2\xb7 the shortest");
+        return;
+    }
+    if (gantt->has_seconds) {
+        ms_unit_format(more, MS_DIM_TIME, text, sizeof text);
+    } else {
+        snprintf(text, sizeof text, "%.6g", more);
+    }
+    ms_buffer_printf(p->out, " \xc2\xb7 %s (%.1f %%) more than the shortest", text,
+                     100.0 * more / p->shortest);
+}
+
+static void draw_title(page *p, const ms_gantt *gantt) {
+    bool is_stacked = p->count > 1;
+    ms_buffer_printf(p->out,
+                     "<text x=\"%g\" y=\"%g\" font-size=\"%d\" font-weight=\"bold\" "
+                     "fill=\"#111\">",
+                     p->left, p->y, is_stacked ? 15 : 18);
+    ms_svg_escape(p->out, gantt->title == NULL ? "" : gantt->title);
+    ms_buffer_puts(p->out, "</text>\n");
+    p->y += is_stacked ? 17.0 : 20.0;
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"13\" fill=\"#444\">", p->left,
+                     p->y);
+    ms_svg_escape(p->out, gantt->subtitle == NULL ? "" : gantt->subtitle);
+    if (is_stacked) {
+        put_distance(p, gantt);
+    }
+    ms_buffer_puts(p->out, "</text>\n");
+}
+
+/* ---- one panel per picture ---- */
+
+static void draw_memory(page *p, const ms_gantt_sorted *sorted) {
+    if (sorted->gantt->memory == NULL) {
+        return;
+    }
+    const ms_curves curves = {.x = p->left,
+                              .y = p->y,
+                              .width = p->width,
+                              .end = p->end,
+                              .scale = p->memory,
+                              .band_height = p->count > 2 ? 56.0 : 84.0,
+                              .has_strips = p->rows_shown <= STRIPS_MAX};
+    ms_curves_draw(&curves, sorted, p->out);
+    p->y += ms_curves_height(&curves, sorted) + 6.0;
+}
+
+/* Where this picture ends, and the shortest one. */
+static void draw_ends(const page *p, const ms_gantt *gantt, double top, double bottom) {
+    const struct {
+        double at;
+        const char *look;
+    } LINES[2] = {{gantt->end, "stroke-width=\"1.5\""}, {p->shortest, "stroke-dasharray=\"6 4\""}};
+    for (int i = 0; i < (gantt->end > p->shortest ? 2 : 1); i++) {
+        ms_buffer_printf(p->out,
+                         "<path class=\"end\" d=\"M%g %gV%g\" fill=\"none\" stroke=\"#111\" %s/>\n",
+                         ms_svg_round(p->left + LINES[i].at / p->end * p->width), ms_svg_round(top),
+                         ms_svg_round(bottom), LINES[i].look);
+    }
+}
+
+static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
+    bool is_density = p->is_density[sorted - p->pictures];
     const ms_panel panel = {.x = p->left,
                             .y = p->y,
-                            .width = PAGE_WIDTH - RIGHT - p->left,
-                            .row_height = fit(560.0 / p->rows_shown, 9.0, 32.0),
-                            .end = gantt->end,
-                            .row_step = p->row_step,
+                            .width = p->width,
+                            .row_height = is_density ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
+                                                     : fit(640.0 / p->rows_shown, 9.0, 32.0),
+                            .end = p->end,
+                            .is_density = is_density,
                             .has_labels = true,
-                            .has_tips = gantt->box_count <= TIPS_MAX};
-    ms_panel_draw(&panel, &p->sorted, p->out);
-    p->y += ms_panel_height(&panel, gantt->rows) + AXIS_HEIGHT;
+                            .has_tips = sorted->gantt->box_count <= TIPS_MAX / p->count};
+    ms_panel_draw(&panel, sorted, p->out);
+    p->y += ms_panel_height(&panel, sorted);
+    if (p->count > 1) {
+        draw_ends(p, sorted->gantt, panel.y - 4.0, p->y + 4.0);
+    }
+    p->y += AXIS_HEIGHT;
 }
+
+static void put_row_note(page *p, const ms_gantt_sorted *sorted) {
+    if (sorted->row_step > 1) {
+        ms_buffer_printf(p->out,
+                         "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">every %d. of %d "
+                         "rows is shown</text>\n",
+                         p->left, p->y + 12.0, sorted->row_step, sorted->gantt->rows);
+        p->y += 18.0;
+    }
+}
+
+/* ---- overview and excerpts ---- */
 
 typedef struct excerpt {
     double start, end;
     const char *text;
 } excerpt;
 
-/* When the last row has begun its first backward pass, and when the first has ended its last
- * forward pass: between them is the steady state. */
-static void find_phases(const page *p, double *warm_out, double *cool_out) {
-    double warm = 0.0;
-    double cool = p->sorted.gantt->end;
-    for (int32_t row = 0; row < p->sorted.gantt->rows; row++) {
-        double first_backward = -1.0;
-        double last_forward = -1.0;
-        for (size_t i = p->sorted.row_first[row]; i < p->sorted.row_first[row + 1]; i++) {
-            const ms_gantt_box *box = &p->sorted.boxes[i];
-            if (is_pass(box) && box->kind == MS_OP_FORWARD) {
-                last_forward = box->end;
-            } else if (is_pass(box) && first_backward < 0.0) {
-                first_backward = box->start;
-            }
-        }
-        warm = first_backward > warm ? first_backward : warm;
-        cool = last_forward >= 0.0 && last_forward < cool ? last_forward : cool;
-    }
-    *warm_out = warm;
-    *cool_out = cool;
-}
-
 static int digits_of(double number) {
     return number < 10.0 ? 1 : (int)floor(log10(number)) + 1;
 }
 
-static void choose_excerpts(const page *p, double width, excerpt excerpts_out[3]) {
-    double end = p->sorted.gantt->end;
+static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt excerpts_out[3]) {
+    double end = sorted->gantt->end;
     double warm = 0.0;
     double cool = end;
     double most_mb = 0.0;
-    find_phases(p, &warm, &cool);
-    for (size_t i = 0; i < p->sorted.gantt->box_count; i++) {
-        most_mb = fmax(most_mb, p->sorted.boxes[i].mb);
+    /* when the last row has begun its steady phase, and when the first has ended it */
+    for (int32_t row = 0; row < sorted->gantt->rows; row++) {
+        warm = fmax(warm, sorted->steady[row].start);
+        cool = fmin(cool, sorted->steady[row].end);
     }
-    /* outer excerpts: wide enough to see single boxes; inner: to read the numbers in them */
-    double longest = width / EXCERPT_LEAST_PX * p->sorted.median;
-    double number_px = MS_DIGIT_WIDTH * 7.5 * digits_of(most_mb) + 3.0;
-    double read = fmin(width / number_px * p->sorted.median, end);
+    for (size_t i = 0; i < sorted->gantt->box_count; i++) {
+        most_mb = fmax(most_mb, sorted->boxes[i].mb);
+    }
+    /* outer excerpts: wide enough to see single boxes; inner: to read the words in them */
+    double longest = width / EXCERPT_LEAST_PX * sorted->median;
+    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + digits_of(most_mb)) + 3.5;
+    double read = fmin(width / word_px * sorted->quartile, end);
     double middle = fit(0.5 * (warm + cool), 0.5 * read, end - 0.5 * read);
     double outer_left = fit(1.1 * warm, 0.02 * end, fmin(longest, end));
     double outer_right = fit(1.1 * (end - cool), 0.02 * end, fmin(longest, end));
@@ -249,40 +286,32 @@ static void choose_excerpts(const page *p, double width, excerpt excerpts_out[3]
     excerpts_out[2] = (excerpt){end - outer_right, end, "c  cool-down and end"};
 }
 
-static void draw_overview(page *p, const excerpt excerpts[3]) {
-    const ms_gantt *gantt = p->sorted.gantt;
-    const ms_panel panel = {.x = p->left,
-                            .y = p->y + 14.0,
-                            .width = PAGE_WIDTH - RIGHT - p->left,
-                            .row_height = ceil(fit(240.0 / p->rows_shown, 3.0, 12.0)),
-                            .end = gantt->end,
-                            .row_step = p->row_step,
-                            .is_density = true,
-                            .has_labels = true};
-    double height = ms_panel_height(&panel, gantt->rows);
-    ms_panel_draw(&panel, &p->sorted, p->out);
+static void put_windows(const page *p, const excerpt excerpts[3], double top, double height) {
     ms_buffer_puts(p->out, "<g font-size=\"11\" font-weight=\"bold\" fill=\"#111\">\n");
     for (int i = 0; i < 3; i++) {
-        double x = panel.x + excerpts[i].start / gantt->end * panel.width;
-        double width = (excerpts[i].end - excerpts[i].start) / gantt->end * panel.width;
+        double x = p->left + excerpts[i].start / p->end * p->width;
+        double width = (excerpts[i].end - excerpts[i].start) / p->end * p->width;
         ms_buffer_printf(p->out,
                          "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" "
                          "stroke=\"#111\"/><text x=\"%g\" y=\"%g\">%c</text>\n",
-                         ms_svg_round(x), ms_svg_round(panel.y - 2.0),
-                         ms_svg_round(fmax(width, 2.0)), ms_svg_round(height + 4.0),
-                         ms_svg_round(x + 0.5 * width - 3.0), ms_svg_round(panel.y - 5.0),
-                         excerpts[i].text[0]);
+                         ms_svg_round(x), ms_svg_round(top - 2.0), ms_svg_round(fmax(width, 2.0)),
+                         ms_svg_round(height + 4.0), ms_svg_round(x + 0.5 * width - 3.0),
+                         ms_svg_round(top - 5.0), excerpts[i].text[0]);
     }
     ms_buffer_puts(p->out, "</g>\n");
-    p->y += 14.0 + height + AXIS_HEIGHT + PANEL_GAP;
 }
 
-static void draw_excerpts(page *p) {
-    const ms_gantt *gantt = p->sorted.gantt;
-    double width = (PAGE_WIDTH - RIGHT - p->left - 2.0 * PANEL_GAP) / 3.0;
+static void draw_excerpts(page *p, const ms_gantt_sorted *sorted) {
+    double full = PAGE_WIDTH - RIGHT - p->left; /* they leave no room for peaks */
+    double width = (full - 2.0 * PANEL_GAP) / 3.0;
     excerpt excerpts[3];
-    choose_excerpts(p, width, excerpts);
-    draw_overview(p, excerpts);
+    choose_excerpts(sorted, width, excerpts);
+    p->y += 14.0;
+    double top = p->y;
+    draw_rows(p, sorted);
+    put_windows(p, excerpts, top, p->y - AXIS_HEIGHT - top);
+    draw_memory(p, sorted);
+    p->y += PANEL_GAP;
     double height = 0.0;
     for (int i = 0; i < 3; i++) {
         const ms_panel panel = {.x = p->left + i * (width + PANEL_GAP),
@@ -291,16 +320,45 @@ static void draw_excerpts(page *p) {
                                 .row_height = fit(560.0 / p->rows_shown, 10.0, 26.0),
                                 .start = excerpts[i].start,
                                 .end = excerpts[i].end,
-                                .row_step = p->row_step,
                                 .has_labels = i == 0};
         ms_buffer_printf(p->out,
                          "<text x=\"%g\" y=\"%g\" font-size=\"12\" font-weight=\"bold\" "
                          "fill=\"#111\">%s</text>\n",
                          ms_svg_round(panel.x), ms_svg_round(p->y - 6.0), excerpts[i].text);
-        ms_panel_draw(&panel, &p->sorted, p->out);
-        height = ms_panel_height(&panel, gantt->rows);
+        ms_panel_draw(&panel, sorted, p->out);
+        height = ms_panel_height(&panel, sorted);
     }
     p->y += height + AXIS_HEIGHT;
+    put_row_note(p, sorted);
+}
+
+/* ---- the whole ---- */
+
+static void draw_single(page *p) {
+    const ms_gantt_sorted *sorted = &p->pictures[0];
+    draw_title(p, sorted->gantt);
+    p->y += 24.0;
+    draw_legend(p);
+    if (p->is_density[0]) {
+        draw_excerpts(p, sorted);
+    } else {
+        draw_rows(p, sorted);
+        put_row_note(p, sorted);
+        draw_memory(p, sorted);
+    }
+}
+
+static void draw_stack(page *p) {
+    draw_legend(p);
+    for (size_t i = 0; i < p->count; i++) {
+        p->y += 14.0;
+        draw_title(p, p->pictures[i].gantt);
+        p->y += 12.0;
+        draw_rows(p, &p->pictures[i]);
+        put_row_note(p, &p->pictures[i]);
+        draw_memory(p, &p->pictures[i]);
+        p->y += 12.0;
+    }
 }
 
 static void draw_page(page *p) {
@@ -308,19 +366,12 @@ static void draw_page(page *p) {
     ms_buffer *whole = p->out;
     ms_buffer_init(&body);
     p->out = &body;
-    draw_head(p);
-    double width = PAGE_WIDTH - RIGHT - p->left;
-    if (p->sorted.median / p->sorted.gantt->end * width >= BOX_LEAST_PX) {
+    p->y = TOP;
+    ms_panel_define_hatches(&body);
+    if (p->count == 1) {
         draw_single(p);
     } else {
-        draw_excerpts(p);
-    }
-    if (p->row_step > 1) {
-        ms_buffer_printf(p->out,
-                         "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">every %d. of %d "
-                         "rows is shown</text>\n",
-                         p->left, p->y + 12.0, p->row_step, p->sorted.gantt->rows);
-        p->y += 18.0;
+        draw_stack(p);
     }
     p->y += 10.0;
     ms_buffer_printf(whole,
@@ -344,18 +395,58 @@ static double label_width(const ms_gantt *gantt) {
     return 6.2 * (double)longest + 18.0;
 }
 
-ms_status ms_gantt_write_svg(const ms_gantt *gantt, ms_buffer *out) {
-    if (!is_sound(gantt)) {
+/* Boxes or shares, and how many rows. Stacked pictures have no excerpts: there boxes may be
+ * narrower, if they are few. */
+static void choose_look(page *p, size_t index) {
+    ms_gantt_sorted *sorted = &p->pictures[index];
+    double pass_px = sorted->median / p->end * p->width;
+    bool has_few = sorted->gantt->box_count <= STACKED_BOXES_MAX / p->count;
+    bool has_boxes =
+        pass_px >= BOX_LEAST_PX || (p->count > 1 && has_few && pass_px >= STACKED_LEAST_PX);
+    int32_t rows_max = ROWS_SHOWN_MAX / (int32_t)p->count;
+    p->is_density[index] = !has_boxes;
+    ms_gantt_show_rows(sorted, !has_boxes && rows_max < ROWS_LEAST ? ROWS_LEAST : rows_max);
+    p->rows_shown += sorted->rows_shown;
+}
+
+/* The pictures on one time axis, and what they share. */
+static ms_status prepare(const ms_gantt *gantts, size_t count, ms_arena *arena, page *p_out) {
+    page p = {.count = count, .out = p_out->out, .shortest = INFINITY};
+    bool has_memory = false;
+    p.pictures = MS_NEW(arena, ms_gantt_sorted, count);
+    if (p.pictures == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        p.end = fmax(p.end, gantts[i].end);
+        p.shortest = fmin(p.shortest, gantts[i].end);
+        p.left = fmax(p.left, label_width(&gantts[i]));
+        has_memory = has_memory || gantts[i].memory != NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ms_status status = ms_gantt_sort(&gantts[i], p.end, arena, &p.pictures[i]);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    p.width = PAGE_WIDTH - p.left - (has_memory ? MS_CURVES_RIGHT_PX : RIGHT);
+    for (size_t i = 0; i < count; i++) {
+        choose_look(&p, i);
+    }
+    p.memory = ms_curves_fit(p.pictures, count);
+    *p_out = p;
+    return MS_OK;
+}
+
+ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out) {
+    if (count < 1 || count > MS_GANTT_PICTURES_MAX) {
         return MS_E_RANGE;
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    page p = {.out = out, .left = label_width(gantt)};
-    ms_status status = sort_boxes(gantt, &scratch, &p.sorted);
+    page p = {.out = out};
+    ms_status status = prepare(gantts, count, &scratch, &p);
     if (status == MS_OK) {
-        p.row_step = (gantt->rows + ROWS_SHOWN_MAX - 1) / ROWS_SHOWN_MAX;
-        p.rows_shown = (gantt->rows + p.row_step - 1) / p.row_step;
-        p.sorted.median = median_pass(gantt, &scratch);
         draw_page(&p);
         status = out->failed ? MS_E_NOMEM : MS_OK;
     }

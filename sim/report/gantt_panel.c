@@ -9,15 +9,16 @@
 enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85 };
 
 static const double BIN_PX = 2.0;
-static const double SMOOTH_MOST_PX = 12.0; /* passes this wide need no smoothing */
+static const double SMOOTH_PASSES = 3.0; /* to either side, but no more than ... */
+static const double SMOOTH_MOST_PX = 16.0;
+static const double GAP_FROM_PX = 6.0;     /* rows as high have a gap between them */
 static const double LEAST_PX = 0.3;        /* narrower ones cannot be seen */
-static const double TONE = 0.06;           /* colours closer than this make one run */
+static const double STEP_LEAST = 0.04;     /* of a row's height: smaller changes are left out */
 static const double STRIP_LEAST_PX = 10.0; /* narrower boxes show no parts */
 static const double EXACT_LEAST_PX = 45.0; /* narrower ones show the sum of their parts */
 
-double ms_panel_height(const ms_panel *panel, int32_t rows) {
-    int32_t shown = (rows + panel->row_step - 1) / panel->row_step;
-    return panel->row_height * shown;
+double ms_panel_height(const ms_panel *panel, const ms_gantt_sorted *sorted) {
+    return panel->row_height * sorted->rows_shown;
 }
 
 typedef struct pen {
@@ -54,24 +55,44 @@ static void put_rect(const pen *p, const area *at, ms_rgb colour, const char *ti
     }
 }
 
+static const char *letter_of(uint8_t kind) {
+    static const char *const LETTERS[] = {[MS_OP_FORWARD] = "F",
+                                          [MS_OP_INPUT_GRAD] = "I",
+                                          [MS_OP_WEIGHT_GRAD] = "W",
+                                          [MS_OP_BACKWARD] = "B"};
+    return kind <= MS_OP_BACKWARD ? LETTERS[kind] : "";
+}
+
 static const char *word_in_box(const ms_gantt_box *box, char *text_out, size_t size) {
     if (box->axis != MS_AXIS_NONE) {
         return ms_axis_name((ms_axis)box->axis);
     }
     if (box->mb >= 0) {
-        snprintf(text_out, size, "%d", box->mb);
+        snprintf(text_out, size, "%s%d", letter_of(box->kind), box->mb);
         return text_out;
     }
     return box->kind == MS_OP_OPTIMIZER ? "opt" : "";
 }
 
+/* Largest font size at which a word fits. */
+static double size_of(const pen *p, const area *at, const char *word) {
+    double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)strlen(word));
+    return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
+}
+
+/* The letter of the pass goes first where room is short: the number cannot be guessed. */
 static void put_word(const pen *p, const ms_gantt_box *box, const area *at, ms_rgb colour) {
     char text[16];
     const char *word = word_in_box(box, text, sizeof text);
-    double size = fmin(11.0, 0.68 * p->height);
-    double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)strlen(word));
-    size = floor(2.0 * fmin(size, widest)) / 2.0;
-    if (word[0] != '\0' && size >= MS_FONT_LEAST) {
+    if (word[0] == '\0') {
+        return;
+    }
+    double size = size_of(p, at, word);
+    if (size < MS_FONT_LEAST && word == text) {
+        word += strlen(letter_of(box->kind));
+        size = size_of(p, at, word);
+    }
+    if (size >= MS_FONT_LEAST) {
         ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"%g\"%s>%s</text>\n",
                          ms_svg_round(at->x + 0.5 * at->width),
                          ms_svg_round(p->y + 0.5 * p->height + 0.35 * size), size,
@@ -88,9 +109,10 @@ static const char *make_tip(const pen *p, const ms_gantt_box *box, char *text_ou
     if (box->mb >= 0) {
         snprintf(which, sizeof which, " mb %d chunk %d", box->mb, box->chunk);
     }
-    snprintf(text_out, size, "%s%s%s%s%s, %.6g to %.6g %s", ms_op_kind_name((ms_op_kind)box->kind),
-             box->axis != MS_AXIS_NONE ? " over " : "",
-             box->axis != MS_AXIS_NONE ? ms_axis_name((ms_axis)box->axis) : "", which, "",
+    snprintf(text_out, size, "%s%s%s%s%s, %.6g to %.6g %s",
+             box->is_foreign ? "waiting for other ranks' " : "",
+             ms_op_kind_name((ms_op_kind)box->kind), box->axis != MS_AXIS_NONE ? " over " : "",
+             box->axis != MS_AXIS_NONE ? ms_axis_name((ms_axis)box->axis) : "", which,
              box->start / unit, box->end / unit, p->sorted->unit_name);
     return text_out;
 }
@@ -111,7 +133,8 @@ static void put_parts(const pen *p, const area *at, size_t first, size_t end) {
         sums[boxes[i].kind == MS_OP_RECOMPUTE ? 0 : 1] += width;
         if (at->width >= EXACT_LEAST_PX && width >= LEAST_PX) {
             const area strip_area = {x, y, width, strip};
-            put_rect(p, &strip_area, ms_svg_colour(boxes[i].kind, 0), NULL);
+            int shade = boxes[i].is_foreign ? MS_SVG_FOREIGN : 0;
+            put_rect(p, &strip_area, ms_svg_colour(boxes[i].kind, shade), NULL);
         }
     }
     double x = at->x;
@@ -141,7 +164,7 @@ static size_t put_box(const pen *p, size_t index, size_t end) {
     double margin = p->height > 6.0 ? 0.5 : 0.0;
     const area at = {x, p->y + margin, width - gap, p->height - 2.0 * margin};
     char tip[160];
-    ms_rgb colour = ms_svg_colour(box->kind, box->chunk);
+    ms_rgb colour = ms_svg_colour(box->kind, box->is_foreign ? MS_SVG_FOREIGN : box->chunk);
     put_rect(p, &at, colour, make_tip(p, box, tip, sizeof tip));
     put_parts(p, &at, index + 1, next);
     put_word(p, box, &at, colour);
@@ -161,104 +184,199 @@ static void draw_row_boxes(const pen *whole, int32_t row) {
     }
 }
 
-/* ---- mean colours ---- */
+/* ---- shares of kinds ---- */
+
+/* What is told apart where single boxes are too narrow: kinds of passes, each with the first and
+ * with later chunks, and communication. Drawn from the bottom of the row in this order. */
+enum { BAND_KINDS = MS_OP_OPTIMIZER + 1, BAND_EXPOSED = 2 * BAND_KINDS, BAND_FOREIGN, BAND_COUNT };
 
 typedef struct bins {
-    double red[BINS_MAX], green[BINS_MAX], blue[BINS_MAX]; /* colour that is missing from white */
+    double share[BAND_COUNT][BINS_MAX]; /* of a bin's time; the rest is idle */
     int count;
 } bins;
 
-/* Lay `colour` over [start, end) of a row, in place of `under`. */
-static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box, const ms_rgb colours[2]) {
+static int band_of(const ms_gantt_box *box) {
+    if (box->kind >= MS_OP_P2P) {
+        return box->is_foreign ? BAND_FOREIGN : BAND_EXPOSED;
+    }
+    return 2 * box->kind + (!box->is_part && box->chunk > 0 ? 1 : 0);
+}
+
+static ms_rgb colour_of_band(int band) {
+    return band >= BAND_EXPOSED
+               ? ms_svg_colour(MS_OP_P2P, band == BAND_FOREIGN ? MS_SVG_FOREIGN : 0)
+               : ms_svg_colour((uint8_t)(band / 2), band % 2);
+}
+
+/* Add a box to its band; a part takes the place of the box around it. */
+static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
+                        const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / BIN_PX;
     double right = (x_of(p, box->end) - p->panel->x) / BIN_PX;
-    double part = box->half == 0 ? 1.0 : 0.5;
+    double height = around->half == 0 ? 1.0 : 0.5;
     for (int bin = (int)left; bin < b->count && bin < right; bin++) {
-        double share = part * (fmin(right, bin + 1.0) - fmax(left, bin));
-        b->red[bin] += share * (colours[1].r - colours[0].r);
-        b->green[bin] += share * (colours[1].g - colours[0].g);
-        b->blue[bin] += share * (colours[1].b - colours[0].b);
+        double share = height * (fmin(right, bin + 1.0) - fmax(left, bin));
+        b->share[band_of(box)][bin] += share;
+        if (box->is_part) {
+            double *under = &b->share[band_of(around)][bin];
+            *under = fmax(*under - share, 0.0);
+        }
     }
 }
 
 static void fill_bins(const pen *p, int32_t row, bins *b) {
-    static const ms_rgb WHITE = {1.0, 1.0, 1.0};
-    ms_rgb under = WHITE;
+    const ms_gantt_box *around = NULL;
     memset(b, 0, sizeof *b);
     b->count = (int)ceil(p->panel->width / BIN_PX);
     b->count = b->count > BINS_MAX ? BINS_MAX : b->count;
     for (size_t i = p->sorted->row_first[row]; i < p->sorted->row_first[row + 1]; i++) {
         const ms_gantt_box *box = &p->sorted->boxes[i];
-        ms_rgb colour = ms_svg_colour(box->kind, box->is_part ? 0 : box->chunk);
-        const ms_rgb colours[2] = {box->is_part ? under : WHITE, colour};
-        add_to_bins(p, b, box, colours);
-        under = box->is_part ? under : colour;
+        around = around == NULL || !box->is_part ? box : around;
+        add_to_bins(p, b, box, around);
     }
 }
 
-/* Mean over the bins around each, so that passes narrower than a bin give an even tone and not a
- * pattern of their beats with the bins. */
-static void smooth(double *channel, int count, int reach) {
+/* Mean over the bins around each. */
+static void smooth(double *share, int count, int reach) {
     double sums[BINS_MAX + 1] = {0.0};
-    if (reach <= 0 || count > BINS_MAX) {
+    if (count > BINS_MAX) {
         return;
     }
     sums[0] = 0.0;
     for (int i = 0; i < count; i++) {
-        sums[i + 1] = sums[i] + channel[i];
+        sums[i + 1] = sums[i] + share[i];
     }
     for (int i = 0; i < count; i++) {
         int first = i < reach ? 0 : i - reach;
         int end = i + reach + 1 > count ? count : i + reach + 1;
-        channel[i] = (sums[end] - sums[first]) / (end - first);
+        share[i] = (sums[end] - sums[first]) / (end - first);
     }
 }
 
-/* Mean colour of the bins [first, end). */
-static ms_rgb mean_colour(const bins *b, int first, int end) {
-    ms_rgb sum = {0.0, 0.0, 0.0};
-    for (int bin = first; bin < end; bin++) {
-        sum.r += b->red[bin];
-        sum.g += b->green[bin];
-        sum.b += b->blue[bin];
-    }
-    double count = end - first;
-    return (ms_rgb){fmin(fmax(1.0 + sum.r / count, 0.0), 1.0),
-                    fmin(fmax(1.0 + sum.g / count, 0.0), 1.0),
-                    fmin(fmax(1.0 + sum.b / count, 0.0), 1.0)};
-}
-
-static bool looks_alike(const bins *b, int left, int right) {
-    return fabs(b->red[left] - b->red[right]) < TONE &&
-           fabs(b->green[left] - b->green[right]) < TONE &&
-           fabs(b->blue[left] - b->blue[right]) < TONE;
-}
-
-static void put_run(const pen *p, const bins *b, int first, int end) {
-    double left = first * BIN_PX;
-    double right = fmin(end * BIN_PX, p->panel->width);
-    ms_rgb colour = mean_colour(b, first, end);
-    if (fmin(colour.r, fmin(colour.g, colour.b)) < 1.0 - 0.5 * TONE) {
-        const area at = {p->panel->x + left, p->y, right - left, p->height};
-        put_rect(p, &at, colour, NULL);
-    }
-}
-
-static void draw_row_density(const pen *p, int32_t row, bins *b) {
-    fill_bins(p, row, b);
-    int reach = (int)ceil(p->sorted->median * p->scale / BIN_PX);
-    if (reach * BIN_PX < SMOOTH_MOST_PX) {
-        smooth(b->red, b->count, reach);
-        smooth(b->green, b->count, reach);
-        smooth(b->blue, b->count, reach);
-    }
-    int first = 0;
-    for (int bin = 1; bin <= b->count; bin++) {
-        if (bin == b->count || !looks_alike(b, first, bin)) {
-            put_run(p, b, first, bin);
-            first = bin;
+/* Make the mix of kinds even over a few passes, which are about as narrow as the bins and would
+ * show a pattern of their beats with them. How much of a bin is busy stays as it is. */
+static void smooth_mix(const pen *p, bins *b) {
+    double wide_px = fmin(SMOOTH_PASSES * p->sorted->median * p->scale, SMOOTH_MOST_PX);
+    int reach = (int)ceil(wide_px / BIN_PX);
+    double busy[BINS_MAX] = {0.0};
+    double mixed[BINS_MAX] = {0.0};
+    for (int band = 0; band < BAND_COUNT; band++) {
+        for (int bin = 0; bin < b->count; bin++) {
+            busy[bin] += b->share[band][bin];
+        }
+        smooth(b->share[band], b->count, reach);
+        for (int bin = 0; bin < b->count; bin++) {
+            mixed[bin] += b->share[band][bin];
         }
     }
+    for (int band = 0; band < BAND_COUNT; band++) {
+        for (int bin = 0; bin < b->count; bin++) {
+            b->share[band][bin] *= mixed[bin] > 0.0 ? busy[bin] / mixed[bin] : 0.0;
+        }
+    }
+}
+
+/* The area below `tops` (shares of the row's height) as one path of steps. */
+static void put_area(const pen *p, const double *tops, int count, ms_rgb colour) {
+    char hex[8];
+    double bottom = ms_svg_round(p->y + p->height - (p->height >= GAP_FROM_PX ? 1.0 : 0.0));
+    double before = bottom;
+    bool is_open = false;
+    ms_buffer_printf(p->out, "<path fill=\"%s\" d=\"", ms_svg_hex(colour, hex));
+    for (int i = 0; i <= count; i++) {
+        double share = i < count ? fmin(tops[i], 1.0) : 0.0;
+        double top = ms_svg_round(bottom - share * (bottom - p->y));
+        bool is_end = top >= bottom && before < bottom;
+        if (fabs(top - before) < STEP_LEAST * p->height && !is_end) {
+            continue;
+        }
+        double x = ms_svg_round(p->panel->x + fmin(i * BIN_PX, p->panel->width));
+        if (!is_open && top < bottom) {
+            ms_buffer_printf(p->out, "M%g %gV%g", x, bottom, top);
+            is_open = true;
+        } else if (is_open) {
+            ms_buffer_printf(p->out, "H%gV%g", x, top);
+            is_open = top < bottom;
+        }
+        before = top;
+    }
+    ms_buffer_puts(p->out, "\"/>\n");
+}
+
+/* Bands from the top one down, each drawn to the bottom of the row and over the one before. */
+static void draw_row_density(const pen *p, int32_t row, bins *b) {
+    double tops[BINS_MAX] = {0.0};
+    bool is_used[BAND_COUNT] = {false};
+    fill_bins(p, row, b);
+    smooth_mix(p, b);
+    for (int band = 0; band < BAND_COUNT; band++) {
+        for (int bin = 0; bin < b->count; bin++) {
+            is_used[band] = is_used[band] || b->share[band][bin] > STEP_LEAST;
+            tops[bin] += b->share[band][bin];
+        }
+    }
+    for (int band = BAND_COUNT - 1; band >= 0; band--) {
+        if (is_used[band]) {
+            put_area(p, tops, b->count, colour_of_band(band));
+        }
+        for (int bin = 0; bin < b->count; bin++) {
+            tops[bin] -= b->share[band][bin];
+        }
+    }
+}
+
+/* ---- phases ---- */
+
+void ms_panel_define_hatches(ms_buffer *out) {
+    static const char *const HATCHES[2][2] = {{"warm-up", "M-1 1L1 -1M0 6L6 0M5 7L7 5"},
+                                              {"cool-down", "M-1 5L1 7M0 0L6 6M5 -1L7 1"}};
+    ms_buffer_puts(out, "<defs>\n");
+    for (int i = 0; i < 2; i++) {
+        ms_buffer_printf(out,
+                         "<pattern id=\"%s\" width=\"6\" height=\"6\" "
+                         "patternUnits=\"userSpaceOnUse\"><path d=\"%s\" stroke=\"#c4c4c4\" "
+                         "stroke-width=\"0.8\"/></pattern>\n",
+                         HATCHES[i][0], HATCHES[i][1]);
+    }
+    ms_buffer_puts(out, "</defs>\n");
+}
+
+static void put_hatch(const pen *p, double start, double end, const char *fill) {
+    double x = x_of(p, start);
+    double width = x_of(p, end) - x;
+    if (width >= LEAST_PX) {
+        ms_buffer_printf(p->out,
+                         "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"/>\n",
+                         ms_svg_round(x), ms_svg_round(p->y + 0.5), ms_svg_round(width),
+                         ms_svg_round(p->height - 1.0), fill);
+    }
+}
+
+/* What shows between the boxes of a row. */
+static void draw_idle(const pen *p, int32_t row) {
+    const ms_gantt_steady *steady = &p->sorted->steady[row];
+    put_hatch(p, 0.0, steady->start, MS_FILL_WARM);
+    put_hatch(p, steady->end, p->sorted->gantt->end, MS_FILL_COOL);
+}
+
+/* Where phases meet: steps from row to row. */
+static void draw_bounds(const pen *p) {
+    const ms_panel *panel = p->panel;
+    ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
+                           "stroke-width=\"1.4\" d=\"");
+    for (int32_t shown = 0; shown < p->sorted->rows_shown; shown++) {
+        const ms_gantt_steady *steady = &p->sorted->steady[shown * p->sorted->row_step];
+        const double bounds[2] = {steady->start, steady->end};
+        for (int i = 0; i < 2; i++) {
+            if (bounds[i] > panel->start && bounds[i] < panel->end &&
+                bounds[i] < p->sorted->gantt->end) {
+                ms_buffer_printf(p->out, "M%g %gv%g", ms_svg_round(x_of(p, bounds[i])),
+                                 ms_svg_round(panel->y + shown * panel->row_height),
+                                 ms_svg_round(panel->row_height));
+            }
+        }
+    }
+    ms_buffer_puts(p->out, "\"/>\n");
 }
 
 /* ---- frame, axis, labels ---- */
@@ -268,10 +386,10 @@ static void draw_labels(const pen *p, int32_t rows) {
     double size = fmin(11.0, fmax(7.5, 0.8 * panel->row_height));
     int32_t every = (int32_t)ceil(LABEL_PX / panel->row_height);
     ms_buffer_printf(p->out, "<g font-size=\"%g\" text-anchor=\"end\" fill=\"#444\">\n", size);
-    for (int32_t shown = 0; shown * panel->row_step < rows; shown += every) {
+    for (int32_t shown = 0; shown * p->sorted->row_step < rows; shown += every) {
         ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\">", ms_svg_round(panel->x - 6.0),
                          ms_svg_round(panel->y + (shown + 0.5) * panel->row_height + 0.35 * size));
-        ms_svg_escape(p->out, p->sorted->gantt->row_labels[shown * panel->row_step]);
+        ms_svg_escape(p->out, p->sorted->gantt->row_labels[shown * p->sorted->row_step]);
         ms_buffer_puts(p->out, "</text>\n");
     }
     ms_buffer_puts(p->out, "</g>\n");
@@ -306,7 +424,7 @@ static void draw_frame(const pen *p, double height) {
 
 void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buffer *out) {
     int32_t rows = sorted->gantt->rows;
-    double height = ms_panel_height(panel, rows);
+    double height = ms_panel_height(panel, sorted);
     bins b;
     pen p = {.panel = panel,
              .sorted = sorted,
@@ -314,9 +432,10 @@ void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buff
              .scale = panel->width / (panel->end - panel->start),
              .y = panel->y,
              .height = panel->row_height};
-    ms_buffer_printf(out, "<g text-anchor=\"middle\" fill=\"#111\"%s>\n",
+    ms_buffer_printf(out, "<g class=\"panel\" text-anchor=\"middle\" fill=\"#111\"%s>\n",
                      panel->is_density ? " shape-rendering=\"crispEdges\"" : "");
-    for (int32_t row = 0; row < rows; row += panel->row_step) {
+    for (int32_t row = 0; row < rows; row += sorted->row_step) {
+        draw_idle(&p, row);
         if (panel->is_density) {
             draw_row_density(&p, row, &b);
         } else {
@@ -325,6 +444,7 @@ void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buff
         p.y += panel->row_height;
     }
     ms_buffer_puts(out, "</g>\n");
+    draw_bounds(&p);
     draw_frame(&p, height);
     draw_axis(&p, height);
     if (panel->has_labels) {

@@ -62,27 +62,62 @@ static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
                            text_at(s, "platform", "the platform"), trace->rank_count);
 }
 
-ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
+/* The points of a trace's memory timelines, by row as they are by rank. */
+static const ms_gantt_memory *make_memory(const ms_trace *trace, ms_arena *arena) {
+    ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
+    ms_gantt_level *levels = MS_NEW(arena, ms_gantt_level, trace->memory_count);
+    size_t *first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 1);
+    if (memory == NULL || levels == NULL || first == NULL) {
+        return NULL;
+    }
+    for (int32_t i = 0; i < trace->memory_count; i++) {
+        const ms_trace_memory *point = &trace->memory[i];
+        levels[i] = (ms_gantt_level){(double)point->time_ps / MS_PS_PER_S, point->bytes};
+        first[point->rank_index + 1] = (size_t)i + 1;
+    }
+    for (int32_t row = 0; row < trace->rank_count; row++) {
+        first[row + 1] = first[row + 1] > first[row] ? first[row + 1] : first[row];
+    }
+    *memory = (ms_gantt_memory){.name = "memory per rank",
+                                .levels = levels,
+                                .row_first = first,
+                                .limit = ms_value_number(trace->summary, "memory.capacity_B", 0.0),
+                                .has_bytes = true};
+    return memory;
+}
+
+/* The boxes of all rows, in the arena; NULL when memory runs out. */
+static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *count_out) {
     ms_vector boxes;
+    ms_vector pairs;
     ms_vector_init(&boxes, sizeof(ms_gantt_box));
-    ms_passes_collect(trace, arena, &boxes);
+    ms_vector_init(&pairs, sizeof(ms_pass_pair));
+    ms_passes_collect(trace, arena, &boxes, &pairs);
+    ms_passes_cut_pairs(&boxes, &pairs);
+    ms_gantt_box *kept =
+        boxes.failed || pairs.failed ? NULL : MS_NEW(arena, ms_gantt_box, boxes.count);
+    if (kept != NULL && boxes.count > 0) {
+        memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
+    }
+    *count_out = boxes.count;
+    ms_vector_release(&boxes);
+    ms_vector_release(&pairs);
+    return kept;
+}
+
+ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
     ms_gantt gantt = {.title = make_title(trace, arena),
                       .subtitle = make_subtitle(trace, arena),
                       .row_labels = make_labels(trace, arena),
                       .rows = trace->rank_count,
-                      .box_count = boxes.count,
+                      .memory = make_memory(trace, arena),
                       .end = (double)trace->step_ps / MS_PS_PER_S,
                       .has_seconds = true};
-    ms_gantt_box *kept = MS_NEW(arena, ms_gantt_box, boxes.count);
-    bool has_memory = !boxes.failed && kept != NULL && gantt.title != NULL &&
-                      gantt.subtitle != NULL && gantt.row_labels != NULL;
-    if (has_memory) {
-        if (boxes.count > 0) {
-            memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
-        }
-        gantt.boxes = kept;
-        *gantt_out = gantt;
+    gantt.boxes = make_boxes(trace, arena, &gantt.box_count);
+    if (gantt.title == NULL || gantt.subtitle == NULL || gantt.row_labels == NULL ||
+        gantt.memory == NULL || gantt.boxes == NULL) {
+        return MS_E_NOMEM;
     }
-    ms_vector_release(&boxes);
-    return has_memory ? MS_OK : MS_E_NOMEM;
+    *gantt_out = gantt;
+    return MS_OK;
 }

@@ -7,22 +7,52 @@ static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
-/* One row under construction. */
+/* A pass that may still grow. */
+typedef struct open_pass {
+    ptrdiff_t box; /* place of its box, -1 none */
+    int16_t stage;
+    int32_t mb;
+    size_t waits_first, waits_end; /* places of the boxes of waiting before it */
+    bool is_paired;
+} open_pass;
+
+/* One row under construction. The operations of two passes may alternate. */
 typedef struct row_state {
-    int64_t end_ps;     /* of its last computation */
-    ptrdiff_t open;     /* index of the pass that may still grow, -1 none */
-    int16_t open_stage; /* of that pass */
-    int32_t open_mb;
+    int64_t end_ps; /* of its last computation */
+    open_pass passes[2];
+    int last; /* which of them ran last */
 } row_state;
 
 typedef struct collecting {
     const ms_trace *trace;
     row_state *rows; /* [rank_count] */
     ms_vector *boxes;
+    ms_vector *pairs;
 } collecting;
 
 static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->stream[event]].axis != MS_AXIS_NONE;
+}
+
+/* Whether a rank takes part in a communication. */
+static bool is_member(const ms_trace *trace, int32_t event, int32_t rank_index) {
+    const ms_trace_stream *stream = &trace->streams[trace->stream[event]];
+    int32_t low = 0;
+    int32_t high = trace->member_count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (trace->members[middle].event < event) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_one = stream->rank_index == rank_index || stream->peer_index == rank_index;
+    for (int32_t i = low; !is_one && i < trace->member_count && trace->members[i].event == event;
+         i++) {
+        is_one = trace->streams[trace->members[i].stream].rank_index == rank_index;
+    }
+    return is_one;
 }
 
 static void add_box(collecting *c, const ms_gantt_box *box) {
@@ -48,7 +78,8 @@ static void add_waiting(collecting *c, int32_t row, int32_t cause, const int64_t
                                       .mb = -1,
                                       .kind = trace->kind[at],
                                       .axis = trace->axis[at],
-                                      .is_part = is_part};
+                                      .is_part = is_part,
+                                      .is_foreign = !is_member(trace, at, row)};
             add_box(c, &box);
             to = start;
         }
@@ -56,13 +87,12 @@ static void add_waiting(collecting *c, int32_t row, int32_t cause, const int64_t
 }
 
 /* Recomputation belongs to the backward pass that follows it. */
-static bool belongs(const collecting *c, const row_state *row, int32_t event) {
+static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
     const ms_trace *trace = c->trace;
-    if (row->open < 0 || row->open_stage != trace->stage[event] ||
-        row->open_mb != trace->mb[event]) {
+    if (pass->box < 0 || pass->stage != trace->stage[event] || pass->mb != trace->mb[event]) {
         return false;
     }
-    uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, row->open).kind;
+    uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
     uint8_t kind = trace->kind[event];
     bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
     return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
@@ -80,7 +110,8 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
     add_box(c, &part);
 }
 
-static void open_box(collecting *c, int32_t row, int32_t event) {
+/* A new pass takes the place of the one that ran before the last. */
+static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = c->trace;
     row_state *state = &c->rows[row];
     const ms_gantt_box box = {.start = seconds(trace->start_ps[event]),
@@ -89,25 +120,60 @@ static void open_box(collecting *c, int32_t row, int32_t event) {
                               .mb = trace->mb[event],
                               .chunk = trace->chunk[event] < 0 ? 0 : trace->chunk[event],
                               .kind = trace->kind[event]};
-    state->open = (ptrdiff_t)c->boxes->count;
-    state->open_stage = trace->stage[event];
-    state->open_mb = trace->mb[event];
+    state->last = 1 - state->last;
+    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
+                                             .stage = trace->stage[event],
+                                             .mb = trace->mb[event],
+                                             .waits_first = waits_first,
+                                             .waits_end = c->boxes->count};
     add_box(c, &box);
+}
+
+/* A pass goes on after another has begun: both are under way together. What the row waited for
+ * before the later one began lies inside the earlier one. */
+static void pair_up(collecting *c, row_state *state) {
+    open_pass *a = &state->passes[0];
+    open_pass *b = &state->passes[1];
+    if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
+        return;
+    }
+    const open_pass *later = a->box > b->box ? a : b;
+    for (size_t i = later->waits_first; i < later->waits_end; i++) {
+        MS_AT(c->boxes, ms_gantt_box, i).is_part = true;
+    }
+    bool is_upper = MS_AT(c->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
+    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
+                               .lower = (size_t)(is_upper ? b->box : a->box)};
+    MS_AT(c->boxes, ms_gantt_box, pair.upper).half = 1;
+    MS_AT(c->boxes, ms_gantt_box, pair.lower).half = 2;
+    (void)ms_vector_add(c->pairs, &pair, 1);
+    a->is_paired = b->is_paired = true;
+}
+
+static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
+    ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
+    open->end = seconds(c->trace->end_ps[event]);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->kind[event] : open->kind;
+    if (which != state->last) {
+        pair_up(c, state);
+        state->last = which;
+    }
 }
 
 static void add_computation(collecting *c, int32_t event) {
     const ms_trace *trace = c->trace;
     int32_t row = trace->streams[trace->stream[event]].rank_index;
     row_state *state = &c->rows[row];
-    bool is_same = belongs(c, state, event);
+    int which = belongs(c, &state->passes[0], event)   ? 0
+                : belongs(c, &state->passes[1], event) ? 1
+                                                       : -1;
     const int64_t gap[2] = {state->end_ps, trace->start_ps[event]};
-    add_waiting(c, row, trace->cause[event], gap, is_same);
-    if (is_same && !c->boxes->failed) {
-        ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->open);
-        open->end = seconds(trace->end_ps[event]);
-        open->kind = open->kind == MS_OP_RECOMPUTE ? trace->kind[event] : open->kind;
+    size_t waits_first = c->boxes->count;
+    add_waiting(c, row, trace->cause[event], gap, which >= 0);
+    if (which >= 0 && !c->boxes->failed) {
+        grow_box(c, state, which, event);
     } else {
-        open_box(c, row, event);
+        open_box(c, row, event, waits_first);
     }
     if (trace->kind[event] == MS_OP_RECOMPUTE) {
         add_recomputation(c, row, event);
@@ -130,14 +196,15 @@ static void add_end(collecting *c) {
     }
 }
 
-void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes) {
-    collecting c = {trace, MS_NEW(scratch, row_state, trace->rank_count), boxes};
+void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes,
+                       ms_vector *pairs) {
+    collecting c = {trace, MS_NEW(scratch, row_state, trace->rank_count), boxes, pairs};
     if (c.rows == NULL) {
         boxes->failed = true;
         return;
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        c.rows[row].open = -1;
+        c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
     }
     /* operations of one stream stand in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
@@ -146,4 +213,35 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
         }
     }
     add_end(&c);
+}
+
+/* A piece of a pass from `start` to `end`, if it is any time at all. */
+static void add_piece(ms_vector *boxes, size_t index, double start, double end) {
+    if (end > start && !boxes->failed) {
+        ms_gantt_box piece = MS_AT(boxes, ms_gantt_box, index);
+        piece.start = start;
+        piece.end = end;
+        piece.half = 0;
+        (void)ms_vector_add(boxes, &piece, 1);
+    }
+}
+
+void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
+    for (size_t i = 0; i < pairs->count && !boxes->failed; i++) {
+        const ms_pass_pair *pair = &MS_AT(pairs, const ms_pass_pair, i);
+        const size_t both[2] = {pair->upper, pair->lower};
+        const ms_gantt_box *upper = &MS_AT(boxes, ms_gantt_box, pair->upper);
+        const ms_gantt_box *lower = &MS_AT(boxes, ms_gantt_box, pair->lower);
+        double start = upper->start > lower->start ? upper->start : lower->start;
+        double end = upper->end < lower->end ? upper->end : lower->end;
+        for (int half = 0; half < 2; half++) {
+            const ms_gantt_box whole = MS_AT(boxes, ms_gantt_box, both[half]);
+            add_piece(boxes, both[half], whole.start, start);
+            add_piece(boxes, both[half], end, whole.end);
+        }
+        for (int half = 0; half < 2 && !boxes->failed; half++) {
+            MS_AT(boxes, ms_gantt_box, both[half]).start = start;
+            MS_AT(boxes, ms_gantt_box, both[half]).end = end;
+        }
+    }
 }

@@ -11,6 +11,9 @@ typedef struct ms_rgb {
     double r, g, b; /* 0..1 */
 } ms_rgb;
 
+/* Shade of what a rank waits for without taking part in it. */
+#define MS_SVG_FOREIGN 2
+
 /* Colour of an operation kind; `chunk` of a rank's several stages is paler.
  * Source: Okabe and Ito, Color Universal Design (2008), eight colours that people with any colour
  * vision tell apart. */

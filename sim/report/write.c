@@ -30,8 +30,20 @@ static ms_status check_format(const char *path, ms_diag *diag) {
     return MS_E_USAGE;
 }
 
-ms_status ms_report_check_target(const char *path, ms_diag *diag) {
+/* What can be known before the traces are read. */
+static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
+    if (status == MS_OK && format_of(path) == FORMAT_JSON && count > 1) {
+        ms_diag_error(diag,
+                      "'%s': a trace for a viewer is made of one run, got %zu; .svg stacks "
+                      "several",
+                      path, count);
+        status = MS_E_USAGE;
+    } else if (status == MS_OK && count > MS_GANTT_PICTURES_MAX) {
+        ms_diag_error(diag, "'%s': at most %d traces are stacked in a picture, got %zu", path,
+                      MS_GANTT_PICTURES_MAX, count);
+        status = MS_E_USAGE;
+    }
     return status == MS_OK ? ms_trace_check_target(path, diag) : status;
 }
 
@@ -49,50 +61,74 @@ static ms_status put(void *context, const char *text, size_t length) {
     return sink->error == 0 ? MS_OK : MS_E_IO;
 }
 
-static ms_status write_svg(const ms_trace *trace, file_sink *sink) {
+/* A trace is needed only until its picture is made, which lies in `arena`. */
+static ms_status read_picture(const char *trace_path, ms_arena *arena, ms_diag *diag,
+                              ms_gantt *gantt_out) {
+    ms_arena scratch;
+    ms_trace trace;
+    ms_arena_init(&scratch);
+    ms_status status = ms_trace_read(trace_path, MS_TRACE_EVERYTHING, &scratch, diag, &trace);
+    if (status == MS_OK && trace.step_ps <= 0) {
+        ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
+        status = MS_E_INPUT;
+    } else if (status == MS_OK && ms_gantt_from_trace(&trace, arena, gantt_out) != MS_OK) {
+        ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
+        status = MS_E_NOMEM;
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* The pictures of all traces as SVG. */
+static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms_buffer *svg) {
+    ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     ms_arena arena;
-    ms_buffer text;
-    ms_gantt gantt;
     ms_arena_init(&arena);
-    ms_buffer_init(&text);
-    ms_status status = ms_gantt_from_trace(trace, &arena, &gantt);
-    if (status == MS_OK) {
-        status = ms_gantt_write_svg(&gantt, &text);
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < count; i++) {
+        status = read_picture(traces[i], &arena, diag, &gantts[i]);
     }
     if (status == MS_OK) {
-        status = put(sink, ms_buffer_text(&text), text.length);
+        status = ms_gantt_write_svg(gantts, count, svg);
+        if (status != MS_OK) {
+            bool is_full = status == MS_E_NOMEM;
+            ms_diag_error(diag, "cannot draw '%s'%s: %s", traces[0], count > 1 ? " and others" : "",
+                          is_full ? "out of memory" : "the trace contradicts itself");
+            status = is_full ? status : MS_E_INPUT;
+        }
     }
-    ms_buffer_release(&text);
     ms_arena_release(&arena);
     return status;
 }
 
-static ms_status fill(const ms_trace *trace, report_format format, const char *path,
-                      file_sink *sink) {
+/* What goes into the file: a finished text, or a trace to be streamed. */
+typedef struct content {
+    const ms_buffer *svg;
+    const ms_trace *trace;
+} content;
+
+static ms_status fill(const content *what, const char *path, file_sink *sink) {
     sink->file = fopen(path, "wxe");
     if (sink->file == NULL) {
         sink->error = errno;
         return MS_E_IO;
     }
-    ms_status status =
-        format == FORMAT_SVG ? write_svg(trace, sink) : ms_chrome_write(trace, put, sink);
+    ms_status status = what->svg != NULL ? put(sink, ms_buffer_text(what->svg), what->svg->length)
+                                         : ms_chrome_write(what->trace, put, sink);
     if (fclose(sink->file) != 0 && sink->error == 0) {
         sink->error = errno;
     }
     return sink->error != 0 ? MS_E_IO : status;
 }
 
-ms_status ms_report_write(const ms_trace *trace, const char *path, ms_diag *diag) {
+static ms_status write_file(const content *what, const char *path, ms_diag *diag) {
     ms_target target;
-    ms_status status = check_format(path, diag);
-    if (status == MS_OK) {
-        status = ms_target_open(&target, path, diag);
-    }
+    ms_status status = ms_target_open(&target, path, diag);
     if (status != MS_OK) {
         return status;
     }
     file_sink sink = {0};
-    status = fill(trace, format_of(path), target.temporary, &sink);
+    status = fill(what, target.temporary, &sink);
     if (status == MS_OK) {
         return ms_target_commit(&target, diag);
     }
@@ -100,9 +136,40 @@ ms_status ms_report_write(const ms_trace *trace, const char *path, ms_diag *diag
         return ms_target_fail(&target, strerror(sink.error), diag);
     }
     ms_target_abandon(&target);
-    ms_diag_error(diag, "cannot draw '%s': %s", path,
-                  status == MS_E_NOMEM  ? "out of memory"
-                  : trace->step_ps <= 0 ? "the trace's step takes no time"
-                                        : "the trace contradicts itself");
-    return status == MS_E_NOMEM ? status : MS_E_INPUT;
+    ms_diag_error(diag, "cannot write '%s': out of memory", path);
+    return status;
+}
+
+static ms_status write_svg(const char *const *traces, size_t count, const char *path,
+                           ms_diag *diag) {
+    ms_buffer svg;
+    ms_buffer_init(&svg);
+    ms_status status = draw(traces, count, diag, &svg);
+    if (status == MS_OK) {
+        status = write_file(&(content){.svg = &svg}, path, diag);
+    }
+    ms_buffer_release(&svg);
+    return status;
+}
+
+static ms_status write_json(const char *trace_path, const char *path, ms_diag *diag) {
+    ms_arena arena;
+    ms_trace trace;
+    ms_arena_init(&arena);
+    ms_status status = ms_trace_read(trace_path, MS_TRACE_EVERYTHING, &arena, diag, &trace);
+    if (status == MS_OK) {
+        status = write_file(&(content){.trace = &trace}, path, diag);
+    }
+    ms_arena_release(&arena);
+    return status;
+}
+
+ms_status ms_report_write(const char *const *traces, size_t count, const char *path,
+                          ms_diag *diag) {
+    ms_status status = check_request(count, path, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    return format_of(path) == FORMAT_SVG ? write_svg(traces, count, path, diag)
+                                         : write_json(traces[0], path, diag);
 }

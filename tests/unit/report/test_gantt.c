@@ -57,11 +57,11 @@ Test(gantt, a_small_picture_shows_every_box_with_its_number) {
                             .boxes = boxes,
                             .box_count = 6,
                             .end = 6};
-    cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK);
+    cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
     assert_sound(&svg, "small");
     const char *text = ms_buffer_text(&svg);
     static const char *const WORDS[] = {
-        ">41</text>",  ">42</text>",        ">43</text>",       ">44</text>",
+        ">F41</text>", ">B42</text>",       ">W43</text>",      ">I44</text>",
         ">opt</text>", ">dp</text>",        ">pp 1</text>",     "&lt;a &amp; b&gt;",
         "F forward",   "W weight gradient", "I input gradient", "paler: later chunk",
         ">6.0</text>"};
@@ -87,13 +87,13 @@ Test(gantt, boxes_without_a_row_or_a_time_are_refused) {
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         const ms_gantt gantt = {
             .row_labels = names, .rows = 1, .boxes = &BAD[i], .box_count = 1, .end = 1};
-        cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_E_RANGE, "case %zu", i);
+        cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_E_RANGE, "case %zu", i);
         cr_assert_eq(svg.length, 0U);
     }
     const ms_gantt no_time = {.row_labels = names, .rows = 1, .end = 0};
-    cr_assert_eq(ms_gantt_write_svg(&no_time, &svg), MS_E_RANGE);
+    cr_assert_eq(ms_gantt_write_svg(&no_time, 1, &svg), MS_E_RANGE);
     const ms_gantt empty = {.row_labels = names, .rows = 1, .end = 1};
-    cr_assert_eq(ms_gantt_write_svg(&empty, &svg), MS_OK);
+    cr_assert_eq(ms_gantt_write_svg(&empty, 1, &svg), MS_OK);
     assert_sound(&svg, "empty");
     ms_buffer_release(&svg);
 }
@@ -117,14 +117,15 @@ Test(gantt, passes_that_run_together_share_a_row) {
         .row_labels = names, .rows = 1, .boxes = boxes, .box_count = 2, .end = 2};
     ms_buffer svg;
     ms_buffer_init(&svg);
-    cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK);
+    cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
     assert_sound(&svg, "halves");
-    const char *panel = strstr(ms_buffer_text(&svg), "<g text-anchor=\"middle\"");
+    const char *panel = strstr(ms_buffer_text(&svg), "<g class=\"panel\"");
     double upper = number_in(panel, "<rect ", 0, " y=\"");
     double height = number_in(panel, "<rect ", 0, " height=\"");
     double lower = number_in(panel, "<rect ", 1, " y=\"");
     cr_assert_geq(lower, upper + height);
     cr_assert_eq(height, number_in(panel, "<rect ", 1, " height=\""));
+    cr_assert_not_null(strstr(ms_buffer_text(&svg), ">overlapped pair</text>"));
     cr_assert_not_null(strstr(panel, ">forward mb 2"));
     cr_assert_lt(strstr(panel, ">forward mb 2"), strstr(panel, ">backward mb 1"));
     ms_buffer_release(&svg);
@@ -177,7 +178,7 @@ Test(gantt, any_number_of_boxes_stays_small_and_sound, .timeout = 100) {
             const char *what =
                 ms_arena_printf(&arena, "MS_SEED=%llu, %d rows of %lld", (unsigned long long)seed,
                                 ROWS[i], (long long)PASSES[j]);
-            cr_assert_eq(ms_gantt_write_svg(&gantt, &svg), MS_OK, "%s", what);
+            cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK, "%s", what);
             assert_sound(&svg, what);
             cr_assert_eq(strstr(ms_buffer_text(&svg), "rows is shown") != NULL, ROWS[i] > 64);
             ms_vector_release(&boxes);

@@ -7,28 +7,50 @@
 
 #include "meshsim/report.h"
 
-static void read_trace(trace_fixture *f, ms_trace *trace_out) {
-    trace_fixture_write(f, TRACE_SMALL);
-    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, trace_out),
-                 MS_OK);
-}
-
 static const char *name_in(trace_fixture *f, const char *name) {
     return ms_arena_printf(&f->arena, "%s/%s", f->folder, name);
 }
 
+static ms_status write_one(trace_fixture *f, const char *path) {
+    const char *const traces[] = {f->path};
+    return ms_report_write(traces, 1, path, &f->diag);
+}
+
 Test(report_write, the_ending_chooses_the_kind) {
     trace_fixture f;
-    ms_trace trace;
     size_t length = 0;
-    read_trace(&f, &trace);
+    trace_fixture_write(&f, TRACE_SMALL);
     const char *svg = name_in(&f, "a.b.svg");
     const char *json = name_in(&f, "a.json");
-    cr_assert_eq(ms_report_write(&trace, svg, &f.diag), MS_OK);
+    cr_assert_eq(write_one(&f, svg), MS_OK);
     cr_assert_eq(strncmp(trace_fixture_read_file(&f, svg, &length), "<svg", 4), 0);
-    cr_assert_eq(ms_report_write(&trace, json, &f.diag), MS_OK);
+    cr_assert_eq(write_one(&f, json), MS_OK);
     cr_assert_eq(strncmp(trace_fixture_read_file(&f, json, &length), "{\"displayTimeUnit", 17), 0);
     cr_assert_eq(trace_fixture_files(&f), 3);
+    trace_fixture_release(&f);
+}
+
+Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
+    trace_fixture f;
+    size_t length = 0;
+    trace_fixture_write(&f, TRACE_SMALL);
+    const char *traces[MS_GANTT_PICTURES_MAX + 1];
+    for (size_t i = 0; i < MS_GANTT_PICTURES_MAX + 1; i++) {
+        traces[i] = f.path;
+    }
+    const char *svg = name_in(&f, "a.svg");
+    cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX, svg, &f.diag), MS_OK);
+    const char *text = trace_fixture_read_file(&f, svg, &length);
+    size_t panels = 0;
+    for (const char *at = text; (at = strstr(at, "<g class=\"panel\"")) != NULL; at++) {
+        panels++;
+    }
+    cr_assert_eq(panels, (size_t)MS_GANTT_PICTURES_MAX);
+    cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, svg, &f.diag), MS_E_USAGE);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "at most 8 traces"));
+    cr_assert_eq(ms_report_write(traces, 2, name_in(&f, "a.json"), &f.diag), MS_E_USAGE);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "made of one run, got 2"));
+    cr_assert_eq(trace_fixture_files(&f), 2);
     trace_fixture_release(&f);
 }
 
@@ -41,11 +63,10 @@ Test(report_write, other_endings_are_refused) {
                  {"svg", "must end in .svg or .json"},
                  {"a.svg.gz", "must end in .svg or .json"}};
     trace_fixture f;
-    ms_trace trace;
-    read_trace(&f, &trace);
+    trace_fixture_write(&f, TRACE_SMALL);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         f.messages.length = 0;
-        cr_assert_eq(ms_report_write(&trace, name_in(&f, CASES[i].name), &f.diag), MS_E_USAGE);
+        cr_assert_eq(write_one(&f, name_in(&f, CASES[i].name)), MS_E_USAGE);
         cr_assert_not_null(strstr(ms_buffer_text(&f.messages), CASES[i].cause), "%s",
                            ms_buffer_text(&f.messages));
     }
@@ -60,23 +81,20 @@ Test(report_write, says_that_a_step_without_time_cannot_be_drawn) {
         "costs: {forward: 0 s, input_gradient: 0 s}\n"
         "batch: {microbatches: 2}\n";
     trace_fixture f;
-    ms_trace trace;
     trace_fixture_write(&f, NO_TIME);
-    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
-    cr_assert_eq(ms_report_write(&trace, name_in(&f, "a.svg"), &f.diag), MS_E_INPUT);
+    cr_assert_eq(write_one(&f, name_in(&f, "a.svg")), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "takes no time"));
-    cr_assert_eq(ms_report_write(&trace, name_in(&f, "a.json"), &f.diag), MS_OK);
+    cr_assert_eq(write_one(&f, name_in(&f, "a.json")), MS_OK);
     trace_fixture_release(&f);
 }
 
 /* A disk that fills up: at every size the older report stays, and no other file. */
 Test(report_write, a_full_disk_leaves_the_older_report, .timeout = 60) {
     trace_fixture f;
-    ms_trace trace;
     size_t length = 0;
-    read_trace(&f, &trace);
+    trace_fixture_write(&f, TRACE_SMALL);
     const char *path = name_in(&f, "a.json");
-    cr_assert_eq(ms_report_write(&trace, path, &f.diag), MS_OK);
+    cr_assert_eq(write_one(&f, path), MS_OK);
     const char *before = trace_fixture_read_file(&f, path, &length);
     for (rlim_t limit = 0; limit < length; limit += 1 + length / 5) {
         pid_t child = fork();
@@ -84,7 +102,7 @@ Test(report_write, a_full_disk_leaves_the_older_report, .timeout = 60) {
             const struct rlimit size = {limit, limit};
             signal(SIGXFSZ, SIG_IGN);
             setrlimit(RLIMIT_FSIZE, &size);
-            ms_status status = ms_report_write(&trace, path, &f.diag);
+            ms_status status = write_one(&f, path);
             bool says = strstr(ms_buffer_text(&f.messages), "File too large") != NULL;
             _exit(status == MS_E_IO && says ? 0 : 1);
         }

@@ -1,0 +1,145 @@
+#include "report/gantt_sorted.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ms_gantt_is_pass(const ms_gantt_box *box) {
+    return !box->is_part && box->kind < MS_OP_OPTIMIZER;
+}
+
+static int by_place(const void *left, const void *right) {
+    const ms_gantt_box *a = left;
+    const ms_gantt_box *b = right;
+    if (a->row != b->row) {
+        return a->row < b->row ? -1 : 1;
+    }
+    if (a->start != b->start) {
+        return a->start < b->start ? -1 : 1;
+    }
+    if (a->is_part != b->is_part) {
+        return a->is_part ? 1 : -1;
+    }
+    return (a->half > b->half) - (a->half < b->half);
+}
+
+static int by_number(const void *left, const void *right) {
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return a < b ? -1 : a > b ? 1 : 0;
+}
+
+static bool has_sound_memory(const ms_gantt *gantt) {
+    const ms_gantt_memory *memory = gantt->memory;
+    for (size_t i = 0; memory != NULL && i < memory->row_first[gantt->rows]; i++) {
+        const ms_gantt_level *at = &memory->levels[i];
+        if (!(at->level >= 0.0) || !isfinite(at->level) || !(at->start >= 0.0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_sound(const ms_gantt *gantt) {
+    if (gantt->rows < 1 || !(gantt->end > 0.0)) {
+        return false;
+    }
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        const ms_gantt_box *box = &gantt->boxes[i];
+        if (box->half > 2 || box->row < 0 || box->row >= gantt->rows || !(box->start >= 0.0) ||
+            !(box->end >= box->start) || !isfinite(box->end)) {
+            return false;
+        }
+    }
+    return has_sound_memory(gantt);
+}
+
+static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt_sorted *sorted) {
+    double *lengths = MS_NEW(arena, double, gantt->box_count);
+    if (lengths == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        if (ms_gantt_is_pass(&gantt->boxes[i])) {
+            lengths[count++] = gantt->boxes[i].end - gantt->boxes[i].start;
+        }
+    }
+    qsort(lengths, count, sizeof lengths[0], by_number);
+    sorted->median = count == 0 ? gantt->end : lengths[count / 2];
+    sorted->quartile = count == 0 ? gantt->end : lengths[count / 4];
+    return MS_OK;
+}
+
+static ms_gantt_steady find_steady(const ms_gantt_sorted *sorted, int32_t row) {
+    double first_backward = -1.0;
+    double last_forward = -1.0;
+    for (size_t i = sorted->row_first[row]; i < sorted->row_first[row + 1]; i++) {
+        const ms_gantt_box *box = &sorted->boxes[i];
+        if (!ms_gantt_is_pass(box)) {
+            continue;
+        }
+        if (box->kind == MS_OP_FORWARD) {
+            last_forward = fmax(last_forward, box->end);
+        } else if (first_backward < 0.0) {
+            first_backward = box->start;
+        }
+    }
+    if (first_backward < 0.0 && last_forward < 0.0) {
+        return (ms_gantt_steady){0.0, sorted->gantt->end};
+    }
+    double start = fmax(first_backward, 0.0);
+    return (ms_gantt_steady){start, fmax(start, last_forward)};
+}
+
+static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
+    sorted->unit = 1.0;
+    sorted->unit_name = "";
+    if (sorted->gantt->has_seconds) {
+        bool has_s = axis_end >= 2.0;
+        bool has_ms = axis_end >= 2e-3;
+        sorted->unit = has_s ? 1.0 : has_ms ? 1e-3 : 1e-6;
+        sorted->unit_name = has_s ? "s" : has_ms ? "ms" : "us";
+    }
+}
+
+void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max) {
+    int32_t rows = sorted->gantt->rows;
+    sorted->row_step = (rows + rows_max - 1) / rows_max;
+    sorted->rows_shown = (rows + sorted->row_step - 1) / sorted->row_step;
+}
+
+ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
+                        ms_gantt_sorted *sorted_out) {
+    if (!is_sound(gantt)) {
+        return MS_E_RANGE;
+    }
+    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, gantt->box_count);
+    size_t *first = MS_NEW(arena, size_t, (size_t)gantt->rows + 1);
+    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows);
+    if (boxes == NULL || first == NULL || steady == NULL) {
+        return MS_E_NOMEM;
+    }
+    if (gantt->box_count > 0) {
+        memcpy(boxes, gantt->boxes, gantt->box_count * sizeof boxes[0]);
+        qsort(boxes, gantt->box_count, sizeof boxes[0], by_place);
+    }
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        first[boxes[i].row + 1]++;
+    }
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        first[row + 1] += first[row];
+    }
+    ms_gantt_sorted sorted = {
+        .gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady};
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        steady[row] = find_steady(&sorted, row);
+    }
+    choose_unit(&sorted, axis_end);
+    ms_gantt_show_rows(&sorted, gantt->rows);
+    ms_status status = measure_passes(gantt, arena, &sorted);
+    if (status == MS_OK) {
+        *sorted_out = sorted;
+    }
+    return status;
+}

@@ -1,0 +1,37 @@
+/* A Gantt picture made ready for drawing. */
+#ifndef MS_REPORT_GANTT_SORTED_H
+#define MS_REPORT_GANTT_SORTED_H
+
+#include "meshsim/report.h"
+
+/* Where a row's steady phase lies: from its first backward pass to the end of its last forward
+ * pass, as the metrics and the evaluation on paper divide idle time. */
+typedef struct ms_gantt_steady {
+    double start, end; /* no passes: 0 and the picture's end */
+} ms_gantt_steady;
+
+typedef struct ms_gantt_sorted {
+    const ms_gantt *gantt;
+    const ms_gantt_box *boxes; /* by row, start, passes before their parts */
+    size_t *row_first;         /* [rows + 1] */
+    ms_gantt_steady *steady;   /* [rows] */
+    double median;             /* length of a pass */
+    double quartile;           /* a quarter of the passes is not longer */
+    double unit;               /* time units in one unit of the axis */
+    const char *unit_name;
+    int32_t row_step; /* every how many rows one is shown */
+    int32_t rows_shown;
+} ms_gantt_sorted;
+
+/* Sort and measure `gantt`; all rows are shown.  axis_end: right edge of the time axis, which
+ * chooses its unit.  *sorted_out: in `arena`.  MS_OK; MS_E_RANGE as ms_gantt_write_svg;
+ * MS_E_NOMEM. */
+ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
+                        ms_gantt_sorted *sorted_out);
+/* Show so many rows at most, evenly spaced.  rows_max: >= 1. */
+void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max);
+
+/* Whether a box is a pass of a stage: no part, no optimizer, no communication. */
+bool ms_gantt_is_pass(const ms_gantt_box *box);
+
+#endif
