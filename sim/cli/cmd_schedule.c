@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/job_options.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
@@ -98,11 +99,15 @@ static ms_status run_search(const ms_invocation *call) {
 
 static ms_status run(const ms_invocation *call) {
     ms_status status = check_stdout(call);
+    if (status == MS_OK) {
+        status = ms_cli_schedule_check_workload(call);
+    }
     if (status != MS_OK) {
         return status;
     }
     if (ms_cli_has(call, "compare")) {
-        return ms_cli_schedule_compare(call);
+        return ms_cli_has(call, "workload") ? ms_cli_schedule_compare_on_platform(call)
+                                            : ms_cli_schedule_compare(call);
     }
     if (call->positional_count == 0) {
         ms_diag_error(call->diag, "missing argument: KIND");
@@ -144,6 +149,14 @@ static const ms_option OPTIONS[] = {
     {"sort", 0, "COLUMN", 1, false, "makespan", "column of the table to sort by"},
     {"memory-cap", 0, "X", 1, false, NULL,
      "microbatches in flight per rank at most (--compare, search)"},
+    {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
+     "--compare: simulate the schedules on this workload's platform"},
+    MS_OPTION_PLATFORM,
+    MS_OPTION_SET,
+    MS_OPTION_FIDELITY,
+    {"traces", 0, "FOLDER", 1, false, NULL,
+     "--workload: write each simulation's trace to FOLDER/KIND.h5"},
+    {"jobs", 0, "J", 1, false, "processors, at most 4", "--workload: simulations at once"},
     {"csv", 0, "FILE", 1, false, NULL,
      "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form"},
     {"csv-form", 0, "F", 1, false, "compute",
@@ -200,7 +213,12 @@ const ms_command ms_cmd_schedule = {
         "--compare prints a table of many schedules. There T is the time of a P-th of the model, "
         "dealt to its stages (V = 2 and K = 2 where a schedule takes any, unless given), and --p2p "
         "lies between neighbouring ranks. Memory is counted in units of a P-th of the model and "
-        "one microbatch.",
+        "one microbatch.\n\n"
+        "With --workload the table comes from simulations, each in a process of its own, of that "
+        "workload with the schedules in the place of its own; V, N and K are the workload's where "
+        "it has some. Layers are dealt as the workload says, or as evenly as they can be where the "
+        "number of stages is another. --memory-cap then takes bytes, such as 60GiB. What cannot be "
+        "simulated is listed with the reason. Exits with 1 when none fits in memory.",
     .example = "meshsim schedule interleaved -p 4 -v 2 -m 8 --p2p 0.1",
     .run = run,
 };

@@ -193,34 +193,47 @@ static ms_status add_row(comparison *c, const char *name) {
     return status;
 }
 
-/* Names of `all`, or of a comma list. */
-static ms_status list_names(const ms_invocation *call, const char ***names_out, int *count_out) {
-    const char *list = ms_cli_value(call, "compare", "all");
+/* Check a name of the list; `all` and files are none of a kind. */
+static ms_status check_name(const ms_invocation *call, const char *name) {
+    ms_schedule_kind kind;
+    bool is_other = strcmp(name, "all") == 0 || strncmp(name, "csv:", 4) == 0;
+    return is_other ? MS_OK : ms_cli_schedule_kind(call, name, &kind);
+}
+
+ms_status ms_cli_schedule_names(const ms_invocation *call, const char ***names_out,
+                                int *count_out) {
     const char *const *known = ms_schedule_kind_names();
-    bool is_all = strcmp(list, "all") == 0;
-    int count = is_all ? MS_SCHEDULE_KIND_COUNT : 1;
-    for (const char *at = list; !is_all && *at != '\0'; at++) {
-        count += *at == ',';
-    }
-    const char **names = MS_NEW(call->arena, const char *, count);
-    for (int i = 0; names != NULL && i < count; i++) {
-        names[i] = is_all ? known[i] : ms_arena_strndup(call->arena, list, strcspn(list, ","));
-        list += is_all ? 0 : strcspn(list, ",") + (i + 1 < count);
-        if (names[i] == NULL) {
-            return report_no_memory(call);
+    ms_vector names;
+    ms_vector_init(&names, sizeof(const char *));
+    ms_status status = MS_OK;
+    for (const char *at = ms_cli_value(call, "compare", "all"); at != NULL && status == MS_OK;) {
+        size_t length = strcspn(at, ",");
+        const char *name = ms_arena_strndup(call->arena, at, length);
+        at = at[length] == ',' ? at + length + 1 : NULL;
+        if (name == NULL) {
+            status = report_no_memory(call);
+        } else if (check_name(call, name) != MS_OK) {
+            status = MS_E_USAGE;
+        } else if (strcmp(name, "all") == 0) {
+            ms_vector_add(&names, known, MS_SCHEDULE_KIND_COUNT);
+        } else {
+            ms_vector_add(&names, &name, 1);
         }
-        ms_schedule_kind kind;
-        if (strncmp(names[i], "csv:", 4) != 0 &&
-            ms_cli_schedule_kind(call, names[i], &kind) != MS_OK) {
-            return MS_E_USAGE;
-        }
     }
-    if (names == NULL) {
-        return report_no_memory(call);
+    int count = (int)names.count;
+    const char **copy = MS_NEW(call->arena, const char *, count);
+    if (status == MS_OK && (names.failed || copy == NULL)) {
+        status = report_no_memory(call);
     }
-    *names_out = names;
-    *count_out = count;
-    return MS_OK;
+    for (int i = 0; i < count && status == MS_OK; i++) {
+        copy[i] = MS_AT(&names, const char *, i);
+    }
+    ms_vector_release(&names);
+    if (status == MS_OK) {
+        *names_out = copy;
+        *count_out = count;
+    }
+    return status;
 }
 
 static ms_status read_options(comparison *c) {
@@ -262,7 +275,7 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     int count = 0;
     ms_status status = read_options(&c);
     if (status == MS_OK) {
-        status = list_names(call, &names, &count);
+        status = ms_cli_schedule_names(call, &names, &count);
     }
     if (status != MS_OK) {
         return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/job_options.h"
+#include "meshsim/units.h"
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
@@ -150,6 +151,15 @@ static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs
 
 ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     double cap = 0;
+    const char *reason = NULL;
+    const char *text = ms_cli_value(call, "memory-cap", "");
+    if (ms_unit_parse(text, MS_DIM_BYTES, &cap, &reason) == MS_OK) {
+        ms_diag_error(call->diag,
+                      "'--memory-cap %s' is in bytes, which needs '--workload'; on paper it is a "
+                      "number of microbatches",
+                      text);
+        return MS_E_USAGE;
+    }
     ms_status status = ms_cli_number(call, "memory-cap", 0, &cap);
     if (status == MS_OK && ms_cli_has(call, "memory-cap") && !(cap > 0)) {
         ms_diag_error(call->diag, "option '--memory-cap' takes a number > 0, got '%s'",

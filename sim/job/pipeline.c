@@ -288,5 +288,6 @@ ms_status ms_pipeline_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag
         return fault_shares(w, &inner, diag, job);
     }
     job->layout.stage_layers = dealt;
+    job->is_balanced = is_balanced;
     return MS_OK;
 }
