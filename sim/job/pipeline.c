@@ -206,15 +206,15 @@ static int short_stage(const layer_row *row, int i) {
 static bool deal_balanced(const layer_row *row, int *dealt_out) {
     int stages = row->stages;
     int units = row->layers + row->behind;
-    if (stages == 0 || units / stages < row->behind) {
+    if (stages < 1) {
+        return row->layers == 0;
+    }
+    if (units / stages < row->behind) {
         /* the last stage has its fill without a layer */
         layer_row others = {
             .stages = stages - 1, .layers = row->layers, .has_start = row->has_start};
-        bool is_dealt = stages > 1 && deal_balanced(&others, dealt_out);
-        if (is_dealt) {
-            dealt_out[stages - 1] = 0;
-        }
-        return is_dealt || (stages == 0 && row->layers == 0);
+        dealt_out[stages - 1] = 0;
+        return deal_balanced(&others, dealt_out);
     }
     for (int s = 0; s < stages; s++) {
         dealt_out[s] = units / stages + 1;
