@@ -209,7 +209,8 @@ static bool deal_balanced(const layer_row *row, int *dealt_out) {
     if (stages < 1) {
         return row->layers == 0;
     }
-    if (units / stages < row->behind) {
+    int least = units / stages;
+    if (least < row->behind) {
         /* the last stage has its fill without a layer */
         layer_row others = {
             .stages = stages - 1, .layers = row->layers, .has_start = row->has_start};
@@ -217,9 +218,10 @@ static bool deal_balanced(const layer_row *row, int *dealt_out) {
         return deal_balanced(&others, dealt_out);
     }
     for (int s = 0; s < stages; s++) {
-        dealt_out[s] = units / stages + 1;
+        dealt_out[s] = least + 1;
     }
-    for (int i = 0; i < stages - units % stages; i++) {
+    int more = units - least * stages; /* stages that keep it */
+    for (int i = 0; i < stages - more; i++) {
         dealt_out[short_stage(row, i)]--;
     }
     dealt_out[stages - 1] -= row->behind;
