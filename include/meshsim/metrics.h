@@ -8,9 +8,9 @@
  * With K > 1 optimizer steps, all figures are those of one step, the mean over steps 2 to K, which
  * know nothing of the start. The step time is (end_K - end_1) / (K - 1), a step's end being the
  * last end of its operations on any rank. Times of a rank are taken over a stretch of K - 1 step
- * times up to its own last operation: ranks that validate late are steps apart, and a stretch
- * common to all would count the idle time of those that end early. Where all ranks end together it
- * is end_1 to end_K for all.
+ * times up to the end of its own last computation: ranks that validate late are steps apart, and a
+ * stretch common to all would count the idle time of those that end early. Idle time between a
+ * rank's steps leads the second of them.
  *
  * A gap of a rank's compute stream before operation X (or before the step's end) is split by
  * walking `cause` back from X through communication operations of any rank to the first computation

@@ -14,11 +14,12 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
     return times;
 }
 
-/* When each rank's last operation of the last step ends, in to_s. */
+/* When each rank's last computation of the last step ends, in to_s. */
 static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
     const ms_dag *dag = ops->dag;
     for (int32_t op = dag->step_first[dag->step_count - 1]; op < dag->op_count; op++) {
-        for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        for (int32_t m = dag->member_first[op];
+             m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
             ms_window *window = &ranks[dag->streams[dag->member_stream[m]].rank];
             window->to_s = fmax(window->to_s, ops->timeline->end_s[op]);
         }
