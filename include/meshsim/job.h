@@ -42,7 +42,8 @@ typedef struct ms_job {
     const char *command_line;
     const char
         *workload_text; /**< effective workload as YAML, platform mapping included as given */
-    const char *platform_text;           /**< effective platform as YAML */
+    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
+    const char *platform_text; /**< effective platform as YAML */
     const char *platform_effective_text; /**< the platform's given keys with value and origin */
     const char *effective_text;          /**< every key of the workload with its value and origin */
     ms_platform platform;

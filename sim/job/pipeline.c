@@ -125,6 +125,7 @@ static ms_status read_file(const ms_workload *w, const char *home, ms_arena *are
     }
     if (status == MS_OK) {
         job->program = program;
+        job->schedule_text = table.text;
     }
     return status;
 }

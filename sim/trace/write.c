@@ -481,6 +481,9 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     hid_t input = ms_h5_group(h5, h5->file, "input");
     ms_h5_document(h5, input, "workload", job->workload_text == NULL ? "" : job->workload_text);
     ms_h5_document(h5, input, "platform", job->platform_text == NULL ? "" : job->platform_text);
+    if (job->schedule_text != NULL) {
+        ms_h5_document(h5, input, "schedule", job->schedule_text);
+    }
     ms_h5_close_group(h5, input);
 }
 

@@ -48,6 +48,14 @@ class Run(unittest.TestCase):
 
 
 class Hdf5(Run):
+    def test_order_of_a_file_is_kept(self):
+        order, path = Path(self.folder.name) / "order.csv", Path(self.folder.name) / "order.h5"
+        meshsim("schedule", "zbv", "-p2", "-m8", "--csv", order)
+        meshsim("run", ROOT / "workloads/tiny.yaml", "--set", f"schedule.kind=csv:{order}", "-o", path)
+        with h5py.File(path) as trace, h5py.File(self.path) as plain:
+            self.assertEqual(trace["input/schedule"][()], order.read_bytes())
+            self.assertNotIn("schedule", plain["input"])
+
     def test_root_names_format_program_and_input(self):
         with h5py.File(self.path) as trace:
             self.assertEqual(trace.attrs["format"], "meshsim-trace")
@@ -107,6 +115,23 @@ class Hdf5(Run):
             self.assertAlmostEqual(trace["critical_path/time_s"][:].sum() / step, 1, places=9)
             self.assertEqual(step, round(self.printed["step_time_s"] * 1e12) * 1e-12)
             self.assertEqual(trace["ranks/multiplicity"][:].sum(), self.printed["gpus"])
+
+    def test_every_step_has_a_row_and_its_events(self):
+        workload = Path(self.folder.name) / "steps.yaml"
+        workload.write_text(f"platform: {{file: {ROOT}/platforms/ideal.yaml, nodes: 4}}\n"
+                            "costs: {forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}\n"
+                            "mesh: {pp: 4}\nschedule: {kind: zbh2}\nbatch: {microbatches: 8}\nsteps: 3\n")
+        for end, overlap in (("synchronous", False), ("post_validation", True)):
+            path = Path(self.folder.name) / f"{end}.h5"
+            printed = json.loads(meshsim("run", workload, "-o", path, "--json", "--set", f"schedule.step_end={end}"))
+            with h5py.File(path) as trace:
+                start, stop = trace["steps/start_ps"][:], trace["steps/end_ps"][:]
+                step, first, last = (trace["events"][n][:] for n in ("step", "start_ps", "end_ps"))
+            self.assertEqual(printed["steps"], 3)
+            for row in range(3):
+                self.assertEqual((start[row], stop[row]), (first[step == row].min(), last[step == row].max()))
+            self.assertEqual(start[1] < stop[0], overlap)
+            self.assertAlmostEqual((stop[2] - stop[0]) / 2 * 1e-12 / printed["step_time_s"], 1, places=9)
 
     def test_summary_is_what_run_printed(self):
         def tree(group):

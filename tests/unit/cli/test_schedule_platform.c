@@ -1,5 +1,5 @@
-/* meshsim schedule --compare --workload: the same figures as one run after the other, caps, reasons,
- * traces, and nothing left behind. */
+/* meshsim schedule --compare --workload: the same figures as one run after the other, caps,
+ * reasons, traces, and nothing left behind. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
@@ -53,8 +53,8 @@ Test(schedule_platform, rows_are_single_runs) {
             char here[64];
             char there[64];
             cr_assert_str_eq(number_after(row, KEYS[k], here, sizeof here),
-                             number_after(ms_run_out(&one), KEYS[k], there, sizeof there),
-                             "%s %s", KINDS[i].name, KEYS[k]);
+                             number_after(ms_run_out(&one), KEYS[k], there, sizeof there), "%s %s",
+                             KINDS[i].name, KEYS[k]);
         }
         ms_run_release(&one);
     }
@@ -86,8 +86,8 @@ Test(schedule_platform, reasons_and_caps) {
     cr_assert_not_null(strstr(left_out, " GiB, above the cap of 1.5 GiB\n"), "%s", out);
     cr_assert_not_null(strstr(left_out, "  dualpipe: schedule: dualpipe feeds half"), "%s", out);
     ms_run_release(&result);
-    result = MS_RUN("schedule", "--compare", "gpipe,1f1b", "--workload", TINY, "--memory-cap",
-                    "1MiB");
+    result =
+        MS_RUN("schedule", "--compare", "gpipe,1f1b", "--workload", TINY, "--memory-cap", "1MiB");
     cr_assert_eq(result.exit_code, 1, "nothing is left: %s", ms_run_out(&result));
     ms_run_release(&result);
     result = MS_RUN("schedule", "--compare", "gpipe", "--workload", TINY, "--set",
@@ -99,9 +99,8 @@ Test(schedule_platform, reasons_and_caps) {
 
 /* Layers that the workload lists for other stages are dealt anew, and the table says so. */
 Test(schedule_platform, layers_of_other_stages) {
-    ms_run_result result =
-        MS_RUN("schedule", "--compare", "1f1b,zbv", "--workload", TINY, "--set",
-               "schedule.stage_layers=[5,3]", "--json");
+    ms_run_result result = MS_RUN("schedule", "--compare", "1f1b,zbv", "--workload", TINY, "--set",
+                                  "schedule.stage_layers=[5,3]", "--json");
     const char *out = ms_run_out(&result);
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     char text[16];
@@ -209,8 +208,7 @@ Test(schedule_platform, traces_and_a_picture_of_them) {
     snprintf(traces, sizeof traces, "%s/traces", folder);
     snprintf(picture, sizeof picture, "%s/all.svg", folder);
     snprintf(own, sizeof own, "csv:%s/own.csv", folder);
-    ms_run_result result =
-        MS_RUN("schedule", "zbv", "-p2", "-m8", "--csv", own + strlen("csv:"));
+    ms_run_result result = MS_RUN("schedule", "zbv", "-p2", "-m8", "--csv", own + strlen("csv:"));
     cr_assert_eq(result.exit_code, 0);
     ms_run_release(&result);
     char list[128];
@@ -273,8 +271,8 @@ static bool wait_for(const char *word, int wanted, double limit_s) {
     return false;
 }
 
-/* Ctrl-C (here to the parent alone) ends the children too, long before they are through, and removes
- * what they were writing. */
+/* Ctrl-C (here to the parent alone) ends the children too, long before they are through, and
+ * removes what they were writing. */
 Test(schedule_platform, an_interrupt_leaves_nothing_behind) {
     static const char LARGE[] = MS_SOURCE_DIR "/workloads/megatron-1t-3072.yaml";
     char folder[] = "/tmp/meshsim_interrupt_XXXXXX";
@@ -298,8 +296,7 @@ Test(schedule_platform, an_interrupt_leaves_nothing_behind) {
     DIR *list = opendir(folder);
     for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
         const char *ending = strrchr(entry->d_name, '.');
-        cr_assert(entry->d_name[0] == '.' ? strlen(entry->d_name) <= 2
-                                          : strcmp(ending, ".h5") == 0,
+        cr_assert(entry->d_name[0] == '.' ? strlen(entry->d_name) <= 2 : strcmp(ending, ".h5") == 0,
                   "%s", entry->d_name);
     }
     closedir(list);
