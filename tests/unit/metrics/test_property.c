@@ -35,8 +35,9 @@ static void add_random_collective(dag_fixture *f, ms_random *random, int32_t op,
     }
 }
 
-/* A graph of computations, messages and collectives over a few ranks; all times times `scale`. */
-static void add_random_graph(dag_fixture *f, uint64_t seed, double scale) {
+/* A graph of computations, messages and collectives over a few ranks, divided into `steps`; all
+ * times times `scale`. */
+static void add_random_graph(dag_fixture *f, uint64_t seed, double scale, int steps) {
     ms_random random = {seed};
     int32_t ranks = (int32_t)ms_random_range(&random, 1, RANKS_MAX);
     for (int32_t r = 0; r < ranks; r++) {
@@ -44,6 +45,9 @@ static void add_random_graph(dag_fixture *f, uint64_t seed, double scale) {
                      (int32_t)ms_random_range(&random, 1, 9));
     }
     for (int32_t op = 0; op < OPS; op++) {
+        if (op % (OPS / steps) == 0) {
+            ms_dag_begin_step(&f->dag);
+        }
         int32_t rank = (int32_t)ms_random_range(&random, 0, ranks - 1);
         int32_t peer = (int32_t)ms_random_range(&random, 0, ranks - 1);
         int64_t sort = ms_random_range(&random, 0, 9);
@@ -61,13 +65,17 @@ static void add_random_graph(dag_fixture *f, uint64_t seed, double scale) {
     }
 }
 
-static ms_metrics run_random(dag_fixture *f, uint64_t seed, double scale) {
+static ms_metrics run_random_steps(dag_fixture *f, uint64_t seed, double scale, int steps) {
     ms_metrics metrics;
     fixture_init(f);
-    add_random_graph(f, seed, scale);
+    add_random_graph(f, seed, scale, steps);
     fixture_run(f);
     cr_assert_eq(ms_metrics_compute(&f->dag, &f->timeline, &f->arena, &f->diag, &metrics), MS_OK);
     return metrics;
+}
+
+static ms_metrics run_random(dag_fixture *f, uint64_t seed, double scale) {
+    return run_random_steps(f, seed, scale, 1);
 }
 
 static double sum(const double *values) {
@@ -82,7 +90,7 @@ Test(property, no_time_is_lost_or_counted_twice) {
     uint64_t first = fixture_seed(1);
     for (uint64_t seed = first; seed < first + GRAPHS; seed++) {
         dag_fixture f;
-        ms_metrics m = run_random(&f, seed, 1.0);
+        ms_metrics m = run_random_steps(&f, seed, 1.0, 1 + (int)(seed % 4));
         double step_s = m.step_time_s;
         for (int32_t r = 0; r < f.dag.rank_count; r++) {
             cr_assert_float_eq(sum(m.ranks[r].time_s), step_s, 1e-12 * step_s,
