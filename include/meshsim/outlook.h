@@ -30,7 +30,8 @@ typedef struct ms_outlook {
     double capacity_B;      /**< HBM minus the stated reserve */
     bool fits;
     double ideal_step_s; /**< the schedule with these computations and free communication, optimizer
-                            included; parts of a sequence count alike */
+                            included; parts of a sequence count alike; where steps are validated
+                            late, what one adds to many */
     double busiest_s;    /**< computation and optimizer of the busiest pipeline rank */
     double bubble_fraction; /**< idle share of the schedule under the same assumptions, without the
                                optimizer */
