@@ -40,19 +40,21 @@ static ms_status report_no_memory(const ms_invocation *call) {
 /* ---- options ---- */
 
 static ms_status check_options(const ms_invocation *call) {
-    static const char *const OF_PAPER[] = {"ranks", "microbatches", "tf",  "tb",       "tw",
-                                           "p2p",   "costs",        "fbscale", "csv", "csv-form",
-                                           "csv-dialect", "merge-bw"};
+    static const char *const OF_PAPER[] = {"ranks", "microbatches", "tf",          "tb",
+                                           "tw",    "p2p",          "costs",       "fbscale",
+                                           "csv",   "csv-form",     "csv-dialect", "merge-bw"};
     for (size_t i = 0; i < sizeof OF_PAPER / sizeof OF_PAPER[0]; i++) {
         if (ms_cli_has(call, OF_PAPER[i])) {
-            ms_diag_error(call->diag,
-                          "'--%s' is for schedules on paper; sizes and times come from '--workload'",
-                          OF_PAPER[i]);
+            ms_diag_error(
+                call->diag,
+                "'--%s' is for schedules on paper; sizes and times come from '--workload'",
+                OF_PAPER[i]);
             return MS_E_USAGE;
         }
     }
     if (ms_cli_has(call, "gantt") && !ms_cli_has(call, "traces")) {
-        ms_diag_error(call->diag, "'--gantt' draws the traces of '--traces FOLDER', which is missing");
+        ms_diag_error(call->diag,
+                      "'--gantt' draws the traces of '--traces FOLDER', which is missing");
         return MS_E_USAGE;
     }
     return MS_OK;
@@ -155,7 +157,8 @@ static ms_status read_file(const study *s, const char *name, int *stages_out,
     const char *kind = ms_arena_printf(call->arena, "csv:%s", path);
     ms_buffer quoted;
     ms_buffer_init(&quoted);
-    ms_json_write_string(&quoted, kind == NULL ? "" : kind); /* one YAML string, whatever is in it */
+    ms_json_write_string(&quoted,
+                         kind == NULL ? "" : kind); /* one YAML string, whatever is in it */
     *kind_out = kind == NULL ? NULL : ms_arena_strdup(call->arena, ms_buffer_text(&quoted));
     bool has_failed = quoted.failed || *kind_out == NULL;
     ms_buffer_release(&quoted);
@@ -193,8 +196,8 @@ static void add_int_set(const study *s, own_sets *sets, const char *key, int val
     add_set(s, sets, key, text);
 }
 
-/* Layers for a number of stages that is not the workload's: as it deals them where that is balanced,
- * or even and stays so; else as evenly as they can be. */
+/* Layers for a number of stages that is not the workload's: as it deals them where that is
+ * balanced, or even and stays so; else as evenly as they can be. */
 static void add_layers(const study *s, int stages, own_sets *sets, ms_simulated *row) {
     if (stages == s->base.program.model_stages) {
         return;
@@ -277,9 +280,7 @@ static ms_status plan_row(study *s, int index) {
 /* FOLDER/NAME.h5; of a file its name without folder and ending. */
 static const char *trace_path(const study *s, const char *folder, const char *name) {
     const char *slash = strrchr(name, '/');
-    const char *base = slash != NULL                      ? slash + 1
-                       : strncmp(name, "csv:", 4) == 0 ? name + 4
-                                                          : name;
+    const char *base = slash != NULL ? slash + 1 : strncmp(name, "csv:", 4) == 0 ? name + 4 : name;
     const char *dot = strrchr(base, '.');
     int length = dot == NULL || dot == base ? (int)strlen(base) : (int)(dot - base);
     return ms_arena_printf(s->call->arena, "%s/%.*s.h5", folder, length, base);
@@ -388,8 +389,8 @@ static ms_status simulate(study *s, int jobs) {
     ms_apart_options options = {
         .jobs = jobs, .keep = keep_trace, .progress = show_progress, .context = s};
     clock_gettime(CLOCK_MONOTONIC, &s->start);
-    ms_status status = ms_apart_run(s->requests, s->planned, &options, s->call->arena,
-                                    s->call->diag, outcomes);
+    ms_status status =
+        ms_apart_run(s->requests, s->planned, &options, s->call->arena, s->call->diag, outcomes);
     for (size_t i = 0; i < s->planned && status == MS_OK; i++) {
         status = take_outcome(s, &outcomes[i], &s->table.rows[s->row_of[i]]);
     }
@@ -433,8 +434,9 @@ static ms_status plan(study *s) {
         return status;
     }
     if (ms_cli_has(s->call, "gantt") && count > MS_GANTT_PICTURES_MAX) {
-        ms_diag_error(s->call->diag, "'--gantt' stacks at most %d pictures, and these are %d; name "
-                                     "the schedules",
+        ms_diag_error(s->call->diag,
+                      "'--gantt' stacks at most %d pictures, and these are %d; name "
+                      "the schedules",
                       MS_GANTT_PICTURES_MAX, count);
         return MS_E_USAGE;
     }

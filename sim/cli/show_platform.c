@@ -132,8 +132,9 @@ static void add_shares(ms_value *tree, const ms_simulated *row) {
 }
 
 static void add_row(ms_value *rows, const ms_simulated *row) {
-    static const char *const FIGURES[] = {"step_time_s", "bubble_fraction", "idle_fraction",
-                                          "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu"};
+    static const char *const FIGURES[] = {"step_time_s",          "bubble_fraction",
+                                          "idle_fraction",        "tokens_per_s_per_gpu",
+                                          "model_tflops_per_gpu", "mfu"};
     ms_value *tree = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
     ms_value_add_string(tree, "schedule", row->name);
     ms_value_add_string(tree, "status", "simulated");
@@ -157,9 +158,9 @@ static void add_left_out(ms_value *rows, const ms_simulated *row) {
     bool is_simulated = row->summary != NULL;
     ms_value_add_string(tree, "schedule", row->name);
     ms_value_add_string(tree, "status",
-                        is_simulated                  ? "above_cap"
-                        : row->status == MS_E_INPUT   ? "refused"
-                                                      : "failed");
+                        is_simulated                ? "above_cap"
+                        : row->status == MS_E_INPUT ? "refused"
+                                                    : "failed");
     ms_value_add_string(tree, "reason", row->reason);
     if (is_simulated) {
         ms_value_add_double(tree, "peak_B", ms_simulated_peak_B(row));
