@@ -47,9 +47,16 @@ static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
                   {"time_share.exposed_dp", "exposed dp"}};
     const ms_value *s = trace->summary;
     char time[32];
-    ms_unit_format((double)trace->step_ps / MS_PS_PER_S, MS_DIM_TIME, time, sizeof time);
+    double run_s = (double)trace->step_ps / MS_PS_PER_S;
+    double steps = ms_value_number(s, "steps", 1.0);
+    ms_unit_format(steps > 1.0 ? ms_value_number(s, "step_time_s", run_s) : run_s, MS_DIM_TIME,
+                   time, sizeof time);
     char text[TITLE_B];
     size_t used = (size_t)snprintf(text, sizeof text, "step %s", time);
+    if (steps > 1.0) {
+        used += (size_t)snprintf(text + used, sizeof text - used, ", mean of %.0f after the first",
+                                 steps - 1.0);
+    }
     for (size_t i = 0; i < sizeof SHARES / sizeof SHARES[0]; i++) {
         double share = ms_value_number(s, SHARES[i].path, 0.0);
         if (share >= 5e-4 && used < sizeof text) { /* 0.1 % at the least */
