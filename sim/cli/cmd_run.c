@@ -83,8 +83,9 @@ const ms_command ms_cmd_run = {
     .options = OPTIONS,
     .description =
         "Reads the workload and its platform, lays model, mesh and schedule out as operations, "
-        "runs them on SimGrid and prints where the step's time went. Exits with 1 when the job "
-        "does not fit in memory.",
+        "runs them on SimGrid and prints where the step's time went. With several steps "
+        "(the workload's 'steps') every figure is one step's, the mean of all but the first. "
+        "Exits with 1 when the job does not fit in memory.",
     .example = "meshsim run workloads/tiny.yaml --set batch.global=64 -o tiny.h5",
     .run = run,
 };

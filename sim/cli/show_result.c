@@ -33,6 +33,11 @@ void ms_show_job(const ms_job *job, FILE *out) {
         fprintf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
     }
     fprintf(out, "\n");
+    if (job->steps > 1) {
+        fprintf(out, "steps      %d, %s\n", job->steps,
+                job->is_validated_late ? "updates validated afterwards"
+                                       : "all ranks meet before they update");
+    }
 }
 
 static void show_bar(double share, FILE *out) {
@@ -137,9 +142,8 @@ static void show_headline(const ms_result *result, FILE *out) {
     fprintf(out, "   bubble %.2f %%\n", 100.0 * ms_value_number(s, "bubble_fraction", 0.0));
     int steps = result->metrics.step_count;
     if (steps > 1) {
-        fprintf(out, "           mean of %d step%s after the first%s\n", steps - 1,
-                steps == 2 ? "" : "s",
-                result->job->is_validated_late ? ", validated afterwards" : "");
+        fprintf(out, "           mean of %d step%s after the first\n", steps - 1,
+                steps == 2 ? "" : "s");
     }
 }
 
