@@ -37,6 +37,11 @@ typedef struct ms_outlook {
                                optimizer */
 } ms_outlook;
 
+/** Times of a job's passes on paper: computation alone, for parts of a sequence their mean.
+ *  *costs_out: [model_stages] lists in `arena` [s], messages free.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(stages * segments of a pass). */
+ms_status ms_outlook_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *costs_out);
+
 /** Compute the outlook.
  *  *outlook_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT if the schedule
  * deadlocks.  O(actions). */

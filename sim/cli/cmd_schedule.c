@@ -62,8 +62,10 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
         return status;
     }
-    ms_cli_shown shown = {
-        .program = &schedule->program, .result = &result, .search = schedule->search};
+    ms_cli_shown shown = {.program = &schedule->program,
+                          .result = &result,
+                          .search = schedule->search,
+                          .workload = schedule->workload};
     return show(call, costs, &shown);
 }
 
@@ -83,6 +85,11 @@ static ms_status check_stdout(const ms_invocation *call) {
 static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
+    if (ms_cli_has(call, "workload")) {
+        ms_status found =
+            ms_cli_schedule_of_workload(call, call->positionals[0], &schedule, &costs);
+        return found == MS_OK ? output(call, &schedule, &costs) : found;
+    }
     ms_status status = ms_cli_schedule_load(call, &schedule);
     if (status == MS_OK) {
         status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
@@ -150,7 +157,7 @@ static const ms_option OPTIONS[] = {
     {"memory-cap", 0, "X", 1, false, NULL,
      "microbatches in flight per rank at most (--compare, search)"},
     {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
-     "--compare: simulate the schedules on this workload's platform"},
+     "its sizes and computing times for KIND; --compare: simulate on its platform"},
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
     MS_OPTION_FIDELITY,
@@ -194,9 +201,9 @@ const ms_command ms_cmd_schedule = {
         "seq1f1b: 1F1B over parts of sequences; --splits\n\n"
         "csv:FILE reads a schedule as PyTorch writes it: one line per rank, cells such as 2F0 or "
         "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of "
-        "2024; stages belong to the rank whose line they stand in. 'search' looks for a schedule "
-        "of one stage per rank under --memory-cap with the shortest span, and says how far from a "
-        "proven bound it is.\n\n"
+        "2024; stages belong to the rank whose line they stand in. 'search' looks for the schedule "
+        "with the shortest span under --memory-cap (in whole microbatches per rank, of one stage "
+        "per rank, or with '-v 2' of two in a V), and says how far from a proven bound it is.\n\n"
         "Times T have no unit; each is one number, or a comma list with one per virtual stage (per "
         "boundary for --p2p). --costs reads them from a file with the columns forward, "
         "input_gradient, weight_gradient and, where wanted, stage and p2p. A whole backward pass "
@@ -218,7 +225,9 @@ const ms_command ms_cmd_schedule = {
         "workload with the schedules in the place of its own; V, N and K are the workload's where "
         "it has some. Layers are dealt as the workload says, or as evenly as they can be where the "
         "number of stages is another. --memory-cap then takes bytes, such as 60GiB. What cannot be "
-        "simulated is listed with the reason. Exits with 1 when none fits in memory.",
+        "simulated is listed with the reason. Exits with 1 when none fits in memory. A single KIND "
+        "with "
+        "--workload is evaluated on paper, with the times that the workload's stages compute.",
     .example = "meshsim schedule interleaved -p 4 -v 2 -m 8 --p2p 0.1",
     .run = run,
 };

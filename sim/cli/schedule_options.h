@@ -13,6 +13,7 @@ typedef struct ms_cli_schedule {
     bool has_table; /**< read from a file */
     ms_csv_table table;
     const ms_search_result *search; /**< NULL: not found by search */
+    const char *workload;           /**< whose sizes and times it has; NULL: none */
 } ms_cli_schedule;
 
 /** Sizes and options of the command line, without a kind; 0 for those not given.  MS_E_USAGE

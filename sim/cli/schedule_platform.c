@@ -12,6 +12,7 @@
 #include "cli/schedule_studies.h"
 #include "cli/show_platform.h"
 #include "meshsim/apart.h"
+#include "meshsim/outlook.h"
 #include "meshsim/report.h"
 #include "meshsim/trace.h"
 #include "meshsim/units.h"
@@ -39,11 +40,14 @@ static ms_status report_no_memory(const ms_invocation *call) {
 
 /* ---- options ---- */
 
+/* Sizes and times come from the workload; --compare leaves the options of one schedule out. */
 static ms_status check_options(const ms_invocation *call) {
     static const char *const OF_PAPER[] = {"ranks", "microbatches", "tf",          "tb",
-                                           "tw",    "p2p",          "costs",       "fbscale",
+                                           "tw",    "costs",        "p2p",         "fbscale",
                                            "csv",   "csv-form",     "csv-dialect", "merge-bw"};
-    for (size_t i = 0; i < sizeof OF_PAPER / sizeof OF_PAPER[0]; i++) {
+    const size_t SINGLE = 6; /* of these, one schedule on paper may have those from here on */
+    bool is_single = !ms_cli_has(call, "compare");
+    for (size_t i = 0; i < (is_single ? SINGLE : sizeof OF_PAPER / sizeof OF_PAPER[0]); i++) {
         if (ms_cli_has(call, OF_PAPER[i])) {
             ms_diag_error(
                 call->diag,
@@ -52,7 +56,7 @@ static ms_status check_options(const ms_invocation *call) {
             return MS_E_USAGE;
         }
     }
-    if (ms_cli_has(call, "gantt") && !ms_cli_has(call, "traces")) {
+    if (!is_single && ms_cli_has(call, "gantt") && !ms_cli_has(call, "traces")) {
         ms_diag_error(call->diag,
                       "'--gantt' draws the traces of '--traces FOLDER', which is missing");
         return MS_E_USAGE;
@@ -68,11 +72,12 @@ ms_status ms_cli_schedule_check_workload(const ms_invocation *call) {
             return MS_E_USAGE;
         }
     }
-    if (ms_cli_has(call, "workload") && !ms_cli_has(call, "compare")) {
-        ms_diag_error(call->diag,
-                      "'--workload' goes with '--compare'; one schedule runs with 'meshsim run "
-                      "WORKLOAD --set schedule.kind=KIND'");
-        return MS_E_USAGE;
+    static const char *const OF_COMPARISONS[] = {"traces", "jobs"};
+    for (size_t i = 0; i < sizeof OF_COMPARISONS / sizeof OF_COMPARISONS[0]; i++) {
+        if (ms_cli_has(call, OF_COMPARISONS[i]) && !ms_cli_has(call, "compare")) {
+            ms_diag_error(call->diag, "'--%s' goes with '--compare'", OF_COMPARISONS[i]);
+            return MS_E_USAGE;
+        }
     }
     return MS_OK;
 }
@@ -243,36 +248,40 @@ static ms_status add_request(study *s, const own_sets *sets, int row) {
     return MS_OK;
 }
 
-static ms_status plan_row(study *s, int index) {
-    ms_simulated *row = &s->table.rows[index];
+/* The keys of a row's schedule, or the reason why it cannot run. */
+static ms_status find_sets(const study *s, ms_simulated *row, own_sets *sets) {
     ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
     ms_schedule_spec spec = {.splits = 1};
     const char *value = row->name;
     int stages = 0;
     ms_status status = MS_OK;
-    if (ms_schedule_kind_from_name(row->name, &kind) == MS_OK) {
-        spec = sizes_of(s, kind);
-        stages = spec.pipeline_ranks * spec.chunks;
-    } else {
+    if (strncmp(row->name, "csv:", 4) == 0) {
         status = read_file(s, row->name, &stages, &value);
+    } else {
+        status = ms_cli_schedule_kind(s->call, row->name, &kind);
+        spec = status == MS_OK ? sizes_of(s, kind) : spec;
+        stages = spec.pipeline_ranks * spec.chunks;
     }
     row->chunks = spec.chunks;
     if (status == MS_OK) {
         status = check_costs(s, stages, spec.splits, row);
     }
-    if (status != MS_OK || row->reason != NULL) {
-        return status;
+    add_set(s, sets, "kind", value);
+    add_int_set(s, sets, "v", spec.chunks);
+    add_int_set(s, sets, "group", spec.group);
+    add_int_set(s, sets, "splits", spec.splits);
+    add_set(s, sets, "reorder", spec.is_reordered ? "true" : "false");
+    if (s->base.has_model && status == MS_OK) {
+        add_layers(s, stages, sets, row);
     }
+    return status;
+}
+
+static ms_status plan_row(study *s, int index) {
+    ms_simulated *row = &s->table.rows[index];
     own_sets sets = {.count = 0};
-    add_set(s, &sets, "kind", value);
-    add_int_set(s, &sets, "v", spec.chunks);
-    add_int_set(s, &sets, "group", spec.group);
-    add_int_set(s, &sets, "splits", spec.splits);
-    add_set(s, &sets, "reorder", spec.is_reordered ? "true" : "false");
-    if (s->base.has_model) {
-        add_layers(s, stages, &sets, row);
-    }
-    return add_request(s, &sets, index);
+    ms_status status = find_sets(s, row, &sets);
+    return status == MS_OK && row->reason == NULL ? add_request(s, &sets, index) : status;
 }
 
 /* ---- traces ---- */
@@ -454,6 +463,52 @@ static ms_status plan(study *s) {
     status = name_traces(s);
     for (int i = 0; i < count && status == MS_OK; i++) {
         status = plan_row(s, i);
+    }
+    return status;
+}
+
+/* Times of the passes in the place of those that options give; what else they say stays. */
+static ms_status take_times(const ms_invocation *call, const ms_job *job,
+                            ms_schedule_costs *costs_out) {
+    ms_schedule_costs times;
+    ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
+    if (status == MS_OK && ms_outlook_times(job, call->arena, &times) != MS_OK) {
+        status = report_no_memory(call);
+    }
+    if (status == MS_OK) {
+        costs_out->forward = times.forward;
+        costs_out->input_grad = times.input_grad;
+        costs_out->weight_grad = times.weight_grad;
+    }
+    return status;
+}
+
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name,
+                                      ms_cli_schedule *schedule_out, ms_schedule_costs *costs_out) {
+    study s = {.call = call, .table = {.count = 1}};
+    ms_simulated row = {.name = name};
+    s.table.rows = &row;
+    s.requests = MS_NEW(call->arena, ms_job_request, 1);
+    s.row_of = MS_NEW(call->arena, int, 1);
+    s.traces = MS_NEW(call->arena, const char *, 1);
+    ms_job job;
+    if (s.requests == NULL || s.row_of == NULL || s.traces == NULL) {
+        return report_no_memory(call);
+    }
+    ms_status status = check_options(call);
+    status = status == MS_OK ? ms_cli_schedule_sizes(call, &s.sizes) : status;
+    status = status == MS_OK ? load_base(&s) : status;
+    status = status == MS_OK ? plan_row(&s, 0) : status;
+    if (status == MS_OK && row.reason != NULL) {
+        ms_diag_error(call->diag, "%s: %s", row.name, row.reason);
+        status = row.status;
+    }
+    status = status == MS_OK ? ms_job_load(&s.requests[0], call->arena, call->diag, &job) : status;
+    status = status == MS_OK ? take_times(call, &job, costs_out) : status;
+    if (status == MS_OK) {
+        *schedule_out = (ms_cli_schedule){.program = job.program};
+        schedule_out->program.name = row.name;
+        schedule_out->workload = job.name;
     }
     return status;
 }

@@ -16,6 +16,11 @@ ms_status ms_cli_schedule_names(const ms_invocation *call, const char ***names_o
  *  MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_check_workload(const ms_invocation *call);
 
+/** `schedule KIND --workload`: a schedule by name with the sizes of the workload, and the times
+ * that its passes compute.  All faults reported. */
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name,
+                                      ms_cli_schedule *schedule_out, ms_schedule_costs *costs_out);
+
 /** `schedule --compare --workload`: simulate each schedule in a process of its own, sort and print.
  *  MS_E_NO when none fits in memory; else as the worst of them; all faults reported. */
 ms_status ms_cli_schedule_compare_on_platform(const ms_invocation *call);

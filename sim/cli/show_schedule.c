@@ -71,6 +71,9 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_sho
     const ms_schedule_spec *spec = &program->spec;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "schedule", program->name);
+    if (shown->workload != NULL) {
+        ms_value_add_string(root, "workload", shown->workload);
+    }
     ms_value_add_int(root, "p", spec->pipeline_ranks);
     ms_value_add_int(root, "v", spec->chunks);
     ms_value_add_int(root, "m", spec->microbatches);
@@ -146,6 +149,12 @@ static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
     }
     if (spec->splits > 1) {
         ms_buffer_printf(out, " K=%d", spec->splits);
+    }
+    if (shown->workload != NULL) {
+        ms_buffer_printf(out,
+                         "\ntimes in seconds, what the stages of '%s' compute; its communication "
+                         "and\noptimizer are left out",
+                         shown->workload);
     }
     ms_buffer_printf(out, "\n\n  makespan          %.9g", result->makespan);
     if (!result->has_formula) {

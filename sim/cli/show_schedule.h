@@ -14,6 +14,7 @@ typedef struct ms_cli_shown {
     ms_schedule_gap gap;
     double period;                  /**< per microbatch, 0: unknown */
     const ms_search_result *search; /**< NULL: not found by search */
+    const char *workload;           /**< whose times it has; NULL: none */
 } ms_cli_shown;
 
 /** Result tree of `schedule --json`, in the call's arena; NULL when memory runs out. */

@@ -82,9 +82,7 @@ static double mean_time_s(const ms_job *job, int stage, ms_pass pass) {
     return sum_s / parts;
 }
 
-/* The schedule on paper with the computations of the model and free communication. */
-static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
-                              ms_schedule_result *result_out) {
+ms_status ms_outlook_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *costs_out) {
     int stages = job->program.model_stages;
     double *times_s = MS_NEW(arena, double, 4 * stages);
     if (times_s == NULL) {
@@ -95,11 +93,20 @@ static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
         times_s[stages + s] = mean_time_s(job, s, MS_PASS_I);
         times_s[2 * stages + s] = mean_time_s(job, s, MS_PASS_B) - times_s[stages + s];
     }
-    ms_schedule_costs costs = {.forward = times_s,
-                               .input_grad = times_s + stages,
-                               .weight_grad = times_s + 2 * stages,
-                               .p2p = times_s + 3 * stages};
-    return ms_schedule_evaluate(&job->program, &costs, arena, diag, result_out);
+    *costs_out = (ms_schedule_costs){.forward = times_s,
+                                     .input_grad = times_s + stages,
+                                     .weight_grad = times_s + 2 * stages,
+                                     .p2p = times_s + 3 * stages};
+    return MS_OK;
+}
+
+/* The schedule on paper with the computations of the model and free communication. */
+static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                              ms_schedule_result *result_out) {
+    ms_schedule_costs costs;
+    ms_status status = ms_outlook_times(job, arena, &costs);
+    return status == MS_OK ? ms_schedule_evaluate(&job->program, &costs, arena, diag, result_out)
+                           : status;
 }
 
 /* Ranks that do not wait for each other at a step's end: a step lasts as long as the busiest one

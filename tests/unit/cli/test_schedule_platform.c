@@ -134,6 +134,28 @@ Test(schedule_platform, costs_of_other_stages) {
     unlink(path);
 }
 
+/* One schedule on paper has the times that `check` sums up. */
+Test(schedule_platform, one_on_paper_with_a_workloads_times) {
+    ms_run_result paper = MS_RUN("schedule", "zbv", "--workload", TINY, "--json");
+    ms_run_result check = MS_RUN("check", TINY, "--set", "schedule.kind=zbv", "--json");
+    char one[64];
+    char other[64];
+    cr_assert_eq(paper.exit_code, 0, "%s", ms_run_err(&paper));
+    cr_assert_str_eq(
+        number_after(ms_run_out(&paper), "bubble_fraction", one, sizeof one),
+        number_after(ms_run_out(&check), "ideal_bubble_fraction", other, sizeof other));
+    ms_run_release(&paper);
+    ms_run_release(&check);
+    paper = MS_RUN("schedule", "zbv", "--workload", TINY);
+    cr_assert_not_null(
+        strstr(ms_run_out(&paper), "times in seconds, what the stages of 'tiny' compute"));
+    ms_run_release(&paper);
+    paper = MS_RUN("schedule", "zbv", "--workload", TINY, "--p2p", "0.001", "--json");
+    number_after(ms_run_out(&paper), "makespan", one, sizeof one);
+    cr_assert_gt(strtod(one, NULL), 0.03, "messages of 1 ms show: %s", one);
+    ms_run_release(&paper);
+}
+
 Test(schedule_platform, words_that_do_not_go_together) {
     static const struct {
         const char *words[5], *says;
@@ -165,7 +187,10 @@ Test(schedule_platform, words_that_do_not_go_together) {
     } ALONE[] = {
         {{"--compare", "1f1b", "-p2", "-m2", "--traces", "x"}, "'--traces' goes with '--workload'"},
         {{"--compare", "1f1b", "-p2", "-m2", "--memory-cap", "6GiB"}, "needs '--workload'"},
-        {{"1f1b", "--workload", TINY}, "'--workload' goes with '--compare'"},
+        {{"1f1b", "--workload", TINY, "--jobs", "2"}, "'--jobs' goes with '--compare'"},
+        {{"1f1b", "--workload", TINY, "-p", "2"}, "'--ranks' is for schedules on paper"},
+        {{"zvb", "--workload", TINY}, "did you mean 'zbv'?"},
+        {{"dualpipe", "--workload", TINY, "--set", "batch.global=10"}, "M = '5'"},
         {{"--compare", "1f1b,csv:/nowhere.csv", "--workload", TINY}, "/nowhere.csv: error"},
         {{"--compare", "1f1b,1f1b", "--workload", TINY, "--traces", "/tmp"}, "would both write"},
     };
