@@ -17,10 +17,11 @@ static ms_status read_spec(const ms_invocation *call, ms_search_spec *spec_out) 
     if (status != MS_OK) {
         return status;
     }
-    if (sizes.chunks > 1 || sizes.group != 0 || sizes.splits > 1 || sizes.is_reordered) {
-        ms_diag_error(call->diag,
-                      "search finds schedules of one stage per rank and whole sequences; leave out "
-                      "'--chunks', '--group', '--splits' and '--reorder'");
+    if (sizes.chunks > 2 || sizes.group != 0 || sizes.splits > 1 || sizes.is_reordered) {
+        ms_diag_error(
+            call->diag,
+            "search finds schedules of one stage per rank or of two in a V, and of whole "
+            "sequences; leave out '--group', '--splits', '--reorder', '--chunks' above 2");
         return MS_E_USAGE;
     }
     if (ms_cli_has(call, "memory-cap") && cap < 1) {
@@ -28,9 +29,12 @@ static ms_status read_spec(const ms_invocation *call, ms_search_spec *spec_out) 
                       ms_cli_value(call, "memory-cap", ""));
         return MS_E_USAGE;
     }
+    int chunks = sizes.chunks == 2 ? 2 : 1;
+    cap = floor(cap * chunks); /* in microbatches of a stage */
     *spec_out = (ms_search_spec){.pipeline_ranks = sizes.pipeline_ranks,
+                                 .chunks = chunks,
                                  .microbatches = sizes.microbatches,
-                                 .memory_cap = cap > INT_MAX ? 0 : (int)floor(cap)};
+                                 .memory_cap = cap > INT_MAX ? 0 : (int)cap};
     return MS_OK;
 }
 
@@ -45,7 +49,7 @@ ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *sch
     }
     ms_status status = read_spec(call, &spec);
     if (status == MS_OK) {
-        status = ms_cli_schedule_costs(call, spec.pipeline_ranks, &costs);
+        status = ms_cli_schedule_costs(call, spec.pipeline_ranks * spec.chunks, &costs);
     }
     if (status == MS_OK) {
         status = ms_schedule_search(&spec, &costs, call->arena, call->diag, found);

@@ -1,6 +1,8 @@
-/* The search: the best variant of the heuristic, improved, and the proof of how good it is. */
+/* The search with one stage per rank, the best variant of the heuristic, improved; and what the one
+ * with two shares with it. */
 #include "meshsim/schedule_search.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,33 +16,22 @@ bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     if (fabs(a->span - b->span) > dust) {
         return a->span < b->span;
     }
+    if (fabs(a->spans - b->spans) > dust) {
+        return a->spans < b->spans;
+    }
     if (fabs(a->makespan - b->makespan) > dust) {
         return a->makespan < b->makespan;
     }
     return a->flow < b->flow - dust;
 }
 
-double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                              int *rank_out) {
-    int last = spec->pipeline_ranks - 1;
-    int cap = spec->memory_cap == 0 || spec->memory_cap > spec->microbatches ? spec->microbatches
-                                                                             : spec->memory_cap;
-    double bound = 0;
-    double behind =
-        0; /* forward and input gradient of all later ranks, and the way there and back */
-    for (int rank = last; rank >= 0; rank--) {
-        double forward = costs->forward[rank];
-        double work =
-            spec->microbatches * (forward + costs->input_grad[rank] + costs->weight_grad[rank]);
-        double idle = forward + behind - cap * forward;
-        double span = work + fmax(0, idle);
-        if (span > bound) {
-            bound = span;
-            *rank_out = rank;
-        }
-        behind += forward + costs->input_grad[rank] + (rank > 0 ? 2 * costs->p2p[rank - 1] : 0);
+/* Where several ranks have the longest span, each move shortens that of one of them only. */
+static double sum_of_spans(const ms_program *program, const ms_schedule_result *result) {
+    double sum = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        sum += result->ranks[rank].span;
     }
-    return bound;
+    return program->spec.chunks == 2 ? sum : 0;
 }
 
 static double sum_of_gradients(const ms_program *program, const ms_schedule_slot *slots) {
@@ -65,6 +56,7 @@ bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_s
     }
     if (runs) {
         *score_out = (ms_score){.span = result.max_span,
+                                .spans = sum_of_spans(program, &result),
                                 .makespan = result.makespan,
                                 .flow = sum_of_gradients(program, result.slots)};
         if (slots_out != NULL) {
@@ -81,9 +73,9 @@ static ms_status report_no_memory(const ms_search *search) {
     return MS_E_NOMEM;
 }
 
-/* A program with one stage per rank and room for F, I and W of every microbatch. */
+/* A program of the wanted shape, with room for F, I and W of every stage and microbatch. */
 static ms_status make_program(const ms_search *search, ms_program *program_out) {
-    ms_schedule_spec spec = {.kind = MS_SCHEDULE_ZBH1,
+    ms_schedule_spec spec = {.kind = search->spec.chunks == 2 ? MS_SCHEDULE_ZBV : MS_SCHEDULE_ZBH1,
                              .pipeline_ranks = search->spec.pipeline_ranks,
                              .microbatches = search->spec.microbatches};
     ms_status status = ms_schedule_build(&spec, search->arena, search->diag, program_out);
@@ -126,7 +118,7 @@ static ms_status find_start(ms_search *search, ms_program *program, ms_search_re
     return MS_OK;
 }
 
-static int peak_of(const ms_program *program) {
+int ms_search_peak(const ms_program *program) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         int held = 0;
@@ -150,50 +142,77 @@ static ms_status check_costs(const ms_search *search, const ms_program *program)
     return status;
 }
 
+/* One stage per rank: the best variant, improved. */
+static ms_status find_line(ms_search *search, ms_search_result *result, ms_score *score) {
+    ms_status status = find_start(search, &result->program, result, score);
+    if (status != MS_OK) {
+        return status;
+    }
+    result->heuristic_span = score->span;
+    if (score->span > result->bound + 1e-9 * (1 + result->bound)) {
+        status = ms_search_improve(search, &result->program, score);
+    }
+    return status;
+}
+
 static ms_status find(ms_search *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
     if (status == MS_OK) {
         status = check_costs(search, &result->program);
     }
-    if (status == MS_OK) {
-        status = find_start(search, &result->program, result, &score);
-    }
     if (status != MS_OK) {
         return status;
     }
-    result->heuristic_span = score.span;
     result->bound = ms_schedule_span_bound(&search->spec, search->costs, &result->bound_rank);
-    double dust = 1e-9 * (1 + result->bound);
-    if (score.span > result->bound + dust) {
-        status = ms_search_improve(search, &result->program, &score);
+    status = search->spec.chunks == 2 ? ms_search_v(search, result, &score)
+                                      : find_line(search, result, &score);
+    if (status != MS_OK) {
+        return status;
     }
+    double dust = 1e-9 * (1 + result->bound);
     result->span = score.span;
     result->makespan = score.makespan;
     result->is_optimal = score.span <= result->bound + dust;
-    result->peak_inflight = peak_of(&result->program);
+    result->peak_inflight = ms_search_peak(&result->program);
     result->evaluations = search->evaluations;
     return status;
 }
 
-ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                             ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
-    if (spec->memory_cap < 0) {
-        ms_diag_error(diag, "the memory cap must be at least 1 microbatch, got '%d'",
+/* The spec with the defaults filled in.  MS_E_INPUT (reported). */
+static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
+    spec->chunks = spec->chunks == 0 ? 1 : spec->chunks;
+    if (spec->chunks != 1 && spec->chunks != 2) {
+        ms_diag_error(diag, "search finds schedules of 1 or 2 stages per rank, got V = '%d'",
+                      spec->chunks);
+        return MS_E_INPUT;
+    }
+    if (spec->memory_cap != 0 && spec->memory_cap < spec->chunks) {
+        ms_diag_error(diag, "the memory cap must be at least 1 microbatch%s, got '%d'",
+                      spec->chunks == 2 ? ", which is 2 with two stages per rank" : "",
                       spec->memory_cap);
         return MS_E_INPUT;
     }
-    ms_search search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
-    if (spec->memory_cap == 0) {
-        search.spec.memory_cap = spec->microbatches;
+    long most = (long)spec->microbatches * spec->chunks;
+    if (spec->memory_cap == 0 || (spec->chunks == 2 && spec->memory_cap > most)) {
+        spec->memory_cap = (int)(most < INT_MAX ? most : INT_MAX);
     }
     if (spec->effort == 0) {
-        long effort = EFFORT_ACTIONS / (3L * spec->pipeline_ranks * spec->microbatches + 1);
-        effort = effort < EFFORT_LEAST ? EFFORT_LEAST : effort;
-        search.spec.effort = effort > EFFORT_MOST ? EFFORT_MOST : effort;
+        double actions = 3.0 * spec->pipeline_ranks * spec->chunks * spec->microbatches;
+        double effort = EFFORT_ACTIONS / (actions + 1);
+        spec->effort = (long)fmin(fmax(effort, EFFORT_LEAST), EFFORT_MOST);
     }
+    return MS_OK;
+}
+
+ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                             ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
+    ms_search search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
     ms_search_result result = {.variant = -1};
-    ms_status status = find(&search, &result);
+    ms_status status = resolve(&search.spec, diag);
+    if (status == MS_OK) {
+        status = find(&search, &result);
+    }
     if (status == MS_OK) {
         *result_out = result;
     }

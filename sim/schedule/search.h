@@ -8,6 +8,7 @@
 /** How good a schedule is; less is better, the first difference counts. */
 typedef struct ms_score {
     double span;
+    double spans; /**< with two stages per rank: those of all ranks together */
     double makespan;
     double flow; /**< ends of all input gradients together: what others wait for, early */
 } ms_score;
@@ -27,7 +28,42 @@ enum { MS_SEARCH_VARIANTS = 8 };
  * variant gets stuck (not reported); MS_E_NOMEM (reported). */
 ms_status ms_search_heuristic(ms_search *search, int variant, ms_program *program);
 
-/** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PM] or NULL. */
+/** What a schedule in the order of time goes by. */
+typedef struct ms_list_rule {
+    const double *urgency[2]; /**< [S * M] each, of forward passes and of input gradients: of those
+                                 that have arrived, the least goes first */
+    const int *limit;         /**< [P] microbatches between F and I of chunk 0 at most, >= 1 */
+    bool is_strict;           /**< nothing overtakes a more urgent pass of the rank */
+    bool alternates; /**< forward passes and input gradients take turns where both have arrived */
+    double overrun;  /**< share of itself by which a weight gradient in a gap may delay others */
+} ms_list_rule;
+
+/** Lists of a program with two stages per rank in a V, by a rule, under a cap of at least 2.
+ *  span_out: the longest, if sends do not block.  Returns MS_OK; MS_E_NO if a strict rule gets
+ * stuck (not reported); MS_E_NOMEM (reported).  O(P) per pass. */
+ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
+                         double *span_out);
+
+/** Search with two stages per rank in a V.
+ *  result: its program has that shape; the best one goes there, and what it started from.  score:
+ * of it.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_search_v(ms_search *search, ms_search_result *result, ms_score *score);
+
+/** Most activations held at once on any rank; programs with I and W apart. */
+int ms_search_peak(const ms_program *program);
+
+/** The passes of one rank of a V, [chunk], and the ways of a microbatch between them. */
+typedef struct ms_v_rank {
+    double forward[2], input[2], weight[2];
+    double down; /**< from the end of F of chunk 0 to the start of F of chunk 1 */
+    double turn; /**< from the end of F of chunk 1 to the start of its I */
+    double up;   /**< from the end of I of chunk 1 to the start of I of chunk 0 */
+} ms_v_rank;
+
+/** O(P). */
+ms_v_rank ms_search_v_rank(int ranks, const ms_schedule_costs *costs, int rank);
+
+/** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PVM] or NULL. */
 bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out);
 bool ms_score_is_better(const ms_score *a, const ms_score *b);

@@ -11,7 +11,7 @@ typedef struct improver {
     ms_search *search;
     ms_program *program;
     ms_schedule_slot *slots; /* [actions] of the program as it is */
-    ms_action *kept;         /* [3M] a rank's list before the last move */
+    ms_action *kept;         /* [3VM] a rank's list before the last move */
     ms_score *score;
 } improver;
 
@@ -26,12 +26,16 @@ static void move(ms_action *actions, size_t from, size_t to) {
     actions[to] = moved;
 }
 
-/* Passes of a kind keep the order of their microbatches, whichever was moved. */
-static void renumber(ms_action *actions, size_t count) {
-    int next[MS_PASS_COUNT] = {0};
+/* Passes of a kind and stage keep the order of their microbatches, whichever was moved. */
+static void renumber(const ms_program *program, ms_action *actions, size_t count) {
+    int next[MS_PASS_COUNT][2] = {{0}};
     for (size_t i = 0; i < count; i++) {
-        actions[i].mb = next[actions[i].pass]++;
+        actions[i].mb = next[actions[i].pass][program->stage_chunk[actions[i].stage]]++;
     }
+}
+
+static bool is_same_kind(const ms_action *a, const ms_action *b) {
+    return a->pass == b->pass && a->stage == b->stage;
 }
 
 /* Move a pass of a rank; false, and all as before, if that does not help. */
@@ -39,13 +43,13 @@ static bool try_move(improver *it, int rank, size_t from, size_t to) {
     size_t first = it->program->first[rank];
     size_t count = it->program->first[rank + 1] - first;
     ms_action *actions = &it->program->actions[first];
-    if (actions[from - first].pass == actions[to - first].pass && from != to + 1 &&
+    if (is_same_kind(&actions[from - first], &actions[to - first]) && from != to + 1 &&
         to != from + 1) {
         return false; /* the same order as a shorter move makes */
     }
     memcpy(it->kept, actions, count * sizeof *actions);
     move(actions, from - first, to - first);
-    renumber(actions, count);
+    renumber(it->program, actions, count);
     ms_score score;
     if (ms_search_score(it->search, it->program, NULL, &score) &&
         ms_score_is_better(&score, it->score)) {

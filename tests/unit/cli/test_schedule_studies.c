@@ -148,6 +148,47 @@ Test(schedule_studies, search_proves_and_exports) {
     ms_run_release(&result);
 }
 
+/* Two stages per rank in a V, uneven: a cap in whole microbatches, and the same file read again. */
+Test(schedule_studies, search_in_a_v) {
+    char folder[] = "/tmp/meshsim_search_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    ms_run_result result =
+        MS_RUN_IN(folder, "schedule", "search", "-p4", "-v2", "-m9", "--memory-cap", "2.5", "--tb",
+                  "1.3", "--tw", "0.7", "--p2p", "0.05", "--csv", "found.csv", "--json");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    static const char *const SAME[] = {"\"max_span\"",   "\"makespan\"",      "\"v\"",
+                                       "\"msgs_total\"", "\"peak_inflight\"", "\"order_crc32\""};
+    ms_run_result again = MS_RUN_IN(folder, "schedule", "csv:found.csv", "--tb", "1.3", "--tw",
+                                    "0.7", "--p2p", "0.05", "--json");
+    cr_assert_eq(again.exit_code, 0, "%s", ms_run_err(&again));
+    for (size_t i = 0; i < sizeof SAME / sizeof SAME[0]; i++) {
+        const char *one = strstr(ms_run_out(&result), SAME[i]);
+        const char *other = strstr(ms_run_out(&again), SAME[i]);
+        cr_assert(one != NULL && other != NULL, "%s", SAME[i]);
+        size_t width = strcspn(one, "\n");
+        cr_assert_eq(strncmp(one, other, width), 0, "%.*s, read again %.*s", (int)width, one,
+                     (int)width, other);
+    }
+    cr_assert_not_null(strstr(ms_run_out(&result), "\"start\": "));
+    const char *peaks = strstr(ms_run_out(&result), "\"peak_inflight\": [");
+    cr_assert_not_null(peaks);
+    char *end = NULL;
+    for (const char *at = strchr(peaks, '[') + 1; *at != ']'; at = end + strspn(end, ", \n")) {
+        long peak = strtol(at, &end, 10);
+        cr_assert(end != at && peak >= 2 && peak <= 5, "%.60s", peaks);
+    }
+    ms_run_release(&result);
+    ms_run_release(&again);
+    char path[256];
+    snprintf(path, sizeof path, "%s/found.csv", folder);
+    unlink(path);
+    rmdir(folder);
+    result = MS_RUN("schedule", "search", "-p8", "-v2", "-m15", "--memory-cap", "8");
+    cr_assert_not_null(strstr(ms_run_out(&result), "span 90, heuristic 90 (zbv as it is)"), "%s",
+                       ms_run_out(&result));
+    ms_run_release(&result);
+}
+
 Test(schedule_studies, usage_faults) {
     static const struct {
         const char *words[12];
@@ -162,7 +203,9 @@ Test(schedule_studies, usage_faults) {
         {{"schedule", "1f1b", "-p2", "-m4", "--sort", "v"}, "goes with '--compare'"},
         {{"schedule", "1f1b", "-p2", "-m4", "--memory-cap", "2"}, "goes with '--compare' and"},
         {{"schedule", "1f1b", "-p2", "-m4", "--costs", "x", "--tf", "1"}, "both give times"},
-        {{"schedule", "search", "-p2", "-m4", "-v2"}, "one stage per rank"},
+        {{"schedule", "search", "-p2", "-m4", "-v3"}, "or of two in a V"},
+        {{"schedule", "search", "-p2", "-m4", "-v2", "--group", "2"}, "leave out '--group'"},
+        {{"schedule", "search", "-p2", "-m4", "-v2", "--tf", "1,2"}, "which makes 4 here"},
         {{"schedule", "search", "-p2"}, "option '--microbatches' is missing"},
         {{"schedule", "search", "-p2", "-m4", "--memory-cap", "0.5"}, "at least 1 microbatch"},
     };

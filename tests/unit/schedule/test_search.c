@@ -121,6 +121,362 @@ Test(schedule_search, refusals) {
     spec.pipeline_ranks = 0;
     cr_assert_eq(ms_schedule_search(&spec, &costs, &f.arena, &f.diag, &result), MS_E_INPUT);
     cr_assert_eq(f.diag.errors, 3);
+    spec = (ms_search_spec){.pipeline_ranks = 2, .chunks = 2, .microbatches = 2, .memory_cap = 1};
+    cr_assert_eq(ms_schedule_search(&spec, &costs, &f.arena, &f.diag, &result), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "which is 2 with two stages per rank"));
+    spec.memory_cap = 0;
+    spec.chunks = 3;
+    cr_assert_eq(ms_schedule_search(&spec, &costs, &f.arena, &f.diag, &result), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "got V = '3'"));
+    spec.chunks = 2;
+    spec.microbatches = -1;
+    cr_assert_eq(ms_schedule_search(&spec, &costs, &f.arena, &f.diag, &result), MS_E_INPUT);
+    spec.microbatches = INT32_MAX;
+    cr_assert_eq(ms_schedule_search(&spec, &costs, &f.arena, &f.diag, &result), MS_E_INPUT);
     cr_assert_eq(result.variant, -7);
     fixture_release(&f);
+}
+
+/* The costs of a V: the same for all stages, but the first and the last one times as much. */
+static ms_schedule_costs v_costs(fixture *f, int p, const double costs[4], const double ends[2]) {
+    double *lists[4];
+    for (int i = 0; i < 4; i++) {
+        lists[i] = MS_NEW(&f->arena, double, 2 * p);
+        for (int stage = 0; stage < 2 * p; stage++) {
+            double times = stage == 0 ? ends[0] : stage == 2 * p - 1 ? ends[1] : 1;
+            lists[i][stage] = i == 3 ? costs[3] : costs[i] * times;
+        }
+    }
+    return (ms_schedule_costs){
+        .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
+}
+
+static const double EVEN_ENDS[2] = {1, 1};
+
+static int peak_of(const ms_schedule_result *result, int ranks) {
+    int peak = 0;
+    for (int r = 0; r < ranks; r++) {
+        peak = result->ranks[r].peak_inflight > peak ? result->ranks[r].peak_inflight : peak;
+    }
+    return peak;
+}
+
+/* The shortest span among ZB-V, V-Half and V-Min, reordered or not, that fit a cap. */
+static double best_pattern(fixture *f, const ms_search_spec *size, const ms_schedule_costs *costs) {
+    static const ms_schedule_kind KINDS[] = {MS_SCHEDULE_ZBV, MS_SCHEDULE_VHALF, MS_SCHEDULE_VMIN};
+    double best = INFINITY;
+    for (int i = 0; i < 5; i++) {
+        ms_schedule_spec spec =
+            SPEC(KINDS[(i + 1) / 2], size->pipeline_ranks, 2, size->microbatches, 0);
+        spec.is_reordered = i > 0 && i % 2 == 0;
+        ms_program program = fixture_build(f, &spec);
+        ms_schedule_result result = fixture_evaluate(f, &program, costs);
+        if (peak_of(&result, size->pipeline_ranks) <= size->memory_cap) {
+            best = fmin(best, result.max_span);
+        }
+    }
+    return best;
+}
+
+/* F = I = W: no bubble under a cap of P microbatches from M = 2P-1 on, as ZB-V has none. */
+Test(schedule_search_v, reaches_zbv) {
+    for (int p = 2; p <= 8; p++) {
+        for (int m = 2 * p - 1; m <= 4 * p; m += p) {
+            fixture f;
+            fixture_init(&f);
+            ms_schedule_costs costs = v_costs(&f, p, (const double[]){1, 1, 1, 0}, EVEN_ENDS);
+            ms_search_spec spec = {
+                .pipeline_ranks = p, .chunks = 2, .microbatches = m, .memory_cap = 2 * p};
+            ms_search_result found = search(&f, &spec, &costs);
+            cr_assert_float_eq(found.span, 6 * m, 1e-9, "P=%d M=%d: %g", p, m, found.span);
+            cr_assert(found.is_optimal);
+            fixture_release(&f);
+        }
+    }
+}
+
+/* No worse than any fixed pattern that fits the cap, whatever the costs, and better than ZB-V's
+ * order or proven best in most of a list of uneven ones. */
+Test(schedule_search_v, against_the_patterns) {
+    static const double COSTS[][4] = {{1, 1, 1, 0},     {1, 1.3, 0.7, 0.05}, {1, 1.6, 1, 0.2},
+                                      {1, 1, 0.6, 0.1}, {1, 1.4, 1, 0.5},    {1, 2, 1, 0}};
+    static const double ENDS[][2] = {{1, 1}, {1.5, 1.8}, {1, 2}};
+    int better = 0;
+    int tried = 0;
+    int improved = 0;
+    for (int i = 0; i < 36; i++) {
+        fixture f;
+        fixture_init(&f);
+        int p = i % 2 == 0 ? 4 : 6;
+        ms_schedule_costs costs = v_costs(&f, p, COSTS[i / 2 % 6], ENDS[i / 12]);
+        const int caps[3] = {2 * p, 2 * ((p + 2) / 2), 2 * ((p + 4) / 3)};
+        for (int c = 0; c < 3; c++) {
+            ms_search_spec spec = {.pipeline_ranks = p,
+                                   .chunks = 2,
+                                   .microbatches = 2 * p,
+                                   .memory_cap = caps[c],
+                                   .effort = 1000};
+            ms_search_result found = search(&f, &spec, &costs);
+            double pattern = best_pattern(&f, &spec, &costs);
+            cr_assert_leq(found.span, pattern * (1 + 1e-9), "P=%d cap %d case %d: %g, pattern %g",
+                          p, caps[c], i, found.span, pattern);
+            improved += found.span < found.heuristic_span * (1 - 1e-9);
+            tried += c == 0;
+            better += c == 0 && (found.is_optimal || found.span < pattern * (1 - 1e-9));
+        }
+        fixture_release(&f);
+    }
+    cr_assert_geq(better * 4, tried * 3, "%d of %d", better, tried);
+    cr_assert_gt(improved, 10, "the local improvement does something: %d", improved);
+}
+
+/* A larger cap is never worse, and any cap from one microbatch on works. */
+Test(schedule_search_v, larger_caps_are_not_worse) {
+    for (int i = 0; i < 6; i++) {
+        fixture f;
+        fixture_init(&f);
+        int p = 2 + i;
+        int m = 3 + 2 * i;
+        ms_schedule_costs costs =
+            v_costs(&f, p, (const double[]){1, 1.3, 0.7, 0.05 * i}, (const double[]){1.5, 1.2});
+        double before = INFINITY;
+        double bound_before = INFINITY;
+        for (int cap = 2; cap <= 2 * m + 1; cap++) {
+            ms_search_spec spec = {.pipeline_ranks = p,
+                                   .chunks = 2,
+                                   .microbatches = m,
+                                   .memory_cap = cap > 2 * m ? 0 : cap,
+                                   .effort = 300};
+            ms_search_result found = search(&f, &spec, &costs);
+            cr_assert_leq(found.span, before, "P=%d M=%d cap %d", p, m, cap);
+            cr_assert_leq(found.bound, bound_before);
+            cr_assert_leq(found.peak_inflight, cap);
+            before = found.span;
+            bound_before = found.bound;
+        }
+        fixture_release(&f);
+    }
+}
+
+Test(schedule_search_v, results_hold_what_they_promise) {
+    const char *text = getenv("MS_SEED");
+    uint64_t seed = text == NULL ? 20261122U : strtoull(text, NULL, 0);
+    ms_random random = {seed};
+    for (int trial = 0; trial < 100; trial++) {
+        fixture f;
+        fixture_init(&f);
+        int p = (int)ms_random_range(&random, 1, 5);
+        double *lists[4];
+        for (int i = 0; i < 4; i++) {
+            lists[i] = MS_NEW(&f.arena, double, 2 * p);
+            for (int stage = 0; stage < 2 * p; stage++) {
+                /* weight gradients and messages may be free */
+                lists[i][stage] =
+                    (double)ms_random_range(&random, i >= 2 ? 0 : 4, i == 3 ? 4 : 24) / 8;
+            }
+        }
+        ms_schedule_costs costs = {
+            .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
+        costs.is_blocking = trial % 5 == 0;
+        ms_search_spec spec = {.pipeline_ranks = p,
+                               .chunks = 2,
+                               .microbatches = (int)ms_random_range(&random, 1, 10),
+                               .memory_cap = (int)ms_random_range(&random, 2, 2 * p + 3),
+                               .effort = 400};
+        ms_search_result result = search(&f, &spec, &costs);
+        cr_assert_eq(ms_program_check(&result.program, &f.diag), MS_OK, "MS_SEED=%llu: %s",
+                     (unsigned long long)seed, ms_buffer_text(&f.talk));
+        ms_schedule_result found = fixture_evaluate(&f, &result.program, &costs);
+        cr_assert_float_eq(found.max_span, result.span, 1e-9);
+        cr_assert_float_eq(found.makespan, result.makespan, 1e-9);
+        cr_assert_eq(peak_of(&found, p), result.peak_inflight);
+        cr_assert_leq(result.peak_inflight, spec.memory_cap);
+        cr_assert(result.span >= result.bound - 1e-9, "MS_SEED=%llu", (unsigned long long)seed);
+        cr_assert(result.span <= result.heuristic_span + 1e-9);
+        cr_assert_eq(result.is_optimal, result.span <= result.bound + 1e-9 * (1 + result.bound));
+        cr_assert_geq(best_pattern(&f, &spec, &costs), result.bound - 1e-9);
+        cr_assert_eq(result.program.stage_rank[2 * p - 1], 0, "a V");
+        fixture_release(&f);
+    }
+}
+
+/* The same twice, to the byte. */
+Test(schedule_search_v, is_deterministic) {
+    fixture f;
+    fixture_init(&f);
+    ms_schedule_costs costs =
+        v_costs(&f, 4, (const double[]){1, 1.3, 0.7, 0.05}, (const double[]){1.5, 1.8});
+    ms_search_spec spec = {
+        .pipeline_ranks = 4, .chunks = 2, .microbatches = 9, .memory_cap = 7, .effort = 2000};
+    ms_search_result one = search(&f, &spec, &costs);
+    ms_search_result other = search(&f, &spec, &costs);
+    cr_assert_eq(ms_program_crc32(&one.program), ms_program_crc32(&other.program));
+    cr_assert_eq(one.evaluations, other.evaluations);
+    fixture_release(&f);
+}
+
+/* One microbatch after the other, by hand: P = 1, cap 2, costs 1, 2, 3 per chunk. W of chunk 1 may
+ * not wait for the next microbatch, but all passes follow each other: no idle time. With P = 2 and
+ * one microbatch, rank 0 waits for rank 1 to run four passes less what it fills with its own W. */
+Test(schedule_search_v, bound_by_hand) {
+    fixture f;
+    fixture_init(&f);
+    int rank = -1;
+    ms_schedule_costs costs = v_costs(&f, 1, (const double[]){1, 2, 3, 9}, EVEN_ENDS);
+    ms_search_spec spec = {.pipeline_ranks = 1, .chunks = 2, .microbatches = 4, .memory_cap = 2};
+    cr_assert_float_eq(ms_schedule_span_bound(&spec, &costs, &rank), 48, 1e-12);
+    costs = v_costs(&f, 2, (const double[]){1, 2, 3, 0.5}, EVEN_ENDS);
+    spec = (ms_search_spec){.pipeline_ranks = 2, .chunks = 2, .microbatches = 1, .memory_cap = 2};
+    /* F F F F, two messages, I of rank 0, two I of rank 1 and two messages, I, W; the W of chunk 1
+     * runs meanwhile */
+    cr_assert_float_eq(ms_schedule_span_bound(&spec, &costs, &rank), 4 + 1 + 2 + 4 + 1 + 2 + 3,
+                       1e-12);
+    cr_assert_eq(rank, 0);
+    cr_assert_float_eq(search(&f, &spec, &costs).span, 17, 1e-12);
+    fixture_release(&f);
+}
+
+/* All orders of P = 1 or 2 ranks: passes in the order of their starts, cut off where the work left
+ * cannot beat the best. Passes of a kind keep the order of microbatches, which loses nothing: they
+ * differ in their number only. */
+typedef struct exhaustive {
+    const ms_search_spec *spec;
+    const ms_schedule_costs *costs;
+    int done[2][3][2];    /* [rank][pass F, I, W][chunk] */
+    double ends[4][3][8]; /* [stage][pass][mb] */
+    double begun[2], free_at[2], left[2];
+    double best;
+} exhaustive;
+
+static double when_ready(const exhaustive *x, int stage, int pass, int mb) {
+    int last = 2 * x->spec->pipeline_ranks - 1;
+    int turn = x->spec->pipeline_ranks - 1;
+    if (pass == 2) {
+        return x->ends[stage][1][mb];
+    }
+    int other = pass == 0 ? stage - 1 : stage + 1;
+    double own = pass == 0 ? 0 : x->ends[stage][0][mb];
+    if (other < 0 || other > last) {
+        return own;
+    }
+    int boundary = pass == 0 ? stage - 1 : stage;
+    double latency = boundary == turn ? 0 : x->costs->p2p[boundary];
+    return fmax(own, x->ends[other][pass][mb] + latency);
+}
+
+static int held_by(const exhaustive *x, int rank) {
+    return x->done[rank][0][0] + x->done[rank][0][1] - x->done[rank][2][0] - x->done[rank][2][1];
+}
+
+static bool may_win(const exhaustive *x) {
+    for (int rank = 0; rank < x->spec->pipeline_ranks; rank++) {
+        if (x->free_at[rank] - fmax(0, x->begun[rank]) + x->left[rank] >= x->best - 1e-9) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void try_all(exhaustive *x, double now) {
+    const double *costs[3] = {x->costs->forward, x->costs->input_grad, x->costs->weight_grad};
+    if (!may_win(x)) {
+        return;
+    }
+    bool is_done = true;
+    for (int i = 0; i < 6 * x->spec->pipeline_ranks; i++) {
+        int rank = i / 6;
+        int pass = i / 2 % 3;
+        int chunk = i % 2;
+        int stage = chunk == 0 ? rank : 2 * x->spec->pipeline_ranks - 1 - rank;
+        int mb = x->done[rank][pass][chunk];
+        if (mb == x->spec->microbatches) {
+            continue;
+        }
+        is_done = false;
+        double start = fmax(x->free_at[rank], when_ready(x, stage, pass, mb));
+        bool is_full = pass == 0 && held_by(x, rank) == x->spec->memory_cap;
+        if (isinf(start) || start < now || is_full) {
+            continue;
+        }
+        double cost = costs[pass][stage];
+        double begun = x->begun[rank];
+        double free_at = x->free_at[rank];
+        x->begun[rank] = begun < 0 ? start : begun;
+        x->free_at[rank] = x->ends[stage][pass][mb] = start + cost;
+        x->left[rank] -= cost;
+        x->done[rank][pass][chunk]++;
+        try_all(x, start);
+        x->done[rank][pass][chunk]--;
+        x->left[rank] += cost;
+        x->ends[stage][pass][mb] = INFINITY;
+        x->free_at[rank] = free_at;
+        x->begun[rank] = begun;
+    }
+    if (is_done) {
+        x->best = 0;
+        for (int rank = 0; rank < x->spec->pipeline_ranks; rank++) {
+            x->best = fmax(x->best, x->free_at[rank] - x->begun[rank]);
+        }
+    }
+}
+
+/* The shortest span of all schedules, which `known` is one of. */
+static double shortest(const ms_search_spec *spec, const ms_schedule_costs *costs, double known) {
+    exhaustive x = {.spec = spec, .costs = costs, .best = known + 1e-6};
+    for (int i = 0; i < 4 * 3 * 8; i++) {
+        x.ends[i / 24][i / 8 % 3][i % 8] = INFINITY;
+    }
+    for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
+        int mirror = 2 * spec->pipeline_ranks - 1 - rank;
+        x.begun[rank] = -1;
+        x.left[rank] =
+            spec->microbatches *
+            (costs->forward[rank] + costs->input_grad[rank] + costs->weight_grad[rank] +
+             costs->forward[mirror] + costs->input_grad[mirror] + costs->weight_grad[mirror]);
+    }
+    try_all(&x, 0);
+    return fmin(x.best, known);
+}
+
+/* Bound <= best of all schedules <= what the search finds, and how often each is met. */
+Test(schedule_search_v, against_all_schedules, .timeout = 120) {
+    const char *text = getenv("MS_SEED");
+    uint64_t seed = text == NULL ? 20261123U : strtoull(text, NULL, 0);
+    ms_random random = {seed};
+    int found_best = 0;
+    int bound_is_best = 0;
+    int tried = 0;
+    for (int trial = 0; trial < 90; trial++) {
+        fixture f;
+        fixture_init(&f);
+        int p = trial % 5 == 0 ? 1 : 2;
+        double *lists[4];
+        for (int i = 0; i < 4; i++) {
+            lists[i] = MS_NEW(&f.arena, double, 2 * p);
+            for (int stage = 0; stage < 2 * p; stage++) {
+                int most = trial % 3 == 0 ? 8 : 20;
+                lists[i][stage] =
+                    (double)ms_random_range(&random, i == 3 ? 0 : 8 - i, i == 3 ? most / 2 : most) /
+                    8;
+            }
+        }
+        ms_schedule_costs costs = {
+            .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
+        int m = 1 + trial % 3;
+        ms_search_spec spec = {.pipeline_ranks = p,
+                               .chunks = 2,
+                               .microbatches = m,
+                               .memory_cap = (int)ms_random_range(&random, 2, 2 * m),
+                               .effort = 4000};
+        ms_search_result found = search(&f, &spec, &costs);
+        double best = shortest(&spec, &costs, found.span);
+        cr_assert_leq(found.bound, best + 1e-9, "MS_SEED=%llu trial %d: bound %.9g, best %.9g",
+                      (unsigned long long)seed, trial, found.bound, best);
+        tried++;
+        found_best += found.span <= best + 1e-9;
+        bound_is_best += found.bound >= best - 1e-9;
+        fixture_release(&f);
+    }
+    cr_assert_geq(found_best * 10, tried * 8, "%d of %d found", found_best, tried);
+    cr_assert_geq(bound_is_best * 10, tried * 4, "%d of %d bounds met", bound_is_best, tried);
 }

@@ -1,0 +1,298 @@
+/* Scheduling in the order of time for two stages per rank in a V: whenever a rank is free, it takes
+ * the most urgent pass that has arrived, or a weight gradient where nothing has, or where memory
+ * asks for one.
+ *
+ * It cannot get stuck. Passes of a kind and chunk keep the order of microbatches, and a forward
+ * pass of chunk 0 takes the last place under the cap only if the rank has run that of chunk 1 of
+ * the oldest microbatch it holds. Let m be the oldest microbatch that is not done everywhere. A
+ * rank that still lacks a forward pass of m has run none of chunk 1 from m on, so by that rule it
+ * has a place left for it (two if it holds nothing; the cap is at least 2). Hence the forward
+ * passes of m always run in the end, and then its gradients, which need no memory. */
+#include <math.h>
+
+#include "schedule/search.h"
+
+/* One rank under construction. */
+typedef struct list_rank {
+    ms_action *out;
+    int done[MS_PASS_COUNT][2]; /* passes of each kind and chunk so far */
+    ms_pass last;               /* F or I, whichever ran last */
+    double begun_at;            /* start of the first pass */
+    double free_at;             /* end of the last pass */
+    double next;                /* when it can start its next one, as far as known */
+} list_rank;
+
+typedef struct lister {
+    const ms_search *search;
+    const ms_program *program;
+    const ms_list_rule *rule;
+    list_rank *ranks;    /* [P] */
+    double *forward_end; /* [S * M] infinite: not yet known */
+    double *input_end;   /* [S * M] */
+} lister;
+
+/* A pass that a rank may run. */
+typedef struct candidate {
+    ms_pass pass;
+    int chunk;
+    double arrival; /* of its inputs; infinite: not known, or none left */
+    bool has_turn;  /* the rank's last pass was of the other kind, or that does not matter */
+    double urgency; /* less goes first */
+} candidate;
+
+static int stage_of(const lister *l, int rank, int chunk) {
+    return chunk == 0 ? rank : l->program->stages - 1 - rank;
+}
+
+static size_t key_of(const lister *l, int stage, int mb) {
+    return (size_t)stage * (size_t)l->program->units + (size_t)mb;
+}
+
+static int held(const list_rank *state) {
+    return state->done[MS_PASS_F][0] + state->done[MS_PASS_F][1] - state->done[MS_PASS_W][0] -
+           state->done[MS_PASS_W][1];
+}
+
+static double latency(const lister *l, int boundary) {
+    return ms_schedule_latency(l->program, l->search->costs, boundary);
+}
+
+/* When the inputs of the next pass of a kind are there. */
+static double arrival(const lister *l, int rank, ms_pass pass, int chunk) {
+    int mb = l->ranks[rank].done[pass][chunk];
+    int stage = stage_of(l, rank, chunk);
+    if (mb == l->program->units) {
+        return INFINITY;
+    }
+    if (pass == MS_PASS_F) {
+        return stage == 0 ? 0 : l->forward_end[key_of(l, stage - 1, mb)] + latency(l, stage - 1);
+    }
+    double own = l->forward_end[key_of(l, stage, mb)];
+    return stage + 1 == l->program->stages
+               ? own
+               : fmax(own, l->input_end[key_of(l, stage + 1, mb)] + latency(l, stage));
+}
+
+/* Whether the cap leaves room for a forward pass of a chunk. */
+static bool has_room(const lister *l, const list_rank *state, int chunk) {
+    int after = held(state) + 1;
+    const int *weights = state->done[MS_PASS_W];
+    int oldest = weights[0] < weights[1] ? weights[0] : weights[1];
+    return after < l->search->spec.memory_cap ||
+           (after == l->search->spec.memory_cap &&
+            (chunk == 1 || state->done[MS_PASS_F][1] > oldest));
+}
+
+/* Whether the rule lets another microbatch in. */
+static bool is_let_in(const lister *l, int rank) {
+    const list_rank *state = &l->ranks[rank];
+    return state->done[MS_PASS_F][0] - state->done[MS_PASS_I][0] < l->rule->limit[rank];
+}
+
+static bool has_weight(const list_rank *state, int chunk) {
+    return state->done[MS_PASS_W][chunk] < state->done[MS_PASS_I][chunk];
+}
+
+/* The chunk whose weight gradient waits longest; -1: none waits. */
+static int oldest_weight(const lister *l, int rank) {
+    const list_rank *state = &l->ranks[rank];
+    double since[2] = {INFINITY, INFINITY};
+    for (int chunk = 0; chunk < 2; chunk++) {
+        if (has_weight(state, chunk)) {
+            since[chunk] =
+                l->input_end[key_of(l, stage_of(l, rank, chunk), state->done[MS_PASS_W][chunk])];
+        }
+    }
+    if (!has_weight(state, 0) && !has_weight(state, 1)) {
+        return -1;
+    }
+    return since[0] < since[1] ? 0 : 1;
+}
+
+/* The forward passes and input gradients that the rule allows a rank, memory apart. */
+static int list_candidates(const lister *l, int rank, candidate out[4]) {
+    static const ms_pass PASSES[] = {MS_PASS_F, MS_PASS_I};
+    const list_rank *state = &l->ranks[rank];
+    int count = 0;
+    for (int i = 0; i < 4; i++) {
+        candidate next = {.pass = PASSES[i % 2], .chunk = i / 2};
+        int mb = state->done[next.pass][next.chunk];
+        next.arrival = arrival(l, rank, next.pass, next.chunk);
+        bool is_held_back = next.pass == MS_PASS_F && next.chunk == 0 && !is_let_in(l, rank);
+        if (mb == l->program->units || is_held_back ||
+            (isinf(next.arrival) && !l->rule->is_strict)) {
+            continue;
+        }
+        next.urgency = l->rule->urgency[i % 2][key_of(l, stage_of(l, rank, next.chunk), mb)];
+        next.has_turn = !l->rule->alternates || state->last != next.pass;
+        if (l->rule->is_strict && count == 1) {
+            out[0] = next.urgency < out[0].urgency ? next : out[0];
+        } else {
+            out[count++] = next;
+        }
+    }
+    return count;
+}
+
+static bool is_before(const candidate *a, const candidate *b) {
+    return a->has_turn == b->has_turn ? a->urgency < b->urgency : a->has_turn;
+}
+
+static bool fits(const lister *l, int rank, const candidate *next) {
+    return next->pass != MS_PASS_F || has_room(l, &l->ranks[rank], next->chunk);
+}
+
+/* When the first of the candidates can start that fits the cap; infinite: not known. */
+static double earliest(const lister *l, int rank, const candidate *candidates, int count) {
+    double start = INFINITY;
+    for (int i = 0; i < count; i++) {
+        if (fits(l, rank, &candidates[i])) {
+            start = fmin(start, fmax(l->ranks[rank].free_at, candidates[i].arrival));
+        }
+    }
+    return start;
+}
+
+/* Whether a weight gradient goes before the pass chosen: it makes room for that, or runs while that
+ * is on its way. */
+static bool goes_first(const lister *l, int rank, int chunk, const candidate *chosen,
+                       double start) {
+    double free_at = l->ranks[rank].free_at;
+    double cost = l->search->costs->weight_grad[stage_of(l, rank, chunk)];
+    double fitting = (1 - l->rule->overrun) * cost * (1 - 1e-9);
+    return chosen == NULL || !fits(l, rank, chosen) ||
+           (start > free_at && start >= free_at + fitting);
+}
+
+/* What a rank does next, and when.  false: nothing that is known yet. */
+static bool choose(const lister *l, int rank, candidate *next_out, double *start_out) {
+    candidate candidates[4];
+    int count = list_candidates(l, rank, candidates);
+    int weight = oldest_weight(l, rank);
+    double start = earliest(l, rank, candidates, count);
+    const candidate *best = NULL; /* of those that have arrived by then */
+    for (int i = 0; i < count; i++) {
+        bool counts =
+            candidates[i].arrival <= start && (weight >= 0 || fits(l, rank, &candidates[i]));
+        if (counts && (best == NULL || is_before(&candidates[i], best))) {
+            best = &candidates[i];
+        }
+    }
+    if (weight >= 0 && goes_first(l, rank, weight, best, start)) {
+        *next_out = (candidate){.pass = MS_PASS_W, .chunk = weight};
+        *start_out = l->ranks[rank].free_at;
+        return true;
+    }
+    if (best == NULL || isinf(start)) {
+        return false;
+    }
+    *next_out = *best;
+    *start_out = start;
+    return true;
+}
+
+static void plan(lister *l, int rank) {
+    candidate ignored;
+    if (!choose(l, rank, &ignored, &l->ranks[rank].next)) {
+        l->ranks[rank].next = INFINITY;
+    }
+}
+
+/* Ranks to which the end of a pass is news. */
+static void tell(lister *l, int stage, ms_pass pass) {
+    int other = pass == MS_PASS_F ? stage + 1 : stage - 1;
+    if (pass != MS_PASS_W && other >= 0 && other < l->program->stages) {
+        plan(l, l->program->stage_rank[other]);
+    }
+}
+
+static void put(lister *l, int rank) {
+    list_rank *state = &l->ranks[rank];
+    const ms_schedule_costs *costs = l->search->costs;
+    candidate next;
+    double start = 0;
+    if (!choose(l, rank, &next, &start)) {
+        return;
+    }
+    int stage = stage_of(l, rank, next.chunk);
+    int mb = state->done[next.pass][next.chunk]++;
+    const double *cost = next.pass == MS_PASS_F   ? costs->forward
+                         : next.pass == MS_PASS_I ? costs->input_grad
+                                                  : costs->weight_grad;
+    if (next.pass == MS_PASS_F && next.chunk == 0 && mb == 0) {
+        state->begun_at = start;
+    }
+    state->free_at = start + cost[stage];
+    state->last = next.pass == MS_PASS_W ? state->last : next.pass;
+    if (next.pass == MS_PASS_F) {
+        l->forward_end[key_of(l, stage, mb)] = state->free_at;
+    } else if (next.pass == MS_PASS_I) {
+        l->input_end[key_of(l, stage, mb)] = state->free_at;
+    }
+    *state->out++ = (ms_action){.pass = (uint8_t)next.pass, .stage = (int16_t)stage, .mb = mb};
+    plan(l, rank);
+    tell(l, stage, next.pass);
+}
+
+/* The rank that starts its next pass first; -1: none can go on. */
+static int first_rank(const lister *l) {
+    int first = -1;
+    double at = INFINITY;
+    for (int rank = 0; rank < l->program->spec.pipeline_ranks; rank++) {
+        if (l->ranks[rank].next < at) {
+            at = l->ranks[rank].next;
+            first = rank;
+        }
+    }
+    return first;
+}
+
+static bool run(lister *l) {
+    size_t left = l->program->first[l->program->spec.pipeline_ranks];
+    for (int rank = 0; rank < l->program->spec.pipeline_ranks; rank++) {
+        l->ranks[rank].out = &l->program->actions[l->program->first[rank]];
+        plan(l, rank);
+    }
+    while (left-- > 0) {
+        int rank = first_rank(l);
+        if (rank < 0) {
+            return false;
+        }
+        put(l, rank);
+    }
+    return true;
+}
+
+static double longest_span(const lister *l) {
+    double longest = 0;
+    for (int rank = 0; rank < l->program->spec.pipeline_ranks; rank++) {
+        longest = fmax(longest, l->ranks[rank].free_at - l->ranks[rank].begun_at);
+    }
+    return longest;
+}
+
+ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
+                         double *span_out) {
+    size_t keys = (size_t)program->stages * (size_t)program->units;
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    lister l = {.search = search,
+                .program = program,
+                .rule = rule,
+                .ranks = MS_NEW(&scratch, list_rank, program->spec.pipeline_ranks),
+                .forward_end = MS_NEW(&scratch, double, keys),
+                .input_end = MS_NEW(&scratch, double, keys)};
+    ms_status status = MS_E_NOMEM;
+    if (l.ranks == NULL || l.forward_end == NULL || l.input_end == NULL) {
+        ms_diag_error(search->diag, "out of memory");
+    } else {
+        for (size_t i = 0; i < keys; i++) {
+            l.forward_end[i] = INFINITY;
+            l.input_end[i] = INFINITY;
+        }
+        status = run(&l) ? MS_OK : MS_E_NO;
+        *span_out = longest_span(&l);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
