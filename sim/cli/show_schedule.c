@@ -61,6 +61,9 @@ static void add_search(ms_value *root, const ms_search_result *search) {
     ms_value_add_int(tree, "bound_rank", search->bound_rank);
     ms_value_add_bool(tree, "is_optimal", search->is_optimal);
     ms_value_add_double(tree, "heuristic_span", search->heuristic_span);
+    if (search->start != NULL) {
+        ms_value_add_string(tree, "start", search->start);
+    }
     ms_value_add_int(tree, "variant", search->variant);
     ms_value_add_int(tree, "evaluations", search->evaluations);
 }
@@ -123,10 +126,15 @@ static void add_gap(const ms_cli_shown *shown, ms_buffer *out) {
 }
 
 static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
-    ms_buffer_printf(out,
-                     "  search            span %.9g, heuristic %.9g (variant %d), lower bound "
-                     "%.9g\n",
-                     search->span, search->heuristic_span, search->variant, search->bound);
+    ms_buffer_printf(out, "  search            span %.9g, heuristic %.9g (", search->span,
+                     search->heuristic_span);
+    if (search->start != NULL) {
+        ms_buffer_printf(out, "%s%s", search->start, search->variant < 0 ? " as it is" : ", ");
+    }
+    if (search->variant >= 0) {
+        ms_buffer_printf(out, "variant %d", search->variant);
+    }
+    ms_buffer_printf(out, "), lower bound %.9g\n", search->bound);
     if (search->is_optimal) {
         ms_buffer_printf(out,
                          "                    no schedule under this cap has a shorter span "
