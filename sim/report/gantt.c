@@ -25,14 +25,17 @@ enum {
 
 static const double BOX_LEAST_PX = 5.0;     /* narrower boxes: shares of kinds */
 static const double STACKED_LEAST_PX = 2.5; /* the same where pictures are stacked */
+static const double BIN_PX = 2.0;           /* of shares; where rows are very many, wider */
+static const double WIDE_BIN_PX = 4.0;
 static const double EXCERPT_LEAST_PX = 3.0; /* of the median box in the outer excerpts */
 
 typedef struct page {
     ms_gantt_sorted *pictures;
     size_t count;
-    int32_t rows_shown;                     /* of all pictures */
-    double end;                             /* of the time axis */
-    double shortest;                        /* end of the picture that ends first */
+    int32_t rows_shown; /* of all pictures */
+    double end;         /* of the time axis */
+    double shortest;    /* end of the picture that ends first */
+    bool has_excerpts;  /* of a single picture: boxes would be too narrow for their numbers */
     bool is_density[MS_GANTT_PICTURES_MAX]; /* boxes would be too narrow, or too many */
     ms_curve_scale memory;
     ms_buffer *out;
@@ -42,6 +45,15 @@ typedef struct page {
 
 static double fit(double wanted, double least, double most) {
     return fmin(fmax(wanted, least), most);
+}
+
+/* Digits of the highest microbatch number. */
+static int digits_of(const ms_gantt_sorted *sorted) {
+    double most = 1.0;
+    for (size_t i = 0; i < sorted->gantt->box_count; i++) {
+        most = fmax(most, sorted->boxes[i].mb);
+    }
+    return (int)floor(log10(most)) + 1;
 }
 
 /* ---- legend ---- */
@@ -221,15 +233,22 @@ static void draw_ends(const page *p, const ms_gantt *gantt, double top, double b
     }
 }
 
+/* Single boxes get the room for their words, unless excerpts show them. */
+static double row_height(const page *p, bool is_low) {
+    return is_low ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
+                  : fit(640.0 / p->rows_shown, 9.0, 32.0);
+}
+
 static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
     bool is_density = p->is_density[sorted - p->pictures];
     const ms_panel panel = {.x = p->left,
                             .y = p->y,
                             .width = p->width,
-                            .row_height = is_density ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
-                                                     : fit(640.0 / p->rows_shown, 9.0, 32.0),
+                            .row_height = row_height(p, is_density || p->has_excerpts),
                             .end = p->end,
-                            .is_density = is_density,
+                            .bin_px = !is_density                      ? 0.0
+                                      : p->rows_shown > ROWS_SHOWN_MAX ? WIDE_BIN_PX
+                                                                       : BIN_PX,
                             .has_labels = true,
                             .has_tips = sorted->gantt->box_count <= TIPS_MAX / p->count};
     ms_panel_draw(&panel, sorted, p->out);
@@ -257,26 +276,18 @@ typedef struct excerpt {
     const char *text;
 } excerpt;
 
-static int digits_of(double number) {
-    return number < 10.0 ? 1 : (int)floor(log10(number)) + 1;
-}
-
 static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt excerpts_out[3]) {
     double end = sorted->gantt->end;
     double warm = 0.0;
     double cool = end;
-    double most_mb = 0.0;
     /* when the last row has begun its steady phase, and when the first has ended it */
     for (int32_t row = 0; row < sorted->gantt->rows; row++) {
         warm = fmax(warm, sorted->steady[row].start);
         cool = fmin(cool, sorted->steady[row].end);
     }
-    for (size_t i = 0; i < sorted->gantt->box_count; i++) {
-        most_mb = fmax(most_mb, sorted->boxes[i].mb);
-    }
     /* outer excerpts: wide enough to see single boxes; inner: to read the words in them */
     double longest = width / EXCERPT_LEAST_PX * sorted->median;
-    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + digits_of(most_mb)) + 3.5;
+    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + digits_of(sorted)) + 3.5;
     double read = fmin(width / word_px * sorted->quartile, end);
     double middle = fit(0.5 * (warm + cool), 0.5 * read, end - 0.5 * read);
     double outer_left = fit(1.1 * warm, 0.02 * end, fmin(longest, end));
@@ -339,7 +350,7 @@ static void draw_single(page *p) {
     draw_title(p, sorted->gantt);
     p->y += 24.0;
     draw_legend(p);
-    if (p->is_density[0]) {
+    if (p->has_excerpts) {
         draw_excerpts(p, sorted);
     } else {
         draw_rows(p, sorted);
@@ -405,6 +416,8 @@ static void choose_look(page *p, size_t index) {
         pass_px >= BOX_LEAST_PX || (p->count > 1 && has_few && pass_px >= STACKED_LEAST_PX);
     int32_t rows_max = ROWS_SHOWN_MAX / (int32_t)p->count;
     p->is_density[index] = !has_boxes;
+    p->has_excerpts =
+        p->count == 1 && pass_px < MS_DIGIT_WIDTH * MS_FONT_LEAST * digits_of(sorted) + 2.5;
     ms_gantt_show_rows(sorted, !has_boxes && rows_max < ROWS_LEAST ? ROWS_LEAST : rows_max);
     p->rows_shown += sorted->rows_shown;
 }

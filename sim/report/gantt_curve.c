@@ -14,14 +14,15 @@ static const double STRIPS_PX = 150.0; /* of all strips together, if they get ne
 static const double STRIP_LEAST_PX = 13.0;
 static const double STRIP_MOST_PX = 30.0;
 static const double STRIP_GAP_PX = 3.0;
-static const double STEP_LEAST_PX = 1.0;  /* shorter levels show in their highest */
-static const double LIMIT_NEAR = 1.6;     /* a limit up to this many times the peak is drawn */
-static const double FLOOR_FROM = 0.5;     /* where all is above this share of the top, the rest is
-                                             cut off */
+static const double STEP_LEAST_PX = 1.0; /* shorter levels show in their highest */
+static const double LIMIT_NEAR = 1.6;    /* a limit up to this many times the peak is drawn */
+static const double FLOOR_FROM = 0.5;    /* where all is above this share of the top, the rest is
+                                            cut off */
 /* Of curves: grey, as no pass is. */
 static const char LOOK[] = "fill=\"#c3c9cf\" stroke=\"#39424b\" stroke-width=\"0.8\"";
 
-static const char *format_level(const ms_gantt_sorted *sorted, double level, char text_out[LEVEL_B]) {
+static const char *format_level(const ms_gantt_sorted *sorted, double level,
+                                char text_out[LEVEL_B]) {
     if (sorted->gantt->memory->has_bytes) {
         return ms_unit_format(level, MS_DIM_BYTES, text_out, LEVEL_B);
     }
@@ -71,8 +72,8 @@ ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count) {
     scale.top = scale.has_limit ? fmax(scale.top, limit) : scale.top;
     scale.top = scale.top > 0.0 ? scale.top : 1.0;
     double tick = ms_svg_tick(scale.top, 10);
-    scale.floor = scale.floor > FLOOR_FROM * scale.top ? floor(scale.floor / tick - 1e-9) * tick
-                                                       : 0.0;
+    scale.floor =
+        scale.floor > FLOOR_FROM * scale.top ? floor(scale.floor / tick - 1e-9) * tick : 0.0;
     return scale;
 }
 
@@ -81,8 +82,8 @@ static double strip_height(const ms_gantt_sorted *sorted) {
 }
 
 double ms_curves_height(const ms_curves *curves, const ms_gantt_sorted *sorted) {
-    return HEADING_PX +
-           (curves->has_strips ? sorted->rows_shown * strip_height(sorted) : curves->band_height + STRIP_GAP_PX);
+    return HEADING_PX + (curves->has_strips ? sorted->rows_shown * strip_height(sorted)
+                                            : curves->band_height + STRIP_GAP_PX);
 }
 
 /* ---- strips ---- */
@@ -168,7 +169,7 @@ static void put_frame(const pen *p) {
     if (c->scale.has_limit && p->sorted->gantt->memory->limit > 0.0) {
         ms_buffer_printf(p->out,
                          "<path d=\"M%g %gh%g\" fill=\"none\" stroke=\"#111\" "
-                         "stroke-dasharray=\"5 3\"/>\n",
+                         "stroke-width=\"0.8\" stroke-dasharray=\"2 4\"/>\n",
                          ms_svg_round(c->x), ms_svg_round(y_of(p, p->sorted->gantt->memory->limit)),
                          ms_svg_round(c->width));
     }
@@ -202,7 +203,8 @@ static void widen(const pen *p, band *b, int32_t row) {
     for (size_t i = memory->row_first[row]; i <= end; i++) {
         double until = i < end ? memory->levels[i].start : p->sorted->gantt->end;
         int first = (int)(start * scale + 1e-9);
-        for (int bin = first; until > start && bin < b->count && bin < until * scale - 1e-9; bin++) {
+        for (int bin = first; until > start && bin < b->count && bin < until * scale - 1e-9;
+             bin++) {
             b->highest[bin] = fmax(b->highest[bin], level);
             b->lowest[bin] = fmin(b->lowest[bin], level);
         }
@@ -283,7 +285,7 @@ static void put_heading(const pen *p, double y) {
                      c->scale.floor > 0.0 ? format_level(p->sorted, c->scale.floor, from) : "0",
                      format_level(p->sorted, c->scale.top, to));
     if (memory->limit > 0.0) {
-        ms_buffer_printf(p->out, "; %s %s", c->scale.has_limit ? "dashed: capacity" : "capacity",
+        ms_buffer_printf(p->out, "; %s %s", c->scale.has_limit ? "dotted: capacity" : "capacity",
                          format_level(p->sorted, memory->limit, to));
     }
     ms_buffer_printf(p->out,
@@ -296,8 +298,7 @@ void ms_curves_draw(const ms_curves *curves, const ms_gantt_sorted *sorted, ms_b
     double y = curves->y + HEADING_PX;
     pen p = {.curves = curves, .sorted = sorted, .out = out, .top = y + STRIP_GAP_PX};
     put_heading(&p, y - 5.0);
-    ms_buffer_printf(out,
-                     "<g class=\"memory\" font-size=\"10\" fill=\"#222\">\n");
+    ms_buffer_printf(out, "<g class=\"memory\" font-size=\"10\" fill=\"#222\">\n");
     if (curves->has_strips) {
         double height = strip_height(sorted);
         p.height = height - STRIP_GAP_PX;

@@ -21,7 +21,8 @@ typedef struct ms_curves {
 /* The range of levels of pictures [count] that have memory. */
 ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count);
 double ms_curves_height(const ms_curves *curves, const ms_gantt_sorted *sorted);
-/* Append heading and curves of a picture that has memory.  Peaks stand to the right of the width. */
+/* Append heading and curves of a picture that has memory.  Peaks stand to the right of the width.
+ */
 void ms_curves_draw(const ms_curves *curves, const ms_gantt_sorted *sorted, ms_buffer *out);
 /* Room that the peaks need there. */
 #define MS_CURVES_RIGHT_PX 62.0

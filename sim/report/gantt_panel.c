@@ -8,7 +8,6 @@
 
 enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85 };
 
-static const double BIN_PX = 2.0;
 static const double SMOOTH_PASSES = 3.0; /* to either side, but no more than ... */
 static const double SMOOTH_MOST_PX = 16.0;
 static const double GAP_FROM_PX = 6.0;     /* rows as high have a gap between them */
@@ -211,8 +210,8 @@ static ms_rgb colour_of_band(int band) {
 /* Add a box to its band; a part takes the place of the box around it. */
 static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
-    double left = (x_of(p, box->start) - p->panel->x) / BIN_PX;
-    double right = (x_of(p, box->end) - p->panel->x) / BIN_PX;
+    double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;
+    double right = (x_of(p, box->end) - p->panel->x) / p->panel->bin_px;
     double height = around->half == 0 ? 1.0 : 0.5;
     for (int bin = (int)left; bin < b->count && bin < right; bin++) {
         double share = height * (fmin(right, bin + 1.0) - fmax(left, bin));
@@ -227,7 +226,7 @@ static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
 static void fill_bins(const pen *p, int32_t row, bins *b) {
     const ms_gantt_box *around = NULL;
     memset(b, 0, sizeof *b);
-    b->count = (int)ceil(p->panel->width / BIN_PX);
+    b->count = (int)ceil(p->panel->width / p->panel->bin_px);
     b->count = b->count > BINS_MAX ? BINS_MAX : b->count;
     for (size_t i = p->sorted->row_first[row]; i < p->sorted->row_first[row + 1]; i++) {
         const ms_gantt_box *box = &p->sorted->boxes[i];
@@ -257,7 +256,7 @@ static void smooth(double *share, int count, int reach) {
  * show a pattern of their beats with them. How much of a bin is busy stays as it is. */
 static void smooth_mix(const pen *p, bins *b) {
     double wide_px = fmin(SMOOTH_PASSES * p->sorted->median * p->scale, SMOOTH_MOST_PX);
-    int reach = (int)ceil(wide_px / BIN_PX);
+    int reach = (int)ceil(wide_px / p->panel->bin_px);
     double busy[BINS_MAX] = {0.0};
     double mixed[BINS_MAX] = {0.0};
     for (int band = 0; band < BAND_COUNT; band++) {
@@ -290,7 +289,7 @@ static void put_area(const pen *p, const double *tops, int count, ms_rgb colour)
         if (fabs(top - before) < STEP_LEAST * p->height && !is_end) {
             continue;
         }
-        double x = ms_svg_round(p->panel->x + fmin(i * BIN_PX, p->panel->width));
+        double x = ms_svg_round(p->panel->x + fmin(i * p->panel->bin_px, p->panel->width));
         if (!is_open && top < bottom) {
             ms_buffer_printf(p->out, "M%g %gV%g", x, bottom, top);
             is_open = true;
@@ -432,11 +431,10 @@ void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buff
              .scale = panel->width / (panel->end - panel->start),
              .y = panel->y,
              .height = panel->row_height};
-    ms_buffer_printf(out, "<g class=\"panel\" text-anchor=\"middle\" fill=\"#111\"%s>\n",
-                     panel->is_density ? " shape-rendering=\"crispEdges\"" : "");
+    ms_buffer_puts(out, "<g class=\"panel\" text-anchor=\"middle\" fill=\"#111\">\n");
     for (int32_t row = 0; row < rows; row += sorted->row_step) {
         draw_idle(&p, row);
-        if (panel->is_density) {
+        if (panel->bin_px > 0.0) {
             draw_row_density(&p, row, &b);
         } else {
             draw_row_boxes(&p, row);

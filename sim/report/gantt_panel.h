@@ -8,7 +8,7 @@ typedef struct ms_panel {
     double x, y, width; /* pixels; the height follows from the rows */
     double row_height;
     double start, end; /* window of time */
-    bool is_density;   /* shares of kinds in bins of two pixels */
+    double bin_px;     /* > 0: shares of kinds in bins as wide; 0: boxes */
     bool has_labels;   /* names of the rows to the left */
     bool has_tips;     /* what a box is, on hovering */
 } ms_panel;

@@ -130,8 +130,7 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     for (int32_t row = 0; row < gantt->rows; row++) {
         first[row + 1] += first[row];
     }
-    ms_gantt_sorted sorted = {
-        .gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady};
+    ms_gantt_sorted sorted = {.gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady};
     for (int32_t row = 0; row < gantt->rows; row++) {
         steady[row] = find_steady(&sorted, row);
     }

@@ -47,6 +47,25 @@ Test(report_cmd, writes_a_picture_and_a_viewer_trace) {
     remove_folder();
 }
 
+Test(report_cmd, several_traces_are_stacked) {
+    make_trace();
+    ms_run_result run = MS_RUN_IN(folder, "report", "t.h5", "t.h5", "t.h5", "-o", inside("t.svg"));
+    cr_assert_eq(run.exit_code, 0, "%s", ms_run_err(&run));
+    ms_run_release(&run);
+    run = MS_RUN_IN(folder, "report", "t.h5", "t.h5", "-o", inside("t.json"));
+    cr_assert_eq(run.exit_code, 2);
+    cr_assert_not_null(strstr(ms_run_err(&run), "made of one run, got 2"));
+    ms_run_release(&run);
+    run = MS_RUN_IN(folder, "report", "t.h5", "bad.h5", "-o", "new.svg");
+    cr_assert_eq(run.exit_code, 3);
+    ms_run_release(&run);
+    run = MS_RUN_IN(folder, "report", "a", "b", "c", "d", "e", "f", "g", "h", "i", "-o", "x.svg");
+    cr_assert_eq(run.exit_code, 2);
+    cr_assert_not_null(strstr(ms_run_err(&run), "at most 8 traces"));
+    ms_run_release(&run);
+    remove_folder();
+}
+
 Test(report_cmd, faults_have_their_exit_codes) {
     make_trace();
     FILE *bad = fopen(inside("bad.h5"), "w");
