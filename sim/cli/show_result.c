@@ -26,9 +26,9 @@ void ms_show_job(const ms_job *job, FILE *out) {
         fprintf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a], job->mesh.sizes[a]);
     }
     fprintf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
-    fprintf(out, "schedule   %s, %d stages%s, %d microbatches", job->program.name,
-            job->program.model_stages,
-            job->program.parameter_replicas > 1 ? " in two directions" : "", job->microbatches);
+    fprintf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
+            job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
+            job->microbatches);
     if (job->has_model) {
         fprintf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
     }
