@@ -61,7 +61,7 @@ typedef struct ms_job {
     int global_batch;   /**< sequences per step; 0 with `costs:` and no batch */
     int microbatches;   /**< M */
     int steps;          /**< optimizer steps that are simulated, >= 1 */
-    bool is_balanced;   /**< layers are dealt as evenly as their number allows */
+    bool is_balanced;   /**< layers are dealt so that ranks are as evenly busy as can be */
     bool is_validated_late; /**< as in ms_lower_input, and so the next two */
     bool is_blocking;
     uint64_t seed;

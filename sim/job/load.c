@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/deal.h"
 #include "job/layout.h"
 #include "job/pipeline.h"
 #include "job/relay.h"
@@ -255,10 +256,6 @@ static ms_status build_schedule(loading *ld) {
 
 static ms_status cost_model(loading *ld) {
     ms_job *job = ld->job;
-    ms_status status = ms_pipeline_deal_layers(&ld->w, ld->arena, ld->diag, job);
-    if (status != MS_OK) {
-        return status;
-    }
     job->precision = (ms_precision){.parameter_B = ms_dtype_B(ld->w.precision.parameters),
                                     .gradient_B = ms_dtype_B(ld->w.precision.gradients),
                                     .optimizer_B = ld->w.precision.optimizer_B};
@@ -267,6 +264,10 @@ static ms_status cost_model(loading *ld) {
         return MS_E_NOMEM;
     }
     job->layout.ep_node_ranks = ms_layout_node_ranks(&job->mesh, &job->platform, members);
+    ms_status status = ms_deal_layers(&ld->w, ld->arena, ld->diag, job);
+    if (status != MS_OK) {
+        return status;
+    }
     ms_relay relay = {.diag = ld->diag, .node = ld->w.model, .path = "model"};
     ms_diag placed;
     ms_relay_init(&placed, &relay);

@@ -1,4 +1,4 @@
-/* The schedule of a job, and which stage has which layers. */
+/* The schedule of a job. */
 #ifndef MS_JOB_PIPELINE_H
 #define MS_JOB_PIPELINE_H
 
@@ -9,10 +9,5 @@
  * MS_E_NOMEM. */
 ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                             ms_job *job);
-
-/* Fill job->layout.stage_layers for the stages of job->program: given one by one, or even
- * or balanced shares beside given ends.  Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
-ms_status ms_pipeline_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag,
-                                  ms_job *job);
 
 #endif

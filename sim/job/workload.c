@@ -69,7 +69,8 @@ static const ms_field SCHEDULE_FIELDS[] = {
      .offset = offsetof(ms_workload_schedule, deal),
      .fallback = "even",
      .words = (const char *const[]){"even", "balanced", NULL},
-     .help = "layers per virtual stage: the same everywhere, or as even as their number allows"},
+     .help = "layers per virtual stage: the same everywhere, or so that the busiest rank is least "
+             "busy"},
     {.key = "first_stage_layers",
      .type = MS_FIELD_INT,
      .offset = offsetof(ms_workload_schedule, first_stage_layers),

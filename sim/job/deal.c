@@ -1,0 +1,196 @@
+#include "job/deal.h"
+
+#include <math.h>
+
+#include "job/pilot.h"
+#include "job/relay.h"
+
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+/* What faults of the shares as a whole point at. */
+static const ms_node *place_of(const ms_workload *w) {
+    const ms_node *node = ms_node_get(w->root, "schedule");
+    return node == NULL ? w->model : node;
+}
+
+/* Every stage's layers, as the workload lists them; the model checks their sum. */
+static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
+    const ms_workload_schedule *schedule = &w->schedule;
+    const ms_node *node = ms_node_get(place_of(w), "stage_layers");
+    int stages = job->program.model_stages;
+    if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0 ||
+        schedule->deal != MS_DEAL_EVEN) {
+        return ms_config_fault(diag, node, "schedule.stage_layers",
+                               "gives every stage its layers; leave 'first_stage_layers', "
+                               "'last_stage_layers' and 'deal' out");
+    }
+    if (schedule->stage_layers.count != (size_t)stages) {
+        return ms_config_fault(diag, node, "schedule.stage_layers",
+                               "expected %d entries (pp x v), got %zu", stages,
+                               schedule->stage_layers.count);
+    }
+    job->layout.stage_layers = schedule->stage_layers.items;
+    return MS_OK;
+}
+
+/* A row of stages that share layers. */
+typedef struct layer_row {
+    int first, stages; /* stages first .. first + stages - 1 */
+    int layers;
+} layer_row;
+
+/* The same number everywhere; false if they do not divide. */
+static bool deal_evenly(const layer_row *row, int *dealt_out) {
+    int stages = row->stages;
+    if (stages == 0 ? row->layers != 0 : row->layers < stages || row->layers % stages != 0) {
+        return false;
+    }
+    for (int s = 0; s < stages; s++) {
+        dealt_out[row->first + s] = row->layers / stages;
+    }
+    return true;
+}
+
+/* Stages while layers are dealt to them one by one. */
+typedef struct dealing {
+    const ms_program *program;
+    const ms_pilot_times *times;
+    int *dealt;      /* [S] */
+    double *load_s;  /* [P] of a pipeline rank so far, both copies */
+    double *stage_s; /* [S] */
+} dealing;
+
+static void add_load(dealing *d, int stage, double time_s) {
+    d->stage_s[stage] += time_s;
+    for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
+        d->load_s[d->program->stage_rank[s]] += time_s;
+    }
+}
+
+static void add_layers(dealing *d, int stage, int count) {
+    d->dealt[stage] += count;
+    add_load(d, stage, count * d->times->layer_s);
+}
+
+/* Load of the busiest rank that has a stage. */
+static double holder_load_s(const dealing *d, int stage) {
+    double load_s = 0.0;
+    for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
+        load_s = fmax(load_s, d->load_s[d->program->stage_rank[s]]);
+    }
+    return load_s;
+}
+
+/* Whether `a` is to have the next layer rather than `b`: its rank is less busy, or as busy and the
+ * stage itself less. */
+static bool is_before(const dealing *d, int a, int b) {
+    double tie_s = 1e-9 * d->times->layer_s;
+    double gap_s = holder_load_s(d, a) - holder_load_s(d, b);
+    return fabs(gap_s) > tie_s ? gap_s < 0 : d->stage_s[a] < d->stage_s[b] - tie_s;
+}
+
+/* Each layer to a stage of the rank that is least busy so far; of several alike to the first one
+ * between the model's ends. Stages between the ends have one at least. */
+static void deal_balanced(dealing *d, const layer_row *row) {
+    int last = d->program->model_stages - 1;
+    int left = row->layers;
+    for (int s = row->first > 0 ? row->first : 1; s < row->first + row->stages && s < last; s++) {
+        add_layers(d, s, 1);
+        left--;
+    }
+    for (; left > 0; left--) {
+        int best = row->first + row->stages - 1;
+        for (int s = best - 1; s >= row->first; s--) {
+            best = is_before(d, s, best) || (s > 0 && !is_before(d, best, s)) ? s : best;
+        }
+        add_layers(d, best, 1);
+    }
+}
+
+static ms_status start_dealing(dealing *d, const ms_job *job, ms_arena *arena) {
+    d->program = &job->program;
+    d->load_s = MS_NEW(arena, double, job->layout.pp);
+    d->stage_s = MS_NEW(arena, double, job->program.model_stages);
+    if (d->load_s == NULL || d->stage_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    add_load(d, 0, d->times->first_s);
+    add_load(d, job->program.model_stages - 1, d->times->last_s);
+    return MS_OK;
+}
+
+static ms_status fault_shares(const ms_workload *w, const layer_row *row, ms_diag *diag,
+                              const ms_job *job) {
+    int layers = job->model.layers;
+    int stages = job->program.model_stages;
+    int given = layers - row->layers;
+    int nearest = row->stages <= 0
+                      ? 0
+                      : (row->layers / row->stages + (row->layers < row->stages)) * row->stages;
+    return ms_config_fault(diag, place_of(w), "schedule",
+                           "%d layer%s do not divide among %d virtual stages%s; nearest "
+                           "number of layers: %d; or give 'deal: balanced', 'stage_layers', "
+                           "'first_stage_layers' and 'last_stage_layers'",
+                           layers, plural(layers), stages,
+                           given > 0 ? " beside the given ends" : "", given + nearest);
+}
+
+/* Shares beside the given ends by what layers and ends take on the platform. */
+static ms_status balance(const ms_workload *w, const layer_row *row, ms_arena *arena, ms_diag *diag,
+                         ms_job *job, int *dealt) {
+    ms_pilot_times times;
+    ms_relay relay = {.diag = diag, .node = w->model, .path = "model"};
+    ms_diag placed;
+    ms_relay_init(&placed, &relay);
+    ms_status status = ms_pilot_run(job, &placed, &times);
+    if (status != MS_OK) {
+        return status;
+    }
+    dealing d = {.times = &times, .dealt = dealt};
+    status = start_dealing(&d, job, arena);
+    if (status == MS_OK) {
+        for (int s = 0; s < job->program.model_stages; s++) {
+            add_load(&d, s, dealt[s] * times.layer_s);
+        }
+        deal_balanced(&d, row);
+    }
+    return status;
+}
+
+static ms_status fault_stages(const ms_workload *w, ms_diag *diag, const ms_job *job) {
+    int layers = job->model.layers;
+    return ms_config_fault(diag, place_of(w), "schedule",
+                           "%d layer%s for %d virtual stages: more stages than layers", layers,
+                           plural(layers), job->program.model_stages);
+}
+
+ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    if (w->schedule.stage_layers.count > 0) {
+        return take_given(w, diag, job);
+    }
+    int stages = job->program.model_stages;
+    int first = w->schedule.first_stage_layers;
+    int last = w->schedule.last_stage_layers;
+    layer_row row = {.first = first > 0 ? 1 : 0,
+                     .stages = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+                     .layers = job->model.layers - first - last};
+    int *dealt = MS_NEW(arena, int, stages);
+    if (dealt == NULL) {
+        return MS_E_NOMEM;
+    }
+    dealt[0] = first;
+    dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
+    job->layout.stage_layers = dealt;
+    job->is_balanced = w->schedule.deal == MS_DEAL_BALANCED;
+    int empty = job->is_balanced ? (first == 0) + (last == 0 && stages > 1) : 0;
+    if (row.stages >= 0 && row.layers < row.stages - empty) {
+        return row.layers < 0 ? fault_shares(w, &row, diag, job) : fault_stages(w, diag, job);
+    }
+    bool is_filled = row.stages < 0 || (row.stages == 0 && row.layers > 0);
+    if (is_filled || (!job->is_balanced && !deal_evenly(&row, dealt))) {
+        return fault_shares(w, &row, diag, job);
+    }
+    return job->is_balanced ? balance(w, &row, arena, diag, job, dealt) : MS_OK;
+}
