@@ -85,16 +85,24 @@ static ms_status check_stdout(const ms_invocation *call) {
 static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
-    if (ms_cli_has(call, "workload")) {
-        ms_status found =
-            ms_cli_schedule_of_workload(call, call->positionals[0], &schedule, &costs);
-        return found == MS_OK ? output(call, &schedule, &costs) : found;
-    }
     ms_status status = ms_cli_schedule_load(call, &schedule);
     if (status == MS_OK) {
         status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
     }
     return status == MS_OK ? output(call, &schedule, &costs) : status;
+}
+
+/* On paper, but with a workload's sizes and times. */
+static ms_status run_one_of_workload(const ms_invocation *call) {
+    ms_job job;
+    ms_schedule_costs costs = {0};
+    ms_status status = ms_cli_schedule_of_workload(call, call->positionals[0], &job, &costs);
+    ms_cli_schedule schedule = {.workload = job.name};
+    if (status == MS_OK) {
+        schedule.program = job.program;
+        status = output(call, &schedule, &costs);
+    }
+    return status;
 }
 
 static ms_status run_search(const ms_invocation *call) {
@@ -129,7 +137,10 @@ static ms_status run(const ms_invocation *call) {
         ms_diag_error(call->diag, "'--memory-cap' goes with '--compare' and with 'search'");
         return MS_E_USAGE;
     }
-    return is_search ? run_search(call) : run_one(call);
+    if (is_search) {
+        return run_search(call);
+    }
+    return ms_cli_has(call, "workload") ? run_one_of_workload(call) : run_one(call);
 }
 
 static const ms_option OPTIONS[] = {

@@ -154,10 +154,11 @@ ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     const char *reason = NULL;
     const char *text = ms_cli_value(call, "memory-cap", "");
     if (ms_unit_parse(text, MS_DIM_BYTES, &cap, &reason) == MS_OK) {
-        ms_diag_error(call->diag,
-                      "'--memory-cap %s' is in bytes, which needs '--workload'; on paper it is a "
-                      "number of microbatches",
-                      text);
+        ms_diag_error(
+            call->diag,
+            "'--memory-cap %s' is in bytes, which needs '--compare' with '--workload'; on "
+            "paper it is a number of microbatches",
+            text);
         return MS_E_USAGE;
     }
     ms_status status = ms_cli_number(call, "memory-cap", 0, &cap);

@@ -483,18 +483,18 @@ static ms_status take_times(const ms_invocation *call, const ms_job *job,
     return status;
 }
 
-ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name,
-                                      ms_cli_schedule *schedule_out, ms_schedule_costs *costs_out) {
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name, ms_job *job_out,
+                                      ms_schedule_costs *costs_out) {
     study s = {.call = call, .table = {.count = 1}};
     ms_simulated row = {.name = name};
     s.table.rows = &row;
     s.requests = MS_NEW(call->arena, ms_job_request, 1);
     s.row_of = MS_NEW(call->arena, int, 1);
     s.traces = MS_NEW(call->arena, const char *, 1);
-    ms_job job;
     if (s.requests == NULL || s.row_of == NULL || s.traces == NULL) {
         return report_no_memory(call);
     }
+    *job_out = (ms_job){0};
     ms_status status = check_options(call);
     status = status == MS_OK ? ms_cli_schedule_sizes(call, &s.sizes) : status;
     status = status == MS_OK ? load_base(&s) : status;
@@ -503,13 +503,10 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *nam
         ms_diag_error(call->diag, "%s: %s", row.name, row.reason);
         status = row.status;
     }
-    status = status == MS_OK ? ms_job_load(&s.requests[0], call->arena, call->diag, &job) : status;
-    status = status == MS_OK ? take_times(call, &job, costs_out) : status;
-    if (status == MS_OK) {
-        *schedule_out = (ms_cli_schedule){.program = job.program};
-        schedule_out->program.name = row.name;
-        schedule_out->workload = job.name;
-    }
+    status =
+        status == MS_OK ? ms_job_load(&s.requests[0], call->arena, call->diag, job_out) : status;
+    status = status == MS_OK ? take_times(call, job_out, costs_out) : status;
+    job_out->program.name = name;
     return status;
 }
 

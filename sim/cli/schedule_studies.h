@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/schedule_options.h"
+#include "meshsim/job.h"
 
 /** `schedule --compare`: evaluate, sort and print.  All faults reported. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call);
@@ -18,8 +19,8 @@ ms_status ms_cli_schedule_check_workload(const ms_invocation *call);
 
 /** `schedule KIND --workload`: a schedule by name with the sizes of the workload, and the times
  * that its passes compute.  All faults reported. */
-ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name,
-                                      ms_cli_schedule *schedule_out, ms_schedule_costs *costs_out);
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name, ms_job *job_out,
+                                      ms_schedule_costs *costs_out);
 
 /** `schedule --compare --workload`: simulate each schedule in a process of its own, sort and print.
  *  MS_E_NO when none fits in memory; else as the worst of them; all faults reported. */

@@ -156,6 +156,37 @@ Test(schedule_platform, one_on_paper_with_a_workloads_times) {
     ms_run_release(&paper);
 }
 
+/* What a search finds for a workload's times runs there, and is the same on paper again. */
+Test(schedule_platform, a_search_for_a_workload) {
+    char path[] = "/tmp/meshsim_search_XXXXXX";
+    close(mkstemp(path));
+    char kind[64];
+    snprintf(kind, sizeof kind, "csv:%s", path);
+    ms_run_result found = MS_RUN("schedule", "search", "--workload", TINY, "--memory-cap", "3",
+                                 "--csv", path, "--json");
+    cr_assert_eq(found.exit_code, 0, "%s", ms_run_err(&found));
+    cr_assert_not_null(strstr(ms_run_out(&found), "\"workload\": \"tiny\""));
+    ms_run_result again = MS_RUN("schedule", kind, "--workload", TINY, "--json");
+    char one[64];
+    char other[64];
+    cr_assert_str_eq(number_after(ms_run_out(&found), "makespan", one, sizeof one),
+                     number_after(ms_run_out(&again), "makespan", other, sizeof other));
+    ms_run_result bubbly = MS_RUN("schedule", "1f1b", "--workload", TINY, "--json");
+    number_after(ms_run_out(&bubbly), "makespan", other, sizeof other);
+    cr_assert_leq(strtod(one, NULL), strtod(other, NULL), "no worse than 1F1B");
+    char list[96];
+    snprintf(list, sizeof list, "1f1b,%s", kind);
+    ms_run_result table = MS_RUN("schedule", "--compare", list, "--workload", TINY, "--json");
+    number_after(row_of(ms_run_out(&table), kind), "step_time_s", one, sizeof one);
+    number_after(row_of(ms_run_out(&table), "1f1b"), "step_time_s", other, sizeof other);
+    cr_assert_leq(strtod(one, NULL), strtod(other, NULL), "on the platform neither");
+    ms_run_release(&found);
+    ms_run_release(&again);
+    ms_run_release(&bubbly);
+    ms_run_release(&table);
+    unlink(path);
+}
+
 Test(schedule_platform, words_that_do_not_go_together) {
     static const struct {
         const char *words[5], *says;
@@ -186,7 +217,7 @@ Test(schedule_platform, words_that_do_not_go_together) {
         const char *words[6], *says;
     } ALONE[] = {
         {{"--compare", "1f1b", "-p2", "-m2", "--traces", "x"}, "'--traces' goes with '--workload'"},
-        {{"--compare", "1f1b", "-p2", "-m2", "--memory-cap", "6GiB"}, "needs '--workload'"},
+        {{"--compare", "1f1b", "-p2", "-m2", "--memory-cap", "6GiB"}, "in bytes, which needs"},
         {{"1f1b", "--workload", TINY, "--jobs", "2"}, "'--jobs' goes with '--compare'"},
         {{"1f1b", "--workload", TINY, "-p", "2"}, "'--ranks' is for schedules on paper"},
         {{"zvb", "--workload", TINY}, "did you mean 'zbv'?"},
