@@ -89,8 +89,8 @@ static void add_rank(const ms_program *program, const ms_schedule_result *result
         const ms_action *action = &program->actions[i];
         double start = result->slots[i].start * scale;
         double end = result->slots[i].end * scale;
-        bool is_first = i + 1 < program->first[rank + 1] &&
-                        is_second_of_pair(program, result, rank, i + 1);
+        bool is_first =
+            i + 1 < program->first[rank + 1] && is_second_of_pair(program, result, rank, i + 1);
         if (is_first) {
             add_time(shares, PAIR, start, fmax(end, result->slots[i + 1].end * scale));
         } else if (!is_second_of_pair(program, result, rank, i)) {

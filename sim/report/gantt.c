@@ -156,7 +156,7 @@ static void draw_legend(page *p) {
         begin_entry(p, &x, SHARES);
         ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n", x, p->y,
                          SHARES);
-        x += 6.2 * (double)strlen(SHARES) + 4.0;
+        x += 5.9 * (double)strlen(SHARES) + 4.0;
     }
     const char *note =
         c.has_chunks ? "paler: later chunk; number: microbatch" : "number: microbatch";

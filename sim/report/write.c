@@ -79,6 +79,20 @@ static ms_status read_picture(const char *trace_path, ms_arena *arena, ms_diag *
     return status;
 }
 
+/* Several runs of one workload are told apart by their files. */
+static ms_status name_pictures(const char *const *traces, size_t count, ms_arena *arena,
+                               ms_gantt *gantts) {
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        const char *slash = strrchr(traces[i], '/');
+        gantts[i].title = ms_arena_printf(arena, "%s \xc2\xb7 %s",
+                                          slash == NULL ? traces[i] : slash + 1, gantts[i].title);
+        if (gantts[i].title == NULL) {
+            return MS_E_NOMEM;
+        }
+    }
+    return MS_OK;
+}
+
 /* The pictures of all traces as SVG. */
 static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms_buffer *svg) {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
@@ -89,7 +103,8 @@ static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms
         status = read_picture(traces[i], &arena, diag, &gantts[i]);
     }
     if (status == MS_OK) {
-        status = ms_gantt_write_svg(gantts, count, svg);
+        status = name_pictures(traces, count, &arena, gantts);
+        status = status == MS_OK ? ms_gantt_write_svg(gantts, count, svg) : status;
         if (status != MS_OK) {
             bool is_full = status == MS_E_NOMEM;
             ms_diag_error(diag, "cannot draw '%s'%s: %s", traces[0], count > 1 ? " and others" : "",

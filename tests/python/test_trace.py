@@ -247,6 +247,20 @@ class Svg(Run):
         for word in ("pp 0", "pp 1", "F7", "B7", "B backward", "1.2 GiB"):
             self.assertIn(word, texts)
 
+    def test_stacked_pictures_are_xml_with_a_title_each(self):
+        path = Path(self.folder.name) / "stacked.svg"
+        meshsim("report", self.path, self.path, "-o", path)
+        self.assertEqual(self.titles(path), [f"{Path(self.path).name} · tiny: 1f1b, 2 pipeline ranks, 8 microbatches"] * 2)
+        meshsim("schedule", "--compare", "1f1b,zbv,chimera", "-p", "4", "-m", "8", "--gantt", path)
+        self.assertEqual(self.titles(path), ["1f1b: 4 pipeline ranks, 8 microbatches",
+                                             "zbv: 4 pipeline ranks, 2 stages each, 8 microbatches",
+                                             "chimera: 4 pipeline ranks, 8 microbatches"])
+
+    @staticmethod
+    def titles(path):
+        texts = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
+        return [e.text for e in texts if e.get("font-weight") == "bold"]
+
     def test_picture_of_many_passes_stays_small(self):
         trace = Path(self.folder.name) / "large.h5"
         path = Path(self.folder.name) / "large.svg"

@@ -220,11 +220,12 @@ static void assert_exposed(const trace_fixture *f, const ms_gantt *gantt) {
         double busy = 0.0;
         for (size_t i = 0; i < gantt->box_count; i++) {
             const ms_gantt_box *box = &gantt->boxes[i];
+            double high = box->half == 0 ? 1.0 : 0.5; /* two that share the row: once */
             if (box->row == row && box->kind >= MS_OP_P2P) {
                 shown[box->axis] += box->end - box->start;
                 busy -= box->is_part ? box->end - box->start : 0.0;
             } else if (box->row == row && !box->is_part) {
-                busy += box->end - box->start;
+                busy += high * (box->end - box->start);
             }
         }
         const double *time_s = f->result.metrics.ranks[row].time_s;
@@ -245,13 +246,23 @@ Test(gantt, exposed_communication_is_what_the_metrics_count) {
         "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 2}\n"
         "mesh: {tp: 2, pp: 4, dp: 2}\n"
         "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 512}\n"
-        "schedule: {kind: 1f1b}\nrecompute: full\nbatch: {global: 32, micro: 1}\n"};
+        "schedule: {kind: 1f1b}\nrecompute: full\nbatch: {global: 32, micro: 1}\n",
+        "name: pairs\n"
+        "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 2}\n"
+        "mesh: {tp: 2, pp: 4, dp: 2}\n"
+        "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 512}\n"
+        "schedule: {kind: dualpipev}\nbatch: {global: 32, micro: 1}\n"};
     for (size_t i = 0; i < sizeof WORKLOADS / sizeof WORKLOADS[0]; i++) {
         trace_fixture f;
         ms_gantt gantt;
         trace_fixture_write(&f, WORKLOADS[i]);
         draw_trace(&f, &gantt);
         assert_exposed(&f, &gantt);
+        bool has_pairs = false;
+        for (size_t j = 0; j < gantt.box_count; j++) {
+            has_pairs = has_pairs || gantt.boxes[j].half != 0;
+        }
+        cr_assert_eq(has_pairs, i == 2);
         trace_fixture_release(&f);
     }
 }

@@ -175,7 +175,8 @@ Test(gantt_stack, pictures_have_one_time_axis_and_their_distance_to_the_shortest
     double pixels = 0;
     static const double ENDS[] = {16, 8, 8, 10, 8}; /* own end, and the shortest where it differs */
     for (int i = 0; i < 3; i++) {
-        const char *frame = strstr(strstr(nth(text, "<g class=\"panel\"", i), "</g>"), "<rect x=\"");
+        const char *frame =
+            strstr(strstr(nth(text, "<g class=\"panel\"", i), "</g>"), "<rect x=\"");
         double x = number_after(frame, "x=\"");
         double width = number_after(frame, "width=\"");
         cr_assert(i == 0 || (x == left && width == pixels * 16));
@@ -207,8 +208,8 @@ Test(gantt_stack, none_and_too_many_are_refused) {
 /* Passes of random lengths, kinds, halves and chunks, and memory that changes with each. */
 static ms_gantt random_picture(ms_random *random, ms_arena *arena, int32_t rows, int32_t passes) {
     const char **names = MS_NEW(arena, const char *, rows);
-    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, rows *passes);
-    ms_gantt_level *levels = MS_NEW(arena, ms_gantt_level, rows *passes);
+    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, rows * passes);
+    ms_gantt_level *levels = MS_NEW(arena, ms_gantt_level, rows * passes);
     size_t *first = MS_NEW(arena, size_t, rows + 1);
     ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
     for (int32_t row = 0; row < rows; row++) {
@@ -225,8 +226,7 @@ static ms_gantt random_picture(ms_random *random, ms_arena *arena, int32_t rows,
                                .chunk = (int16_t)ms_random_range(random, 0, 3),
                                .kind = (uint8_t)ms_random_range(random, 0, MS_OP_P2P),
                                .half = (uint8_t)ms_random_range(random, 0, 2)};
-            levels[row * passes + i] =
-                (ms_gantt_level){time, 1e9 + 1e10 * ms_random_unit(random)};
+            levels[row * passes + i] = (ms_gantt_level){time, 1e9 + 1e10 * ms_random_unit(random)};
             time += length;
         }
     }

@@ -84,12 +84,11 @@ static void assert_boxes(const ms_gantt *gantt, int32_t row, const piece *pieces
         const ms_gantt_box *box = &gantt->boxes[i];
         bool is_known = box->row != row;
         for (size_t j = 0; !is_known && j < count; j++) {
-            is_known = box->kind == pieces[j].kind && box->half == pieces[j].half &&
-                       box->is_part == pieces[j].is_part &&
-                       box->start * 1e6 > pieces[j].start - 1e-6 &&
-                       box->start * 1e6 < pieces[j].start + 1e-6 &&
-                       box->end * 1e6 > pieces[j].end - 1e-6 &&
-                       box->end * 1e6 < pieces[j].end + 1e-6;
+            is_known =
+                box->kind == pieces[j].kind && box->half == pieces[j].half &&
+                box->is_part == pieces[j].is_part && box->start * 1e6 > pieces[j].start - 1e-6 &&
+                box->start * 1e6 < pieces[j].start + 1e-6 &&
+                box->end * 1e6 > pieces[j].end - 1e-6 && box->end * 1e6 < pieces[j].end + 1e-6;
             found += is_known ? 1 : 0;
         }
         cr_assert(is_known, "row %d: kind %d half %d from %g to %g", row, box->kind, box->half,
@@ -123,15 +122,14 @@ Test(passes, pairs_in_a_row_stay_apart) {
     ms_gantt gantt;
     hand_made_init(&h);
     static const operation OPS[] = {
-        {0, F, 0, 4, 0, 1, -1}, {0, B, 1, 1, 1, 2, 0}, {0, F, 0, 4, 2, 3, 1},
-        {0, B, 1, 1, 3, 4, 2},  {0, F, 0, 5, 4, 5, 3}, {0, B, 1, 2, 5, 6, 4},
-        {0, F, 0, 5, 6, 7, 5},  {0, B, 1, 2, 7, 8, 6},
+        {0, F, 0, 4, 0, 1, -1}, {0, B, 1, 1, 1, 2, 0}, {0, F, 0, 4, 2, 3, 1}, {0, B, 1, 1, 3, 4, 2},
+        {0, F, 0, 5, 4, 5, 3},  {0, B, 1, 2, 5, 6, 4}, {0, F, 0, 5, 6, 7, 5}, {0, B, 1, 2, 7, 8, 6},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
     cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
-    static const piece PIECES[] = {
-        {0, 1, F, 0, false}, {1, 3, F, 1, false}, {1, 3, B, 2, false}, {3, 4, B, 0, false},
-        {4, 5, F, 0, false}, {5, 7, F, 1, false}, {5, 7, B, 2, false}, {7, 8, B, 0, false}};
+    static const piece PIECES[] = {{0, 1, F, 0, false}, {1, 3, F, 1, false}, {1, 3, B, 2, false},
+                                   {3, 4, B, 0, false}, {4, 5, F, 0, false}, {5, 7, F, 1, false},
+                                   {5, 7, B, 2, false}, {7, 8, B, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 8);
     ms_arena_release(&h.arena);
 }
@@ -142,9 +140,8 @@ Test(passes, those_that_follow_each_other_keep_the_whole_row) {
     ms_gantt gantt;
     hand_made_init(&h);
     static const operation OPS[] = {
-        {0, F, 0, 0, 0, 1, -1}, {0, F, 0, 1, 1, 2, 0}, {0, I, 0, 0, 2, 3, 1},
-        {0, F, 0, 2, 3, 4, 2},  {0, W, 0, 0, 4, 5, 3}, {0, I, 0, 1, 5, 6, 4},
-        {0, I, 0, 1, 6, 7, 5},
+        {0, F, 0, 0, 0, 1, -1}, {0, F, 0, 1, 1, 2, 0}, {0, I, 0, 0, 2, 3, 1}, {0, F, 0, 2, 3, 4, 2},
+        {0, W, 0, 0, 4, 5, 3},  {0, I, 0, 1, 5, 6, 4}, {0, I, 0, 1, 6, 7, 5},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
     cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
@@ -160,8 +157,9 @@ Test(passes, waiting_inside_a_pair_is_part_of_it) {
     ms_gantt gantt;
     hand_made_init(&h);
     static const operation OPS[] = {
-        {0, F, 0, 4, 0, 1, -1}, {2, MS_OP_ALL_REDUCE, 0, 4, 1, 3, 0}, {0, B, 1, 1, 3, 4, 1},
-        {0, F, 0, 4, 4, 5, 2},  {0, B, 1, 1, 5, 6, 3},
+        {0, F, 0, 4, 0, 1, -1}, {2, MS_OP_ALL_REDUCE, 0, 4, 1, 3, 0},
+        {0, B, 1, 1, 3, 4, 1},  {0, F, 0, 4, 4, 5, 2},
+        {0, B, 1, 1, 5, 6, 3},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
     cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
@@ -243,8 +241,8 @@ Test(passes, a_viewer_gets_pairs_on_two_threads) {
     int32_t pairs = MS_CHROME_EVENTS_MAX / 4 + 1;
     for (int32_t i = 0; i < pairs; i++) {
         for (int k = 0; k < 4; k++) {
-            const operation op = {0,          k % 2 == 0 ? F : B, (int16_t)(k % 2), i,
-                                  4 * i + k,  4 * i + k + 1,      -1};
+            const operation op = {
+                0, k % 2 == 0 ? F : B, (int16_t)(k % 2), i, 4 * i + k, 4 * i + k + 1, -1};
             add(&h, &op);
         }
     }

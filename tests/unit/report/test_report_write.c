@@ -46,6 +46,7 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
         panels++;
     }
     cr_assert_eq(panels, (size_t)MS_GANTT_PICTURES_MAX);
+    cr_assert_not_null(strstr(text, ">t.h5 \xc2\xb7 small: 1f1b, 2 pipeline ranks"));
     cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, svg, &f.diag), MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "at most 8 traces"));
     cr_assert_eq(ms_report_write(traces, 2, name_in(&f, "a.json"), &f.diag), MS_E_USAGE);
