@@ -234,11 +234,11 @@ const ms_command ms_cmd_schedule = {
         "one microbatch.\n\n"
         "With --workload the table comes from simulations, each in a process of its own, of that "
         "workload with the schedules in the place of its own; V, N and K are the workload's where "
-        "it has some. Layers are dealt as the workload says, or as evenly as they can be where the "
+        "it has some. Layers are dealt as the workload says, or balanced (schedule.deal) where the "
         "number of stages is another. --memory-cap then takes bytes, such as 60GiB. What cannot be "
-        "simulated is listed with the reason. Exits with 1 when none fits in memory. A single KIND "
-        "with "
-        "--workload is evaluated on paper, with the times that the workload's stages compute.",
+        "simulated is listed with the reason. Exits with 1 when none fits in memory.\n\n"
+        "A single KIND, or a search, takes sizes and computing times from --workload and stays on "
+        "paper; what a search found runs as schedule.kind=csv:FILE.",
     .example = "meshsim schedule interleaved -p 4 -v 2 -m 8 --p2p 0.1",
     .run = run,
 };

@@ -202,7 +202,7 @@ static void add_int_set(const study *s, own_sets *sets, const char *key, int val
 }
 
 /* Layers for a number of stages that is not the workload's: as it deals them where that is
- * balanced, or even and stays so; else as evenly as they can be. */
+ * balanced, or even and stays so; else balanced. */
 static void add_layers(const study *s, int stages, own_sets *sets, ms_simulated *row) {
     if (stages == s->base.program.model_stages) {
         return;

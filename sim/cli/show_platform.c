@@ -282,8 +282,8 @@ static void add_notes(const ms_simulated_table *table, ms_buffer *out) {
         ms_buffer text;
         ms_buffer_init(&text);
         ms_buffer_printf(&text,
-                         "layers dealt anew, as evenly as they can be, to stages that are not "
-                         "those of the workload: %s",
+                         "layers dealt anew (balanced), to stages that are not those of the "
+                         "workload: %s",
                          ms_buffer_text(&names));
         ms_buffer_puts(out, "\n");
         add_wrapped("", ms_buffer_text(&text), out);
