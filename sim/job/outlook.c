@@ -109,6 +109,18 @@ static ms_status run_on_paper(const ms_job *job, ms_arena *arena, ms_diag *diag,
                            : status;
 }
 
+/* What the update adds to the passes: the only step ends with the longest; of several each goes on
+ * with the next step once a rank has updated. */
+static double update_s(const ms_job *job) {
+    double shortest_s = job->costs.optimizer_s[0];
+    double longest_s = shortest_s;
+    for (int p = 1; p < job->layout.pp; p++) {
+        shortest_s = fmin(shortest_s, job->costs.optimizer_s[p]);
+        longest_s = fmax(longest_s, job->costs.optimizer_s[p]);
+    }
+    return job->steps > 1 ? shortest_s : longest_s;
+}
+
 /* Ranks that do not wait for each other at a step's end: a step lasts as long as the busiest one
  * works, or as one with a first stage, which starts at once, is under way. The others may make up
  * for what they waited for in the step before. */
@@ -141,18 +153,16 @@ ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
         }
         return status;
     }
-    double optimizer_s = 0.0;
     for (int p = 0; p < ranks; p++) {
         walk_rank(job, p, &look.ranks[p]);
         look.busiest_s = fmax(look.busiest_s, look.ranks[p].compute_s);
-        optimizer_s = fmax(optimizer_s, job->costs.optimizer_s[p]);
         if (look.ranks[p].peak_B > look.ranks[look.peak_rank].peak_B) {
             look.peak_rank = p;
         }
     }
     look.capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
     look.fits = look.ranks[look.peak_rank].peak_B <= look.capacity_B;
-    look.ideal_step_s = paper.makespan + optimizer_s;
+    look.ideal_step_s = fmax(look.busiest_s, paper.makespan + update_s(job));
     look.bubble_fraction = paper.bubble_fraction;
     if (job->is_validated_late) {
         let_steps_overlap(job, &paper, &look);

@@ -26,6 +26,8 @@ CHOICES = [
     ("schedule.splits", [2, 4]),
     ("schedule.sends", ["blocking", "async"]),
     ("schedule.overlap", ["serial", "fused"]),
+    ("schedule.step_end", ["post_validation", "synchronous"]),
+    ("steps", [3, 2, 4]),
     ("batch.micro", [1, 1, 2, 4]),
     ("model.layers", [8, 12, 16, 24, 7]),
     ("model.hidden", [1024, 2048, 512]),
