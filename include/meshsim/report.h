@@ -25,6 +25,8 @@ typedef struct ms_gantt_box {
     int32_t row;     /**< 0..rows-1 */
     int32_t mb;      /**< number written into it, -1 none */
     int16_t chunk;   /**< shade, 0: full colour */
+    int16_t step;    /**< optimizer step, each with phases of its own; steps of a row follow one
+                        another */
     uint8_t kind;    /**< ms_op_kind: colour; communication kinds are exposed communication */
     uint8_t axis;    /**< ms_axis of exposed communication, else MS_AXIS_NONE */
     uint8_t half;    /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run

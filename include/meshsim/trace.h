@@ -59,10 +59,11 @@ typedef enum ms_trace_column {
     MS_TRACE_BYTES = 1 << 9,
     MS_TRACE_FLOP = 1 << 10,
     MS_TRACE_CAUSE = 1 << 11,
+    MS_TRACE_STEP = 1 << 12,
 } ms_trace_column;
 
 /** All columns; none: only what is beside the events. */
-enum { MS_TRACE_NOTHING = 0, MS_TRACE_EVERYTHING = (1 << 12) - 1 };
+enum { MS_TRACE_NOTHING = 0, MS_TRACE_EVERYTHING = (1 << 13) - 1 };
 
 /** A simulated rank of a trace. */
 typedef struct ms_trace_rank {
@@ -120,6 +121,7 @@ typedef struct ms_trace {
     double *bytes;
     double *flop;
     int32_t *cause;
+    int16_t *step; /**< optimizer step; all 0 in files that were written without */
 } ms_trace;
 
 /** Read a trace.

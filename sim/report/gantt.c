@@ -282,8 +282,9 @@ static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt
     double cool = end;
     /* when the last row has begun its steady phase, and when the first has ended it */
     for (int32_t row = 0; row < sorted->gantt->rows; row++) {
-        warm = fmax(warm, sorted->steady[row].start);
-        cool = fmin(cool, sorted->steady[row].end);
+        const ms_gantt_steady *steps = &sorted->steady[row * sorted->steps];
+        warm = fmax(warm, steps[0].start);
+        cool = fmin(cool, steps[sorted->steps - 1].end);
     }
     /* outer excerpts: wide enough to see single boxes; inner: to read the words in them */
     double longest = width / EXCERPT_LEAST_PX * sorted->median;

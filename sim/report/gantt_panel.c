@@ -353,9 +353,27 @@ static void put_hatch(const pen *p, double start, double end, const char *fill) 
 
 /* What shows between the boxes of a row. */
 static void draw_idle(const pen *p, int32_t row) {
-    const ms_gantt_steady *steady = &p->sorted->steady[row];
-    put_hatch(p, 0.0, steady->start, MS_FILL_WARM);
-    put_hatch(p, steady->end, p->sorted->gantt->end, MS_FILL_COOL);
+    for (int32_t step = 0; step < p->sorted->steps; step++) {
+        const ms_gantt_steady *steady = &p->sorted->steady[row * p->sorted->steps + step];
+        put_hatch(p, steady->from, steady->start, MS_FILL_WARM);
+        put_hatch(p, steady->end, steady->to, MS_FILL_COOL);
+    }
+}
+
+/* Where the phases of a row and step meet. */
+static void draw_bounds_of(const pen *p, int32_t shown, int32_t step) {
+    const ms_panel *panel = p->panel;
+    int32_t row = shown * p->sorted->row_step;
+    const ms_gantt_steady *steady = &p->sorted->steady[row * p->sorted->steps + step];
+    const double bounds[2] = {steady->start, steady->end};
+    for (int i = 0; i < 2; i++) {
+        if (bounds[i] > panel->start && bounds[i] < panel->end &&
+            bounds[i] < p->sorted->gantt->end) {
+            ms_buffer_printf(p->out, "M%g %gv%g", ms_svg_round(x_of(p, bounds[i])),
+                             ms_svg_round(panel->y + shown * panel->row_height),
+                             ms_svg_round(panel->row_height));
+        }
+    }
 }
 
 /* Where phases meet: steps from row to row. */
@@ -364,15 +382,8 @@ static void draw_bounds(const pen *p) {
     ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
                            "stroke-width=\"1.4\" d=\"");
     for (int32_t shown = 0; shown < p->sorted->rows_shown; shown++) {
-        const ms_gantt_steady *steady = &p->sorted->steady[shown * p->sorted->row_step];
-        const double bounds[2] = {steady->start, steady->end};
-        for (int i = 0; i < 2; i++) {
-            if (bounds[i] > panel->start && bounds[i] < panel->end &&
-                bounds[i] < p->sorted->gantt->end) {
-                ms_buffer_printf(p->out, "M%g %gv%g", ms_svg_round(x_of(p, bounds[i])),
-                                 ms_svg_round(panel->y + shown * panel->row_height),
-                                 ms_svg_round(panel->row_height));
-            }
+        for (int32_t step = 0; step < p->sorted->steps; step++) {
+            draw_bounds_of(p, shown, step);
         }
     }
     ms_buffer_puts(p->out, "\"/>\n");

@@ -71,25 +71,39 @@ static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt
     return MS_OK;
 }
 
-static ms_gantt_steady find_steady(const ms_gantt_sorted *sorted, int32_t row) {
-    double first_backward = -1.0;
-    double last_forward = -1.0;
+/* Widen a step's phases by a pass; so far `end` is the last forward pass's, `to` the last of any.
+ */
+static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
+    if (box->kind == MS_OP_FORWARD) {
+        steady->end = fmax(steady->end, box->end);
+    } else {
+        steady->start = fmin(steady->start, box->start);
+    }
+    steady->to = fmax(steady->to, box->end);
+}
+
+/* The phases of a row's steps. */
+static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
+    ms_gantt_steady *steps = &sorted->steady[row * sorted->steps];
+    for (int32_t step = 0; step < sorted->steps; step++) {
+        steps[step] = (ms_gantt_steady){.start = INFINITY};
+    }
     for (size_t i = sorted->row_first[row]; i < sorted->row_first[row + 1]; i++) {
-        const ms_gantt_box *box = &sorted->boxes[i];
-        if (!ms_gantt_is_pass(box)) {
-            continue;
-        }
-        if (box->kind == MS_OP_FORWARD) {
-            last_forward = fmax(last_forward, box->end);
-        } else if (first_backward < 0.0) {
-            first_backward = box->start;
+        if (ms_gantt_is_pass(&sorted->boxes[i])) {
+            add_to_phases(&steps[sorted->boxes[i].step], &sorted->boxes[i]);
         }
     }
-    if (first_backward < 0.0 && last_forward < 0.0) {
-        return (ms_gantt_steady){0.0, sorted->gantt->end};
+    double from = 0.0;
+    for (int32_t step = 0; step < sorted->steps; step++) {
+        ms_gantt_steady *steady = &steps[step];
+        bool is_empty = steady->to == 0.0;
+        double last = fmax(from, steady->to);
+        steady->from = from;
+        steady->start = steady->start == INFINITY ? from : steady->start;
+        steady->to = step == sorted->steps - 1 ? sorted->gantt->end : last;
+        steady->end = is_empty ? steady->to : fmax(steady->start, steady->end);
+        from = last;
     }
-    double start = fmax(first_backward, 0.0);
-    return (ms_gantt_steady){start, fmax(start, last_forward)};
 }
 
 static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
@@ -116,7 +130,11 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     }
     ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, gantt->box_count);
     size_t *first = MS_NEW(arena, size_t, (size_t)gantt->rows + 1);
-    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows);
+    int32_t steps = 1;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        steps = gantt->boxes[i].step >= steps ? gantt->boxes[i].step + 1 : steps;
+    }
+    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows * steps);
     if (boxes == NULL || first == NULL || steady == NULL) {
         return MS_E_NOMEM;
     }
@@ -130,9 +148,10 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     for (int32_t row = 0; row < gantt->rows; row++) {
         first[row + 1] += first[row];
     }
-    ms_gantt_sorted sorted = {.gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady};
+    ms_gantt_sorted sorted = {
+        .gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady, .steps = steps};
     for (int32_t row = 0; row < gantt->rows; row++) {
-        steady[row] = find_steady(&sorted, row);
+        find_steady(&sorted, row);
     }
     choose_unit(&sorted, axis_end);
     ms_gantt_show_rows(&sorted, gantt->rows);

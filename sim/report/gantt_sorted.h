@@ -4,20 +4,23 @@
 
 #include "meshsim/report.h"
 
-/* Where a row's steady phase lies: from its first backward pass to the end of its last forward
- * pass, as the metrics and the evaluation on paper divide idle time. */
+/* Where the steady phase of a row and step lies: from its first backward pass to the end of its
+ * last forward pass, as the metrics and the evaluation on paper divide idle time. What is before it
+ * is warm-up, from the last pass of the step before; what is behind it cool-down, to the step's
+ * last pass, after the last step to the picture's end. */
 typedef struct ms_gantt_steady {
-    double start, end; /* no passes: 0 and the picture's end */
+    double from, start, end, to; /* no passes: from the step before to the picture's end */
 } ms_gantt_steady;
 
 typedef struct ms_gantt_sorted {
     const ms_gantt *gantt;
     const ms_gantt_box *boxes; /* by row, start, passes before their parts */
     size_t *row_first;         /* [rows + 1] */
-    ms_gantt_steady *steady;   /* [rows] */
-    double median;             /* length of a pass */
-    double quartile;           /* a quarter of the passes is not longer */
-    double unit;               /* time units in one unit of the axis */
+    ms_gantt_steady *steady;   /* [rows * steps] */
+    int32_t steps;
+    double median;   /* length of a pass */
+    double quartile; /* a quarter of the passes is not longer */
+    double unit;     /* time units in one unit of the axis */
     const char *unit_name;
     int32_t row_step; /* every how many rows one is shown */
     int32_t rows_shown;

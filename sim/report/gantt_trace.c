@@ -69,6 +69,16 @@ static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
                            text_at(s, "platform", "the platform"), trace->rank_count);
 }
 
+/* Whether the trace counts memory; workloads of given costs do not. */
+static bool has_memory(const ms_trace *trace) {
+    for (int32_t i = 0; i < trace->memory_count; i++) {
+        if (trace->memory[i].bytes > 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The points of a trace's memory timelines, by row as they are by rank. */
 static const ms_gantt_memory *make_memory(const ms_trace *trace, ms_arena *arena) {
     ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
@@ -117,12 +127,12 @@ ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *
                       .subtitle = make_subtitle(trace, arena),
                       .row_labels = make_labels(trace, arena),
                       .rows = trace->rank_count,
-                      .memory = make_memory(trace, arena),
+                      .memory = has_memory(trace) ? make_memory(trace, arena) : NULL,
                       .end = (double)trace->step_ps / MS_PS_PER_S,
                       .has_seconds = true};
     gantt.boxes = make_boxes(trace, arena, &gantt.box_count);
     if (gantt.title == NULL || gantt.subtitle == NULL || gantt.row_labels == NULL ||
-        gantt.memory == NULL || gantt.boxes == NULL) {
+        gantt.boxes == NULL || (gantt.memory == NULL && has_memory(trace))) {
         return MS_E_NOMEM;
     }
     *gantt_out = gantt;

@@ -11,6 +11,7 @@ static double seconds(int64_t ps) {
 typedef struct open_pass {
     ptrdiff_t box; /* place of its box, -1 none */
     int16_t stage;
+    int16_t step;
     int32_t mb;
     size_t waits_first, waits_end; /* places of the boxes of waiting before it */
     bool is_paired;
@@ -89,7 +90,8 @@ static void add_waiting(collecting *c, int32_t row, int32_t cause, const int64_t
 /* Recomputation belongs to the backward pass that follows it. */
 static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
     const ms_trace *trace = c->trace;
-    if (pass->box < 0 || pass->stage != trace->stage[event] || pass->mb != trace->mb[event]) {
+    if (pass->box < 0 || pass->stage != trace->stage[event] || pass->mb != trace->mb[event] ||
+        pass->step != trace->step[event]) {
         return false;
     }
     uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
@@ -118,11 +120,13 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
                               .end = seconds(trace->end_ps[event]),
                               .row = row,
                               .mb = trace->mb[event],
+                              .step = trace->step[event],
                               .chunk = trace->chunk[event] < 0 ? 0 : trace->chunk[event],
                               .kind = trace->kind[event]};
     state->last = 1 - state->last;
     state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
                                              .stage = trace->stage[event],
+                                             .step = trace->step[event],
                                              .mb = trace->mb[event],
                                              .waits_first = waits_first,
                                              .waits_end = c->boxes->count};

@@ -304,6 +304,11 @@ static void read_events(reader *read, unsigned columns, ms_trace *trace) {
             memcpy(TABLE[i].place, &cells, sizeof cells);
         }
     }
+    if ((columns & MS_TRACE_STEP) != 0 && read->status == MS_OK) {
+        bool has_steps = H5Lexists(read->file, "/events/step", H5P_DEFAULT) > 0;
+        trace->step = has_steps ? read_column(read, "/events/step", MS_H5_I16, &rows)
+                                : allocate(read, (size_t)rows, sizeof *trace->step);
+    }
     trace->event_count = read->status == MS_OK ? rows : 0;
 }
 

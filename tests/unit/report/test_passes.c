@@ -4,6 +4,7 @@
 
 #include "meshsim/report.h"
 #include "meshsim/value.h"
+#include "report/gantt_sorted.h"
 
 enum { EVENTS_MAX = MS_CHROME_EVENTS_MAX + 100, STREAMS = 3 };
 
@@ -40,6 +41,7 @@ static void hand_made_init(hand_made *h) {
     t->bytes = MS_NEW(&h->arena, double, EVENTS_MAX);
     t->flop = MS_NEW(&h->arena, double, EVENTS_MAX);
     t->cause = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
+    t->step = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
 }
 
 typedef struct operation {
@@ -131,6 +133,36 @@ Test(passes, pairs_in_a_row_stay_apart) {
                                    {3, 4, B, 0, false}, {4, 5, F, 0, false}, {5, 7, F, 1, false},
                                    {5, 7, B, 2, false}, {7, 8, B, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 8);
+    ms_arena_release(&h.arena);
+}
+
+/* F and B of one microbatch, and the same in the next step: passes of their own, with phases of
+ * their own. */
+Test(passes, steps_have_their_own) {
+    hand_made h;
+    ms_gantt gantt;
+    hand_made_init(&h);
+    static const operation OPS[] = {{0, F, 0, 0, 0, 1, -1},
+                                    {0, B, 0, 0, 1, 2, 0},
+                                    {0, F, 0, 0, 4, 5, 1},
+                                    {0, B, 0, 0, 7, 8, 2}};
+    add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
+    h.trace.step[2] = h.trace.step[3] = 1;
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    static const piece PIECES[] = {
+        {0, 1, F, 0, false}, {1, 2, B, 0, false}, {4, 5, F, 0, false}, {7, 8, B, 0, false}};
+    assert_boxes(&gantt, 0, PIECES, 4);
+    ms_gantt_sorted sorted;
+    cr_assert_eq(ms_gantt_sort(&gantt, gantt.end, &h.arena, &sorted), MS_OK);
+    static const ms_gantt_steady STEPS[] = {{0, 1e-6, 1e-6, 2e-6}, {2e-6, 7e-6, 7e-6, 8e-6}};
+    cr_assert_eq(sorted.steps, 2);
+    for (int step = 0; step < 2; step++) {
+        const ms_gantt_steady *steady = &sorted.steady[step];
+        cr_assert_float_eq(steady->from, STEPS[step].from, 1e-12);
+        cr_assert_float_eq(steady->start, STEPS[step].start, 1e-12);
+        cr_assert_float_eq(steady->end, STEPS[step].end, 1e-12);
+        cr_assert_float_eq(steady->to, STEPS[step].to, 1e-12);
+    }
     ms_arena_release(&h.arena);
 }
 
