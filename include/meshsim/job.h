@@ -61,7 +61,9 @@ typedef struct ms_job {
     int global_batch;   /**< sequences per step; 0 with `costs:` and no batch */
     int microbatches;   /**< M */
     int steps;          /**< optimizer steps that are simulated, >= 1 */
-    bool is_balanced;   /**< layers are dealt so that ranks are as evenly busy as can be */
+    bool has_first_layers;  /**< layers of the model's first stage are given by themselves */
+    bool has_last_layers;   /**< those of the last one */
+    bool is_balanced;       /**< layers are dealt so that ranks are as evenly busy as can be */
     bool is_validated_late; /**< as in ms_lower_input, and so the next two */
     bool is_blocking;
     uint64_t seed;

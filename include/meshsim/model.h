@@ -213,7 +213,8 @@ typedef struct ms_kernel_use {
 /** On which microbatches of a step a segment runs. */
 typedef enum ms_when {
     MS_WHEN_ALWAYS,
-    MS_WHEN_FIRST, /**< the first microbatch whose pass of this kind the stage runs */
+    MS_WHEN_FIRST, /**< the first one of which the stage runs this pass, or another that holds it:
+                      a whole backward pass holds I and W */
     MS_WHEN_LAST,  /**< the last one */
 } ms_when;
 

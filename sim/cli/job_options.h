@@ -16,7 +16,8 @@
 #define MS_OPTION_SET                                                                              \
     {                                                                                              \
         .name = "set", .argument = "key.path=value", .arguments = 1, .is_repeatable = true,        \
-        .help = "override a key of the workload, or of its platform as platform.KEY"               \
+        .help = "override a key of the workload, or of its platform as platform.KEY; null takes "  \
+                "it out"                                                                           \
     }
 #define MS_OPTION_FIDELITY                                                                         \
     {                                                                                              \

@@ -18,7 +18,7 @@
 #include "meshsim/units.h"
 
 /* Chunks and parts of sequences that schedules which take any number get where nobody says. */
-enum { SHARE_DEFAULT = 2, JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024, OWN_SETS = 8 };
+enum { SHARE_DEFAULT = 2, JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024, OWN_SETS = 10 };
 
 typedef struct study {
     const ms_invocation *call;
@@ -202,16 +202,23 @@ static void add_int_set(const study *s, own_sets *sets, const char *key, int val
 }
 
 /* Layers for a number of stages that is not the workload's: as it deals them where that is
- * balanced, or even and stays so; else balanced. */
+ * balanced, or even and stays so; else balanced, and what it gives its own ends says nothing. */
 static void add_layers(const study *s, int stages, own_sets *sets, ms_simulated *row) {
     if (stages == s->base.program.model_stages) {
         return;
     }
     add_set(s, sets, "stage_layers", "[]");
     row->is_dealt_anew =
-        !s->base.is_balanced && (!is_even(s) || s->base.model.layers % stages != 0);
+        s->base.has_first_layers || s->base.has_last_layers ||
+        (!s->base.is_balanced && (!is_even(s) || s->base.model.layers % stages != 0));
     if (row->is_dealt_anew) {
         add_set(s, sets, "deal", "balanced");
+    }
+    if (s->base.has_first_layers) {
+        add_set(s, sets, "first_stage_layers", "null");
+    }
+    if (s->base.has_last_layers) {
+        add_set(s, sets, "last_stage_layers", "null");
     }
 }
 

@@ -56,6 +56,9 @@ ms_status ms_config_nomem(ms_diag *diag);
 /* Puts `child` at the end of a mapping's or sequence's children. */
 void ms_node_append(ms_node *parent, ms_node *child);
 
+/* Takes `child` out of a mapping. */
+void ms_node_remove(ms_node *parent, const ms_node *child);
+
 /* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 

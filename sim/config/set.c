@@ -179,15 +179,29 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
     return MS_E_INPUT;
 }
 
+/* Whether a value takes a given key out: the word null, not just nothing, which a forgotten shell
+ * variable leaves. */
+static bool takes_out(const ms_node *value) {
+    return ms_node_is_null(value) && value->text[0] != '\0';
+}
+
 static ms_status apply(assignment *a, ms_node *root) {
     ms_node *value = NULL;
     ms_status status = parse_value(a, a->step_count, &value);
-    ms_node *node = root;
+    ms_node *node = root, *parent = root;
+    bool was_there = false;
     for (int i = 0; status == MS_OK && i < a->step_count; i++) {
         status = enter(a, node, &a->steps[i]);
         if (status == MS_OK) {
-            status = find_child(a, node, &a->steps[i], &node);
+            parent = node;
+            size_t count = parent->count;
+            status = find_child(a, parent, &a->steps[i], &node);
+            was_there = status == MS_OK && parent->count == count;
         }
+    }
+    if (status == MS_OK && was_there && parent->type == MS_NODE_MAPPING && takes_out(value)) {
+        ms_node_remove(parent, node);
+        return MS_OK;
     }
     if (status == MS_OK) {
         value->key_mark = mark_bytes(a, 0, a->equals_B);

@@ -85,6 +85,16 @@ ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena) {
     return MS_OK;
 }
 
+void ms_node_remove(ms_node *parent, const ms_node *child) {
+    ms_node *before = NULL;
+    for (ms_node *node = parent->first; node != child; node = node->next) {
+        before = node;
+    }
+    *(before == NULL ? &parent->first : &before->next) = child->next;
+    parent->last = parent->last == child ? before : parent->last;
+    parent->count--;
+}
+
 static ms_status merge_child(ms_node *base, const ms_node *child, ms_arena *arena) {
     ms_node *place = ms_node_get(base, child->key);
     if (place != NULL) {

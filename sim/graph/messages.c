@@ -93,6 +93,6 @@ void ms_hold_for_messages(ms_lowering *l, int p, const ms_action *actions, int c
         l->tail_communicates[p * l->sims + k] = true;
     }
     if (messages == 2) {
-        ms_pass_lower_nothing(l, &after);
+        ms_pass_lower_hold(l, &after);
     }
 }

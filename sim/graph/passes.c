@@ -89,11 +89,22 @@ static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
     return segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : KINDS[pass];
 }
 
+/* Units that a stage has been through with a pass or with another one that does the same: a whole
+ * backward pass counts with input gradients before it runs, and with weight gradients after. */
+static int count_runs(const ms_lowering *l, const ms_action *action, ms_when when) {
+    const int *runs = &l->pass_runs[action->stage * MS_PASS_COUNT];
+    if (action->pass == MS_PASS_F) {
+        return runs[MS_PASS_F];
+    }
+    bool is_input =
+        action->pass == MS_PASS_I || (action->pass == MS_PASS_B && when == MS_WHEN_FIRST);
+    return runs[MS_PASS_B] + runs[is_input ? MS_PASS_I : MS_PASS_W];
+}
+
 /* Whether a segment runs on the microbatch at hand. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
-    int runs = l->pass_runs[action->stage * MS_PASS_COUNT + action->pass];
-    return when == MS_WHEN_ALWAYS || (when == MS_WHEN_FIRST && runs == 0) ||
-           (when == MS_WHEN_LAST && runs == l->in->program->units - 1);
+    return when == MS_WHEN_ALWAYS ||
+           count_runs(l, action, when) == (when == MS_WHEN_FIRST ? 0 : l->in->program->units - 1);
 }
 
 static int32_t *async_ends(const ms_lowering *l, const ms_pass_state *state, int place) {
@@ -159,7 +170,7 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
 static void keep_outstanding(ms_lowering *l, const ms_pass_state *state) {
     for (int i = 0; i < state->plan->count; i++) {
         const ms_segment *segment = &l->in->costs->segments[state->plan->first + i];
-        bool is_joined = !segment->is_async;
+        bool is_joined = !segment->is_async || async_ends(l, state, i)[0] < 0;
         for (int j = i + 1; j < state->plan->count && !is_joined; j++) {
             is_joined = l->in->costs->segments[state->plan->first + j].join == i + 1;
         }
@@ -207,16 +218,26 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     return MS_OK;
 }
 
-void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
+static void lower_no_work(ms_lowering *l, ms_pass_state *state, ms_dag_op op) {
     if (l->no_work < 0) {
         ms_dag_work work = {
             .stands_for = l->group_ranks / l->sims, .group_size = 1, .tier = -1, .tag = -1};
         l->no_work = ms_dag_add_work(l->dag, &work);
     }
-    const ms_segment none = {.is_collective = false, .layer = -1};
-    ms_dag_op op = label(l, state->action, &none);
     op.work = l->no_work;
     lower_compute(l, state, &op, NULL);
+}
+
+void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
+    const ms_segment none = {.is_collective = false, .layer = -1};
+    lower_no_work(l, state, label(l, state->action, &none));
+}
+
+void ms_pass_lower_hold(ms_lowering *l, ms_pass_state *state) {
+    const ms_segment none = {.is_collective = false};
+    uint8_t kind = op_kind((ms_pass)state->action->pass, &none);
+    lower_no_work(l, state,
+                  (ms_dag_op){.mb = -1, .stage = -1, .chunk = -1, .layer = -1, .kind = kind});
 }
 
 ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action) {

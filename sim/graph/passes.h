@@ -46,6 +46,8 @@ ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held);
 /* Lower a computation that takes no time: a pass without any work still passes its input on. */
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state);
+/* The same as a part of no pass. */
+void ms_pass_lower_hold(ms_lowering *l, ms_pass_state *state);
 /* Book a pass as done: what runs beside it still is left to the step's end. */
 void ms_pass_end(ms_lowering *l, const ms_pass_state *state);
 /* Tell the next stage, or at the last one this stage's own backward pass, that a pass's result is

@@ -173,6 +173,8 @@ ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, m
     int stages = job->program.model_stages;
     int first = w->schedule.first_stage_layers;
     int last = w->schedule.last_stage_layers;
+    job->has_first_layers = first > 0;
+    job->has_last_layers = last > 0;
     layer_row row = {.first = first > 0 ? 1 : 0,
                      .stages = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
                      .layers = job->model.layers - first - last};

@@ -5,15 +5,17 @@
 #include "meshsim/engine.h"
 #include "meshsim/lower.h"
 
-/* Equal numbers of layers, one more on the first stages where they do not divide. */
+/* Equal numbers of layers; where they do not divide the model's ends have one less. */
 static ms_status spread_layers(ms_job *pilot, ms_arena *arena) {
     int stages = pilot->layout.pp;
     int *layers = MS_NEW(arena, int, stages);
     if (layers == NULL) {
         return MS_E_NOMEM;
     }
-    for (int s = 0; s < stages; s++) {
-        layers[s] = pilot->model.layers / stages + (s < pilot->model.layers % stages);
+    int more = pilot->model.layers % stages;
+    for (int i = 0; i < stages; i++) {
+        int s = i < stages - 2 ? i + 1 : i == stages - 2 ? 0 : stages - 1;
+        layers[s] = pilot->model.layers / stages + (i < more);
     }
     pilot->layout.stage_layers = layers;
     return MS_OK;

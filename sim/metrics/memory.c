@@ -119,8 +119,9 @@ static void widen_pairs(tracker *t, int32_t rank) {
         if (pair->is_overlapped == 0) {
             continue;
         }
-        slot *forward = slot_at(t, t->local[pair[0].stage], pair[0].mb);
-        slot *backward = slot_at(t, t->local[pair[1].stage], pair[1].mb);
+        int at = pair[0].pass == MS_PASS_F ? 0 : 1; /* either may stand first */
+        slot *forward = slot_at(t, t->local[pair[at].stage], pair[at].mb);
+        slot *backward = slot_at(t, t->local[pair[1 - at].stage], pair[1 - at].mb);
         period *f = &forward->passes[MS_PASS_F], *b = &backward->passes[MS_PASS_B];
         f->start_s = b->start_s = fmin(f->start_s, b->start_s);
         f->end_s = b->end_s = fmax(f->end_s, b->end_s);

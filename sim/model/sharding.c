@@ -92,14 +92,17 @@ static size_t wait_for_gather(ms_cost_builder *builder, size_t from, int join) {
     return from;
 }
 
-/* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. */
+/* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. With
+ * two copies of the stages whole gradients become shards too: the copies sum those at the step's
+ * end, and gather them. */
 static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
     const ms_model_layout *layout = builder->layout;
     shard_group group = group_of(layout, is_expert);
     bool is_sharded = layout->zero > 0;
+    bool is_scattered = is_sharded || layout->copies > 1;
     ms_comm comm = {.axis = MS_AXIS_DP,
                     .group_axes = is_sharded ? group.shard : group.all,
-                    .kind = is_sharded ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
+                    .kind = is_scattered ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
                     .bytes = bytes,
                     .is_async = layout->has_reduce_overlap && !is_at_end};
     comm.when = layout->reduces_every || is_at_end ? MS_WHEN_ALWAYS : MS_WHEN_LAST;
@@ -143,31 +146,25 @@ static void sum_copies(ms_cost_builder *builder, double bytes) {
                                             .is_between_copies = true});
 }
 
-/* Whole gradients, over the replicas and both copies: the copies' sums on shards, which is what one
- * all-reduce of all would carry. */
-static void reduce_whole(ms_cost_builder *builder, double bytes, bool is_expert) {
-    unsigned axes = group_of(builder->layout, is_expert).all;
-    ms_comm comm = {.axis = MS_AXIS_DP, .group_axes = axes, .bytes = bytes};
-    comm.kind = MS_COLL_REDUCE_SCATTER;
-    ms_cost_communicate(builder, &comm);
-    sum_copies(builder, bytes / ms_group_size(builder->layout, axes));
-    comm.kind = MS_COLL_ALL_GATHER;
-    ms_cost_communicate(builder, &comm);
-}
-
-/* What of a rank's gradients is left to reduce when the passes are over. */
+/* What of a rank's gradients is left when the passes are over: their reduction, where the passes
+ * have not done it, and the sum of what ranks then hold with the other copy. */
 static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
-    bool is_reduced = ms_reduces_in_passes(layout);
-    if (layout->copies > 1 && layout->zero == 0 && !is_reduced) {
-        reduce_whole(builder, bytes, is_expert);
-        return;
-    }
-    if (!is_reduced) {
+    shard_group group = group_of(layout, is_expert);
+    if (!ms_reduces_in_passes(layout)) {
         reduce(builder, bytes, is_expert, true);
     }
-    unsigned shard = layout->zero > 0 ? group_of(layout, is_expert).shard : 0;
-    sum_copies(builder, bytes / ms_group_size(layout, shard));
+    if (layout->copies <= 1) {
+        return;
+    }
+    unsigned held = layout->zero > 0 ? group.shard : group.all;
+    sum_copies(builder, bytes / ms_group_size(layout, held));
+    if (layout->zero == 0) { /* whole gradients again */
+        ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
+                                                .group_axes = group.all,
+                                                .kind = MS_COLL_ALL_GATHER,
+                                                .bytes = bytes});
+    }
 }
 
 ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,

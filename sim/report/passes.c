@@ -174,9 +174,10 @@ static void add_computation(collecting *c, int32_t event) {
     const int64_t gap[2] = {state->end_ps, trace->start_ps[event]};
     size_t waits_first = c->boxes->count;
     add_waiting(c, row, trace->cause[event], gap, which >= 0);
+    bool is_hold = trace->stage[event] < 0 && gap[1] == trace->end_ps[event];
     if (which >= 0 && !c->boxes->failed) {
         grow_box(c, state, which, event);
-    } else {
+    } else if (!is_hold) { /* a hold only waits */
         open_box(c, row, event, waits_first);
     }
     if (trace->kind[event] == MS_OP_RECOMPUTE) {

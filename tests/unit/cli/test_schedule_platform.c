@@ -109,6 +109,23 @@ Test(schedule_platform, layers_of_other_stages) {
     ms_run_release(&result);
 }
 
+/* Layers given to the ends of the workload's stages say nothing of other stages. */
+Test(schedule_platform, ends_of_other_stages) {
+    ms_run_result table =
+        MS_RUN("schedule", "--compare", "1f1b,zbv", "--workload", TINY, "--set",
+               "schedule.first_stage_layers=5", "--set", "schedule.last_stage_layers=3", "--json");
+    ms_run_result one =
+        MS_RUN("run", TINY, "--set", "schedule={kind: zbv, deal: balanced}", "--json");
+    char here[64];
+    char there[64];
+    cr_assert_eq(table.exit_code, 0, "%s", ms_run_err(&table));
+    cr_assert_str_eq(
+        number_after(row_of(ms_run_out(&table), "zbv"), "step_time_s", here, sizeof here),
+        number_after(ms_run_out(&one), "step_time_s", there, sizeof there));
+    ms_run_release(&table);
+    ms_run_release(&one);
+}
+
 /* Given times are those of certain stages, and nothing is made up for others. */
 Test(schedule_platform, costs_of_other_stages) {
     char path[] = "/tmp/meshsim_costs_XXXXXX";

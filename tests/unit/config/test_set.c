@@ -27,7 +27,9 @@ static const good_set GOOD[] = {
     {"name=a=b", "name", "a=b\n"},
     {"name= spaced ", "name", "spaced\n"},
     {"name='a.b'", "name", "\"a.b\"\n"},
-    {"none=~", "none", "~\n"},
+    {"mesh.tp=null", "mesh", "pp: 4\n"}, /* takes the key out */
+    {"mesh.pp=~", "mesh", "tp: 2\n"},
+    {"mesh.cp=null", "mesh", "tp: 2\npp: 4\ncp: null\n"}, /* there is none to take out */
 };
 
 Test(set, values_land_where_they_should) {

@@ -411,6 +411,18 @@ Test(job_load, schedules_know_their_own_v) {
     }
 }
 
+/* With fewer layers than stages the model's ends have none. */
+Test(job_load, balanced_shares_leave_the_ends_empty) {
+    const char *sets[] = {"mesh.pp=4", "mesh.dp=1", "model.layers=2", "schedule.deal=balanced",
+                          NULL};
+    job_fixture f;
+    cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    const int *dealt = f.job.layout.stage_layers;
+    cr_assert(dealt[0] == 0 && dealt[1] == 1 && dealt[2] == 1 && dealt[3] == 0);
+    job_fixture_release(&f);
+}
+
 /* Balanced shares follow what stages take: the head and prediction modules leave less room for
  * layers, and a rank with much on one stage gets less on its other one. */
 Test(job_load, balanced_shares) {

@@ -133,3 +133,40 @@ Test(job_pairs, two_directions_keep_parameters_twice) {
     job_fixture_release(&two);
     ms_arena_release(&arena);
 }
+
+/* What a job sends over dp on a schedule, with reductions beside the passes or after them [B]. */
+static double reduced_B(const char *kind, int zero, bool is_overlapped) {
+    job_fixture f;
+    ms_arena arena;
+    ms_arena_init(&arena);
+    const char *const sets[] = {"platform.nodes=2",
+                                "mesh.pp=4",
+                                "mesh.tp=1",
+                                "mesh.dp=4",
+                                "model.layers=8",
+                                "batch.global=64",
+                                "schedule.v=0",
+                                ms_arena_printf(&arena, "schedule.kind=%s", kind),
+                                ms_arena_printf(&arena, "data_parallel.zero=%d", zero),
+                                is_overlapped ? "data_parallel.overlap_reduce=true"
+                                              : "data_parallel.overlap_reduce=false",
+                                NULL};
+    const ms_result *result = job_fixture_run(&f, "tiny", sets, "analytic", false);
+    double bytes = result->metrics.axes[MS_AXIS_DP].bytes;
+    job_fixture_release(&f);
+    ms_arena_release(&arena);
+    return bytes;
+}
+
+/* Whole backward passes and weight gradients apart take turns on a stage; the last of either
+ * reduces. */
+Test(job_pairs, every_kind_reduces_all_gradients_beside_the_passes) {
+    const char *const *kinds = ms_schedule_kind_names();
+    for (size_t i = 0; kinds[i] != NULL; i++) {
+        for (int zero = 0; zero <= 2; zero++) {
+            double after_B = reduced_B(kinds[i], zero, false);
+            cr_assert_gt(after_B, 0.0);
+            assert_same(reduced_B(kinds[i], zero, true), after_B, kinds[i]);
+        }
+    }
+}

@@ -238,17 +238,16 @@ Test(memory, steps_follow_each_other) {
     fixture_release(&f);
 }
 
-/* F0 0-1, then F1 and B0 in turns until 5, both under way all the time; B1 5-6. */
-Test(memory, a_pair_is_under_way_as_a_whole) {
+/* F0 0-1, then F1 and B0 in turns until 5, both under way all the time; B1 5-6. A list may name
+ * either of a pair first. */
+static void follow_pair(const ms_action *first, const ms_action *second) {
     dag_fixture f;
     memory_setup setup;
     fixture_init(&f);
     fixture_rank(&f, 0, 1);
     set_up(&setup, 1, 1);
-    ms_action actions[] = {{.pass = MS_PASS_F},
-                           {.pass = MS_PASS_F, .mb = 1, .is_overlapped = 1},
-                           {.pass = MS_PASS_B},
-                           {.pass = MS_PASS_B, .mb = 1}};
+    ms_action actions[] = {{.pass = MS_PASS_F}, *first, *second, {.pass = MS_PASS_B, .mb = 1}};
+    actions[1].is_overlapped = 1;
     setup.program.actions = actions;
     setup.first[1] = 4;
     add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
@@ -262,6 +261,12 @@ Test(memory, a_pair_is_under_way_as_a_whole) {
     const ms_memory_point expected[] = {{0, 913}, {1, 926}, {5, 913}, {6, 900}};
     expect_points(&ranks[0], expected, 4);
     fixture_release(&f);
+}
+
+Test(memory, a_pair_is_under_way_as_a_whole) {
+    const ms_action forward = {.pass = MS_PASS_F, .mb = 1}, backward = {.pass = MS_PASS_B};
+    follow_pair(&forward, &backward);
+    follow_pair(&backward, &forward);
 }
 
 /* Microbatches in flight: GPipe keeps all M, 1F1B min(M, P-r), interleaved 1F1B

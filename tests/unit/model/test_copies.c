@@ -82,8 +82,8 @@ Test(copies, sums_between_copies_stand_between_scatter_and_gather) {
     }
 }
 
-/* Sharded: each copy keeps its own shards, so only these are summed; whole gradients that the
- * passes reduced are summed whole. */
+/* Each copy has shards of its own after its reduction, so only these are summed; whole gradients
+ * are gathered afterwards. */
 Test(copies, a_rank_sums_what_it_holds_after_the_reduction) {
     const struct {
         int zero;
@@ -100,13 +100,14 @@ Test(copies, a_rank_sums_what_it_holds_after_the_reduction) {
         fixture.layout.reduces_every = ROWS[i].every;
         lay_out_twice(&fixture, &model);
         double gradient_B = 4 * held_by(&fixture, 1).parameters;
-        double kept_B = ROWS[i].zero > 0 ? gradient_B / n : gradient_B;
+        double kept_B = gradient_B / n;
         bool is_reduced = ROWS[i].overlaps || ROWS[i].every;
-        double reduced_B = is_reduced ? 0 : (n - 1) / n * gradient_B;
-        cr_assert_lt(fixture_gap(sent_B(&fixture, 1), reduced_B + kept_B), 1e-14, "row %zu", i);
-        int last = fixture.costs.before_update[1].count - 1;
-        cr_assert(before_update(&fixture, 1, last)->is_between_copies);
-        cr_assert_eq(before_update(&fixture, 1, last)->coll_B, kept_B);
+        bool is_gathered = ROWS[i].zero == 0;
+        double moved_B = (!is_reduced + is_gathered) * (n - 1) / n * gradient_B;
+        cr_assert_lt(fixture_gap(sent_B(&fixture, 1), moved_B + kept_B), 1e-14, "row %zu", i);
+        int sum = fixture.costs.before_update[1].count - 1 - is_gathered;
+        cr_assert(before_update(&fixture, 1, sum)->is_between_copies);
+        cr_assert_eq(before_update(&fixture, 1, sum)->coll_B, kept_B);
         fixture_clear(&fixture);
     }
 }

@@ -166,6 +166,23 @@ Test(passes, steps_have_their_own) {
     ms_arena_release(&h.arena);
 }
 
+/* A rank that is held until its messages have arrived waits outside of its passes. */
+Test(passes, a_hold_only_waits) {
+    hand_made h;
+    ms_gantt gantt;
+    hand_made_init(&h);
+    static const operation OPS[] = {{0, B, 1, 0, 0, 2, -1},
+                                    {2, MS_OP_P2P, 1, 0, 2, 6, 0},
+                                    {0, B, -1, -1, 6, 6, 1},
+                                    {0, F, 0, 1, 6, 7, 2}};
+    add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    static const piece PIECES[] = {
+        {0, 2, B, 0, false}, {2, 6, MS_OP_P2P, 0, false}, {6, 7, F, 0, false}};
+    assert_boxes(&gantt, 0, PIECES, 3);
+    ms_arena_release(&h.arena);
+}
+
 /* 1F1B and zero bubble: nothing alternates, W belongs to no other pass. */
 Test(passes, those_that_follow_each_other_keep_the_whole_row) {
     hand_made h;
