@@ -378,7 +378,6 @@ static void draw_bounds_of(const pen *p, int32_t shown, int32_t step) {
 
 /* Where phases meet: steps from row to row. */
 static void draw_bounds(const pen *p) {
-    const ms_panel *panel = p->panel;
     ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
                            "stroke-width=\"1.4\" d=\"");
     for (int32_t shown = 0; shown < p->sorted->rows_shown; shown++) {
