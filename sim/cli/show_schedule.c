@@ -14,7 +14,9 @@ static bool has_groups(const ms_schedule_spec *spec) {
 }
 
 static int effective_group(const ms_schedule_spec *spec) {
-    return spec->group == 0 ? spec->pipeline_ranks : spec->group;
+    int most =
+        spec->microbatches < spec->pipeline_ranks ? spec->microbatches : spec->pipeline_ranks;
+    return spec->group == 0 ? most : spec->group;
 }
 
 static void add_rank_lists(ms_value *root, const ms_program *program,

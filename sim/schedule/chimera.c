@@ -1,5 +1,7 @@
 /* Chimera with two pipelines: units of P microbatches, half of them down and half of them up the
  * ranks, put on a grid of ticks. Source: Li and Hoefler, "Chimera", SC'21. */
+#include <stdio.h>
+
 #include "schedule/internal.h"
 
 /* The passes of one kind and direction on a rank, in order of their ticks. */
@@ -21,10 +23,14 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
     }
     if (spec->microbatches % ranks != 0) {
         long long below = spec->microbatches / ranks * (long long)ranks;
+        char lower[32] = "";
+        if (below > 0) {
+            snprintf(lower, sizeof lower, "%lld or ", below);
+        }
         ms_diag_error(diag,
                       "chimera runs units of P = %d microbatches, got M = '%d'; nearest legal M: "
-                      "%lld or %lld",
-                      ranks, spec->microbatches, below > 0 ? below : ranks, below + ranks);
+                      "%s%lld",
+                      ranks, spec->microbatches, lower, below + ranks);
         return MS_E_INPUT;
     }
     return MS_OK;

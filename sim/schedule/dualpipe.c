@@ -2,6 +2,8 @@
  * directions overlap. DualPipeV: the same eight steps on half the ranks, with the V placement in
  * the place of the second direction. Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, and
  * the order of the published DualPipe and DualPipeV implementations. */
+#include <stdio.h>
+
 #include "schedule/internal.h"
 
 /* One rank. A phase is a direction (DualPipe) or a chunk (DualPipeV). Weight gradients wait in the
@@ -148,17 +150,24 @@ static ms_status check_microbatches(const ms_schedule_spec *spec, ms_diag *diag)
 }
 
 static ms_status check_even(const ms_schedule_spec *spec, ms_diag *diag) {
-    if (spec->pipeline_ranks % 2 != 0 || spec->microbatches % 2 != 0) {
-        bool is_p = spec->pipeline_ranks % 2 != 0;
-        int value = is_p ? spec->pipeline_ranks : spec->microbatches;
-        ms_diag_error(diag,
-                      "%s feeds half the microbatches from each end, so P and M must be even, got "
-                      "%s = '%d'; nearest legal %s: %lld",
-                      ms_schedule_kind_name(spec->kind), is_p ? "P" : "M", value, is_p ? "P" : "M",
-                      value + 1LL);
-        return MS_E_INPUT;
+    int ranks = spec->pipeline_ranks, microbatches = spec->microbatches;
+    if (ranks % 2 == 0 && microbatches % 2 == 0) {
+        return check_microbatches(spec, diag);
     }
-    return check_microbatches(spec, diag);
+    bool is_p = ranks % 2 != 0;
+    int value = is_p ? ranks : microbatches;
+    bool has_below = is_p ? value > 2 : value - 1 >= 2LL * ranks;
+    char lower[32] = "";
+    if (has_below) {
+        snprintf(lower, sizeof lower, "%d or ", value - 1);
+    }
+    const char *name = is_p ? "P" : "M";
+    ms_diag_error(diag,
+                  "%s feeds half the microbatches from each end, so P and M must be even, got "
+                  "%s = '%d'; nearest legal %s: %s%lld",
+                  ms_schedule_kind_name(spec->kind), name, value, name, lower,
+                  is_p || value >= 2LL * ranks ? value + 1LL : 2LL * ranks);
+    return MS_E_INPUT;
 }
 
 /* work + bubbles (F&B + F - 2W), the pair taking F + I + W, when F >= I >= W and messages are free.

@@ -102,7 +102,9 @@ static ms_schedule_rank measure_rank(const ms_walk *walk, int rank, double makes
         for (size_t member = 0; member < width; member++) {
             measured.messages_sent +=
                 ms_action_receiver(program, &program->actions[i + member]) >= 0;
-            count_inflight(&program->actions[i + member], &whole, &input, &measured);
+            /* both of a pair are under way together, whichever the list names first */
+            size_t at = width == 2 && program->actions[i].pass != MS_PASS_F ? 1 - member : member;
+            count_inflight(&program->actions[i + at], &whole, &input, &measured);
         }
         previous = walk->slots[i].end;
     }

@@ -5,37 +5,56 @@
 
 #include "schedule/internal.h"
 
+/* N; where none is given P, or M if that is less, which only the flexible kind takes. */
 static int group_size(const ms_schedule_spec *spec) {
-    return spec->group == 0 ? spec->pipeline_ranks : spec->group;
+    int most =
+        spec->microbatches < spec->pipeline_ranks ? spec->microbatches : spec->pipeline_ranks;
+    return spec->group == 0 ? most : spec->group;
+}
+
+/* Whether M in groups of N leaves no last group or one of P at least. */
+static bool has_full_rest(const ms_schedule_spec *spec, int group) {
+    int rest = spec->microbatches % group;
+    return rest == 0 || rest >= spec->pipeline_ranks;
+}
+
+/* The legal N closest to a group; M itself always is. */
+static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
+    for (int step = 0; step <= spec->microbatches; step++) {
+        const int candidates[2] = {group - step, group + step};
+        for (int i = 0; i < 2; i++) {
+            if (candidates[i] >= least && candidates[i] <= spec->microbatches &&
+                has_full_rest(spec, candidates[i])) {
+                return candidates[i];
+            }
+        }
+    }
+    return spec->microbatches;
+}
+
+static ms_status report_group(const ms_schedule_spec *spec, const char *least_name, int least,
+                              ms_diag *diag) {
+    ms_diag_error(diag,
+                  "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
+                  "nearest legal N: %d",
+                  ms_schedule_kind_name(spec->kind), least_name, spec->group, spec->pipeline_ranks,
+                  spec->microbatches, nearest_group(spec, spec->group, least));
+    return MS_E_INPUT;
 }
 
 static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
-    int ranks = spec->pipeline_ranks;
-    int microbatches = spec->microbatches;
     int group = group_size(spec);
     if (ms_schedule_check_filled(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
-    if (group < ranks || group > microbatches) {
-        ms_diag_error(diag,
-                      "%s needs groups of P to M microbatches, got N = '%d' for P = %d and "
-                      "M = %d; nearest legal N: %d",
-                      ms_schedule_kind_name(spec->kind), group, ranks, microbatches,
-                      group < ranks ? ranks : microbatches);
-        return MS_E_INPUT;
-    }
-    return MS_OK;
+    bool is_legal = group >= spec->pipeline_ranks && group <= spec->microbatches;
+    return is_legal ? MS_OK : report_group(spec, "P", spec->pipeline_ranks, diag);
 }
 
-static ms_status report_rest(const ms_schedule_spec *spec, const char *need, ms_diag *diag) {
-    int group = group_size(spec);
-    int rest = spec->microbatches % group;
-    ms_diag_error(diag,
-                  "M = '%d' in groups of N = %d leaves a last group of %d, and %s; nearest legal "
-                  "M: %d or %lld",
-                  spec->microbatches, group, rest, need, spec->microbatches - rest,
-                  (long long)spec->microbatches - rest + spec->pipeline_ranks);
-    return MS_E_INPUT;
+/* Llama 3's groups may be of any size; which of the smallest ones wait for each other the walk
+ * tells. */
+static ms_status check_flexible(const ms_schedule_spec *spec, ms_diag *diag) {
+    return group_size(spec) <= spec->microbatches ? MS_OK : report_group(spec, "1", 1, diag);
 }
 
 /* Megatron-LM's further rule; without it (Llama 3) a short last group costs bubbles. */
@@ -43,19 +62,45 @@ static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
     if (check(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
-    int rest = spec->microbatches % group_size(spec);
-    if (rest > 0 && rest < spec->pipeline_ranks) {
-        char need[64];
-        snprintf(need, sizeof need, "interleaved needs P = %d or none there", spec->pipeline_ranks);
-        return report_rest(spec, need, diag);
+    int group = group_size(spec);
+    if (has_full_rest(spec, group)) {
+        return MS_OK;
     }
-    return MS_OK;
+    int rest = spec->microbatches % group;
+    ms_diag_error(diag,
+                  "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs "
+                  "P = %d or none there; nearest legal M: %d or %lld",
+                  spec->microbatches, group, rest, spec->pipeline_ranks, spec->microbatches - rest,
+                  (long long)spec->microbatches - rest + spec->pipeline_ranks);
+    return MS_E_INPUT;
 }
 
-/* With many chunks a very short last group waits for itself. */
+static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
+    int group = group_size(spec);
+    if (group >= spec->pipeline_ranks) {
+        ms_diag_error(diag,
+                      "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
+                      "wait for each other there; a last group of P = %d or none always runs, as "
+                      "with N = %d",
+                      spec->microbatches, group, spec->microbatches % group, spec->pipeline_ranks,
+                      nearest_group(spec, group, spec->pipeline_ranks));
+    } else {
+        ms_diag_error(diag,
+                      "in groups of N = '%d' less than P = %d the ranks would wait for each other; "
+                      "nearest N that always runs: %d",
+                      group, spec->pipeline_ranks,
+                      nearest_group(spec, group,
+                                    spec->microbatches < spec->pipeline_ranks
+                                        ? spec->microbatches
+                                        : spec->pipeline_ranks));
+    }
+    return MS_E_INPUT;
+}
+
+/* With many chunks small groups, or a very short last one, wait for themselves. */
 static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *diag) {
-    int rest = program->spec.microbatches % group_size(&program->spec);
-    if (rest == 0 || rest >= program->spec.pipeline_ranks) {
+    int group = group_size(&program->spec);
+    if (group >= program->spec.pipeline_ranks && has_full_rest(&program->spec, group)) {
         return MS_OK;
     }
     ms_diag mute;
@@ -63,7 +108,7 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     ms_walk walk = {.program = program};
     ms_status status = ms_walk_run(&walk, scratch, &mute);
     if (status == MS_E_INPUT) {
-        return report_rest(&program->spec, "the ranks would wait for each other there", diag);
+        return report_flow(&program->spec, diag);
     }
     if (status != MS_OK) {
         ms_diag_error(diag, "out of memory");
@@ -113,17 +158,27 @@ int ms_torch_group(const ms_schedule_spec *spec) {
     return spec->microbatches / (rounds > 1 ? rounds : 1);
 }
 
+static bool has_even_rounds(int64_t microbatches, int ranks) {
+    int64_t rounds = microbatches / ranks;
+    return rounds <= 1 || microbatches % rounds == 0;
+}
+
 ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag) {
-    int rounds = spec->microbatches / spec->pipeline_ranks;
-    if (rounds <= 1 || spec->microbatches % rounds == 0) {
+    if (has_even_rounds(spec->microbatches, spec->pipeline_ranks)) {
         return MS_OK;
     }
-    int below = spec->microbatches / rounds * rounds;
+    int64_t below = spec->microbatches, above = spec->microbatches;
+    while (!has_even_rounds(below, spec->pipeline_ranks)) {
+        below--;
+    }
+    while (!has_even_rounds(above, spec->pipeline_ranks)) {
+        above++;
+    }
     ms_diag_error(diag,
                   "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
-                  "M = '%d' does not divide; nearest legal M: %d",
-                  ms_schedule_kind_name(spec->kind), rounds, spec->microbatches,
-                  below / spec->pipeline_ranks == rounds ? below : rounds * spec->pipeline_ranks);
+                  "M = '%d' does not divide; nearest legal M: %lld or %lld",
+                  ms_schedule_kind_name(spec->kind), spec->microbatches / spec->pipeline_ranks,
+                  spec->microbatches, (long long)below, (long long)above);
     return MS_E_INPUT;
 }
 
@@ -210,7 +265,7 @@ const ms_schedule_type ms_schedule_interleaved_flexible = {
     .passes = 2,
     .directions = 1,
     .options = MS_TAKES_GROUP,
-    .check = check,
+    .check = check_flexible,
     .place = ms_place_loop,
     .generate = generate,
     .finish = check_flow,

@@ -107,7 +107,7 @@ static const fault_case CASES[] = {
     {"kind: 1f1b", "kind: 1f1b, sends: sync", {"schedule.sends: expected one of async"}, 1},
     {"kind: 1f1b}\nbatch: {global: 16",
      "kind: dualpipe}\nbatch: {global: 14",
-     {":5:11: error: schedule: dualpipe", "M = '7'", "nearest legal M: 8"},
+     {":5:11: error: schedule: dualpipe", "M = '7'", "nearest legal M: 6 or 8"},
      1},
     {"kind: 1f1b", "kind: csv:none.csv", {"/none.csv: error: no such file"}, 1},
     {"kind: 1f1b}\nbatch: {global: 16",
