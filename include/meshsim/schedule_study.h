@@ -22,11 +22,13 @@ typedef struct ms_schedule_gap {
 ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs *costs,
                               double makespan, ms_diag *diag, ms_schedule_gap *gap_out);
 
-/** Time that one more microbatch takes in the long run.  A generated schedule is built again with
- * twice as many microbatches: period = (makespan(2M) - makespan(M)) / M.  For one from a file, or
- * one too large for that: the mean distance of the times at which microbatches leave the first
- * stage backwards, over the middle half, but not less than a rank works. *period_out: 0 if there
- * are too few microbatches to tell. Returns MS_OK; MS_E_NOMEM (reported). O(actions). */
+/** Time that one more microbatch takes in the long run, never less than the busiest rank works.  A
+ * generated schedule is built again with so many microbatches that the pipeline is full most of the
+ * time, M' and M'' multiples of M and a multiple of P apart: (makespan(M'') - makespan(M')) / (M''
+ * - M').  For one from a file, or one too large for that: the mean distance of the times at which
+ * microbatches leave the first stage backwards, over the middle half.
+ *  *period_out: 0 if there are too few microbatches to tell.  Returns MS_OK; MS_E_NOMEM (reported).
+ *  O(actions), of schedules with up to 8 V times as many microbatches as ranks, and M more. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out);
 

@@ -5,6 +5,11 @@
 
 #include "schedule/internal.h"
 
+enum {
+    STEADY_FROM = 4, /* times the stages: microbatches after which the pipeline runs evenly */
+    SLOPE_ACTIONS_MAX = 4 * 1000 * 1000, /* takes about a second */
+};
+
 /* The same list with every entry at the mean. */
 static const double *mean_of(const double *values, int count, ms_arena *scratch) {
     double *means = MS_NEW(scratch, double, count);
@@ -116,31 +121,66 @@ static ms_status measure_times(const ms_program *program, const ms_schedule_resu
         return MS_E_NOMEM;
     }
     size_t count = list_exits(program, result, exits);
-    double period = period_of_times(program, exits, count);
-    double least = result->busy_max / program->spec.microbatches; /* no rank works faster */
-    *period_out = period > 0 && period < least ? least : period;
+    *period_out = period_of_times(program, exits, count);
     return MS_OK;
 }
 
-/* Whether twice as many microbatches could be built; then the longer makespan. */
-static bool measure_twice(const ms_program *program, const ms_schedule_costs *costs,
-                          ms_arena *scratch, double *makespan_out) {
-    ms_schedule_spec spec = program->spec;
-    size_t actions = program->first[spec.pipeline_ranks];
-    if (ms_schedule_type_of(spec.kind) == NULL || actions > MS_ACTIONS_MAX / 16) {
-        return false;
-    }
-    spec.microbatches *= 2;
+/* Makespan with another number of microbatches; false if that cannot be built. */
+static bool measure_at(const ms_program *program, const ms_schedule_costs *costs, int microbatches,
+                       double *makespan_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
     ms_diag mute;
     ms_diag_init_mute(&mute);
+    ms_schedule_spec spec = program->spec;
+    spec.microbatches = microbatches;
     ms_program longer;
     ms_schedule_result result;
-    bool is_built = ms_schedule_build(&spec, scratch, &mute, &longer) == MS_OK &&
-                    ms_schedule_evaluate(&longer, costs, scratch, &mute, &result) == MS_OK;
+    bool is_built = ms_schedule_build(&spec, &scratch, &mute, &longer) == MS_OK &&
+                    ms_schedule_evaluate(&longer, costs, &scratch, &mute, &result) == MS_OK;
     if (is_built) {
         *makespan_out = result.makespan;
     }
+    ms_arena_release(&scratch);
     return is_built;
+}
+
+static int64_t round_up(int64_t count, int64_t unit) {
+    return (count + unit - 1) / unit * unit;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b) {
+    int64_t x = a;
+    for (int64_t y = b; y != 0;) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Two numbers of microbatches far enough from the filling of the pipeline, both multiples of M,
+ * which the kind allows, and a multiple of P apart, as groups of P leave together: the slope
+ * between them.  false for programs not built by kind, or too large. */
+static bool measure_slope(const ms_program *program, const ms_schedule_costs *costs,
+                          double *period_out) {
+    const ms_schedule_spec *spec = &program->spec;
+    int64_t filled = (int64_t)STEADY_FROM * spec->pipeline_ranks * spec->chunks;
+    int64_t group = common_multiple(spec->microbatches, spec->pipeline_ranks);
+    int64_t few = round_up(filled, group);
+    int64_t many = few + round_up(filled, group);
+    double actions = (double)program->first[spec->pipeline_ranks] / spec->microbatches;
+    if (ms_schedule_type_of(spec->kind) == NULL || actions * (double)many > SLOPE_ACTIONS_MAX) {
+        return false;
+    }
+    double shorter = 0;
+    double longer = 0;
+    if (!measure_at(program, costs, (int)few, &shorter) ||
+        !measure_at(program, costs, (int)many, &longer)) {
+        return false;
+    }
+    *period_out = (longer - shorter) / (double)(many - few);
+    return true;
 }
 
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
@@ -148,12 +188,14 @@ ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs 
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = MS_OK;
-    double longer = 0;
-    if (measure_twice(program, costs, &scratch, &longer)) {
-        *period_out = (longer - result->makespan) / program->spec.microbatches;
-    } else {
-        status = measure_times(program, result, &scratch, diag, period_out);
+    double period = 0;
+    if (!measure_slope(program, costs, &period)) {
+        status = measure_times(program, result, &scratch, diag, &period);
     }
     ms_arena_release(&scratch);
+    if (status == MS_OK) {
+        double least = result->busy_max / program->spec.microbatches; /* no rank works faster */
+        *period_out = period > 0 && period < least ? least : period;
+    }
     return status;
 }

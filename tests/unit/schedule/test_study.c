@@ -76,6 +76,70 @@ Test(schedule_study, period) {
     }
 }
 
+static double period_of(fixture *f, const ms_program *program, const ms_schedule_costs *costs,
+                        double *work_out) {
+    ms_schedule_result result = fixture_evaluate(f, program, costs);
+    double period = -1;
+    cr_assert_eq(ms_schedule_period(program, costs, &result, &f->diag, &period), MS_OK);
+    *work_out = result.busy_max / program->spec.microbatches;
+    return period;
+}
+
+/* Whatever the size, the busiest rank has to do its work; and one more microbatch costs no more
+ * than one that is alone. */
+Test(schedule_study, period_is_no_less_than_the_work, .timeout = 120) {
+    static const double COSTS[][4] = {{1, 1, 1, 0}, {1, 1.3, 0.7, 0.4}, {1, 2, 0, 0.05}};
+    int tried = 0;
+    for (int i = 0; i < MS_SCHEDULE_KIND_COUNT * 6 * 16 * 3; i++) {
+        fixture f;
+        fixture_init(&f);
+        ms_schedule_spec spec =
+            SPEC((ms_schedule_kind)(i / 288), i / 48 % 6 + 1, 0, i / 3 % 16 + 1, 0);
+        ms_program program;
+        if (ms_schedule_build(&spec, &f.arena, &f.diag, &program) == MS_OK) {
+            const double *row = COSTS[i % 3];
+            ms_schedule_costs costs = fixture_even_costs(&f, program.model_stages, row);
+            double work = 0;
+            double period = period_of(&f, &program, &costs, &work);
+            cr_assert_geq(period, work * (1 - 1e-12), "%s P=%d M=%d", program.name,
+                          spec.pipeline_ranks, spec.microbatches);
+            double alone = program.model_stages * (row[0] + row[1] + row[2] + 2 * row[3]);
+            cr_assert_leq(period, alone * (1 + 1e-12), "%s P=%d M=%d", program.name,
+                          spec.pipeline_ranks, spec.microbatches);
+            tried++;
+        }
+        fixture_release(&f);
+    }
+    cr_assert_gt(tried, 2500, "%d", tried);
+}
+
+/* Too few microbatches to fill the pipeline do not make the next one cheaper: the long run is that
+ * of a schedule of 16 P. */
+Test(schedule_study, period_of_few_microbatches) {
+    static const ms_schedule_spec ROWS[] = {
+        {.kind = MS_SCHEDULE_ZBH2, .pipeline_ranks = 8, .microbatches = 8},
+        {.kind = MS_SCHEDULE_ZBV, .pipeline_ranks = 8, .microbatches = 8},
+        {.kind = MS_SCHEDULE_VHALF, .pipeline_ranks = 5, .microbatches = 3},
+        {.kind = MS_SCHEDULE_INTERLEAVED, .pipeline_ranks = 4, .chunks = 3, .microbatches = 4},
+        {.kind = MS_SCHEDULE_INTERLEAVED_FLEXIBLE, .pipeline_ranks = 3, .microbatches = 7},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        fixture f;
+        fixture_init(&f);
+        ms_program program = fixture_build(&f, &ROWS[i]);
+        ms_schedule_spec spec = ROWS[i];
+        spec.microbatches *= 16 * spec.pipeline_ranks;
+        ms_program many = fixture_build(&f, &spec);
+        ms_schedule_costs costs =
+            fixture_even_costs(&f, program.model_stages, (const double[]){1, 1, 1, 0});
+        double work = 0;
+        double period = period_of(&f, &program, &costs, &work);
+        cr_assert_float_eq(period, period_of(&f, &many, &costs, &work), 1e-9, "%s: %g",
+                           program.name, period);
+        fixture_release(&f);
+    }
+}
+
 /* From the times of a file the same comes out, where the middle is steady. */
 Test(schedule_study, period_of_a_file) {
     fixture f;
@@ -89,7 +153,7 @@ Test(schedule_study, period_of_a_file) {
     ms_program program;
     cr_assert_eq(ms_csv_read(ms_buffer_text(&text), text.length, "f", &f.arena, &f.diag, &table),
                  MS_OK);
-    cr_assert_eq(ms_csv_program(&table, "csv:f", &f.arena, &f.diag, &program), MS_OK);
+    cr_assert_eq(ms_csv_program(&table, "csv:f", 1, &f.arena, &f.diag, &program), MS_OK);
     ms_schedule_costs costs = fixture_even_costs(&f, 4, (const double[]){1, 1, 1, 0.5});
     ms_schedule_result result = fixture_evaluate(&f, &program, &costs);
     double period = 0;
