@@ -20,8 +20,11 @@
 #include "meshsim/status.h"
 #include "meshsim/units.h"
 
-/** Largest input file that is read [B]. */
-#define MS_INPUT_LIMIT_B (16U * 1024U * 1024U)
+/** What a file is read as: its format in messages, and how large it may be. */
+typedef enum ms_file_type {
+    MS_FILE_YAML, /**< at most 16 MiB */
+    MS_FILE_CSV,  /**< at most 256 MiB */
+} ms_file_type;
 
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
 
@@ -42,7 +45,7 @@ typedef struct ms_node {
     size_t count;          /**< number of children */
 } ms_node;
 
-/** Read and parse a file of at most MS_INPUT_LIMIT_B.
+/** Read and parse a file of at most 16 MiB.
  *  path: as the user gave it; also the name in diagnostics.  *root_out: mapping, in `arena`.
  *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not
  * found, several documents, cyclic or too many aliases, more than 64 levels), reported; MS_E_IO
@@ -52,9 +55,9 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
-/** Read a whole file of at most MS_INPUT_LIMIT_B, of whatever format.
+/** Read a whole file within the limit of its type.
  *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
-ms_status ms_file_read(const char *path, ms_buffer *out, ms_diag *diag);
+ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_diag *diag);
 
 /** Parse a text already in memory.
  *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: stands for the file in

@@ -15,6 +15,7 @@
  * | interrupt.h  | SIGINT and SIGTERM without leftovers                                           |
  * | target.h     | files that appear whole or not at all                                          |
  * | config.h     | YAML documents, field tables, overrides                                        |
+ * | cells.h      | CSV texts, cell by cell                                                        |
  * | platform.h   | GPUs, links, tiers and routes                                                  |
  * | mesh.h       | named axes over ranks, groups, meshes from meshes                              |
  * | sharding.h   | how tensors lie over a mesh, and what moving them takes                        |

@@ -45,37 +45,37 @@ typedef struct ms_csv_table {
     size_t *first;      /**< [ranks + 1] rank r's cells are cells[first[r] .. first[r+1]) */
     ms_csv_cell *cells; /**< [first[ranks]] */
     bool is_legacy;     /**< B and BW in the place of I and B */
-    bool has_crlf;      /**< lines end in CR LF */
-    bool has_last_end;  /**< the last line has an end, too */
     bool has_comms;     /**< some cell is more than F, I, B, W or empty */
     const char *name;   /**< of the file, for diagnostics */
     const char *text;   /**< [length_B] it was read from, borrowed; NULL: made by the program */
     size_t length_B;
 } ms_csv_table;
 
-/** Read a file's text; blanks around cells are dropped.
+/** Read a file's text; a byte order mark, and blanks and quotes around cells, say nothing.
  *  text: [length_B], outlives the table.  name: for diagnostics, likewise.  *table_out: in `arena`.
- *  Returns MS_OK; MS_E_INPUT (up to 20 faults reported, each with row, cell and rule); MS_E_NOMEM.
- * O(length_B). */
+ *  Returns MS_OK; MS_E_INPUT (up to 20 faults reported, each with row, cell and rule; more than
+ *  32767 lines or 1e8 cells); MS_E_NOMEM.  O(length_B). */
 ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                       ms_diag *diag, ms_csv_table *table_out);
 
-/** Read a file: its text, and then as ms_csv_read.
+/** Read a file of at most 256 MiB: its text, and then as ms_csv_read.
  *  path: as in diagnostics, kept.  *table_out: in `arena`.  Returns as ms_file_read and
  * ms_csv_read. */
 ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out);
 
-/** Append a table as a file, in the dialect and with the line ends the table says: the bytes that
- * were read, if its cells had no blanks around them. */
+/** Append a table as a file: the bytes that were read; of one that the program made, its cells in
+ * the dialect it says, with LF ends. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out);
 
 /** A table as a program: ranks from lines, placement from where each stage stands, microbatches
  * counted. Communication is checked (each message sent and received once, sent after and received
  * before the pass it belongs to, no deadlock) and left out.
- *  name: of the program, kept.  *program_out: in `arena`, kind MS_SCHEDULE_CUSTOM; two directions
- *  if the lists say so.  Returns MS_OK; MS_E_INPUT (row, cell and rule, or the cycle of a deadlock,
- *  reported); MS_E_NOMEM.  O(cells). */
-ms_status ms_csv_program(const ms_csv_table *table, const char *name, ms_arena *arena,
+ *  name: of the program, kept.  splits: K >= 1; from 2 on what the file counts as microbatches are
+ *  parts of sequences, unit = microbatch * K + part, and their order is checked.
+ *  *program_out: in `arena`, kind MS_SCHEDULE_CUSTOM; two directions if the lists say so.  Returns
+ *  MS_OK; MS_E_INPUT (row, cell and rule, or the cells of a deadlock, reported); MS_E_NOMEM.
+ * O(cells). */
+ms_status ms_csv_program(const ms_csv_table *table, const char *name, int splits, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out);
 
 /** How a program is written. */

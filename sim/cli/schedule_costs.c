@@ -162,7 +162,7 @@ static ms_status report_no_memory(const ms_invocation *call) {
 static ms_status read_text(profile *p) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_status status = ms_file_read(p->path, &text, p->call->diag);
+    ms_status status = ms_file_read(p->path, MS_FILE_CSV, &text, p->call->diag);
     if (status == MS_OK) {
         p->length = text.length;
         p->text = ms_arena_strndup(p->call->arena, ms_buffer_text(&text), text.length);

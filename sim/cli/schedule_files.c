@@ -35,14 +35,18 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
                  {"microbatches", given->microbatches, found->microbatches}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].given != 0 && sizes[i].given != sizes[i].found) {
-            ms_diag_error(call->diag, "'--%s' is %d, and the file has %d; leave it out",
-                          sizes[i].name, sizes[i].given, sizes[i].found);
+            bool may_be_parts =
+                i == 2 && given->splits == 0 && sizes[i].found % sizes[i].given == 0;
+            ms_diag_error(call->diag, "'--%s' is %d, and the file has %d; leave it out%s",
+                          sizes[i].name, sizes[i].given, sizes[i].found,
+                          may_be_parts ? ", or say with '--splits' how many parts of a sequence "
+                                         "make a microbatch"
+                                       : "");
             return MS_E_USAGE;
         }
     }
-    if (given->group != 0 || given->splits != 0 || given->is_reordered) {
-        ms_diag_error(call->diag, "'--group', '--splits' and '--reorder' make an order; a file has "
-                                  "its own");
+    if (given->group != 0 || given->is_reordered) {
+        ms_diag_error(call->diag, "'--group' and '--reorder' make an order; a file has its own");
         return MS_E_USAGE;
     }
     return MS_OK;
@@ -51,11 +55,16 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
 static ms_status read_file(const ms_invocation *call, const char *name,
                            const ms_schedule_spec *given, ms_cli_schedule *schedule) {
     const char *path = name + sizeof PREFIX - 1;
+    if (path[0] == '\0') {
+        ms_diag_error(call->diag, "'csv:' names no file; expected csv:FILE");
+        return MS_E_USAGE;
+    }
     schedule->has_table = true;
+    int splits = given->splits == 0 ? 1 : given->splits;
     ms_status status = ms_csv_load(path, call->arena, call->diag, &schedule->table);
     if (status == MS_OK) {
-        status =
-            ms_csv_program(&schedule->table, name, call->arena, call->diag, &schedule->program);
+        status = ms_csv_program(&schedule->table, name, splits, call->arena, call->diag,
+                                &schedule->program);
     }
     return status == MS_OK ? check_sizes(call, given, &schedule->program.spec) : status;
 }

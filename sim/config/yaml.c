@@ -475,7 +475,7 @@ ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_status status = ms_file_read(path, &text, diag);
+    ms_status status = ms_file_read(path, MS_FILE_YAML, &text, diag);
     if (status == MS_OK) {
         status = ms_yaml_parse(ms_buffer_text(&text), text.length, path, arena, diag, root_out);
     } else if (status == MS_E_NOMEM) {

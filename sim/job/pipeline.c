@@ -20,10 +20,18 @@ static const ms_node *place_of(const ms_workload *w) {
 static ms_status fault_kind(const ms_workload *w, ms_diag *diag) {
     const char *const *names = ms_schedule_kind_names();
     const char *nearest = ms_nearest_word(w->schedule.kind, names, MS_SCHEDULE_KIND_COUNT);
-    return ms_config_fault(diag, ms_node_get(place_of(w), "kind"), "schedule.kind",
-                           "unknown schedule '%s'%s%s%s", w->schedule.kind,
-                           nearest == NULL ? "" : "; did you mean '",
-                           nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    ms_buffer known;
+    ms_buffer_init(&known);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        ms_buffer_printf(&known, "%s, ", names[i]);
+    }
+    ms_status status =
+        ms_config_fault(diag, ms_node_get(place_of(w), "kind"), "schedule.kind",
+                        "unknown schedule '%s'%s%s%s (known: %sand csv:FILE)", w->schedule.kind,
+                        nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
+                        nearest == NULL ? "" : "'?", ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return status;
 }
 
 /* Refuse, before memory is asked for it, what is too large to be simulated. */
@@ -62,42 +70,50 @@ static ms_status build_by_kind(const ms_workload *w, ms_arena *arena, ms_diag *d
     return status;
 }
 
-/* The sizes of a file are those of the mesh and the batch, and keys that make an order have nothing
- * to say beside it. */
-static ms_status check_file(const ms_workload *w, const ms_program *program, ms_diag *diag,
-                            const ms_job *job) {
-    const ms_node *node = place_of(w);
+/* The sizes of a file are those of the mesh and the batch. */
+static ms_status check_sizes(const ms_workload *w, const ms_program *program, ms_diag *diag,
+                             const ms_job *job) {
+    const ms_node *kind = ms_node_get(place_of(w), "kind");
     const ms_schedule_spec *found = &program->spec;
     const struct {
         const char *what, *key;
         int found, wanted;
     } SIZES[] = {{"pipeline ranks", "mesh.pp", found->pipeline_ranks, job->layout.pp},
-                 {"microbatches", "batch", found->microbatches, job->microbatches},
-                 {"stages per rank", "schedule.v", found->chunks, w->schedule.chunks}};
+                 {"stages per rank", "schedule.v", found->chunks, w->schedule.chunks},
+                 {"microbatches", "batch", found->microbatches, job->microbatches}};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
-            return ms_config_fault(diag, ms_node_get(node, "kind"), "schedule.kind",
-                                   "'%s' has %d %s, and '%s' gives %d", w->schedule.kind,
-                                   SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted);
+            bool may_be_parts =
+                i == 2 && found->splits == 1 && SIZES[i].found % SIZES[i].wanted == 0;
+            return ms_config_fault(diag, kind, "schedule.kind",
+                                   "'%s' has %d %s, and '%s' gives %d%s", w->schedule.kind,
+                                   SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted,
+                                   may_be_parts ? "; if they are parts of sequences, "
+                                                  "'schedule.splits' says how many make one"
+                                                : "");
         }
     }
     if (program->model_stages != found->pipeline_ranks * found->chunks) {
-        return ms_config_fault(diag, ms_node_get(node, "kind"), "schedule.kind",
+        return ms_config_fault(diag, kind, "schedule.kind",
                                "'%s' has %d stages on %d ranks; on a platform every rank has "
                                "equally many",
                                w->schedule.kind, program->model_stages, found->pipeline_ranks);
     }
+    return MS_OK;
+}
+
+/* Keys that make an order have nothing to say beside a file. */
+static ms_status check_keys(const ms_workload *w, ms_diag *diag) {
     const struct {
         const char *key, *path;
         bool is_set;
     } OF_KINDS[] = {{"group", "schedule.group", w->schedule.group != 0},
-                    {"splits", "schedule.splits", w->schedule.splits != 1},
                     {"reorder", "schedule.reorder", w->schedule.is_reordered}};
     for (size_t i = 0; i < sizeof OF_KINDS / sizeof OF_KINDS[0]; i++) {
         if (OF_KINDS[i].is_set) {
-            return ms_config_fault(diag, ms_node_get(node, OF_KINDS[i].key), OF_KINDS[i].path,
-                                   "makes an order, and '%s' has its own; leave it out",
-                                   w->schedule.kind);
+            return ms_config_fault(
+                diag, ms_node_get(place_of(w), OF_KINDS[i].key), OF_KINDS[i].path,
+                "makes an order, and '%s' has its own; leave it out", w->schedule.kind);
         }
     }
     return MS_OK;
@@ -106,18 +122,26 @@ static ms_status check_file(const ms_workload *w, const ms_program *program, ms_
 static ms_status read_file(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                            ms_job *job) {
     const char *path = w->schedule.kind + sizeof FILE_PREFIX - 1;
+    if (path[0] == '\0') {
+        return ms_config_fault(diag, ms_node_get(place_of(w), "kind"), "schedule.kind",
+                               "'csv:' names no file; expected csv:FILE");
+    }
     path = path[0] == '/' ? path : ms_arena_printf(arena, "%s/%s", home, path);
     if (path == NULL) {
         return MS_E_NOMEM;
     }
     ms_csv_table table;
     ms_program program;
+    int splits = w->schedule.splits < 1 ? 1 : w->schedule.splits; /* less was reported */
     ms_status status = ms_csv_load(path, arena, diag, &table);
     if (status == MS_OK) {
-        status = ms_csv_program(&table, w->schedule.kind, arena, diag, &program);
+        status = ms_csv_program(&table, w->schedule.kind, splits, arena, diag, &program);
     }
     if (status == MS_OK) {
-        status = check_file(w, &program, diag, job);
+        status = check_sizes(w, &program, diag, job);
+    }
+    if (status == MS_OK) {
+        status = check_keys(w, diag);
     }
     if (status == MS_OK) {
         job->program = program;

@@ -195,7 +195,7 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     ms_arena_init(&scratch);
     size_t keys = (size_t)program->stages * (size_t)program->units;
     uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
-    ms_walk walk = {.program = program};
+    ms_walk walk = {.program = program, .place = place};
     ms_status status = MS_E_NOMEM;
     if (seen == NULL) {
         ms_diag_error(diag, "out of memory");

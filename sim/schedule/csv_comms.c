@@ -147,9 +147,10 @@ static ms_status report_cycle(const run *r, int rank) {
         const ms_csv_cell *cell = &r->c->table->cells[r->at[rank]];
         int next = next_of(r, rank);
         if (shown++ < SHOWN_MAX) {
-            ms_buffer_printf(&text, "%srank %d at '%d%s%d' waits for a message of rank %d",
-                             shown == 1 ? "" : "; ", rank, cell->stage,
-                             ms_csv_op_name((ms_csv_op)cell->op), cell->mb, next);
+            ms_buffer_printf(
+                &text, "%srank %d at '%d%s%d' (line %d, cell %ld) waits for a message of rank %d",
+                shown == 1 ? "" : "; ", rank, cell->stage, ms_csv_op_name((ms_csv_op)cell->op),
+                cell->mb, rank + 1, ms_csv_cell_number(r->c->table, rank, r->at[rank]), next);
         }
         rank = next;
     } while (rank != first);

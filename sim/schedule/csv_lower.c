@@ -287,7 +287,6 @@ static ms_status keep(lowering *l, ms_arena *arena, ms_csv_table *table) {
         count += l->rows[rank].count;
     }
     table->ranks = ranks;
-    table->has_last_end = true;
     table->has_comms = l->form->has_sends || l->form->has_shards;
     table->name = l->program->name;
     table->first = MS_NEW(arena, size_t, ranks + 1);

@@ -187,13 +187,28 @@ static ms_status number_chunks(builder *b, ms_arena *arena) {
     }
     program->model_stages = program->stages;
     program->parameter_replicas = 1;
-    program->spec.microbatches = program->units;
     if (has_two_directions(program)) {
         program->model_stages = program->stages / 2;
         program->parameter_replicas = 2;
-        program->spec.microbatches = 2 * program->units;
         program->spec.chunks = 1;
     }
+    return MS_OK;
+}
+
+/* Units of work to microbatches. */
+static ms_status count_microbatches(builder *b) {
+    ms_program *program = &b->program;
+    int splits = program->spec.splits;
+    int units = program->units;
+    if (units % splits != 0) {
+        char what[160];
+        snprintf(what, sizeof what,
+                 "the file has %d units of work per stage, which are no microbatches of K = %d "
+                 "parts each",
+                 units, splits);
+        return fault(b, 0, SIZE_MAX, what);
+    }
+    program->spec.microbatches = units / splits * program->parameter_replicas;
     return MS_OK;
 }
 
@@ -222,6 +237,11 @@ static ms_status check_counting(const builder *b) {
 static void report_at(void *context, int rank, int64_t index, const char *what) {
     const builder *b = context;
     fault(b, rank, index < 0 ? SIZE_MAX : b->cell_of[index], what);
+}
+
+static long number_of(void *context, int rank, size_t index) {
+    const builder *b = context;
+    return ms_csv_cell_number(b->table, rank, b->cell_of[index]);
 }
 
 static ms_status allocate(builder *b, ms_arena *arena, ms_arena *scratch) {
@@ -256,16 +276,19 @@ static ms_status build(builder *b, ms_arena *arena, ms_arena *scratch) {
     fill_lists(b);
     status = number_chunks(b, scratch);
     if (status == MS_OK) {
+        status = count_microbatches(b);
+    }
+    if (status == MS_OK) {
         status = check_counting(b);
     }
     if (status == MS_OK) {
-        ms_fault_place place = {.report = report_at, .context = b};
+        ms_fault_place place = {.report = report_at, .cell = number_of, .context = b};
         status = ms_program_check_at(&b->program, &place, b->diag);
     }
     return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
 }
 
-ms_status ms_csv_program(const ms_csv_table *table, const char *name, ms_arena *arena,
+ms_status ms_csv_program(const ms_csv_table *table, const char *name, int splits, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out) {
     builder b = {.table = table,
                  .diag = diag,
@@ -273,7 +296,7 @@ ms_status ms_csv_program(const ms_csv_table *table, const char *name, ms_arena *
                              .spec = {.kind = MS_SCHEDULE_CUSTOM,
                                       .pipeline_ranks = table->ranks,
                                       .chunks = 1,
-                                      .splits = 1}}};
+                                      .splits = splits}}};
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = build(&b, arena, &scratch);

@@ -2,11 +2,15 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "meshsim/cells.h"
 #include "meshsim/config.h"
 #include "schedule/csv_table.h"
 
-enum { SHOWN_CELL_MAX = 32, TYPE_MAX = 24 };
+/* Types shorter than GUESSED_MIN are as close to one name as to the next. 1e8 cells take 0.8 GB; a
+ * schedule of MS_ACTIONS_MAX passes may have as many idle steps again. */
+enum { SHOWN_CELL_MAX = 32, TYPE_MAX = 24, GUESSED_MIN = 4, CELLS_MAX = 2 * MS_ACTIONS_MAX };
 
 static const char *const OP_NAMES[MS_CSV_OP_COUNT] = {
     [MS_CSV_F] = "F",
@@ -37,50 +41,43 @@ static bool has_mb(ms_csv_op op) {
     return op != MS_CSV_UNSHARD && op != MS_CSV_RESHARD && op != MS_CSV_REDUCE_GRAD;
 }
 
-/* Text from `from` to before `to`. */
-typedef struct span {
-    const char *from;
-    const char *to;
-} span;
-
-static span trim(span text) {
-    while (text.from < text.to && isspace((unsigned char)text.from[0])) {
-        text.from++;
-    }
-    while (text.from < text.to && isspace((unsigned char)text.to[-1])) {
-        text.to--;
-    }
-    return text;
-}
-
 /* Up to the next `end`, or the rest; `rest` goes behind the end, to NULL if there was none. */
-static span take(span *rest, char end) {
+static ms_span take(ms_span *rest, char end) {
     const char *found = memchr(rest->from, end, (size_t)(rest->to - rest->from));
-    span taken = {rest->from, found == NULL ? rest->to : found};
+    ms_span taken = {rest->from, found == NULL ? rest->to : found};
     rest->from = found == NULL ? NULL : found + 1;
     return taken;
 }
 
 /* Where the `number`-th cell (from 0) of a row stands; the whole row if `number` is negative. */
 static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
-    ms_mark mark = {
-        .file = table->name, .source = table->text, .source_B = table->length_B, .line = rank + 1};
-    span rest = {table->text, table->text + table->length_B};
-    span line = {0};
-    for (int i = 0; i <= rank && rest.from != NULL; i++) {
-        line = take(&rest, '\n');
+    ms_span body = ms_cells_body(table->text, table->length_B);
+    ms_mark mark = {.file = table->name,
+                    .source = body.from,
+                    .source_B = (size_t)(body.to - body.from),
+                    .line = rank + 1};
+    ms_span line = {0};
+    for (int i = 0; i <= rank && ms_cells_take_line(&body, &line); i++) {
     }
     const char *begin = line.from;
-    span cell = {0};
-    for (long i = 0; i <= number && line.from != NULL; i++) {
-        cell = take(&line, ',');
+    ms_cell cell;
+    bool exists = false;
+    for (long i = 0; i <= number; i++) {
+        exists = ms_cells_take(&line, &cell);
     }
-    if (number >= 0 && begin != NULL && cell.from != NULL) {
-        cell = trim(cell);
-        mark.column = (int)(cell.from - begin) + 1;
-        mark.width = cell.to > cell.from ? (int)(cell.to - cell.from) : 1;
+    if (exists) {
+        mark.column = (int)(cell.place.from - begin) + 1;
+        mark.width = cell.place.to > cell.place.from ? (int)(cell.place.to - cell.place.from) : 1;
     }
     return mark;
+}
+
+long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
+    long number = 1;
+    for (size_t i = table->first[rank]; i < index; i++) {
+        number += table->cells[i].is_paired == 0;
+    }
+    return number;
 }
 
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,
@@ -94,12 +91,9 @@ ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const 
         ms_diag_at(diag, &mark, NULL, "rank %d: %s", rank, what);
         return MS_E_INPUT;
     }
-    long number = 0;
-    for (size_t i = table->first[rank]; i < index; i++) {
-        number += table->cells[i].is_paired == 0;
-    }
-    ms_mark mark = mark_of(table, rank, number);
-    ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number + 1, what);
+    long number = ms_csv_cell_number(table, rank, index);
+    ms_mark mark = mark_of(table, rank, number - 1);
+    ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number, what);
     return MS_E_INPUT;
 }
 
@@ -116,7 +110,7 @@ typedef struct reader {
     size_t weights;
 } reader;
 
-static void fault(reader *r, span text, const char *what) {
+static void fault(reader *r, ms_span text, const char *what) {
     if (r->diag->errors >= r->diag->limit) {
         r->diag->errors++; /* only counted, so its place need not be found */
         return;
@@ -135,7 +129,7 @@ static void fault(reader *r, span text, const char *what) {
 }
 
 /* Digits at the start of `text`; -1 if there are none, -2 if the number exceeds `limit`. */
-static int64_t take_number(span *text, int64_t limit) {
+static int64_t take_number(ms_span *text, int64_t limit) {
     int64_t value = -1;
     while (text->from < text->to && isdigit((unsigned char)text->from[0])) {
         value = (value < 0 ? 0 : value) * 10 + (text->from[0] - '0');
@@ -145,19 +139,29 @@ static int64_t take_number(span *text, int64_t limit) {
     return value > limit ? -2 : value;
 }
 
-static void report_type(reader *r, span text, const char *type) {
-    const char *nearest = ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
+/* The type that was meant, if there is little doubt. */
+static const char *find_meant(const char *type) {
+    for (int op = 0; op < MS_CSV_BLANK; op++) {
+        if (strcasecmp(type, OP_NAMES[op]) == 0) {
+            return strcmp(type, OP_NAMES[op]) == 0 ? NULL : OP_NAMES[op];
+        }
+    }
+    return strlen(type) < GUESSED_MIN ? NULL : ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
+}
+
+static void report_type(reader *r, ms_span text, const char *type) {
+    const char *meant = find_meant(type);
     char what[160];
     snprintf(what, sizeof what,
              "is no action; expected a stage, a type and a microbatch such as 2F0%s%s%s",
-             nearest == NULL ? "" : "; did you mean the type '", nearest == NULL ? "" : nearest,
-             nearest == NULL ? "" : "'?");
+             meant == NULL ? "" : "; did you mean the type '", meant == NULL ? "" : meant,
+             meant == NULL ? "" : "'?");
     fault(r, text, what);
 }
 
 /* One action, without the parentheses of a pair. */
-static bool read_action(reader *r, span text, ms_csv_cell *cell) {
-    span whole = text;
+static bool read_action(reader *r, ms_span text, ms_csv_cell *cell) {
+    ms_span whole = text;
     int64_t stage = take_number(&text, MS_STAGES_MAX - 1);
     char type[TYPE_MAX] = "";
     size_t length = 0;
@@ -199,15 +203,15 @@ static bool read_action(reader *r, span text, ms_csv_cell *cell) {
 }
 
 /* (<forward>;<backward>)OVERLAP_F_B. */
-static void read_pair(reader *r, span text) {
+static void read_pair(reader *r, ms_span text) {
     size_t end = sizeof PAIR_END - 1;
     size_t length = (size_t)(text.to - text.from);
     if (length < end + 1 || memcmp(text.to - end, PAIR_END, end) != 0) {
         fault(r, text, "is no pair; expected (2F4;1B0)OVERLAP_F_B");
         return;
     }
-    span rest = {text.from + 1, text.to - end};
-    span members[2];
+    ms_span rest = {text.from + 1, text.to - end};
+    ms_span members[2];
     for (int i = 0; i < 2; i++) {
         if (rest.from == NULL) {
             fault(r, text, "has one member; a pair is one forward and one backward pass");
@@ -220,8 +224,8 @@ static void read_pair(reader *r, span text) {
         return;
     }
     ms_csv_cell cells[2];
-    if (!read_action(r, trim(members[0]), &cells[0]) ||
-        !read_action(r, trim(members[1]), &cells[1])) {
+    if (!read_action(r, ms_span_trim(members[0]), &cells[0]) ||
+        !read_action(r, ms_span_trim(members[1]), &cells[1])) {
         return;
     }
     for (int i = 0; i < 2; i++) {
@@ -234,26 +238,42 @@ static void read_pair(reader *r, span text) {
     ms_vector_add(&r->cells, cells, 2);
 }
 
-static void read_cell(reader *r, span text) {
+static void read_cell(reader *r, const ms_cell *read) {
     ms_csv_cell cell = {.op = MS_CSV_BLANK, .stage = -1, .mb = -1};
-    text = trim(text);
-    if (text.from < text.to && text.from[0] == '(') {
+    ms_span text = read->text;
+    if (read->fault != NULL) {
+        fault(r, read->place, read->fault);
+    } else if (text.from < text.to && text.from[0] == '(') {
         read_pair(r, text);
     } else if (text.from == text.to || read_action(r, text, &cell)) {
         ms_vector_add(&r->cells, &cell, 1);
     }
 }
 
-static void read_line(reader *r, span line) {
-    ms_vector_add(&r->rows, &r->cells.count, 1);
-    if (line.to > line.from && line.to[-1] == '\r') {
-        line.to--;
+/* Refuse, before memory is asked for it, what no schedule can be. */
+static bool is_within_limits(reader *r) {
+    const char *what = r->rows.count > MS_STAGES_MAX ? "lines" : "cells";
+    int limit = r->rows.count > MS_STAGES_MAX ? MS_STAGES_MAX : CELLS_MAX;
+    if (r->rows.count <= MS_STAGES_MAX && r->cells.count <= CELLS_MAX) {
+        return true;
     }
+    ms_mark mark = {.file = r->table->name, .line = (int)r->rows.count};
+    ms_diag_at(r->diag, &mark, NULL, "the file has more %s than the limit of %d", what, limit);
+    return false;
+}
+
+static bool read_line(reader *r, ms_span line) {
+    ms_vector_add(&r->rows, &r->cells.count, 1);
     r->number = 0;
-    while (line.from != NULL && (r->number > 0 || line.from < line.to)) {
-        read_cell(r, take(&line, ','));
+    ms_cell cell;
+    while (is_within_limits(r) && !r->cells.failed) {
+        if (!ms_cells_take(&line, &cell)) {
+            return true;
+        }
+        read_cell(r, &cell);
         r->number++;
     }
+    return false;
 }
 
 /* Any BW, or W without I, says that B is the input gradient. */
@@ -288,23 +308,19 @@ static ms_status keep(reader *r, ms_arena *arena) {
 }
 
 static ms_status read_text(reader *r, ms_arena *arena) {
-    ms_csv_table *table = r->table;
-    span rest = {table->text, table->text + table->length_B};
-    if (rest.from == rest.to) {
-        ms_mark mark = {.file = table->name};
-        ms_diag_at(r->diag, &mark, NULL, "expected one line per pipeline rank, got an empty file");
+    const ms_csv_table *table = r->table;
+    ms_span body = ms_cells_body(table->text, table->length_B);
+    ms_mark whole = {.file = table->name};
+    if (body.from == body.to) {
+        ms_diag_at(r->diag, &whole, NULL, "expected one line per pipeline rank, got an empty file");
         return MS_E_INPUT;
     }
-    const char *end = memchr(rest.from, '\n', table->length_B);
-    table->has_crlf = end != NULL && end > rest.from && end[-1] == '\r';
-    table->has_last_end = rest.to[-1] == '\n';
     int errors = r->diag->errors;
-    while (rest.from != NULL && rest.from < rest.to) {
-        read_line(r, take(&rest, '\n'));
+    ms_span line;
+    while (ms_cells_take_line(&body, &line) && read_line(r, line)) {
     }
     if (r->whole > 0 && r->inputs > 0) {
-        ms_mark mark = {.file = table->name};
-        ms_diag_at(r->diag, &mark, NULL,
+        ms_diag_at(r->diag, &whole, NULL,
                    "mixes the types I and BW; expected I, W and B, or B, W and BW (legacy)");
     }
     settle_dialect(r);
@@ -330,7 +346,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
     ms_buffer bytes;
     ms_buffer_init(&bytes);
     const char *text = NULL;
-    ms_status status = ms_file_read(path, &bytes, diag);
+    ms_status status = ms_file_read(path, MS_FILE_CSV, &bytes, diag);
     if (status == MS_OK) {
         text = ms_arena_strndup(arena, ms_buffer_text(&bytes), bytes.length);
         status = text == NULL ? MS_E_NOMEM : MS_OK;
@@ -348,10 +364,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
 
 /* ---- writing ---- */
 
-void ms_csv_put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out) {
-    if (cell->op == MS_CSV_BLANK) {
-        return;
-    }
+static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out) {
     const char *type = OP_NAMES[cell->op];
     if (table->is_legacy && cell->op == MS_CSV_B) {
         type = LEGACY_WHOLE;
@@ -365,6 +378,10 @@ void ms_csv_put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
 }
 
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
+    if (table->text != NULL) {
+        ms_buffer_add(out, table->text, table->length_B);
+        return;
+    }
     for (int rank = 0; rank < table->ranks; rank++) {
         bool is_second = false;
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
@@ -373,12 +390,10 @@ void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
                 ms_buffer_puts(out, is_second ? ";" : ",");
             }
             ms_buffer_puts(out, cell->is_paired != 0 ? "(" : "");
-            ms_csv_put_cell(table, cell, out);
+            put_cell(table, cell, out);
             ms_buffer_puts(out, is_second ? PAIR_END : "");
             is_second = cell->is_paired != 0;
         }
-        if (rank + 1 < table->ranks || table->has_last_end) {
-            ms_buffer_puts(out, table->has_crlf ? "\r\n" : "\n");
-        }
+        ms_buffer_puts(out, "\n");
     }
 }

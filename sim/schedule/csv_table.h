@@ -9,8 +9,8 @@
 const char *ms_csv_op_name(ms_csv_op op);
 /** Whether a cell is a forward or backward pass or a part of one. */
 bool ms_csv_is_pass(const ms_csv_cell *cell);
-/** Append a cell (or half of a pair) as it is written: "2F0", "3UNSHARD". */
-void ms_csv_put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out);
+/** Number from 1 of cell `index` in row `rank` of the file, where a pair is one cell. */
+long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index);
 /** Report a fault of cell `index` (SIZE_MAX: of the row as a whole) of row `rank`, with its place
  * and number.  Returns MS_E_INPUT. */
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,

@@ -148,11 +148,21 @@ typedef struct ms_producer {
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]);
 
+/** Where the faults of a program that comes from a file go. */
+typedef struct ms_fault_place {
+    /** Report `what` of rank `rank` at action `index` of the program, -1: no action. */
+    void (*report)(void *context, int rank, int64_t index, const char *what);
+    /** Number from 1 of the cell that an action stands in, in the file's line rank + 1. */
+    long (*cell)(void *context, int rank, size_t index);
+    void *context;
+} ms_fault_place;
+
 /** A run through all lists in an order in which every action finds its producers done. */
 typedef struct ms_walk {
     const ms_program *program;
     const ms_schedule_costs *costs; /**< NULL: order only */
     ms_schedule_slot *slots;        /**< [actions], NULL: order only */
+    const ms_fault_place *place;    /**< where a deadlock is reported; NULL: without a place */
     uint32_t *forward_at;           /**< [S*M] index + 1 of the done F, 0: not done */
     uint32_t *gradient_at;          /**< [S*M] index + 1 of the done I or B */
     size_t *cursor;                 /**< [P] next action of each rank */
@@ -170,8 +180,8 @@ double ms_walk_cost(const ms_walk *walk, size_t index, size_t width);
 void ms_diag_init_mute(ms_diag *diag);
 
 /** Walk a program whose actions all name existing stages and microbatches.
- *  walk: `program`, `costs` and `slots` are set; the rest comes from `scratch`.  Returns MS_OK;
- * MS_E_INPUT on deadlock (reported as the cycle of waiting actions); MS_E_NOMEM (reported).
+ *  walk: `program`, `costs`, `slots` and `place` are set; the rest comes from `scratch`.  Returns
+ * MS_OK; MS_E_INPUT on deadlock (reported as the cycle of waiting actions); MS_E_NOMEM (reported).
  * O(actions). */
 ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag);
 
@@ -180,13 +190,6 @@ uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer);
 
 /** Duration of an action that runs by itself. */
 double ms_action_cost(const ms_walk *walk, const ms_action *action);
-
-/** Where the faults of a program that comes from a file go. */
-typedef struct ms_fault_place {
-    /** Report `what` of rank `rank` at action `index` of the program, -1: no action. */
-    void (*report)(void *context, int rank, int64_t index, const char *what);
-    void *context;
-} ms_fault_place;
 
 /** ms_program_check with faults at their places in a file; NULL: without places. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,

@@ -213,10 +213,23 @@ static int waits_for(const ms_walk *walk, int rank, ms_producer *missing_out) {
 static void describe_wait(const ms_walk *walk, int rank, ms_buffer *text) {
     ms_producer missing = {0};
     const ms_action *head = find_missing(walk, walk->cursor[rank], &missing);
-    ms_buffer_printf(
-        text, "%srank %d at '%d%s%d' waits for %d%s%d of rank %d", text->length == 0 ? "" : "; ",
-        rank, head->stage, ms_pass_name((ms_pass)head->pass), head->mb, missing.stage,
-        missing.is_forward ? "F" : "B", missing.mb, walk->program->stage_rank[missing.stage]);
+    ms_buffer_printf(text, "%srank %d at '%d%s%d'", text->length == 0 ? "" : "; ", rank,
+                     head->stage, ms_pass_name((ms_pass)head->pass), head->mb);
+    if (walk->place != NULL) {
+        long cell = walk->place->cell(walk->place->context, rank, walk->cursor[rank]);
+        ms_buffer_printf(text, " (line %d, cell %ld)", rank + 1, cell);
+    }
+    ms_buffer_printf(text, " waits for %d%s%d of rank %d", missing.stage,
+                     missing.is_forward ? "F" : "B", missing.mb,
+                     walk->program->stage_rank[missing.stage]);
+}
+
+static void report(const ms_walk *walk, int rank, const char *what, ms_diag *diag) {
+    if (walk->place == NULL) {
+        ms_diag_error(diag, "%s", what);
+    } else {
+        walk->place->report(walk->place->context, rank, (int64_t)walk->cursor[rank], what);
+    }
 }
 
 /* Follow who waits for whom from a stuck rank: after P steps we are on the cycle (or at a rank that
@@ -246,7 +259,11 @@ static void report_deadlock(const ms_walk *walk, int stuck, ms_diag *diag) {
         rank = waits_for(walk, rank, &missing);
     } while (rank != first && !is_at_end(walk, rank));
     const char *ending = is_at_end(walk, rank) ? ", whose list ends without it" : "";
-    ms_diag_error(diag, "the schedule deadlocks: %s%s", ms_buffer_text(&text), ending);
+    ms_buffer what;
+    ms_buffer_init(&what);
+    ms_buffer_printf(&what, "the schedule deadlocks: %s%s", ms_buffer_text(&text), ending);
+    report(walk, first, ms_buffer_text(&what), diag);
+    ms_buffer_release(&what);
     ms_buffer_release(&text);
 }
 

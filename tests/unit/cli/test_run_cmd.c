@@ -157,7 +157,7 @@ static const failing_case FAILING[] = {
     {{"run", WORKLOAD("tiny"), "--platform", "ideal"}, 3, ""},
     {{"run", MS_SOURCE_DIR "/workloads"}, 3, "expected a YAML file, got a directory"},
     {{"run", "/no/such/file.yaml"}, 3, "/no/such/file.yaml: error: no such file"},
-    {{"run", "/dev/zero"}, 3, "/dev/zero: error: expected at most 16 MiB"},
+    {{"run", "/dev/zero"}, 3, "/dev/zero: error: expected a YAML file of at most 16 MiB"},
     {{"run", "/dev/null"}, 3, "expected keys and values, got nothing"},
     {{"run", WORKLOAD("tiny"), "-o", "/no/such/folder/t.h5"}, 4, "folder '/no/such/folder'"},
     {{"run", WORKLOAD("tiny"), "-o", "/tmp"}, 4, "cannot write '/tmp'"},
@@ -206,8 +206,9 @@ Test(cli_run, an_input_above_16_MiB_is_refused_before_it_is_read) {
     cr_assert_eq(truncate(path, 16 * 1024 * 1024 + 1), 0); /* sparse, and no text at all */
     ms_run_result r = MS_RUN("run", path);
     cr_assert_eq(r.exit_code, 3);
-    cr_assert_not_null(strstr(ms_run_err(&r), "big.yaml: error: expected at most 16 MiB"), "%s",
-                       ms_run_err(&r));
+    cr_assert_not_null(
+        strstr(ms_run_err(&r), "big.yaml: error: expected a YAML file of at most 16 MiB"), "%s",
+        ms_run_err(&r));
     ms_run_release(&r);
     unlink(path);
 }

@@ -169,6 +169,7 @@ Test(schedule_command, usage_faults) {
         {{"schedule", "gpipe", "-p4", "-m8", "--csv-dialect", "old"}, "is current or legacy"},
         {{"schedule", "gpipe", "-p4", "-m8", "--splits", "2"}, "only seq1f1b does"},
         {{"schedule", "zbv", "-p4", "-m8", "--reorder"}, "only vhalf and vmin can"},
+        {{"schedule", "csv:"}, "'csv:' names no file; expected csv:FILE"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         ms_run_result result = ms_run_with(&(ms_run_setup){0}, BAD[i].words);
@@ -328,5 +329,55 @@ Test(schedule_command, schedule_files_come_back_byte_for_byte) {
     cr_assert_eq(result.exit_code, 3);
     ms_run_release(&result);
     unlink(strcat(strcpy((char[256]){0}, folder), "/in.csv"));
+    rmdir(folder);
+}
+
+/* Parts of sequences go round trip, where the sizes say that units are parts. */
+Test(schedule_command, parts_of_sequences_come_back) {
+    char folder[] = "/tmp/meshsim_csv_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    ms_run_result first = MS_RUN_IN(folder, "schedule", "seq1f1b", "-p4", "-m4", "--splits", "2",
+                                    "--csv", "in.csv", "--json");
+    cr_assert_eq(first.exit_code, 0, "%s", ms_run_err(&first));
+    ms_run_result again =
+        MS_RUN_IN(folder, "schedule", "csv:in.csv", "-m4", "--splits", "2", "--json");
+    cr_assert_eq(again.exit_code, 0, "%s", ms_run_err(&again));
+    cr_assert_str_eq(strstr(ms_run_out(&first), "\"p\":"), strstr(ms_run_out(&again), "\"p\":"));
+    ms_run_release(&again);
+    ms_run_release(&first);
+    again = MS_RUN_IN(folder, "schedule", "csv:in.csv", "-m4");
+    cr_assert_eq(again.exit_code, 2);
+    cr_assert_not_null(strstr(ms_run_err(&again), "say with '--splits' how many parts"));
+    ms_run_release(&again);
+    unlink(strcat(strcpy((char[256]){0}, folder), "/in.csv"));
+    rmdir(folder);
+}
+
+/* A file above the limit of YAML, with what a folder is called. */
+Test(schedule_command, long_schedule_files) {
+    char folder[] = "/tmp/meshsim_csv_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    ms_run_result result = MS_RUN_IN(folder, "schedule", "interleaved", "-p64", "-v4", "-m1024",
+                                     "--csv", "in.csv", "--csv-form", "comms");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    ms_run_release(&result);
+    char path[256];
+    snprintf(path, sizeof path, "%s/in.csv", folder);
+    struct stat found;
+    cr_assert_eq(stat(path, &found), 0);
+    cr_assert_gt(found.st_size, 16 << 20);
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    ms_run_release(&result);
+    cr_assert_eq(truncate(path, (256L << 20) + 1), 0);
+    result = MS_RUN_IN(folder, "schedule", "csv:in.csv");
+    cr_assert_eq(result.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&result), "a CSV file of at most 256 MiB, got 256.0"));
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "csv:.");
+    cr_assert_eq(result.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&result), "expected a CSV file, got a directory"));
+    ms_run_release(&result);
+    unlink(path);
     rmdir(folder);
 }

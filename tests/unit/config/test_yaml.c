@@ -324,7 +324,9 @@ Test(yaml, large_files_are_refused_before_reading) {
     cr_assert_eq(load(&s, path, &root), MS_E_INPUT);
     cr_assert_str_eq(
         sink_text(&s),
-        ms_arena_printf(&s.arena, "%s: error: expected at most 16 MiB, got 1048576.0 MiB\n", path));
+        ms_arena_printf(&s.arena,
+                        "%s: error: expected a YAML file of at most 16 MiB, got 1048576.0 MiB\n",
+                        path));
     unlink(path);
     rmdir(folder);
     sink_release(&s);
@@ -335,7 +337,8 @@ Test(yaml, endless_devices_are_refused) {
     sink_init(&s);
     ms_node *root = NULL;
     cr_assert_eq(load(&s, "/dev/zero", &root), MS_E_INPUT);
-    cr_assert_str_eq(sink_text(&s), "/dev/zero: error: expected at most 16 MiB, got more\n");
+    cr_assert_str_eq(sink_text(&s),
+                     "/dev/zero: error: expected a YAML file of at most 16 MiB, got more\n");
     sink_release(&s);
 }
 

@@ -42,8 +42,9 @@ Test(apart, results_are_those_of_a_run_here) {
     cr_assert_eq(outcomes[1].status, MS_E_INPUT);
     cr_assert_null(outcomes[1].summary);
     cr_assert_not_null(strstr(outcomes[1].talk, "did you mean 'interleaved'?"));
-    cr_assert_str_eq(ms_apart_reason(&outcomes[1], &f.arena),
-                     "schedule.kind: unknown schedule 'interleav'; did you mean 'interleaved'?");
+    const char *reason = ms_apart_reason(&outcomes[1], &f.arena);
+    cr_assert_eq(strstr(reason, "schedule.kind: unknown schedule 'interleav'; did you mean"),
+                 reason, "%s", reason);
     cr_assert_eq(outcomes[2].status, MS_OK, "%s", outcomes[2].talk);
     cr_assert_eq(outcomes[2].chunks, 2);
     cr_assert_eq(outcomes[2].parameter_replicas, 1);

@@ -5,11 +5,16 @@
 #include "meshsim/schedule_csv.h"
 #include "schedule_fixture.h"
 
-static ms_status read_program(fixture *f, const char *text, ms_program *program) {
+static ms_status read_parts(fixture *f, const char *text, int splits, ms_program *program) {
     ms_csv_table table;
     ms_status status = ms_csv_read(text, strlen(text), "order.csv", &f->arena, &f->diag, &table);
-    return status == MS_OK ? ms_csv_program(&table, "csv:order.csv", &f->arena, &f->diag, program)
-                           : status;
+    return status == MS_OK
+               ? ms_csv_program(&table, "csv:order.csv", splits, &f->arena, &f->diag, program)
+               : status;
+}
+
+static ms_status read_program(fixture *f, const char *text, ms_program *program) {
+    return read_parts(f, text, 1, program);
 }
 
 /* A file that must read, as it is written again. */
@@ -39,6 +44,9 @@ Test(schedule_csv, round_trips_to_the_byte) {
          "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n"),
         "0F0,0BW0\n1F0,1B0,1W0\n",
         "0F0,0B0\n\n",
+        " 0F0 ,\t, 0B0\r\n1F0, ,1B0\n",
+        "\xEF\xBB\xBF\"0F0\",0F1,\"0B0\",\" 0B1 \"\r\n",
+        "( 0F0 ;1B0)OVERLAP_F_B",
     };
     for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
         expect_same_bytes(TEXTS[i]);
@@ -48,14 +56,13 @@ Test(schedule_csv, round_trips_to_the_byte) {
 /* Written and read again, every kind has the same order, placement and times. */
 Test(schedule_csv, every_kind_comes_back) {
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
-        if (kind == MS_SCHEDULE_SEQ1F1B) {
-            continue; /* parts of sequences are not in the format */
-        }
         fixture f;
         fixture_init(&f);
         bool takes_two = kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_ZB1P ||
                          kind == MS_SCHEDULE_LOOPED_BFS;
+        int splits = kind == MS_SCHEDULE_SEQ1F1B ? 2 : 1;
         ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, 4, takes_two ? 2 : 0, 8, 0);
+        spec.splits = splits;
         ms_program program = fixture_build(&f, &spec);
         for (int form = 0; form < 4; form++) {
             ms_csv_form how = {.has_sends = (form & 1) != 0, .has_shards = (form & 2) != 0};
@@ -66,13 +73,14 @@ Test(schedule_csv, every_kind_comes_back) {
             ms_buffer_init(&text);
             ms_csv_write(&table, &text);
             ms_program again;
-            cr_assert_eq(read_program(&f, ms_buffer_text(&text), &again), MS_OK, "%s: %s",
+            cr_assert_eq(read_parts(&f, ms_buffer_text(&text), splits, &again), MS_OK, "%s: %s",
                          program.name, ms_buffer_text(&f.talk));
             cr_assert_eq(ms_program_crc32(&again), ms_program_crc32(&program), "%s", program.name);
             cr_assert_eq(again.model_stages, program.model_stages, "%s", program.name);
             cr_assert_eq(again.units, program.units);
             cr_assert_eq(again.spec.microbatches, program.spec.microbatches);
             cr_assert_eq(again.spec.chunks, program.spec.chunks);
+            cr_assert_eq(again.spec.splits, program.spec.splits);
             cr_assert_eq(again.parameter_replicas, program.parameter_replicas);
             ms_schedule_costs costs =
                 fixture_even_costs(&f, program.model_stages, (const double[]){1, 2, 0.5, 0.25});
@@ -196,8 +204,9 @@ Test(schedule_csv, broken_files_are_explained) {
          "order.csv:2:1: error: rank 1, cell 1: '1F1' is the first forward pass of the stage, and "
          "it has no '1F0'; microbatches count from 0"},
         {"0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n",
-         "deadlocks: rank 0 at '0B0' waits for 1B0 of rank 1; rank 1 at '1F1' waits for 0F1 of "
-         "rank 0"},
+         "order.csv:1:5: error: rank 0, cell 2: the schedule deadlocks: rank 0 at '0B0' (line 1, "
+         "cell 2) waits for 1B0 of rank 1; rank 1 at '1F1' (line 2, cell 1) waits for 0F1 of rank "
+         "0"},
         {"0F0,,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
          "order.csv:1:5: error: rank 0, cell 2: the cell is empty"},
         {"0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "'0B0' comes before its RECV_B"},
@@ -212,8 +221,12 @@ Test(schedule_csv, broken_files_are_explained) {
          "'1UNSHARD' is of a stage or microbatch that this rank has no pass of"},
         {"0F0,0F1,0RECV_B0,0SEND_F0,0SEND_F1,0RECV_B1,0B0,0B1\n"
          "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
-         "the messages deadlock: rank 0 at '0RECV_B0' waits for a message of rank 1; rank 1 at "
-         "'1RECV_F0' waits for a message of rank 0"},
+         "the messages deadlock: rank 0 at '0RECV_B0' (line 1, cell 3) waits for a message of rank "
+         "1; rank 1 at '1RECV_F0' (line 2, cell 1) waits for a message of rank 0"},
+        {"\xEF\xBB\xBF\"0F0\", \"0Q0\",0B0\n", "order.csv:1:8: error: rank 0, cell 2: '0Q0'"},
+        {"\"0F0\",\"0B0\n", "order.csv:1:7: error: rank 0, cell 2: '\"0B0' has a quote that does "
+                            "not close on its line"},
+        {"\"0F0\"x,0B0\n", "has more behind its closing quote"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         fixture f;
@@ -226,6 +239,63 @@ Test(schedule_csv, broken_files_are_explained) {
         cr_assert_eq(program.stages, -7, "row %zu wrote its output", i);
         fixture_release(&f);
     }
+}
+
+/* The type that was meant is named only where there is little doubt. */
+Test(schedule_csv, hints) {
+    static const struct {
+        const char *cell, *hint; /* "": none */
+    } ROWS[] = {
+        {"0B0)OVERLAP_F_B", ""},  {"0b0", "'B'"},          {"0X0", ""},   {"0FF0", ""},
+        {"0send_f0", "'SEND_F'"}, {"0SENDF0", "'SEND_F'"}, {"0f", "'F'"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        fixture f;
+        fixture_init(&f);
+        ms_program program;
+        cr_assert_eq(read_program(&f, ROWS[i].cell, &program), MS_E_INPUT);
+        const char *hint = strstr(ms_buffer_text(&f.talk), "did you mean the type ");
+        cr_assert_eq(hint == NULL, ROWS[i].hint[0] == '\0', "%s: %s", ROWS[i].cell,
+                     ms_buffer_text(&f.talk));
+        cr_assert(hint == NULL || strstr(hint, ROWS[i].hint) != NULL, "%s", hint);
+        fixture_release(&f);
+    }
+}
+
+/* Parts of sequences: the sizes, and the order that attention needs. */
+Test(schedule_csv, parts_of_sequences) {
+    static const char ORDER[] = "0F0,0F1,0F2,0F3,0B1,0B0,0B3,0B2\n";
+    fixture f;
+    fixture_init(&f);
+    ms_program program;
+    cr_assert_eq(read_parts(&f, ORDER, 2, &program), MS_OK, "%s", ms_buffer_text(&f.talk));
+    cr_assert_eq(program.units, 4);
+    cr_assert_eq(program.spec.microbatches, 2);
+    cr_assert_eq(program.spec.splits, 2);
+    cr_assert_eq(read_parts(&f, ORDER, 3, &program), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "no microbatches of K = 3 parts each"));
+    cr_assert_eq(read_parts(&f, ORDER, 4, &program), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk),
+                              "cell 5: '0B1' comes before the gradient of the next part"));
+    fixture_release(&f);
+}
+
+/* What no schedule can be is refused before it is kept. */
+Test(schedule_csv, too_many_lines) {
+    enum { LINES = 40000 };
+    fixture f;
+    fixture_init(&f);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (int i = 0; i < LINES; i++) {
+        ms_buffer_puts(&text, "\n");
+    }
+    ms_program program;
+    cr_assert_eq(read_program(&f, ms_buffer_text(&text), &program), MS_E_INPUT);
+    cr_assert_eq(f.diag.errors, 1);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "more lines than the limit of 32767"));
+    ms_buffer_release(&text);
+    fixture_release(&f);
 }
 
 Test(schedule_csv, all_faults_of_a_file_at_once) {
