@@ -23,8 +23,9 @@ typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
     int32_t row;     /**< 0..rows-1 */
-    int32_t mb;      /**< number written into it, -1 none */
-    int16_t chunk;   /**< shade, 0: full colour */
+    int32_t mb;      /**< number written into it: microbatch, or microbatch * parts + part; -1 none
+                      */
+    int16_t chunk;   /**< shade, 0: full colour; later chunks, or the other direction, are paler */
     int16_t step;    /**< optimizer step, each with phases of its own; steps of a row follow one
                         another */
     uint8_t kind;    /**< ms_op_kind: colour; communication kinds are exposed communication */
@@ -61,6 +62,8 @@ typedef struct ms_gantt {
                                   parts aside */
     size_t box_count;
     const ms_gantt_memory *memory; /**< NULL: none */
+    int32_t parts;                 /**< of a sequence per microbatch; up to 1: whole ones */
+    bool has_directions;           /**< chunks are the directions of the pipeline */
     double end;                    /**< the last thing ends, > 0 */
     bool has_seconds;              /**< times are seconds; else an abstract unit */
 } ms_gantt;
@@ -70,11 +73,12 @@ typedef struct ms_gantt {
 
 /** Append Gantt pictures as SVG 1.1: passes, idle time by phase, the memory curves.  Several are
  * stacked on one time axis, from 0 to the latest end, each with its distance to the shortest.
- * Where boxes would be too narrow to see, each row shows how the time is shared among kinds of
- * passes, in a single picture with three excerpts beside, so that the size stays below 3 MB for any
- * number of boxes. gantts: [count], count in 1..MS_GANTT_PICTURES_MAX, all with the same kind of
- * time unit. Returns MS_OK; MS_E_RANGE when a box has no row or a bad time, a level is negative, or
- * a picture takes no time, nothing appended; MS_E_NOMEM.  O(boxes log boxes + levels). */
+ * Where boxes of one of them would be too narrow to see, each row of all shows how the time is
+ * shared among kinds of passes, in a single picture with three excerpts beside, so that the size
+ * stays below 3 MB for any number of boxes. gantts: [count], count in 1..MS_GANTT_PICTURES_MAX, all
+ * with the same kind of time unit. Returns MS_OK; MS_E_RANGE when a box has no row or a bad time, a
+ * level is negative, or a picture takes no time, nothing appended; MS_E_NOMEM.  O(boxes log boxes +
+ * levels). */
 ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out);
 
 /** Make the picture of a trace: one row per simulated rank, the operations of a pass merged into

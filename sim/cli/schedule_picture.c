@@ -60,7 +60,10 @@ static void draw_passes(const ms_program *program, const ms_schedule_result *res
         has_split = has_split || program->actions[i].pass == MS_PASS_W;
     }
     ms_buffer_printf(out, "\nforward 0-9, backward a-j%s, '.' idle; column = %.4g\n",
-                     has_split ? ", weights A-J (modulo 10)" : " (microbatch modulo 10)", column);
+                     has_split                  ? ", weights A-J (modulo 10)"
+                     : program->spec.splits > 1 ? " (part modulo 10)"
+                                                : " (microbatch modulo 10)",
+                     column);
     for (int rank = 0; rank < ranks; rank++) {
         draw_rank(program, result, rank, column, out);
     }
@@ -121,11 +124,12 @@ static void draw_shares(const ms_program *program, const ms_schedule_result *res
     int step = (ranks + RANKS_MAX - 1) / RANKS_MAX;
     ms_buffer_printf(out,
                      "\nscaled, a column is %.4g; F, I, W, B: the pass that takes most of it,\n"
-                     "small: of a later chunk; O overlapped pair, = mixed, - mixed and idle, "
-                     ". idle\n",
-                     result->makespan / columns);
+                     "small: %s; O overlapped pair, = mixed, - mixed and idle, . idle\n",
+                     result->makespan / columns,
+                     program->stages > program->model_stages ? "the other direction"
+                                                             : "of a later chunk");
     if (step > 1) {
-        ms_buffer_printf(out, "every %d. of %d ranks is shown\n", step, ranks);
+        ms_buffer_printf(out, "one in %d of the %d ranks is shown\n", step, ranks);
     }
     for (int rank = 0; rank < ranks; rank += step) {
         column_shares shares = {.columns = columns};

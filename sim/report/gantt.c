@@ -17,7 +17,7 @@ enum {
     AXIS_HEIGHT = 24,
     ROWS_SHOWN_MAX = 64,       /* of all pictures together, but ... */
     ROWS_LEAST = 16,           /* of each, where single boxes are not shown */
-    STACKED_BOXES_MAX = 12000, /* narrow ones of all pictures */
+    STACKED_BOXES_MAX = 16000, /* visible ones of all pictures, where some are narrow */
     STRIPS_MAX = 32,           /* memory curves of single rows on a page */
     TIPS_MAX = 3000,
     LABEL_MAX = 24
@@ -29,6 +29,10 @@ static const double BIN_PX = 2.0;           /* of shares; where rows are very ma
 static const double WIDE_BIN_PX = 4.0;
 static const double EXCERPT_LEAST_PX = 3.0; /* of the median box in the outer excerpts */
 
+static const char PHASE_LINE[] = "stroke-width=\"" MS_PHASE_LINE_PX "\"";
+static const char END_LINE[] = "stroke-width=\"1.5\"";
+static const char SHORTEST_LINE[] = "stroke-dasharray=\"6 4\"";
+
 typedef struct page {
     ms_gantt_sorted *pictures;
     size_t count;
@@ -36,7 +40,7 @@ typedef struct page {
     double end;         /* of the time axis */
     double shortest;    /* end of the picture that ends first */
     bool has_excerpts;  /* of a single picture: boxes would be too narrow for their numbers */
-    bool is_density[MS_GANTT_PICTURES_MAX]; /* boxes would be too narrow, or too many */
+    bool is_density;    /* of all: boxes of one would be too narrow, or too many */
     ms_curve_scale memory;
     ms_buffer *out;
     double left, width; /* of the panels */
@@ -45,15 +49,6 @@ typedef struct page {
 
 static double fit(double wanted, double least, double most) {
     return fmin(fmax(wanted, least), most);
-}
-
-/* Digits of the highest microbatch number. */
-static int digits_of(const ms_gantt_sorted *sorted) {
-    double most = 1.0;
-    for (size_t i = 0; i < sorted->gantt->box_count; i++) {
-        most = fmax(most, sorted->boxes[i].mb);
-    }
-    return (int)floor(log10(most)) + 1;
 }
 
 /* ---- legend ---- */
@@ -81,6 +76,14 @@ static void put_swatch(page *p, double *x, const char *fill, const char *text) {
     put_entry_text(p, x, text);
 }
 
+/* A line of the picture: its look, as in the panels. */
+static void put_line_entry(page *p, double *x, const char *look, const char *text) {
+    begin_entry(p, x, text);
+    ms_buffer_printf(p->out, "<path d=\"M%g %gv12\" fill=\"none\" stroke=\"#111\" %s/>", *x + 8.0,
+                     p->y - 10.5, look);
+    put_entry_text(p, x, text);
+}
+
 /* Two passes that run together. */
 static void put_pair_entry(page *p, double *x) {
     static const char TEXT[] = "overlapped pair";
@@ -97,29 +100,61 @@ static void put_pair_entry(page *p, double *x) {
 
 typedef struct contents {
     bool has_kind[MS_OP_KIND_COUNT]; /* of communication: P2P stands for all */
-    bool has_chunks, has_pairs, has_foreign;
+    bool has_chunks, has_directions, has_pairs, has_foreign;
+    bool has_wholes, has_parts; /* pictures that number microbatches, and parts of sequences */
 } contents;
+
+static void list_picture(const ms_gantt *gantt, contents *c) {
+    bool has_shades = false;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        const ms_gantt_box *box = &gantt->boxes[i];
+        c->has_kind[box->kind > MS_OP_P2P ? MS_OP_P2P : box->kind] = true;
+        c->has_pairs = c->has_pairs || box->half != 0;
+        c->has_foreign = c->has_foreign || box->is_foreign;
+        has_shades = has_shades || box->chunk > 0;
+    }
+    c->has_chunks = c->has_chunks || (has_shades && !gantt->has_directions);
+    c->has_directions = c->has_directions || (has_shades && gantt->has_directions);
+    c->has_wholes = c->has_wholes || gantt->parts <= 1;
+    c->has_parts = c->has_parts || gantt->parts > 1;
+}
 
 static contents list_contents(const page *p) {
     contents c = {0};
     for (size_t i = 0; i < p->count; i++) {
-        for (size_t j = 0; j < p->pictures[i].gantt->box_count; j++) {
-            const ms_gantt_box *box = &p->pictures[i].boxes[j];
-            c.has_kind[box->kind > MS_OP_P2P ? MS_OP_P2P : box->kind] = true;
-            c.has_chunks = c.has_chunks || box->chunk > 0;
-            c.has_pairs = c.has_pairs || box->half != 0;
-            c.has_foreign = c.has_foreign || box->is_foreign;
-        }
+        list_picture(p->pictures[i].gantt, &c);
     }
     return c;
 }
 
-static bool has_density(const page *p) {
-    bool has_one = false;
-    for (size_t i = 0; i < p->count; i++) {
-        has_one = has_one || p->is_density[i];
+static void put_note(page *p, double *x, const char *text) {
+    begin_entry(p, x, text);
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n", *x, p->y, text);
+    *x += 6.4 * (double)strlen(text) + 12.0;
+}
+
+/* What heights, shades and numbers mean. */
+static void put_notes(page *p, double *x, const contents *c) {
+    if (p->is_density) {
+        char text[96];
+        snprintf(text, sizeof text, "%sheight of a colour: share of the time%s",
+                 p->has_excerpts ? "overview: " : "",
+                 c->has_kind[MS_OP_RECOMPUTE] ? ", of recomputation a fifth" : "");
+        put_note(p, x, text);
     }
-    return has_one;
+    if (c->has_chunks || c->has_directions) {
+        put_note(p, x,
+                 !c->has_directions ? "paler: later chunk"
+                 : !c->has_chunks   ? "paler: the other direction"
+                                    : "paler: later chunk, or the other direction");
+    }
+    bool has_numbers = !p->is_density || p->has_excerpts;
+    if (has_numbers) {
+        put_note(p, x,
+                 !c->has_parts    ? "number: microbatch"
+                 : !c->has_wholes ? "number: microbatch.part of its sequences"
+                                  : "number: microbatch, or microbatch.part of its sequences");
+    }
 }
 
 static void draw_legend(page *p) {
@@ -151,18 +186,13 @@ static void draw_legend(page *p) {
     put_swatch(p, &x, MS_FILL_WARM, "idle: warm-up");
     put_swatch(p, &x, MS_FILL_STEADY, "steady");
     put_swatch(p, &x, MS_FILL_COOL, "cool-down");
-    if (has_density(p)) {
-        static const char SHARES[] = "overview: height of a colour: share of the time;";
-        begin_entry(p, &x, SHARES);
-        ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n", x, p->y,
-                         SHARES);
-        x += 5.9 * (double)strlen(SHARES) + 4.0;
+    put_line_entry(p, &x, PHASE_LINE, "steady phase of a row begins, ends");
+    if (p->count > 1) {
+        put_line_entry(p, &x, END_LINE, "end");
+        put_line_entry(p, &x, SHORTEST_LINE, "end of the shortest");
     }
-    const char *note =
-        c.has_chunks ? "paler: later chunk; number: microbatch" : "number: microbatch";
-    begin_entry(p, &x, note);
-    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n</g>\n", x, p->y,
-                     note);
+    put_notes(p, &x, &c);
+    ms_buffer_puts(p->out, "</g>\n");
     p->y += 18.0;
 }
 
@@ -224,7 +254,7 @@ static void draw_ends(const page *p, const ms_gantt *gantt, double top, double b
     const struct {
         double at;
         const char *look;
-    } LINES[2] = {{gantt->end, "stroke-width=\"1.5\""}, {p->shortest, "stroke-dasharray=\"6 4\""}};
+    } LINES[2] = {{gantt->end, END_LINE}, {p->shortest, SHORTEST_LINE}};
     for (int i = 0; i < (gantt->end > p->shortest ? 2 : 1); i++) {
         ms_buffer_printf(p->out,
                          "<path class=\"end\" d=\"M%g %gV%g\" fill=\"none\" stroke=\"#111\" %s/>\n",
@@ -240,13 +270,12 @@ static double row_height(const page *p, bool is_low) {
 }
 
 static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
-    bool is_density = p->is_density[sorted - p->pictures];
     const ms_panel panel = {.x = p->left,
                             .y = p->y,
                             .width = p->width,
-                            .row_height = row_height(p, is_density || p->has_excerpts),
+                            .row_height = row_height(p, p->is_density || p->has_excerpts),
                             .end = p->end,
-                            .bin_px = !is_density                      ? 0.0
+                            .bin_px = !p->is_density                   ? 0.0
                                       : p->rows_shown > ROWS_SHOWN_MAX ? WIDE_BIN_PX
                                                                        : BIN_PX,
                             .has_labels = true,
@@ -262,8 +291,8 @@ static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
 static void put_row_note(page *p, const ms_gantt_sorted *sorted) {
     if (sorted->row_step > 1) {
         ms_buffer_printf(p->out,
-                         "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">every %d. of %d "
-                         "rows is shown</text>\n",
+                         "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">one in %d of the "
+                         "%d rows is shown</text>\n",
                          p->left, p->y + 12.0, sorted->row_step, sorted->gantt->rows);
         p->y += 18.0;
     }
@@ -288,7 +317,7 @@ static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt
     }
     /* outer excerpts: wide enough to see single boxes; inner: to read the words in them */
     double longest = width / EXCERPT_LEAST_PX * sorted->median;
-    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + digits_of(sorted)) + 3.5;
+    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + sorted->number_length) + 3.5;
     double read = fmin(width / word_px * sorted->quartile, end);
     double middle = fit(0.5 * (warm + cool), 0.5 * read, end - 0.5 * read);
     double outer_left = fit(1.1 * warm, 0.02 * end, fmin(longest, end));
@@ -407,20 +436,43 @@ static double label_width(const ms_gantt *gantt) {
     return 6.2 * (double)longest + 18.0;
 }
 
-/* Boxes or shares, and how many rows. Stacked pictures have no excerpts: there boxes may be
- * narrower, if they are few. */
-static void choose_look(page *p, size_t index) {
-    ms_gantt_sorted *sorted = &p->pictures[index];
-    double pass_px = sorted->median / p->end * p->width;
-    bool has_few = sorted->gantt->box_count <= STACKED_BOXES_MAX / p->count;
-    bool has_boxes =
-        pass_px >= BOX_LEAST_PX || (p->count > 1 && has_few && pass_px >= STACKED_LEAST_PX);
+static double pass_px(const page *p, size_t index) {
+    return p->pictures[index].median / p->end * p->width;
+}
+
+/* Boxes of the rows that are shown, without strips and what is too short to see. */
+static size_t count_visible(const page *p, const ms_gantt_sorted *sorted) {
+    size_t count = 0;
+    double shortest = MS_BOX_LEAST_PX / p->width * p->end;
+    for (size_t i = 0; i < sorted->gantt->box_count; i++) {
+        const ms_gantt_box *box = &sorted->boxes[i];
+        bool is_shown = !box->is_part && box->row % sorted->row_step == 0;
+        count += is_shown && box->end - box->start >= shortest ? 1 : 0;
+    }
+    return count;
+}
+
+/* Boxes or shares: one look for all, so that they can be compared. Stacked pictures have no
+ * excerpts: there boxes may be narrower, if they are few. */
+static void choose_look(page *p) {
     int32_t rows_max = ROWS_SHOWN_MAX / (int32_t)p->count;
-    p->is_density[index] = !has_boxes;
+    double narrowest = INFINITY;
+    size_t visible = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        ms_gantt_show_rows(&p->pictures[i], rows_max);
+        narrowest = fmin(narrowest, pass_px(p, i));
+        visible += count_visible(p, &p->pictures[i]);
+    }
+    bool may_be_narrow = p->count > 1 && visible <= STACKED_BOXES_MAX;
+    p->is_density = narrowest < (may_be_narrow ? STACKED_LEAST_PX : BOX_LEAST_PX);
     p->has_excerpts =
-        p->count == 1 && pass_px < MS_DIGIT_WIDTH * MS_FONT_LEAST * digits_of(sorted) + 2.5;
-    ms_gantt_show_rows(sorted, !has_boxes && rows_max < ROWS_LEAST ? ROWS_LEAST : rows_max);
-    p->rows_shown += sorted->rows_shown;
+        p->count == 1 &&
+        narrowest < MS_DIGIT_WIDTH * MS_FONT_LEAST * p->pictures[0].number_length + 2.5;
+    for (size_t i = 0; i < p->count; i++) {
+        bool has_least = p->is_density && rows_max < ROWS_LEAST;
+        ms_gantt_show_rows(&p->pictures[i], has_least ? ROWS_LEAST : rows_max);
+        p->rows_shown += p->pictures[i].rows_shown;
+    }
 }
 
 /* The pictures on one time axis, and what they share. */
@@ -444,9 +496,7 @@ static ms_status prepare(const ms_gantt *gantts, size_t count, ms_arena *arena, 
         }
     }
     p.width = PAGE_WIDTH - p.left - (has_memory ? MS_CURVES_RIGHT_PX : RIGHT);
-    for (size_t i = 0; i < count; i++) {
-        choose_look(&p, i);
-    }
+    choose_look(&p);
     p.memory = ms_curves_fit(p.pictures, count);
     *p_out = p;
     return MS_OK;

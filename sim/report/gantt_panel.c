@@ -11,21 +11,27 @@ enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85 };
 static const double SMOOTH_PASSES = 3.0; /* to either side, but no more than ... */
 static const double SMOOTH_MOST_PX = 16.0;
 static const double GAP_FROM_PX = 6.0;     /* rows as high have a gap between them */
-static const double LEAST_PX = 0.3;        /* narrower ones cannot be seen */
 static const double STEP_LEAST = 0.04;     /* of a row's height: smaller changes are left out */
-static const double STRIP_LEAST_PX = 10.0; /* narrower boxes show no parts */
+static const double STRIP_LEAST_PX = 2.5;  /* narrower boxes show no parts */
 static const double EXACT_LEAST_PX = 45.0; /* narrower ones show the sum of their parts */
+/* Height of a part in its box. Recomputation is as much lower among the shares of kinds: it is no
+ * more than a part of a pass there either. */
+static const double STRIP_SHARE = 0.22;
 
 double ms_panel_height(const ms_panel *panel, const ms_gantt_sorted *sorted) {
     return panel->row_height * sorted->rows_shown;
 }
 
+/* What is drawn as strips inside passes. */
+enum { PART_RECOMPUTE, PART_EXPOSED, PART_FOREIGN, PART_COUNT };
+
 typedef struct pen {
     const ms_panel *panel;
     const ms_gantt_sorted *sorted;
     ms_buffer *out;
-    double scale; /* pixels per time unit */
-    double y;     /* top of the row */
+    ms_buffer *parts; /* [PART_COUNT] outlines of a row's strips */
+    double scale;     /* pixels per time unit */
+    double y;         /* top of the row */
     double height;
 } pen;
 
@@ -62,35 +68,41 @@ static const char *letter_of(uint8_t kind) {
     return kind <= MS_OP_BACKWARD ? LETTERS[kind] : "";
 }
 
-static const char *word_in_box(const ms_gantt_box *box, char *text_out, size_t size) {
-    if (box->axis != MS_AXIS_NONE) {
-        return ms_axis_name((ms_axis)box->axis);
-    }
-    if (box->mb >= 0) {
-        snprintf(text_out, size, "%s%d", letter_of(box->kind), box->mb);
-        return text_out;
-    }
-    return box->kind == MS_OP_OPTIMIZER ? "opt" : "";
-}
-
-/* Largest font size at which a word fits. */
-static double size_of(const pen *p, const area *at, const char *word) {
-    double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)strlen(word));
+/* Largest font size at which so many characters fit. */
+static double size_of(const pen *p, const area *at, size_t characters) {
+    double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)characters);
     return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
 }
 
-/* The letter of the pass goes first where room is short: the number cannot be guessed. */
+/* Letter and number of a pass, as large as its box allows the picture's longest number to be: boxes
+ * of one width all have theirs or none has. The letter goes first where room is short: the number
+ * cannot be guessed. */
+static const char *word_of_pass(const pen *p, const ms_gantt_box *box, const area *at,
+                                char text_out[32], double *size_out) {
+    const char *letter = letter_of(box->kind);
+    size_t longest = (size_t)p->sorted->number_length;
+    *size_out = size_of(p, at, strlen(letter) + longest);
+    if (*size_out < MS_FONT_LEAST) {
+        letter = "";
+        *size_out = size_of(p, at, longest);
+    }
+    int32_t parts = p->sorted->parts;
+    if (parts > 1) {
+        snprintf(text_out, 32, "%s%d.%d", letter, box->mb / parts, box->mb % parts);
+    } else {
+        snprintf(text_out, 32, "%s%d", letter, box->mb);
+    }
+    return text_out;
+}
+
 static void put_word(const pen *p, const ms_gantt_box *box, const area *at, ms_rgb colour) {
-    char text[16];
-    const char *word = word_in_box(box, text, sizeof text);
-    if (word[0] == '\0') {
-        return;
-    }
-    double size = size_of(p, at, word);
-    if (size < MS_FONT_LEAST && word == text) {
-        word += strlen(letter_of(box->kind));
-        size = size_of(p, at, word);
-    }
+    char text[32];
+    double size = 0.0;
+    const char *word = box->axis != MS_AXIS_NONE      ? ms_axis_name((ms_axis)box->axis)
+                       : box->mb >= 0                 ? word_of_pass(p, box, at, text, &size)
+                       : box->kind == MS_OP_OPTIMIZER ? "opt"
+                                                      : "";
+    size = word == text || word[0] == '\0' ? size : size_of(p, at, strlen(word));
     if (size >= MS_FONT_LEAST) {
         ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"%g\"%s>%s</text>\n",
                          ms_svg_round(at->x + 0.5 * at->width),
@@ -104,9 +116,15 @@ static const char *make_tip(const pen *p, const ms_gantt_box *box, char *text_ou
         return NULL;
     }
     double unit = p->sorted->unit;
-    char which[48] = "";
+    int32_t parts = p->sorted->parts;
+    char part[24] = "";
+    char which[64] = "";
+    if (parts > 1) {
+        snprintf(part, sizeof part, " part %d", box->mb % parts);
+    }
     if (box->mb >= 0) {
-        snprintf(which, sizeof which, " mb %d chunk %d", box->mb, box->chunk);
+        snprintf(which, sizeof which, " mb %d%s %s %d", box->mb / parts, part,
+                 p->sorted->gantt->has_directions ? "direction" : "chunk", box->chunk);
     }
     snprintf(text_out, size, "%s%s%s%s%s, %.6g to %.6g %s",
              box->is_foreign ? "waiting for other ranks' " : "",
@@ -116,33 +134,65 @@ static const char *make_tip(const pen *p, const ms_gantt_box *box, char *text_ou
     return text_out;
 }
 
-/* The parts of one box: boxes[first .. end). Drawn where they are, or when the box is narrow as two
+static int part_of(const ms_gantt_box *box) {
+    return box->kind == MS_OP_RECOMPUTE ? PART_RECOMPUTE
+           : box->is_foreign            ? PART_FOREIGN
+                                        : PART_EXPOSED;
+}
+
+static void put_strip(const pen *p, int part, const area *at) {
+    if (at->width >= MS_BOX_LEAST_PX) {
+        double width = ms_svg_round(at->width);
+        ms_buffer_printf(&p->parts[part], "M%g %gh%gv%gh%gz", ms_svg_round(at->x),
+                         ms_svg_round(at->y), width, ms_svg_round(at->height), -width);
+    }
+}
+
+/* The parts of one box: boxes[first .. end). Drawn where they are, or when the box is narrow as
  * sums from its left edge: recomputation, then communication. */
 static void put_parts(const pen *p, const area *at, size_t first, size_t end) {
     const ms_gantt_box *boxes = p->sorted->boxes;
-    double strip = fmax(1.5, 0.22 * p->height);
+    double strip = fmax(1.5, STRIP_SHARE * p->height);
     double y = at->y + at->height - strip;
     if (at->width < STRIP_LEAST_PX) {
         return;
     }
-    double sums[2] = {0.0, 0.0};
+    double sums[PART_COUNT] = {0.0};
     for (size_t i = first; i < end; i++) {
         double x = x_of(p, boxes[i].start);
         double width = x_of(p, boxes[i].end) - x;
-        sums[boxes[i].kind == MS_OP_RECOMPUTE ? 0 : 1] += width;
-        if (at->width >= EXACT_LEAST_PX && width >= LEAST_PX) {
-            const area strip_area = {x, y, width, strip};
-            int shade = boxes[i].is_foreign ? MS_SVG_FOREIGN : 0;
-            put_rect(p, &strip_area, ms_svg_colour(boxes[i].kind, shade), NULL);
+        sums[part_of(&boxes[i])] += width;
+        if (at->width >= EXACT_LEAST_PX) {
+            put_strip(p, part_of(&boxes[i]), &(area){x, y, width, strip});
         }
     }
     double x = at->x;
-    for (int i = 0; i < 2 && at->width < EXACT_LEAST_PX; i++) {
-        if (sums[i] >= LEAST_PX) {
-            const area strip_area = {x, y, fmin(sums[i], at->x + at->width - x), strip};
-            put_rect(p, &strip_area, ms_svg_colour(i == 0 ? MS_OP_RECOMPUTE : MS_OP_P2P, 0), NULL);
+    for (int part = 0; part < PART_COUNT && at->width < EXACT_LEAST_PX; part++) {
+        double room = at->x + at->width - x;
+        put_strip(p, part, &(area){x, y, fmin(sums[part], room), strip});
+        x += sums[part];
+    }
+}
+
+/* The strips of a row, one path for each of their colours. */
+static void draw_parts(const pen *p) {
+    static const struct {
+        uint8_t kind;
+        int shade;
+    } LOOKS[PART_COUNT] = {[PART_RECOMPUTE] = {MS_OP_RECOMPUTE, 0},
+                           [PART_EXPOSED] = {MS_OP_P2P, 0},
+                           [PART_FOREIGN] = {MS_OP_P2P, MS_SVG_FOREIGN}};
+    for (int part = 0; part < PART_COUNT; part++) {
+        ms_buffer *outlines = &p->parts[part];
+        char hex[8];
+        if (outlines->length > 0) {
+            ms_buffer_printf(p->out, "<path class=\"parts\" fill=\"%s\" d=\"%s\"/>\n",
+                             ms_svg_hex(ms_svg_colour(LOOKS[part].kind, LOOKS[part].shade), hex),
+                             ms_buffer_text(outlines));
         }
-        x += sums[i];
+        p->out->failed = p->out->failed || outlines->failed;
+        ms_buffer_release(outlines);
+        ms_buffer_init(outlines);
     }
 }
 
@@ -155,7 +205,7 @@ static size_t put_box(const pen *p, size_t index, size_t end) {
     }
     double x = x_of(p, box->start);
     double width = x_of(p, box->end) - x;
-    if (width < LEAST_PX) {
+    if (width < MS_BOX_LEAST_PX) {
         return next;
     }
     /* a hair of white between neighbours, where there is room for it */
@@ -172,15 +222,21 @@ static size_t put_box(const pen *p, size_t index, size_t end) {
 
 static void draw_row_boxes(const pen *whole, int32_t row) {
     const pen *p = whole;
+    ms_buffer parts[PART_COUNT];
+    for (int part = 0; part < PART_COUNT; part++) {
+        ms_buffer_init(&parts[part]);
+    }
     pen halves[3] = {*whole, *whole, *whole};
     halves[1].height = halves[2].height = 0.5 * whole->height;
     halves[2].y += halves[1].height;
+    halves[0].parts = halves[1].parts = halves[2].parts = parts;
     size_t end = p->sorted->row_first[row + 1];
     size_t i = p->sorted->row_first[row];
     while (i < end && p->sorted->boxes[i].start < p->panel->end) {
         bool is_visible = p->sorted->boxes[i].end > p->panel->start;
         i = is_visible ? put_box(&halves[p->sorted->boxes[i].half], i, end) : i + 1;
     }
+    draw_parts(&halves[0]);
 }
 
 /* ---- shares of kinds ---- */
@@ -207,12 +263,14 @@ static ms_rgb colour_of_band(int band) {
                : ms_svg_colour((uint8_t)(band / 2), band % 2);
 }
 
-/* Add a box to its band; a part takes the place of the box around it. */
+/* Add a box to its band; a part takes the place of the box around it, recomputation that of the
+ * strip that it is where boxes are drawn. */
 static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;
     double right = (x_of(p, box->end) - p->panel->x) / p->panel->bin_px;
     double height = around->half == 0 ? 1.0 : 0.5;
+    height *= box->is_part && box->kind == MS_OP_RECOMPUTE ? STRIP_SHARE : 1.0;
     for (int bin = (int)left; bin < b->count && bin < right; bin++) {
         double share = height * (fmin(right, bin + 1.0) - fmax(left, bin));
         b->share[band_of(box)][bin] += share;
@@ -343,7 +401,7 @@ void ms_panel_define_hatches(ms_buffer *out) {
 static void put_hatch(const pen *p, double start, double end, const char *fill) {
     double x = x_of(p, start);
     double width = x_of(p, end) - x;
-    if (width >= LEAST_PX) {
+    if (width >= MS_BOX_LEAST_PX) {
         ms_buffer_printf(p->out,
                          "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"/>\n",
                          ms_svg_round(x), ms_svg_round(p->y + 0.5), ms_svg_round(width),
@@ -379,7 +437,7 @@ static void draw_bounds_of(const pen *p, int32_t shown, int32_t step) {
 /* Where phases meet: steps from row to row. */
 static void draw_bounds(const pen *p) {
     ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
-                           "stroke-width=\"1.4\" d=\"");
+                           "stroke-width=\"" MS_PHASE_LINE_PX "\" d=\"");
     for (int32_t shown = 0; shown < p->sorted->rows_shown; shown++) {
         for (int32_t step = 0; step < p->sorted->steps; step++) {
             draw_bounds_of(p, shown, step);

@@ -19,11 +19,15 @@ void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buff
 /* Append the hatches that mark idle time; once per picture, before any panel. */
 void ms_panel_define_hatches(ms_buffer *out);
 /* Fills of idle time before, in and after the steady phase. */
-#define MS_FILL_WARM   "url(#warm-up)"
-#define MS_FILL_STEADY "#ffffff"
-#define MS_FILL_COOL   "url(#cool-down)"
+#define MS_FILL_WARM     "url(#warm-up)"
+#define MS_FILL_STEADY   "#ffffff"
+#define MS_FILL_COOL     "url(#cool-down)"
+/* Narrower boxes cannot be seen and are left out. */
+#define MS_BOX_LEAST_PX  0.3
+/* Width of the lines where phases meet. */
+#define MS_PHASE_LINE_PX "1.4"
 /* Smallest font size that is still drawn, and the width of a digit at size 1. */
-#define MS_FONT_LEAST  6.5
-#define MS_DIGIT_WIDTH 0.6
+#define MS_FONT_LEAST    6.5
+#define MS_DIGIT_WIDTH   0.6
 
 #endif

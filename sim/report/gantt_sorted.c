@@ -1,6 +1,7 @@
 #include "report/gantt_sorted.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,20 @@ static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
     }
 }
 
+/* Characters of the highest number: "31", or of parts "31.1". */
+static void measure_numbers(ms_gantt_sorted *sorted) {
+    const ms_gantt *gantt = sorted->gantt;
+    int32_t most = 0;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        most = gantt->boxes[i].mb > most ? gantt->boxes[i].mb : most;
+    }
+    sorted->parts = gantt->parts < 1 ? 1 : gantt->parts;
+    sorted->number_length = snprintf(NULL, 0, "%d", most / sorted->parts);
+    if (sorted->parts > 1) {
+        sorted->number_length += snprintf(NULL, 0, ".%d", sorted->parts - 1);
+    }
+}
+
 static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
     sorted->unit = 1.0;
     sorted->unit_name = "";
@@ -153,6 +168,7 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     for (int32_t row = 0; row < gantt->rows; row++) {
         find_steady(&sorted, row);
     }
+    measure_numbers(&sorted);
     choose_unit(&sorted, axis_end);
     ms_gantt_show_rows(&sorted, gantt->rows);
     ms_status status = measure_passes(gantt, arena, &sorted);

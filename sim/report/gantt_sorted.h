@@ -18,9 +18,11 @@ typedef struct ms_gantt_sorted {
     size_t *row_first;         /* [rows + 1] */
     ms_gantt_steady *steady;   /* [rows * steps] */
     int32_t steps;
-    double median;   /* length of a pass */
-    double quartile; /* a quarter of the passes is not longer */
-    double unit;     /* time units in one unit of the axis */
+    double median;     /* length of a pass */
+    double quartile;   /* a quarter of the passes is not longer */
+    int32_t parts;     /* of a sequence per microbatch, 1: whole ones */
+    int number_length; /* characters of the longest number in a box */
+    double unit;       /* time units in one unit of the axis */
     const char *unit_name;
     int32_t row_step; /* every how many rows one is shown */
     int32_t rows_shown;

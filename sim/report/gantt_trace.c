@@ -122,6 +122,18 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *
     return kept;
 }
 
+/* How the work is numbered: with two directions each has half the microbatches, and a microbatch of
+ * sequences in parts is as many units. */
+static void find_units(const ms_trace *trace, ms_gantt *gantt) {
+    int32_t units = 0;
+    int32_t microbatches = (int32_t)ms_value_number(trace->summary, "num_microbatches", 0.0);
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        units = gantt->boxes[i].mb >= units ? gantt->boxes[i].mb + 1 : units;
+    }
+    gantt->has_directions = units > 0 && microbatches == 2 * units;
+    gantt->parts = microbatches > 0 && units % microbatches == 0 ? units / microbatches : 1;
+}
+
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
     ms_gantt gantt = {.title = make_title(trace, arena),
                       .subtitle = make_subtitle(trace, arena),
@@ -135,6 +147,7 @@ ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *
         gantt.boxes == NULL || (gantt.memory == NULL && has_memory(trace))) {
         return MS_E_NOMEM;
     }
+    find_units(trace, &gantt);
     *gantt_out = gantt;
     return MS_OK;
 }

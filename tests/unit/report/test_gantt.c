@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,12 +189,161 @@ Test(gantt, any_number_of_boxes_stays_small_and_sound, .timeout = 100) {
     }
 }
 
+/* ---- what the legend and the numbers say ---- */
+
+/* A row of passes of equal length, numbered from 0. */
+static ms_gantt_box *make_passes(ms_arena *arena, int32_t count, int32_t chunks) {
+    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, count);
+    for (int32_t i = 0; i < count; i++) {
+        boxes[i] = (ms_gantt_box){.start = i,
+                                  .end = i + 1,
+                                  .mb = i,
+                                  .chunk = (int16_t)(i % chunks),
+                                  .kind = MS_OP_FORWARD};
+    }
+    return boxes;
+}
+
+Test(gantt, parts_and_directions_are_named) {
+    static const struct {
+        int32_t parts;
+        bool has_directions;
+        const char *has[2], *lacks;
+    } CASES[] = {
+        {0, false, {">number: microbatch<", ">F5<"}, "part"},
+        {2, false, {">number: microbatch.part of its sequences<", ">F2.1<"}, ">F5<"},
+        {1, false, {">paler: later chunk<", "mb 5 chunk 1"}, "direction"},
+        {1, true, {">paler: the other direction<", "mb 5 direction 1"}, "chunk"},
+    };
+    ms_arena arena;
+    ms_arena_init(&arena);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_buffer svg;
+        ms_buffer_init(&svg);
+        const ms_gantt gantt = {.row_labels = labels(&arena, 1),
+                                .rows = 1,
+                                .boxes = make_passes(&arena, 6, 2),
+                                .box_count = 6,
+                                .end = 6,
+                                .parts = CASES[i].parts,
+                                .has_directions = CASES[i].has_directions};
+        cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
+        const char *text = ms_buffer_text(&svg);
+        cr_assert_not_null(strstr(text, CASES[i].has[0]), "case %zu", i);
+        cr_assert_not_null(strstr(text, CASES[i].has[1]), "case %zu", i);
+        cr_assert_null(strstr(text, CASES[i].lacks), "case %zu", i);
+        ms_buffer_release(&svg);
+    }
+    ms_arena_release(&arena);
+}
+
+/* Boxes of one width are all numbered or none is, whatever the numbers' lengths. */
+Test(gantt, numbers_of_all_lengths_or_none) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    size_t seen[2] = {0};
+    for (int32_t count = 20; count <= 120; count++) {
+        ms_buffer svg;
+        ms_buffer_init(&svg);
+        const ms_gantt gantt = {.row_labels = labels(&arena, 1),
+                                .rows = 1,
+                                .boxes = make_passes(&arena, count, 1),
+                                .box_count = (size_t)count,
+                                .end = count};
+        /* two, as excerpts would show the numbers larger */
+        const ms_gantt stack[2] = {gantt, gantt};
+        cr_assert_eq(ms_gantt_write_svg(stack, 2, &svg), MS_OK);
+        const char *panel = strstr(ms_buffer_text(&svg), "<g class=\"panel\"");
+        size_t length = (size_t)(strstr(panel, "</g>") - panel);
+        size_t words = count_of(ms_arena_strndup(&arena, panel, length), "<text ");
+        cr_assert(words == 0 || words == (size_t)count, "%d: %zu", count, words);
+        seen[words > 0]++;
+        ms_buffer_release(&svg);
+    }
+    cr_assert(seen[0] > 0 && seen[1] > 0, "%zu without, %zu with", seen[0], seen[1]);
+    ms_arena_release(&arena);
+}
+
+/* Whether single boxes are drawn: each then has a rectangle in the colour of forward passes. */
+static size_t boxes_in_panel(const char *text, int index, ms_arena *arena) {
+    const char *at = strstr(text, "<g class=\"panel\"");
+    for (int i = 0; i < index; i++) {
+        at = strstr(at + 1, "<g class=\"panel\"");
+    }
+    return count_of(ms_arena_strndup(arena, at, (size_t)(strstr(at, "</g>") - at)),
+                    "fill=\"#56b4e9\"");
+}
+
+Test(gantt, stacked_pictures_have_one_look) {
+    static const int32_t COUNTS[] = {10, 300, 2000};
+    ms_arena arena;
+    ms_arena_init(&arena);
+    for (size_t i = 0; i < 3; i++) {
+        ms_buffer svg;
+        ms_buffer_init(&svg);
+        ms_gantt stack[2];
+        for (int j = 0; j < 2; j++) {
+            int32_t count = j == 0 ? 10 : COUNTS[i];
+            stack[j] = (ms_gantt){.row_labels = labels(&arena, 1),
+                                  .rows = 1,
+                                  .boxes = make_passes(&arena, count, 1),
+                                  .box_count = (size_t)count,
+                                  .end = count};
+        }
+        for (int32_t k = 0; k < 10; k++) { /* both pictures are as long */
+            ((ms_gantt_box *)(uintptr_t)stack[0].boxes)[k].end *= COUNTS[i] / 10.0;
+            ((ms_gantt_box *)(uintptr_t)stack[0].boxes)[k].start *= COUNTS[i] / 10.0;
+        }
+        stack[0].end = COUNTS[i];
+        cr_assert_eq(ms_gantt_write_svg(stack, 2, &svg), MS_OK);
+        const char *text = ms_buffer_text(&svg);
+        bool is_density = strstr(text, "height of a colour") != NULL;
+        cr_assert_eq(is_density, COUNTS[i] == 2000);
+        cr_assert_eq(boxes_in_panel(text, 0, &arena), is_density ? 1U : 10U);
+        cr_assert_eq(boxes_in_panel(text, 1, &arena), is_density ? 1U : (size_t)COUNTS[i]);
+        cr_assert_not_null(strstr(text, ">end of the shortest</text>"));
+        cr_assert_not_null(strstr(text, ">steady phase of a row begins, ends</text>"));
+        ms_buffer_release(&svg);
+    }
+    ms_arena_release(&arena);
+}
+
 /* ---- from a trace ---- */
 
 static void draw_trace(trace_fixture *f, ms_gantt *gantt_out) {
     ms_trace trace;
     cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, &trace), MS_OK);
     cr_assert_eq(ms_gantt_from_trace(&trace, &f->arena, gantt_out), MS_OK);
+}
+
+/* A trace does not tell its parts and directions, its numbers of microbatches do. */
+Test(gantt, a_trace_tells_parts_and_directions) {
+    static const struct {
+        const char *schedule;
+        int32_t parts;
+        bool has_directions;
+    } CASES[] = {{"{kind: 1f1b}", 1, false},
+                 {"{kind: seq1f1b, splits: 2}", 2, false},
+                 {"{kind: dualpipe}", 1, true},
+                 {"{kind: dualpipev}", 1, false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        trace_fixture f;
+        ms_gantt gantt;
+        char workload[1024];
+        snprintf(workload, sizeof workload,
+                 "name: numbers\n"
+                 "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 1}\n"
+                 "mesh: {tp: 1, pp: 4, dp: 2}\n"
+                 "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: "
+                 "512}\n"
+                 "schedule: %s\nbatch: {global: 16, micro: 1}\n",
+                 CASES[i].schedule);
+        trace_fixture_write(&f, workload);
+        draw_trace(&f, &gantt);
+        cr_assert_eq(gantt.parts, CASES[i].parts, "%s: %d", CASES[i].schedule, gantt.parts);
+        cr_assert_eq(gantt.has_directions, CASES[i].has_directions, "%s", CASES[i].schedule);
+        trace_fixture_release(&f);
+    }
 }
 
 Test(gantt, a_trace_becomes_one_box_per_pass) {
