@@ -269,6 +269,21 @@ static ms_status read_options(comparison *c) {
     return status;
 }
 
+/* The picture and the table; "no" where no row is left for them. */
+static ms_status show(comparison *c) {
+    const char *gantt = ms_cli_value(c->call, "gantt", NULL);
+    bool is_picture_only = gantt != NULL && strcmp(gantt, "-") == 0;
+    bool has_rows = ms_compare_rows(&c->table) > 0;
+    ms_status status = MS_OK;
+    if (gantt != NULL && (has_rows || is_picture_only)) {
+        status = ms_cli_schedule_gantt(c->call, c->drawn, c->drawn_count, gantt);
+    }
+    if (status == MS_OK && !is_picture_only) {
+        status = ms_compare_print(c->call, &c->table);
+    }
+    return status == MS_OK && !has_rows ? MS_E_NO : status;
+}
+
 ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     comparison c = {.call = call};
     const char **names = NULL;
@@ -288,12 +303,5 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     for (int i = 0; status == MS_OK && i < count; i++) {
         status = add_row(&c, names[i]);
     }
-    const char *gantt = ms_cli_value(call, "gantt", NULL);
-    if (status == MS_OK && gantt != NULL) {
-        status = ms_cli_schedule_gantt(call, c.drawn, c.drawn_count, gantt);
-    }
-    if (status != MS_OK || (gantt != NULL && strcmp(gantt, "-") == 0)) {
-        return status;
-    }
-    return ms_compare_print(call, &c.table);
+    return status == MS_OK ? show(&c) : status;
 }

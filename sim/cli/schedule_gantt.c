@@ -193,7 +193,7 @@ ms_status ms_cli_schedule_gantt(const ms_invocation *call, const ms_cli_drawn *d
             "cannot draw '%s': none of the schedules is possible here; the table, without "
             "'--gantt', says why",
             path);
-        return MS_E_USAGE;
+        return MS_E_NO;
     }
     if (count > MS_GANTT_PICTURES_MAX) {
         ms_diag_error(call->diag,

@@ -14,8 +14,8 @@ typedef struct ms_cli_drawn {
 } ms_cli_drawn;
 
 /** Write the Gantt pictures of evaluated schedules, stacked in this order, as SVG to `path` ("-":
- * stdout).  drawn: [count].  MS_E_IO, MS_E_NOMEM, MS_E_USAGE when a schedule takes no time, there
- * is none or there are more than can be stacked, all reported. */
+ * stdout).  drawn: [count].  MS_E_IO, MS_E_NOMEM, MS_E_USAGE when a schedule takes no time or there
+ * are more than can be stacked, MS_E_NO when there is none, all reported. */
 ms_status ms_cli_schedule_gantt(const ms_invocation *call, const ms_cli_drawn *drawn, size_t count,
                                 const char *path);
 

@@ -6,7 +6,8 @@
 #include "cli/schedule_options.h"
 #include "meshsim/job.h"
 
-/** `schedule --compare`: evaluate, sort and print.  All faults reported. */
+/** `schedule --compare`: evaluate, sort and print.  MS_E_NO when no row is left; all faults
+ *  reported. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call);
 
 /** Names of --compare: all kinds, or those of the comma list.

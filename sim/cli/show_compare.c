@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "cli/show_schedule.h"
-
-enum { NAME_WIDTH = 20 };
+#include "cli/show_text.h"
 
 /* Columns by their names in --json. */
 enum {
@@ -155,37 +154,29 @@ static void add_line(const ms_compared *row, ms_buffer *out) {
     if (row->has_formula) {
         snprintf(formula, sizeof formula, "%.5g", row->formula);
     }
-    ms_buffer_printf(out, "%-*.*s %2d %8.5g %5.2f %8.5g %5.4g %2dx %6ld %8s %6.4g\n", NAME_WIDTH,
-                     NAME_WIDTH, row->name, row->chunks, row->makespan, 100 * row->bubble_fraction,
+    ms_show_name(row->name, out);
+    ms_buffer_printf(out, " %2d %8.5g %5.2f %8.5g %5.4g %2dx %6ld %8s %6.4g\n", row->chunks,
+                     row->makespan, 100 * row->bubble_fraction,
                      without_dust(row->max_span_bubble, row), row->peak, row->parameter_replicas,
                      row->messages, formula, row->period);
 }
 
 static void add_gap(const ms_compared *row, ms_buffer *out) {
-    ms_buffer_printf(out, "%-*.*s %8.5g = %8.5g %-11s %+8.4g %+9.4g %+8.4g\n", NAME_WIDTH,
-                     NAME_WIDTH, row->name, row->makespan, row->gap.base,
-                     row->gap.has_closed_form ? "closed form" : "work",
+    ms_show_name(row->name, out);
+    ms_buffer_printf(out, " %8.5g = %8.5g %-11s %+8.4g %+9.4g %+8.4g\n", row->makespan,
+                     row->gap.base, row->gap.has_closed_form ? "closed form" : "work",
                      without_dust(row->gap.order, row), without_dust(row->gap.imbalance, row),
                      without_dust(row->gap.latency, row));
 }
 
-static void write_text(const ms_comparison *table, ms_buffer *out) {
-    ms_buffer_printf(out, "P=%d M=%d", table->ranks, table->microbatches);
-    if (table->cap > 0) {
-        ms_buffer_printf(out, ", at most %.4g in flight per rank", table->cap);
-    }
-    ms_buffer_printf(out,
-                     ", sorted by %s\n\n"
-                     "                              idle  idle in  peak  pa-          closed\n"
-                     "schedule              V makespan    %%     span   inf ram   msgs     form "
-                     "period\n",
-                     COLUMN[table->column]);
-    int left_out = 0;
+static void add_tables(const ms_comparison *table, ms_buffer *out) {
+    ms_buffer_puts(out, "                              idle  idle in  peak  pa-          closed\n"
+                        "schedule              V makespan    %     span   inf ram   msgs     form "
+                        "period\n");
     for (int i = 0; i < table->count; i++) {
         if (table->rows[i].reason == NULL) {
             add_line(&table->rows[i], out);
         }
-        left_out += table->rows[i].reason != NULL;
     }
     ms_buffer_puts(out, "\nwhere it comes from: closed form (or work of a rank) with equal stages "
                         "and free\nmessages, and what order, unequal stages and latency add\n"
@@ -196,11 +187,45 @@ static void write_text(const ms_comparison *table, ms_buffer *out) {
             add_gap(&table->rows[i], out);
         }
     }
-    ms_buffer_puts(out, left_out > 0 ? "\nleft out\n" : "");
+}
+
+static void add_left_out(const ms_comparison *table, ms_buffer *out) {
+    ms_buffer_puts(out, "\nleft out\n");
     for (int i = 0; i < table->count; i++) {
-        if (table->rows[i].reason != NULL) {
-            ms_buffer_printf(out, "  %s: %s\n", table->rows[i].name, table->rows[i].reason);
+        const ms_compared *row = &table->rows[i];
+        if (row->reason != NULL) {
+            ms_buffer text;
+            ms_buffer_init(&text);
+            ms_buffer_printf(&text, "%s: %s", row->name, row->reason);
+            ms_show_wrapped("  ", ms_buffer_text(&text), out);
+            out->failed = out->failed || text.failed;
+            ms_buffer_release(&text);
         }
+    }
+}
+
+int ms_compare_rows(const ms_comparison *table) {
+    int rows = 0;
+    for (int i = 0; i < table->count; i++) {
+        rows += table->rows[i].reason == NULL;
+    }
+    return rows;
+}
+
+static void write_text(const ms_comparison *table, ms_buffer *out) {
+    ms_buffer_printf(out, "P=%d M=%d", table->ranks, table->microbatches);
+    if (table->cap > 0) {
+        ms_buffer_printf(out, ", at most %.4g in flight per rank", table->cap);
+    }
+    ms_buffer_printf(out, ", sorted by %s\n\n", COLUMN[table->column]);
+    int rows = ms_compare_rows(table);
+    if (rows > 0) {
+        add_tables(table, out);
+    } else {
+        ms_buffer_puts(out, "none\n");
+    }
+    if (rows < table->count) {
+        add_left_out(table, out);
     }
 }
 

@@ -32,6 +32,9 @@ typedef struct ms_comparison {
 /** Column of --sort.  MS_E_USAGE (reported, with the nearest name). */
 ms_status ms_compare_column(const ms_invocation *call, int *column_out);
 
+/** Rows that are in the table, not left out. */
+int ms_compare_rows(const ms_comparison *table);
+
 /** Sort and print, as text or with --json. */
 ms_status ms_compare_print(const ms_invocation *call, ms_comparison *table);
 

@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/show_text.h"
 #include "meshsim/units.h"
-
-enum { NAME_WIDTH = 20, PAGE_WIDTH = 80 };
 
 /* A column by its name in --json. */
 typedef struct column {
@@ -229,8 +228,8 @@ static void add_line(const ms_simulated *row, ms_buffer *out) {
     if (figure(row, "mfu") > 0) {
         snprintf(mfu, sizeof mfu, "%.2f", percent(row, "mfu"));
     }
-    ms_buffer_printf(out, "%-*.*s %2d %9s %7.2f %6.2f %7.2f %10s%c %2dx %6s\n", NAME_WIDTH,
-                     NAME_WIDTH, row->name, row->chunks,
+    ms_show_name(row->name, out);
+    ms_buffer_printf(out, " %2d %9s %7.2f %6.2f %7.2f %10s%c %2dx %6s\n", row->chunks,
                      ms_unit_format(figure(row, "step_time_s"), MS_DIM_TIME, step, sizeof step),
                      percent(row, "bubble_fraction"), percent(row, "idle_fraction"),
                      100.0 * exposed_share(row), peak, ms_simulated_fits(row) ? ' ' : '!',
@@ -238,29 +237,14 @@ static void add_line(const ms_simulated *row, ms_buffer *out) {
 }
 
 static void add_share_line(const ms_simulated *row, ms_buffer *out) {
-    static const char *const PATHS[] = {
-        "time_share.compute",    "time_share.optimizer",  "bubble_fraction",
-        "time_share.imbalance",  "time_share.exposed_tp", "time_share.exposed_cp",
-        "time_share.exposed_ep", "time_share.exposed_pp", "time_share.exposed_dp"};
-    ms_buffer_printf(out, "%-*.*s", NAME_WIDTH, NAME_WIDTH, row->name);
+    static const char *const PATHS[] = {"time_share.compute",    "time_share.optimizer",
+                                        "bubble_fraction",       "time_share.imbalance",
+                                        "time_share.exposed_tp", "time_share.exposed_cp",
+                                        "time_share.exposed_ep", "time_share.exposed_pp",
+                                        "time_share.exposed_dp", "time_share.other"};
+    ms_show_name(row->name, out);
     for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
-        ms_buffer_printf(out, " %*.2f", i == 0 ? 7 : i <= 3 ? 6 : 5, percent(row, PATHS[i]));
-    }
-    ms_buffer_puts(out, "\n");
-}
-
-/* A text behind a margin, on lines of at most 80 columns, all but the first indented further. */
-static void add_wrapped(const char *margin, const char *text, ms_buffer *out) {
-    static const char INDENT[] = "      ";
-    size_t used = strlen(margin);
-    ms_buffer_puts(out, margin);
-    for (bool is_first = true; *text != '\0'; is_first = false) {
-        size_t word = strcspn(text, " ");
-        bool is_new = !is_first && used + 1 + word > PAGE_WIDTH;
-        const char *between = is_first ? "" : is_new ? "\n" : " ";
-        ms_buffer_printf(out, "%s%s%.*s", between, is_new ? INDENT : "", (int)word, text);
-        used = (is_new ? sizeof INDENT - 1 : used + !is_first) + word;
-        text += word + (text[word] == ' ');
+        ms_buffer_printf(out, " %5.2f", percent(row, PATHS[i]));
     }
     ms_buffer_puts(out, "\n");
 }
@@ -286,7 +270,7 @@ static void add_notes(const ms_simulated_table *table, ms_buffer *out) {
                          "workload: %s",
                          ms_buffer_text(&names));
         ms_buffer_puts(out, "\n");
-        add_wrapped("", ms_buffer_text(&text), out);
+        ms_show_wrapped("", ms_buffer_text(&text), out);
         out->failed = out->failed || text.failed || names.failed;
         ms_buffer_release(&text);
     }
@@ -304,15 +288,14 @@ static void add_left_out_text(const ms_simulated_table *table, ms_buffer *out) {
         ms_buffer_init(&text);
         ms_buffer_printf(&text, "%s: %s", row->name, row->reason);
         ms_buffer_puts(out, head);
-        add_wrapped("  ", ms_buffer_text(&text), out);
+        ms_show_wrapped("  ", ms_buffer_text(&text), out);
         out->failed = out->failed || text.failed;
         ms_buffer_release(&text);
         head = "";
     }
 }
 
-static void write_text(const ms_simulated_table *table, ms_buffer *out) {
-    add_head(table, out);
+static void add_tables(const ms_simulated_table *table, ms_buffer *out) {
     ms_buffer_puts(out, "\n                                   bubble   idle exposed    peak per "
                         " pa-    MFU\n"
                         "schedule              V      step       %      %       %        GPU "
@@ -322,16 +305,33 @@ static void write_text(const ms_simulated_table *table, ms_buffer *out) {
             add_line(&table->rows[i], out);
         }
     }
-    ms_buffer_puts(out, "\nwhere the time goes, %                          im-  ------- exposed "
-                        "--------\n"
-                        "schedule                com- optim- bubble   bal-    tp    cp    ep    pp "
-                        "   dp\n");
+    ms_buffer_puts(out, "\nwhere the time goes, %\n"
+                        "                      com-   op-  bub-   im-  ------- exposed --------\n"
+                        "schedule              pute  tim.   ble  bal.    tp    cp    ep    pp    "
+                        "dp other\n");
     for (int i = 0; i < table->count; i++) {
         if (table->rows[i].reason == NULL) {
             add_share_line(&table->rows[i], out);
         }
     }
-    add_notes(table, out);
+}
+
+static bool has_rows(const ms_simulated_table *table) {
+    bool has_one = false;
+    for (int i = 0; i < table->count; i++) {
+        has_one = has_one || table->rows[i].reason == NULL;
+    }
+    return has_one;
+}
+
+static void write_text(const ms_simulated_table *table, ms_buffer *out) {
+    add_head(table, out);
+    if (has_rows(table)) {
+        add_tables(table, out);
+        add_notes(table, out);
+    } else {
+        ms_buffer_puts(out, "\nnone\n");
+    }
     add_left_out_text(table, out);
 }
 

@@ -64,7 +64,8 @@ static void show_shares(const ms_result *result, FILE *out) {
 }
 
 static void show_comm(const ms_result *result, FILE *out) {
-    fprintf(out, "\ncommunication per GPU     sent       busy    exposed  overlapped  waiting\n");
+    fprintf(out,
+            "\ncommunication per GPU    sent      busy   exposed overlapped   in idle   waiting\n");
     for (int a = MS_AXIS_TP; a < MS_AXIS_COUNT; a++) {
         const ms_axis_use *use = &result->metrics.axes[a];
         if (use->bytes <= 0.0 && use->busy_s <= 0.0) {
@@ -74,11 +75,12 @@ static void show_comm(const ms_result *result, FILE *out) {
         text busy;
         text exposed;
         text overlapped;
+        text in_idle;
         text waiting;
-        fprintf(out, "  %-15s %12s %10s %10s %10s %9s\n", ms_axis_name((ms_axis)a),
+        fprintf(out, "  %-15s %11s %9s %9s %10s %9s %9s\n", ms_axis_name((ms_axis)a),
                 bytes_text(use->bytes, sent), time_text(use->busy_s, busy),
                 time_text(use->exposed_s, exposed), time_text(use->overlapped_s, overlapped),
-                time_text(use->wait_s, waiting));
+                time_text(use->in_idle_s, in_idle), time_text(use->wait_s, waiting));
     }
 }
 

@@ -179,7 +179,7 @@ Test(schedule_gantt, faults) {
          "at most 8 schedules are stacked in a picture, got 16"},
         {{"schedule", "--compare", "zbv,vmin", "-p", "4", "-m", "8", "--memory-cap", "0.5",
           "--gantt", "-"},
-         2,
+         1,
          "none of the schedules is possible here"},
         {{"schedule", "--compare", "1f1b,zbv", "-p", "2", "-m", "4", "--gantt", "-", "--json"},
          2,

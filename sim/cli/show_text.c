@@ -1,0 +1,32 @@
+#include "cli/show_text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { PAGE_WIDTH = 80 };
+
+void ms_show_name(const char *name, ms_buffer *out) {
+    static const char MARK[] = "...";
+    const size_t kept = MS_SHOW_NAME_WIDTH - (sizeof MARK - 1);
+    size_t length = strlen(name);
+    if (length <= MS_SHOW_NAME_WIDTH) {
+        ms_buffer_printf(out, "%-*s", MS_SHOW_NAME_WIDTH, name);
+    } else {
+        ms_buffer_printf(out, "%s%s", MARK, name + length - kept);
+    }
+}
+
+void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
+    static const char INDENT[] = "      ";
+    size_t used = strlen(margin);
+    ms_buffer_puts(out, margin);
+    for (bool is_first = true; *text != '\0'; is_first = false) {
+        size_t word = strcspn(text, " ");
+        bool is_new = !is_first && used + 1 + word > PAGE_WIDTH;
+        const char *between = is_first ? "" : is_new ? "\n" : " ";
+        ms_buffer_printf(out, "%s%s%.*s", between, is_new ? INDENT : "", (int)word, text);
+        used = (is_new ? sizeof INDENT - 1 : used + !is_first) + word;
+        text += word + (text[word] == ' ');
+    }
+    ms_buffer_puts(out, "\n");
+}

@@ -1,0 +1,18 @@
+/* Texts in tables and on pages of 80 columns. */
+#ifndef MS_CLI_SHOW_TEXT_H
+#define MS_CLI_SHOW_TEXT_H
+
+#include "meshsim/buffer.h"
+
+/** Columns of a schedule's name in a table. */
+#define MS_SHOW_NAME_WIDTH 20
+
+/** Append a name in MS_SHOW_NAME_WIDTH columns; of a longer one, such as a file's path, "..." and
+ * its end, which tells files of one folder apart. */
+void ms_show_name(const char *name, ms_buffer *out);
+
+/** Append a text behind a margin, on lines of at most 80 columns, all but the first indented
+ * further; words are not cut. */
+void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);
+
+#endif
