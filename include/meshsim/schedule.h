@@ -134,14 +134,20 @@ void ms_program_write_csv(const ms_program *program, ms_buffer *out);
 /** zlib crc32 of the compute-only CSV. */
 uint32_t ms_program_crc32(const ms_program *program);
 
-/** Abstract costs, any time unit. */
+/** Largest cost, and largest scale of pairs: the times of all passes and ranks that a program may
+ * have add up to less than a double holds (1.8e308). */
+#define MS_SCHEDULE_COST_MAX  1e280
+#define MS_SCHEDULE_SCALE_MAX 1e9
+
+/** Abstract costs, any time unit, each at most MS_SCHEDULE_COST_MAX. */
 typedef struct ms_schedule_costs {
     const double *forward;     /**< [model_stages] per virtual stage and microbatch (part) */
     const double *input_grad;  /**< [model_stages] */
     const double *weight_grad; /**< [model_stages]; a fused B costs input_grad + weight_grad */
     const double *p2p; /**< [model_stages-1] latency of the boundary s|s+1, both directions; 0 if
                           both are on one rank */
-    double pair_scale; /**< an overlapped pair takes this times the sum of its passes; 0: 1 */
+    double pair_scale; /**< an overlapped pair takes this times the sum of its passes; 0: 1; at
+                          most MS_SCHEDULE_SCALE_MAX */
     bool is_serial;    /**< overlapped pairs run as forward, then backward; the scale is not used */
     bool is_blocking;  /**< a rank that sends waits for the arrival before it goes on */
 } ms_schedule_costs;
@@ -182,7 +188,7 @@ typedef struct ms_schedule_result {
 
 /** Run a program on paper: unlimited bandwidth, p2p latency delays only the consumer.
  *  *result_out: in `arena`.  Returns MS_OK; MS_E_INPUT on deadlock (reported); MS_E_RANGE for
- *  a negative or infinite cost (reported); MS_E_NOMEM.  O(actions). */
+ *  a negative or too large cost (reported); MS_E_NOMEM.  O(actions). */
 ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_costs *costs,
                                ms_arena *arena, ms_diag *diag, ms_schedule_result *result_out);
 

@@ -148,13 +148,14 @@ static const ms_option OPTIONS[] = {
     {"chunks", 'v', "V", 1, false, NULL, "virtual stages per rank (default: 1, or 2 of a V)"},
     {"microbatches", 'm', "M", 1, false, NULL, "microbatches"},
     {"group", 0, "N", 1, false, "P", "microbatches per group of interleaved"},
-    {"splits", 0, "K", 1, false, "1", "parts of a sequence (seq1f1b)"},
+    {"splits", 0, "K", 1, false, "1", "parts of a sequence (seq1f1b, csv:FILE)"},
     {"reorder", 0, NULL, 0, false, NULL,
      "vhalf, vmin: move warm-up and cool-down passes into earlier gaps"},
     {"tf", 0, "T", 1, false, "1", "forward time per virtual stage and microbatch"},
     {"tb", 0, "T", 1, false, "1", "input gradient time, likewise"},
     {"tw", 0, "T", 1, false, "1", "weight gradient time, likewise"},
-    {"p2p", 0, "T", 1, false, "0", "latency between neighbouring stages on different ranks"},
+    {"p2p", 0, "T", 1, false, "0",
+     "latency between stages that follow each other on different ranks"},
     {"costs", 0, "FILE.csv", 1, false, NULL,
      "times per stage from a file in the place of --tf, --tb, --tw, --p2p"},
     {"overlap", 0, "fused|serial", 1, false, "fused",
@@ -181,7 +182,8 @@ static const ms_option OPTIONS[] = {
      "compute: passes only; sends: with messages; comms: with messages and parameters"},
     {"csv-dialect", 0, "current|legacy", 1, false, "current",
      "letters I and B, or B and BW as in 2024, for input gradient and whole backward"},
-    {"merge-bw", 0, NULL, 0, false, NULL, "write I with its W right behind it as one B"},
+    {"merge-bw", 0, NULL, 0, false, NULL,
+     "write I with its W right behind it as one B, which changes the times"},
     {"gantt", 0, "FILE.svg", 1, false, NULL,
      "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)"},
     {"json", 0, NULL, 0, false, NULL, "print one JSON object"},
@@ -201,7 +203,9 @@ const ms_command ms_cmd_schedule = {
         "1f1b: one forward, one backward (PipeDream-flush)\n"
         "interleaved: 1F1B over V stages per rank (Megatron-LM); --group\n"
         "interleaved_torch: the same in M/P rounds (PyTorch)\n"
-        "interleaved_flexible: the same, any group size and any M (Llama 3); --group\n"
+        "interleaved_flexible: the same, any group size and any M (Llama 3), except where the "
+        "ranks "
+        "would wait for each other; --group\n"
         "looped_bfs: breadth first: all microbatches per chunk\n"
         "zbh1, zbh2: zero bubble with 1F1B's memory, and with twice that\n"
         "zb1p: interleaved zero bubble (PyTorch)\n"
@@ -212,12 +216,21 @@ const ms_command ms_cmd_schedule = {
         "seq1f1b: 1F1B over parts of sequences; --splits\n\n"
         "csv:FILE reads a schedule as PyTorch writes it: one line per rank, cells such as 2F0 or "
         "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of "
-        "2024; stages belong to the rank whose line they stand in. 'search' looks for the schedule "
+        "2024, of at most 256 MiB; stages belong to the rank whose line they stand in. Where the "
+        "microbatches of a file are parts of sequences, as --csv writes seq1f1b, --splits says "
+        "how many make one. --csv without further options writes a file back as it was; "
+        "with "
+        "--merge-bw a gradient is handed on at the end of the whole backward pass, so that the "
+        "same order may take longer when the file is read again. 'search' looks for the "
+        "schedule "
         "with the shortest span under --memory-cap (in whole microbatches per rank, of one stage "
         "per rank, or with '-v 2' of two in a V), and says how far from a proven bound it is.\n\n"
-        "Times T have no unit; each is one number, or a comma list with one per virtual stage (per "
-        "boundary for --p2p). --costs reads them from a file with the columns forward, "
-        "input_gradient, weight_gradient and, where wanted, stage and p2p. A whole backward pass "
+        "Times T have no unit, but with --workload, where the computing times are the workload's, "
+        "--p2p is in seconds; each is one number, or a comma list with one per virtual stage (per "
+        "boundary for --p2p). "
+        "--costs reads them from a file with the columns forward, input_gradient, weight_gradient "
+        "and, where wanted, stage and p2p: one line per stage, in any order where a column says "
+        "which, and p2p the boundary behind it, empty for the last stage. A whole backward pass "
         "takes tb + tw. Messages take only latency; with --sends blocking a rank that sends waits "
         "for the arrival. An overlapped pair takes --fbscale times its two passes together, or, "
         "with --overlap serial, runs as one after the other.\n\n"

@@ -1,7 +1,6 @@
 #include "cli/schedule_options.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +93,7 @@ static bool read_cost(const char *text, double *out) {
     double value = strtod(text, &end);
     bool is_clean = width > 0 && end == text + width && strspn(text, "+-.0123456789eE") >= width;
     *out = value;
-    return is_clean && isfinite(value) && value >= 0;
+    return is_clean && value >= 0 && value <= MS_SCHEDULE_COST_MAX;
 }
 
 static ms_status read_costs(const ms_invocation *call, const cost_option *option,
@@ -114,8 +113,8 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
     double value = 0;
     for (size_t i = 0; i < items; i++, text += strcspn(text, ",") + 1) {
         if (!read_cost(text, &value)) {
-            ms_diag_error(call->diag, "option '--%s' takes numbers >= 0, got '%.*s'", option->name,
-                          (int)strcspn(text, ","), text);
+            ms_diag_error(call->diag, "option '--%s' takes numbers from 0 to %g, got '%.*s'",
+                          option->name, MS_SCHEDULE_COST_MAX, (int)strcspn(text, ","), text);
             return MS_E_USAGE;
         }
         if (i < (size_t)option->count) {
@@ -132,9 +131,9 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
 static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     double scale = 1;
     ms_status status = ms_cli_number(call, "fbscale", 1, &scale);
-    if (status == MS_OK && !(scale > 0 && isfinite(scale))) {
-        ms_diag_error(call->diag, "option '--fbscale' takes a number > 0, got '%s'",
-                      ms_cli_value(call, "fbscale", ""));
+    if (status == MS_OK && !(scale > 0 && scale <= MS_SCHEDULE_SCALE_MAX)) {
+        ms_diag_error(call->diag, "option '--fbscale' takes a number above 0, to %g, got '%s'",
+                      MS_SCHEDULE_SCALE_MAX, ms_cli_value(call, "fbscale", ""));
         return MS_E_USAGE;
     }
     *scale_out = scale;

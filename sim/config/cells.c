@@ -61,9 +61,8 @@ bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
     }
     bool is_quoted = at < line->to && *at == '"';
     const char *closing = is_quoted ? find_closing(at + 1, line->to) : NULL;
-    const char *comma = is_quoted && closing == NULL
-                            ? NULL
-                            : find(is_quoted ? closing : line->from, line->to, ',');
+    const char *comma =
+        is_quoted && closing == NULL ? NULL : find(is_quoted ? closing : line->from, line->to, ',');
     ms_span whole = {line->from, comma == NULL ? line->to : comma};
     ms_cell cell = {.place = ms_span_trim(whole), .text = ms_span_trim(whole)};
     if (is_quoted && closing == NULL) {

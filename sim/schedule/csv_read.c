@@ -110,9 +110,14 @@ typedef struct reader {
     size_t weights;
 } reader;
 
+/* Whether one more fault is only counted: then its words and its place need not be found. */
+static bool is_only_counted(const reader *r) {
+    return r->diag->errors >= r->diag->limit;
+}
+
 static void fault(reader *r, ms_span text, const char *what) {
-    if (r->diag->errors >= r->diag->limit) {
-        r->diag->errors++; /* only counted, so its place need not be found */
+    if (is_only_counted(r)) {
+        r->diag->errors++;
         return;
     }
     char shown[SHOWN_CELL_MAX + 4];
@@ -150,12 +155,14 @@ static const char *find_meant(const char *type) {
 }
 
 static void report_type(reader *r, ms_span text, const char *type) {
-    const char *meant = find_meant(type);
-    char what[160];
-    snprintf(what, sizeof what,
-             "is no action; expected a stage, a type and a microbatch such as 2F0%s%s%s",
-             meant == NULL ? "" : "; did you mean the type '", meant == NULL ? "" : meant,
-             meant == NULL ? "" : "'?");
+    char what[160] = "";
+    if (!is_only_counted(r)) {
+        const char *meant = find_meant(type);
+        snprintf(what, sizeof what,
+                 "is no action; expected a stage, a type and a microbatch such as 2F0%s%s%s",
+                 meant == NULL ? "" : "; did you mean the type '", meant == NULL ? "" : meant,
+                 meant == NULL ? "" : "'?");
+    }
     fault(r, text, what);
 }
 

@@ -4,12 +4,22 @@
 
 static bool check_cost(const char *name, const double *costs, int count, ms_diag *diag) {
     for (int i = 0; i < count; i++) {
-        if (!isfinite(costs[i]) || costs[i] < 0) {
-            ms_diag_error(diag, "%s %d must be a number >= 0, got '%g'", name, i, costs[i]);
+        if (!(costs[i] >= 0 && costs[i] <= MS_SCHEDULE_COST_MAX)) {
+            ms_diag_error(diag, "%s %d must be a number from 0 to %g, got '%g'", name, i,
+                          MS_SCHEDULE_COST_MAX, costs[i]);
             return false;
         }
     }
     return true;
+}
+
+static bool check_scale(double scale, ms_diag *diag) {
+    if (scale >= 0 && scale <= MS_SCHEDULE_SCALE_MAX) {
+        return true;
+    }
+    ms_diag_error(diag, "the scale of overlapped pairs must be a number from 0 to %g, got '%g'",
+                  MS_SCHEDULE_SCALE_MAX, scale);
+    return false;
 }
 
 static bool check_costs(const ms_program *program, const ms_schedule_costs *costs, ms_diag *diag) {
@@ -18,7 +28,7 @@ static bool check_costs(const ms_program *program, const ms_schedule_costs *cost
            check_cost("input gradient cost of stage", costs->input_grad, stages, diag) &&
            check_cost("weight gradient cost of stage", costs->weight_grad, stages, diag) &&
            check_cost("latency of boundary", costs->p2p, stages - 1, diag) &&
-           check_cost("scale of overlapped pairs", &costs->pair_scale, 1, diag);
+           check_scale(costs->pair_scale, diag);
 }
 
 /* Positions in a rank's list that part its idle time. */

@@ -156,14 +156,19 @@ Test(schedule_command, usage_faults) {
          "'--tf' takes one number or one per stage, which makes 3 here; got 2"},
         {{"schedule", "gpipe", "-p3", "-m2", "--p2p", "1,2,3"},
          "one per boundary between stages, which makes 2 here; got 3"},
-        {{"schedule", "gpipe", "-p3", "-m2", "--tb", "1,,2"}, "takes numbers >= 0, got ''"},
-        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "-1"}, "takes numbers >= 0, got '-1'"},
-        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "nan"}, "takes numbers >= 0, got 'nan'"},
-        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "1e999"}, "takes numbers >= 0"},
+        {{"schedule", "gpipe", "-p3", "-m2", "--tb", "1,,2"},
+         "takes numbers from 0 to 1e+280, got ''"},
+        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "-1"},
+         "takes numbers from 0 to 1e+280, got '-1'"},
+        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "nan"},
+         "takes numbers from 0 to 1e+280, got 'nan'"},
+        {{"schedule", "gpipe", "-p3", "-m2", "--tw", "1e999"}, "takes numbers from 0 to 1e+280"},
         {{"schedule", "gpipe", "-p3", "-m2", "--csv", "-", "--json"}, "both want"},
+        {{"schedule", "1f1b", "-p4", "-m8", "--tf", "1e308"}, "from 0 to 1e+280, got '1e308'"},
         {{"schedule", "zbv", "-p3", "-m6", "-v3"}, "nearest legal V: 2"},
         {{"schedule", "dualpipe", "-p4", "-m8", "--overlap", "both"}, "is fused or serial"},
-        {{"schedule", "dualpipe", "-p4", "-m8", "--fbscale", "0"}, "takes a number > 0, got '0'"},
+        {{"schedule", "dualpipe", "-p4", "-m8", "--fbscale", "0"},
+         "takes a number above 0, to 1e+09, got '0'"},
         {{"schedule", "gpipe", "-p4", "-m8", "--sends", "sync"}, "is async or blocking"},
         {{"schedule", "gpipe", "-p4", "-m8", "--csv-form", "all"}, "is compute, sends or comms"},
         {{"schedule", "gpipe", "-p4", "-m8", "--csv-dialect", "old"}, "is current or legacy"},
@@ -380,4 +385,21 @@ Test(schedule_command, long_schedule_files) {
     ms_run_release(&result);
     unlink(path);
     rmdir(folder);
+}
+
+/* The largest costs add up to numbers. */
+Test(schedule_command, largest_costs_have_a_sum) {
+    static const char *const KINDS[] = {"1f1b", "zbh2", "dualpipe", "vmin", "chimera"};
+    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        ms_run_result result =
+            MS_RUN("schedule", KINDS[i], "-p4", "-m8", "--tf=1e280", "--tb=1e280", "--tw=1e280",
+                   "--p2p=1e280", "--fbscale=1e9", "--json");
+        cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+        double makespan[NUMBERS_MAX], bubble[NUMBERS_MAX];
+        cr_assert_eq(read_numbers(ms_run_out(&result), "makespan", makespan), 1);
+        cr_assert_eq(read_numbers(ms_run_out(&result), "bubble_fraction", bubble), 1);
+        cr_assert(makespan[0] >= 8 * 3e280 && makespan[0] < 1e300, "%g", makespan[0]);
+        cr_assert(bubble[0] > 0 && bubble[0] < 1, "%g", bubble[0]);
+        ms_run_release(&result);
+    }
 }

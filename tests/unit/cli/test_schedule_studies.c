@@ -77,15 +77,22 @@ static void write_text(const char *folder, const char *name, const char *text) {
 Test(schedule_studies, times_from_a_profile) {
     char folder[] = "/tmp/meshsim_costs_XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
-    write_text(folder, "p.csv",
-               "stage, forward,weight_gradient,input_gradient,p2p\r\n0,1,1,1,0.5\n\n1,2,0.5,3,9\n");
-    ms_run_result result =
-        MS_RUN_IN(folder, "schedule", "1f1b", "-p2", "-m3", "--costs", "p.csv", "--json");
+    static const char *const SAME[] = {
+        "stage, forward,weight_gradient,input_gradient,p2p\r\n0,1,1,1,0.5\n\n1,2,0.5,3,\n",
+        "\xEF\xBB\xBF\"stage\",\"forward\",weight_gradient,input_gradient,p2p\n"
+        "1,2,\"0.5\",3,0\n,,,,\n0,1,1,1,\" 0.5 \"",
+        "forward,weight_gradient,input_gradient,p2p\n1,1,1,0.5\n2,0.5,3, \n",
+    };
     ms_run_result same = MS_RUN("schedule", "1f1b", "-p2", "-m3", "--tf=1,2", "--tb=1,3",
                                 "--tw=1,0.5", "--p2p=0.5", "--json");
-    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
-    cr_assert_str_eq(ms_run_out(&result), ms_run_out(&same));
-    ms_run_release(&result);
+    ms_run_result result;
+    for (size_t i = 0; i < sizeof SAME / sizeof SAME[0]; i++) {
+        write_text(folder, "p.csv", SAME[i]);
+        result = MS_RUN_IN(folder, "schedule", "1f1b", "-p2", "-m3", "--costs", "p.csv", "--json");
+        cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+        cr_assert_str_eq(ms_run_out(&result), ms_run_out(&same), "row %zu", i);
+        ms_run_release(&result);
+    }
     ms_run_release(&same);
     static const struct {
         const char *text, *words;
@@ -96,12 +103,23 @@ Test(schedule_studies, times_from_a_profile) {
         {"forward,forward\n", "p.csv:1:9: error: 'forward' is no column that can stand here"},
         {"forward,input_gradient,weight_gradient\n1,1,1\n", "got 1"},
         {"forward,input_gradient,weight_gradient\n1,1,1\n1,x,1\n",
-         "p.csv:3:3: error: expected a number >= 0, got 'x'"},
+         "p.csv:3:3: error: expected a number from 0 to 1e+280, got 'x'"},
         {"forward,input_gradient,weight_gradient\n1,1,-1\n", "got '-1'"},
         {"forward,input_gradient,weight_gradient\n1,1\n", "expected 3 columns, got 2"},
         {"forward,input_gradient,weight_gradient\n1,1,1,1\n", "the header has 3 columns"},
         {"forward,input_gradient,weight_gradient\n1,1,1\n1,1,1\n1,1,1\n", "is one more"},
-        {"stage,forward,input_gradient,weight_gradient\n1,1,1,1\n", "expected stage 0 here"},
+        {"stage,forward,input_gradient,weight_gradient\n1,1,1,1\n", "stage 0 is missing"},
+        {"stage,forward,input_gradient,weight_gradient\n1,1,1,1\n1,1,1,1\n",
+         "p.csv:3:1: error: stage 1 stands twice"},
+        {"stage,forward,input_gradient,weight_gradient\n2,1,1,1\n",
+         "p.csv:2:1: error: expected a stage from 0 to 1"},
+        {"stage,forward,input_gradient,weight_gradient\n0.5,1,1,1\n", "a stage from 0 to 1"},
+        {"forward,input_gradient,weight_gradient,p2p\n1,1,1,1\n1,1,1,9\n",
+         "p.csv:3:7: error: stage 1 is the last one and has no boundary behind it; leave its p2p"},
+        {"forward,input_gradient,weight_gradient,p2p\n1,1,1,\n1,1,1,\n",
+         "p.csv:2:7: error: expected a number from 0 to 1e+280, got ''"},
+        {"forward,input_gradient,weight_gradient\n1,1,1e281\n1,1,1\n", "got '1e281'"},
+        {"forward,input_gradient,weight_gradient\n1,\"1,1\n1,1,1\n", "a quote that does not close"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         write_text(folder, "p.csv", BAD[i].text);
@@ -111,6 +129,14 @@ Test(schedule_studies, times_from_a_profile) {
                            ms_run_err(&result));
         ms_run_release(&result);
     }
+    /* all faults of a file at once */
+    write_text(folder, "p.csv", "forward,input_gradient,weight_gradient\nx,1,y\n1,1\n1,1,1\n");
+    result = MS_RUN_IN(folder, "schedule", "1f1b", "-p2", "-m3", "--costs", "p.csv");
+    static const char *const ALL[] = {"p.csv:2:1:", "p.csv:2:5:", "p.csv:3:", "p.csv:4:"};
+    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
+        cr_assert_not_null(strstr(ms_run_err(&result), ALL[i]), "%s", ms_run_err(&result));
+    }
+    ms_run_release(&result);
     char path[256];
     snprintf(path, sizeof path, "%s/p.csv", folder);
     unlink(path);
