@@ -129,7 +129,7 @@ static void draw_shares(const ms_program *program, const ms_schedule_result *res
                      program->stages > program->model_stages ? "the other direction"
                                                              : "of a later chunk");
     if (step > 1) {
-        ms_buffer_printf(out, "one in %d of the %d ranks is shown\n", step, ranks);
+        ms_buffer_printf(out, "one rank in %d is shown, of %d\n", step, ranks);
     }
     for (int rank = 0; rank < ranks; rank += step) {
         column_shares shares = {.columns = columns};

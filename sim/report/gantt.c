@@ -290,10 +290,11 @@ static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
 
 static void put_row_note(page *p, const ms_gantt_sorted *sorted) {
     if (sorted->row_step > 1) {
-        ms_buffer_printf(p->out,
-                         "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">one in %d of the "
-                         "%d rows is shown</text>\n",
-                         p->left, p->y + 12.0, sorted->row_step, sorted->gantt->rows);
+        ms_buffer_printf(
+            p->out,
+            "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#666\">one row in %d is shown, "
+            "of %d</text>\n",
+            p->left, p->y + 12.0, sorted->row_step, sorted->gantt->rows);
         p->y += 18.0;
     }
 }

@@ -54,6 +54,7 @@ class Page(unittest.TestCase):
         made = self.folder / Path(pictures[0]).name
         self.assertIn(f"--gantt {made.name}", blocks[1]["command"])
         self.assertEqual(words(PAGE.parent / pictures[0]), words(made))
+        self.assertNotIn("height of a colour", " ".join(words(made)))  # single passes are drawn
 
 
 if __name__ == "__main__":

@@ -40,9 +40,8 @@ Test(schedule_tables, long_names_keep_their_ends) {
         ms_run_release(&made);
     }
     snprintf(kinds, sizeof kinds, "interleaved_flexible,csv:%s,csv:%s", paths[0], paths[1]);
-    ms_run_result tables[2] = {
-        MS_RUN("schedule", "--compare", kinds, "-p", "2", "-m", "8"),
-        MS_RUN("schedule", "--compare", kinds, "--workload", TINY)};
+    ms_run_result tables[2] = {MS_RUN("schedule", "--compare", kinds, "-p", "2", "-m", "8"),
+                               MS_RUN("schedule", "--compare", kinds, "--workload", TINY)};
     for (int i = 0; i < 2; i++) {
         const char *text = ms_run_out(&tables[i]);
         cr_assert_eq(tables[i].exit_code, 0, "%s", ms_run_err(&tables[i]));
