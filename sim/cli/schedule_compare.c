@@ -30,15 +30,18 @@ static ms_status report_no_memory(const ms_invocation *call) {
     return MS_E_NOMEM;
 }
 
-/* The sizes of the command line as far as a kind takes them. */
+static bool is_file(const char *name) {
+    return strncmp(name, "csv:", strlen("csv:")) == 0;
+}
+
+/* The sizes of the command line as far as a kind takes them; a file has its own. */
 static ms_schedule_spec sizes_of(const comparison *c, const char *name) {
-    ms_schedule_spec spec = {.pipeline_ranks = c->sizes.pipeline_ranks,
-                             .microbatches = c->sizes.microbatches};
     ms_schedule_kind kind;
     if (ms_schedule_kind_from_name(name, &kind) != MS_OK) {
-        spec.microbatches = c->sizes.microbatches;
-        return spec; /* a file has its own */
+        return (ms_schedule_spec){0};
     }
+    ms_schedule_spec spec = {.pipeline_ranks = c->sizes.pipeline_ranks,
+                             .microbatches = c->sizes.microbatches};
     ms_schedule_traits traits = ms_schedule_kind_traits(kind);
     if (traits.chunks == 0) {
         spec.chunks = c->sizes.chunks == 0 ? SHARE_DEFAULT : c->sizes.chunks;
@@ -159,6 +162,33 @@ static ms_status leave_out(const comparison *c, ms_compared *row, const char *ta
     return row->reason == NULL ? report_no_memory(c->call) : MS_OK;
 }
 
+/* Read or build a row's schedule. K times as many units as there are microbatches are parts. */
+static ms_status load(const comparison *c, const ms_invocation *quiet, const char *name,
+                      ms_cli_schedule *out) {
+    ms_schedule_spec spec = sizes_of(c, name);
+    ms_status status = ms_cli_schedule_load_named(quiet, name, &spec, out);
+    bool are_parts =
+        status == MS_OK && is_file(name) && c->sizes.splits > 1 &&
+        out->program.spec.microbatches == (long)c->sizes.microbatches * c->sizes.splits;
+    if (!are_parts) {
+        return status;
+    }
+    spec.splits = c->sizes.splits;
+    return ms_cli_schedule_load_named(quiet, name, &spec, out);
+}
+
+/* A schedule of other sizes than the table's gets a reason in the place of its numbers. */
+static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found, ms_compared *row) {
+    if (found->pipeline_ranks == c->sizes.pipeline_ranks &&
+        found->microbatches == c->sizes.microbatches) {
+        return MS_OK;
+    }
+    row->reason = ms_arena_printf(
+        c->call->arena, "it has %d ranks and %d microbatches, and the table %d and %d",
+        found->pipeline_ranks, found->microbatches, c->sizes.pipeline_ranks, c->sizes.microbatches);
+    return row->reason == NULL ? report_no_memory(c->call) : MS_OK;
+}
+
 /* One row; a schedule that the sizes do not allow, or that exceeds the cap, gets a reason instead.
  */
 static ms_status add_row(comparison *c, const char *name) {
@@ -170,12 +200,13 @@ static ms_status add_row(comparison *c, const char *name) {
     ms_diag_init(&diag, keep_talk, &talk);
     ms_invocation quiet = *c->call;
     quiet.diag = &diag;
-    ms_schedule_spec spec = sizes_of(c, name);
     ms_cli_schedule schedule;
-    ms_status status = ms_cli_schedule_load_named(&quiet, name, &spec, &schedule);
+    ms_status status = load(c, &quiet, name, &schedule);
     if (status == MS_OK) {
-        status = evaluate(c, &schedule.program, row);
-    } else if (strncmp(name, "csv:", 4) == 0 || status == MS_E_NOMEM) {
+        status = check_sizes(c, &schedule.program.spec, row);
+        status =
+            status == MS_OK && row->reason == NULL ? evaluate(c, &schedule.program, row) : status;
+    } else if (is_file(name) || status == MS_E_NOMEM) {
         ms_diag_finish(&diag);
         c->call->diag->errors++;
         c->call->diag->write(c->call->diag->context, ms_buffer_text(&talk));
@@ -196,7 +227,7 @@ static ms_status add_row(comparison *c, const char *name) {
 /* Check a name of the list; `all` and files are none of a kind. */
 static ms_status check_name(const ms_invocation *call, const char *name) {
     ms_schedule_kind kind;
-    bool is_other = strcmp(name, "all") == 0 || strncmp(name, "csv:", 4) == 0;
+    bool is_other = strcmp(name, "all") == 0 || is_file(name);
     return is_other ? MS_OK : ms_cli_schedule_kind(call, name, &kind);
 }
 
@@ -236,7 +267,32 @@ ms_status ms_cli_schedule_names(const ms_invocation *call, const char ***names_o
     return status;
 }
 
-static ms_status read_options(comparison *c) {
+/* P and M of the command line; where one is not given, that of the first file. */
+static ms_status read_sizes(comparison *c, const char **names, int count) {
+    const ms_invocation *call = c->call;
+    int file = 0;
+    while (file < count && !is_file(names[file])) {
+        file++;
+    }
+    ms_status status = ms_cli_schedule_sizes(call, &c->sizes);
+    bool is_given = c->sizes.pipeline_ranks > 0 && c->sizes.microbatches > 0;
+    if (status != MS_OK || is_given || file == count) {
+        return status == MS_OK ? ms_cli_schedule_need_sizes(call) : status;
+    }
+    ms_cli_schedule schedule;
+    const ms_schedule_spec own = {0};
+    status = ms_cli_schedule_load_named(call, names[file], &own, &schedule);
+    if (status == MS_OK) {
+        const ms_schedule_spec *found = &schedule.program.spec;
+        ms_schedule_spec *sizes = &c->sizes;
+        sizes->pipeline_ranks =
+            sizes->pipeline_ranks == 0 ? found->pipeline_ranks : sizes->pipeline_ranks;
+        sizes->microbatches = sizes->microbatches == 0 ? found->microbatches : sizes->microbatches;
+    }
+    return status;
+}
+
+static ms_status read_options(comparison *c, const char ***names_out, int *count_out) {
     static const char *const FOREIGN[] = {"csv", "csv-form", "csv-dialect", "merge-bw"};
     const ms_invocation *call = c->call;
     if (call->positional_count > 0) {
@@ -251,9 +307,9 @@ static ms_status read_options(comparison *c) {
             return MS_E_USAGE;
         }
     }
-    ms_status status = ms_cli_schedule_need_sizes(call);
+    ms_status status = ms_cli_schedule_names(call, names_out, count_out);
     if (status == MS_OK) {
-        status = ms_cli_schedule_sizes(call, &c->sizes);
+        status = read_sizes(c, *names_out, *count_out);
     }
     if (status == MS_OK) {
         status = ms_cli_schedule_cap(call, &c->table.cap);
@@ -288,10 +344,7 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     comparison c = {.call = call};
     const char **names = NULL;
     int count = 0;
-    ms_status status = read_options(&c);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_names(call, &names, &count);
-    }
+    ms_status status = read_options(&c, &names, &count);
     if (status != MS_OK) {
         return status;
     }

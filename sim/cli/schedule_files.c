@@ -13,7 +13,8 @@ static ms_status report_no_memory(const ms_invocation *call) {
 static ms_status build(const ms_invocation *call, const char *name, const ms_schedule_spec *sizes,
                        ms_cli_schedule *schedule) {
     ms_schedule_spec spec = *sizes;
-    ms_status status = ms_cli_schedule_need_sizes(call);
+    bool has_sizes = sizes->pipeline_ranks > 0 && sizes->microbatches > 0;
+    ms_status status = has_sizes ? MS_OK : ms_cli_schedule_need_sizes(call);
     if (status == MS_OK) {
         status = ms_cli_schedule_kind(call, name, &spec.kind);
     }

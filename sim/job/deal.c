@@ -23,8 +23,8 @@ static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
     if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0 ||
         schedule->deal != MS_DEAL_EVEN) {
         return ms_config_fault(diag, node, "schedule.stage_layers",
-                               "gives every stage its layers; leave 'first_stage_layers', "
-                               "'last_stage_layers' and 'deal' out");
+                               "gives every stage its layers; leave 'schedule.first_stage_layers', "
+                               "'schedule.last_stage_layers' and 'schedule.deal' out");
     }
     if (schedule->stage_layers.count != (size_t)stages) {
         return ms_config_fault(diag, node, "schedule.stage_layers",
@@ -131,8 +131,9 @@ static ms_status fault_shares(const ms_workload *w, const layer_row *row, ms_dia
                       : (row->layers / row->stages + (row->layers < row->stages)) * row->stages;
     return ms_config_fault(diag, place_of(w), "schedule",
                            "%d layer%s do not divide among %d virtual stages%s; nearest "
-                           "number of layers: %d; or give 'deal: balanced', 'stage_layers', "
-                           "'first_stage_layers' and 'last_stage_layers'",
+                           "number of layers: %d; or give 'schedule.deal: balanced', "
+                           "'schedule.stage_layers', 'schedule.first_stage_layers' and "
+                           "'schedule.last_stage_layers'",
                            layers, plural(layers), stages,
                            given > 0 ? " beside the given ends" : "", given + nearest);
 }

@@ -245,3 +245,40 @@ Test(schedule_studies, usage_faults) {
         ms_run_release(&result);
     }
 }
+
+/* Files of a table: their sizes are its sizes, one of others is named, parts count as parts. */
+Test(schedule_studies, compares_files) {
+    char folder[] = "/tmp/meshsim_compare_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    static const char *const FILES[][6] = {{"1f1b", "-p4", "-m8", "--splits=1", "a.csv"},
+                                           {"zbh1", "-p2", "-m8", "--splits=1", "b.csv"},
+                                           {"seq1f1b", "-p4", "-m8", "--splits=2", "c.csv"}};
+    for (size_t i = 0; i < 3; i++) {
+        ms_run_result made = MS_RUN_IN(folder, "schedule", FILES[i][0], FILES[i][1], FILES[i][2],
+                                       FILES[i][3], "--csv", FILES[i][4]);
+        cr_assert_eq(made.exit_code, 0, "%s", ms_run_err(&made));
+        ms_run_release(&made);
+    }
+    ms_run_result result = MS_RUN_IN(folder, "schedule", "--compare",
+                                     "csv:a.csv,csv:b.csv,csv:c.csv,seq1f1b,gpipe", "--splits=2");
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    const char *out = ms_run_out(&result);
+    cr_assert_eq(strncmp(out, "P=4 M=8,", 8), 0, "%s", out);
+    cr_assert_not_null(
+        strstr(out, "csv:b.csv: it has 2 ranks and 8 microbatches, and the table 4 and 8"), "%s",
+        out);
+    static const char *const ROWS[] = {
+        "\ncsv:a.csv             1       33", "\ncsv:c.csv             1     28.5",
+        "\nseq1f1b               1     28.5", "\ngpipe                 1       33"};
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        cr_assert_not_null(strstr(out, ROWS[i]), "no row '%s' in %s", ROWS[i], out);
+    }
+    ms_run_release(&result);
+    result = MS_RUN_IN(folder, "schedule", "--compare", "csv:b.csv,csv:none.csv");
+    cr_assert_eq(result.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&result), "none.csv: error: no such file"));
+    ms_run_release(&result);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    cr_assert_eq(system(command), 0);
+}
