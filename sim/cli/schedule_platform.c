@@ -143,9 +143,16 @@ static ms_schedule_spec sizes_of(const study *s, ms_schedule_kind kind) {
     return spec;
 }
 
+/* K of a file: with K times as many units as the workload has microbatches, they are parts. */
+static int file_splits(const study *s, const ms_program *program) {
+    int splits = s->sizes.splits > 0 ? s->sizes.splits : s->base.program.spec.splits;
+    bool are_parts = program->spec.microbatches == (long)s->base.microbatches * splits;
+    return are_parts ? splits : 1;
+}
+
 /* A file is read once before any child does: its faults are told in full, and its sizes are known.
  * A child gets its whole path, because in a workload a path starts at that one's folder. */
-static ms_status read_file(const study *s, const char *name, int *stages_out,
+static ms_status read_file(const study *s, const char *name, int *stages_out, int *splits_out,
                            const char **kind_out) {
     const ms_invocation *call = s->call;
     const ms_schedule_spec none = {0};
@@ -168,6 +175,7 @@ static ms_status read_file(const study *s, const char *name, int *stages_out,
     bool has_failed = quoted.failed || *kind_out == NULL;
     ms_buffer_release(&quoted);
     *stages_out = schedule.program.model_stages;
+    *splits_out = file_splits(s, &schedule.program);
     return has_failed ? report_no_memory(call) : MS_OK;
 }
 
@@ -263,7 +271,7 @@ static ms_status find_sets(const study *s, ms_simulated *row, own_sets *sets) {
     int stages = 0;
     ms_status status = MS_OK;
     if (strncmp(row->name, "csv:", 4) == 0) {
-        status = read_file(s, row->name, &stages, &value);
+        status = read_file(s, row->name, &stages, &spec.splits, &value);
     } else {
         status = ms_cli_schedule_kind(s->call, row->name, &kind);
         spec = status == MS_OK ? sizes_of(s, kind) : spec;

@@ -358,6 +358,46 @@ Test(schedule_command, parts_of_sequences_come_back) {
     rmdir(folder);
 }
 
+/* What a run shows from the step time on: no name of the schedule. */
+static const char *step_of(const ms_run_result *result, char text[512]) {
+    const char *at = strstr(ms_run_out(result), "\nstep ");
+    cr_assert_not_null(at, "%s%s", ms_run_out(result), ms_run_err(result));
+    snprintf(text, 512, "%.400s", at);
+    return text;
+}
+
+/* The same parts from a file and by kind take as long on a platform, and in a table. */
+Test(schedule_command, parts_of_sequences_run_from_a_file) {
+    char folder[] = "/tmp/meshsim_csv_XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    char kind[64], one[512], other[512];
+    snprintf(kind, sizeof kind, "schedule.kind=csv:%s/in.csv", folder);
+    ms_run_result result =
+        MS_RUN_IN(folder, "schedule", "seq1f1b", "-p2", "-m8", "--splits", "2", "--csv", "in.csv");
+    ms_run_release(&result);
+    static const char TINY[] = MS_SOURCE_DIR "/workloads/tiny.yaml";
+    result = MS_RUN("run", TINY, "--set", kind, "--set", "schedule.splits=2");
+    ms_run_result same =
+        MS_RUN("run", TINY, "--set", "schedule.kind=seq1f1b", "--set", "schedule.splits=2");
+    cr_assert_str_eq(step_of(&result, one), step_of(&same, other));
+    ms_run_release(&result);
+    ms_run_release(&same);
+    result = MS_RUN_IN(folder, "schedule", "--compare", "csv:in.csv,seq1f1b", "--splits", "2",
+                       "--workload", TINY);
+    cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
+    const char *file = strstr(ms_run_out(&result), "\ncsv:in.csv");
+    const char *built = strstr(ms_run_out(&result), "\nseq1f1b");
+    cr_assert(file != NULL && built != NULL, "%s", ms_run_out(&result));
+    file += strcspn(file + 1, " ") + 1;
+    built += strcspn(built + 1, " ") + 1;
+    file += strspn(file, " ");
+    built += strspn(built, " ");
+    cr_assert_eq(strncmp(file, built, 50), 0, "%s", ms_run_out(&result));
+    ms_run_release(&result);
+    unlink(strcat(strcpy((char[256]){0}, folder), "/in.csv"));
+    rmdir(folder);
+}
+
 /* A file above the limit of YAML, with what a folder is called. */
 Test(schedule_command, long_schedule_files) {
     char folder[] = "/tmp/meshsim_csv_XXXXXX";
