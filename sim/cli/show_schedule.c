@@ -62,10 +62,9 @@ static void add_search(ms_value *root, const ms_search_result *search) {
     ms_value_add_double(tree, "span_bound", search->bound);
     ms_value_add_int(tree, "bound_rank", search->bound_rank);
     ms_value_add_bool(tree, "is_optimal", search->is_optimal);
+    ms_value_add_bool(tree, "is_cut_short", search->is_cut_short);
     ms_value_add_double(tree, "heuristic_span", search->heuristic_span);
-    if (search->start != NULL) {
-        ms_value_add_string(tree, "start", search->start);
-    }
+    ms_value_add_string(tree, "start", search->start);
     ms_value_add_int(tree, "variant", search->variant);
     ms_value_add_int(tree, "evaluations", search->evaluations);
 }
@@ -128,13 +127,12 @@ static void add_gap(const ms_cli_shown *shown, ms_buffer *out) {
 }
 
 static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
-    ms_buffer_printf(out, "  search            span %.9g, heuristic %.9g (", search->span,
-                     search->heuristic_span);
-    if (search->start != NULL) {
-        ms_buffer_printf(out, "%s%s", search->start, search->variant < 0 ? " as it is" : ", ");
-    }
+    ms_buffer_printf(out, "  search            span %.9g, heuristic %.9g (%s", search->span,
+                     search->heuristic_span, search->start);
     if (search->variant >= 0) {
-        ms_buffer_printf(out, "variant %d", search->variant);
+        ms_buffer_printf(out, ", variant %d", search->variant);
+    } else {
+        ms_buffer_puts(out, " as it is");
     }
     ms_buffer_printf(out, "), lower bound %.9g\n", search->bound);
     if (search->is_optimal) {
@@ -145,6 +143,9 @@ static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
     } else {
         ms_buffer_printf(out, "                    at most %.3g %% above the bound (of rank %d)\n",
                          100 * (search->span / search->bound - 1), search->bound_rank);
+    }
+    if (search->is_cut_short) {
+        ms_buffer_puts(out, "                    cut short: too large for all rules and caps\n");
     }
 }
 

@@ -1,5 +1,4 @@
-/* The search with one stage per rank, the best variant of the heuristic, improved; and what the one
- * with two shares with it. */
+/* The search for a schedule: what it is given, how schedules compare, and what comes out. */
 #include "meshsim/schedule_search.h"
 
 #include <limits.h>
@@ -8,8 +7,9 @@
 
 #include "schedule/search.h"
 
-/* Evaluations by default: so many that a search takes about a second, within limits. */
-enum { EFFORT_ACTIONS = 5 * 1000 * 1000, EFFORT_LEAST = 500, EFFORT_MOST = 20 * 1000 };
+/* Evaluations by default: so many that improving one start takes about half a second, within
+ * limits. */
+enum { EFFORT_ACTIONS = 3 * 1000 * 1000, EFFORT_LEAST = 10, EFFORT_MOST = 20 * 1000 };
 
 bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     double dust = 1e-9 * (1 + b->makespan);
@@ -31,7 +31,7 @@ static double sum_of_spans(const ms_program *program, const ms_schedule_result *
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         sum += result->ranks[rank].span;
     }
-    return program->spec.chunks == 2 ? sum : 0;
+    return sum;
 }
 
 static double sum_of_gradients(const ms_program *program, const ms_schedule_slot *slots) {
@@ -50,6 +50,7 @@ bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_s
     ms_diag_init_mute(&mute);
     ms_schedule_result result;
     search->evaluations++;
+    search->work += (double)program->first[program->spec.pipeline_ranks];
     bool runs = ms_schedule_evaluate(program, search->costs, &scratch, &mute, &result) == MS_OK;
     for (int rank = 0; runs && rank < program->spec.pipeline_ranks; rank++) {
         runs = result.ranks[rank].peak_inflight <= search->spec.memory_cap;
@@ -68,11 +69,6 @@ bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_s
     return runs;
 }
 
-static ms_status report_no_memory(const ms_search *search) {
-    ms_diag_error(search->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* A program of the wanted shape, with room for F, I and W of every stage and microbatch. */
 static ms_status make_program(const ms_search *search, ms_program *program_out) {
     ms_schedule_spec spec = {.kind = search->spec.chunks == 2 ? MS_SCHEDULE_ZBV : MS_SCHEDULE_ZBH1,
@@ -84,38 +80,6 @@ static ms_status make_program(const ms_search *search, ms_program *program_out) 
         program_out->name = "search";
     }
     return status;
-}
-
-/* The best variant of the heuristic. */
-static ms_status find_start(ms_search *search, ms_program *program, ms_search_result *result,
-                            ms_score *best) {
-    size_t count = program->first[program->spec.pipeline_ranks];
-    ms_program trial = *program;
-    trial.actions = MS_NEW(search->arena, ms_action, count);
-    if (trial.actions == NULL) {
-        return report_no_memory(search);
-    }
-    result->variant = -1;
-    for (int variant = 0; variant < MS_SEARCH_VARIANTS; variant++) {
-        ms_status status = ms_search_heuristic(search, variant, &trial);
-        ms_score score;
-        if (status == MS_E_NOMEM) {
-            return status;
-        }
-        if (status == MS_OK && ms_search_score(search, &trial, NULL, &score) &&
-            (result->variant < 0 || ms_score_is_better(&score, best))) {
-            memcpy(program->actions, trial.actions, count * sizeof *trial.actions);
-            *best = score;
-            result->variant = variant;
-        }
-    }
-    if (result->variant < 0) {
-        ms_diag_error(search->diag, "no schedule found for P = %d and M = %d under a cap of %d",
-                      search->spec.pipeline_ranks, search->spec.microbatches,
-                      search->spec.memory_cap);
-        return MS_E_NO;
-    }
-    return MS_OK;
 }
 
 int ms_search_peak(const ms_program *program) {
@@ -142,19 +106,6 @@ static ms_status check_costs(const ms_search *search, const ms_program *program)
     return status;
 }
 
-/* One stage per rank: the best variant, improved. */
-static ms_status find_line(ms_search *search, ms_search_result *result, ms_score *score) {
-    ms_status status = find_start(search, &result->program, result, score);
-    if (status != MS_OK) {
-        return status;
-    }
-    result->heuristic_span = score->span;
-    if (score->span > result->bound + 1e-9 * (1 + result->bound)) {
-        status = ms_search_improve(search, &result->program, score);
-    }
-    return status;
-}
-
 static ms_status find(ms_search *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
@@ -165,8 +116,7 @@ static ms_status find(ms_search *search, ms_search_result *result) {
         return status;
     }
     result->bound = ms_schedule_span_bound(&search->spec, search->costs, &result->bound_rank);
-    status = search->spec.chunks == 2 ? ms_search_v(search, result, &score)
-                                      : find_line(search, result, &score);
+    status = ms_search_levels(search, result, &score);
     if (status != MS_OK) {
         return status;
     }
@@ -194,7 +144,7 @@ static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
         return MS_E_INPUT;
     }
     long most = (long)spec->microbatches * spec->chunks;
-    if (spec->memory_cap == 0 || (spec->chunks == 2 && spec->memory_cap > most)) {
+    if (spec->memory_cap == 0 || spec->memory_cap > most) {
         spec->memory_cap = (int)(most < INT_MAX ? most : INT_MAX);
     }
     if (spec->effort == 0) {

@@ -8,7 +8,7 @@
 /** How good a schedule is; less is better, the first difference counts. */
 typedef struct ms_score {
     double span;
-    double spans; /**< with two stages per rank: those of all ranks together */
+    double spans; /**< of all ranks together */
     double makespan;
     double flow; /**< ends of all input gradients together: what others wait for, early */
 } ms_score;
@@ -20,6 +20,7 @@ typedef struct ms_search {
     ms_arena *arena; /**< of the result */
     ms_diag *diag;
     long evaluations;
+    double work; /**< passes placed or evaluated so far: what the time is spent on */
 } ms_search;
 
 enum { MS_SEARCH_VARIANTS = 8 };
@@ -38,37 +39,40 @@ typedef struct ms_list_rule {
     double overrun;  /**< share of itself by which a weight gradient in a gap may delay others */
 } ms_list_rule;
 
-/** Lists of a program with two stages per rank in a V, by a rule, under a cap of at least 2.
+/** Lists of a program by a rule, under a cap of at least one per chunk.
  *  span_out: the longest, if sends do not block.  Returns MS_OK; MS_E_NO if a strict rule gets
  * stuck (not reported); MS_E_NOMEM (reported).  O(P) per pass. */
 ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out);
 
-/** Search with two stages per rank in a V.
- *  result: its program has that shape; the best one goes there, and what it started from.  score:
+/** Search under the caps from the given one down.
+ *  result: its program has the shape; the best one goes there, and what it started from.  score:
  * of it.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_search_v(ms_search *search, ms_search_result *result, ms_score *score);
+ms_status ms_search_levels(ms_search *search, ms_search_result *result, ms_score *score);
 
 /** Most activations held at once on any rank; programs with I and W apart. */
 int ms_search_peak(const ms_program *program);
 
-/** The passes of one rank of a V, [chunk], and the ways of a microbatch between them. */
-typedef struct ms_v_rank {
+/** The passes of one rank, [chunk], and the ways of a microbatch between them; with one stage per
+ * rank all of chunk 1 is 0, and so are `down` and `up`. */
+typedef struct ms_rank_way {
     double forward[2], input[2], weight[2];
     double down; /**< from the end of F of chunk 0 to the start of F of chunk 1 */
-    double turn; /**< from the end of F of chunk 1 to the start of its I */
+    double turn; /**< from the end of F of the last chunk to the start of its I */
     double up;   /**< from the end of I of chunk 1 to the start of I of chunk 0 */
-} ms_v_rank;
+} ms_rank_way;
 
 /** O(P). */
-ms_v_rank ms_search_v_rank(int ranks, const ms_schedule_costs *costs, int rank);
+ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                               int rank);
 
 /** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PVM] or NULL. */
 bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out);
 bool ms_score_is_better(const ms_score *a, const ms_score *b);
 
-/** Move single passes into idle time as long as that helps.  MS_OK or MS_E_NOMEM (reported). */
-ms_status ms_search_improve(ms_search *search, ms_program *program, ms_score *score);
+/** Move single passes into idle time as long as that helps.
+ *  effort: evaluations at most.  MS_OK or MS_E_NOMEM (reported). */
+ms_status ms_search_improve(ms_search *search, long effort, ms_program *program, ms_score *score);
 
 #endif

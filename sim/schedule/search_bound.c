@@ -4,43 +4,25 @@
 #include "meshsim/schedule_search.h"
 #include "schedule/search.h"
 
-/* One stage per rank: the work of a rank, and the way of its first microbatch to the last rank and
- * back, during which it runs nothing but the forward passes that the cap allows. */
-static double bound_of_line(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                            int *rank_out) {
-    int last = spec->pipeline_ranks - 1;
-    int cap = spec->memory_cap == 0 || spec->memory_cap > spec->microbatches ? spec->microbatches
-                                                                             : spec->memory_cap;
-    double bound = 0;
-    double behind =
-        0; /* forward and input gradient of all later ranks, and the way there and back */
-    for (int rank = last; rank >= 0; rank--) {
-        double forward = costs->forward[rank];
-        double work =
-            spec->microbatches * (forward + costs->input_grad[rank] + costs->weight_grad[rank]);
-        double idle = forward + behind - cap * forward;
-        double span = work + fmax(0, idle);
-        if (span > bound) {
-            bound = span;
-            *rank_out = rank;
-        }
-        behind += forward + costs->input_grad[rank] + (rank > 0 ? 2 * costs->p2p[rank - 1] : 0);
-    }
-    return bound;
-}
-
-ms_v_rank ms_search_v_rank(int ranks, const ms_schedule_costs *costs, int rank) {
+ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                               int rank) {
+    int ranks = spec->pipeline_ranks;
     int a = rank;
-    int b = 2 * ranks - 1 - rank;
-    ms_v_rank found = {.forward = {costs->forward[a], costs->forward[b]},
-                       .input = {costs->input_grad[a], costs->input_grad[b]},
-                       .weight = {costs->weight_grad[a], costs->weight_grad[b]}};
-    for (int s = a; s < b; s++) {
-        double latency = s == ranks - 1 ? 0 : costs->p2p[s];
-        found.down += latency + (s > a ? costs->forward[s] : 0);
-        found.up += latency + (s > a ? costs->input_grad[s] : 0);
+    int b = spec->chunks == 2 ? 2 * ranks - 1 - rank : rank; /* the rank's last stage */
+    ms_rank_way found = {.forward = {costs->forward[a]},
+                         .input = {costs->input_grad[a]},
+                         .weight = {costs->weight_grad[a]}};
+    if (spec->chunks == 2) {
+        found.forward[1] = costs->forward[b];
+        found.input[1] = costs->input_grad[b];
+        found.weight[1] = costs->weight_grad[b];
+        for (int s = a; s < b; s++) {
+            double latency = s == ranks - 1 ? 0 : costs->p2p[s];
+            found.down += latency + (s > a ? costs->forward[s] : 0);
+            found.up += latency + (s > a ? costs->input_grad[s] : 0);
+        }
     }
-    for (int s = b + 1; s < 2 * ranks; s++) {
+    for (int s = b + 1; s < spec->chunks * ranks; s++) {
         found.turn += costs->forward[s] + costs->input_grad[s] + 2 * costs->p2p[s - 1];
     }
     return found;
@@ -57,10 +39,25 @@ static double most_work(double cap, double most, double one, double other) {
     return fmax(n * one + rest * other, rest * one + n * other);
 }
 
-/* Idle time that a rank cannot avoid. Three intervals from its first start on, and three to its
- * end; in each, the way of one microbatch has to fit, and memory and order leave only so much work
- * to run meanwhile. K is the cap, no more than M chunks of either kind are ever held, and nothing
- * is set free before its weight gradient.
+/* Idle time that a rank with one stage cannot avoid. K is the cap; nothing is set free before its
+ * weight gradient.
+ *  - From its first start to its first I, the first microbatch goes to the last rank and back: only
+ *    forward passes run meanwhile, and K at most.
+ *  - From the end of its last F on, that microbatch goes there and back, and has its gradients:
+ *    meanwhile only I and W of what is held run, K at most.
+ * With more than K microbatches the first W precedes the last F, so the two do not overlap. */
+static double forced_idle_of_line(const ms_rank_way *r, double cap, double microbatches) {
+    double chunks = least(cap, microbatches);
+    double gradient = r->input[0] + r->weight[0];
+    double head = fmax(0, r->forward[0] + r->turn - chunks * r->forward[0]);
+    double tail = fmax(0, r->turn + gradient - chunks * gradient);
+    return microbatches > cap ? head + tail : fmax(head, tail);
+}
+
+/* The same with two stages per rank in a V. Three intervals from its first start on, and three to
+ * its end; in each, the way of one microbatch has to fit, and memory and order leave only so much
+ * work to run meanwhile. K is the cap, no more than M chunks of either kind are ever held, and
+ * nothing is set free before its weight gradient.
  *  - To the start of the first F1: only F0, at most K - 1 (F1 needs a place): head[0].
  *  - To the start of the first I1: F0 and F1, K together, and no more F1 than F0: head[1].
  *  - To the start of the first I0: no chunk 0 has been set free, so at most K of them, and K - 1
@@ -70,7 +67,7 @@ static double most_work(double cap, double most, double one, double other) {
  *  - From the end of the last I1 on: I0 and W0 of chunks 0, W1 of chunks 1, K together: tail[0].
  * The first F1 starts before the last F1 ends and before the last I1 ends, and the first I1 starts
  * before the last I1 ends: these pairs of intervals do not overlap, and their idle times add up. */
-static double forced_idle(const ms_v_rank *r, double cap, double microbatches) {
+static double forced_idle_of_v(const ms_rank_way *r, double cap, double microbatches) {
     double gradient[2] = {r->input[0] + r->weight[0], r->input[1] + r->weight[1]};
     double chunks = least(cap, microbatches);
     double pairs = least(cap - 1, microbatches);
@@ -104,40 +101,39 @@ static double forced_idle(const ms_v_rank *r, double cap, double microbatches) {
  * the way to the last stage and back, and K at a time. Besides, the places fill up one forward pass
  * after the other and become free one weight gradient after the other, which wastes a triangle at
  * either end; they do not overlap in a span of at least (K - 1) of both. */
-static double memory_bound(const ms_v_rank *r, double cap, double microbatches) {
+static double memory_bound(const ms_search_spec *spec, const ms_rank_way *r, double cap) {
     double chunk1 = r->forward[1] + r->turn + r->input[1] + r->weight[1];
     double chunk0 = r->forward[0] + r->down + r->forward[1] + r->turn + r->input[1] + r->up +
                     r->input[0] + r->weight[0];
-    double flat = microbatches * (chunk0 + chunk1) / cap;
-    double slope = least(r->forward[0], r->forward[1]) + least(r->weight[0], r->weight[1]);
-    double ramp = slope * (least(cap, 2 * microbatches) - 1);
+    double slope = r->forward[0] + r->weight[0];
+    if (spec->chunks == 2) {
+        slope = least(r->forward[0], r->forward[1]) + least(r->weight[0], r->weight[1]);
+    }
+    double held = chunk0 + (spec->chunks == 2 ? chunk1 : 0);
+    double flat = spec->microbatches * held / cap;
+    double ramp = slope * (cap - 1);
     return fmax(flat, least(ramp, flat + ramp / 2));
 }
 
-static double bound_of_v(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                         int *rank_out) {
+double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                              int *rank_out) {
+    ms_search_spec full = *spec;
+    full.chunks = spec->chunks == 0 ? 1 : spec->chunks;
     double microbatches = spec->microbatches;
-    double cap =
-        spec->memory_cap == 0 ? 2 * microbatches : least(spec->memory_cap, 2 * microbatches);
+    double most = full.chunks * microbatches;
+    double cap = spec->memory_cap == 0 ? most : least(spec->memory_cap, most);
     double bound = 0;
     for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
-        ms_v_rank r = ms_search_v_rank(spec->pipeline_ranks, costs, rank);
-        double work = 0;
-        for (int chunk = 0; chunk < 2; chunk++) {
-            work += microbatches * (r.forward[chunk] + r.input[chunk] + r.weight[chunk]);
-        }
-        double span =
-            fmax(work + forced_idle(&r, cap, microbatches), memory_bound(&r, cap, microbatches));
+        ms_rank_way r = ms_search_rank_way(&full, costs, rank);
+        double work =
+            r.forward[0] + r.input[0] + r.weight[0] + r.forward[1] + r.input[1] + r.weight[1];
+        double idle = full.chunks == 2 ? forced_idle_of_v(&r, cap, microbatches)
+                                       : forced_idle_of_line(&r, cap, microbatches);
+        double span = fmax(microbatches * work + idle, memory_bound(&full, &r, cap));
         if (span > bound) {
             bound = span;
             *rank_out = rank;
         }
     }
     return bound;
-}
-
-double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                              int *rank_out) {
-    return spec->chunks == 2 ? bound_of_v(spec, costs, rank_out)
-                             : bound_of_line(spec, costs, rank_out);
 }

@@ -13,6 +13,7 @@ typedef struct improver {
     ms_schedule_slot *slots; /* [actions] of the program as it is */
     ms_action *kept;         /* [3VM] a rank's list before the last move */
     ms_score *score;
+    long last; /* evaluation */
 } improver;
 
 /* Take the pass at `from` out and put it in at `to`. */
@@ -61,7 +62,7 @@ static bool try_move(improver *it, int rank, size_t from, size_t to) {
 }
 
 static bool is_spent(const improver *it) {
-    return it->search->evaluations >= it->search->spec.effort;
+    return it->search->evaluations >= it->last;
 }
 
 /* Gaps of a rank, from its start on; true once a move helped. */
@@ -103,25 +104,35 @@ static bool put_off(improver *it, int rank) {
     return false;
 }
 
-ms_status ms_search_improve(ms_search *search, ms_program *program, ms_score *score) {
-    size_t count = program->first[program->spec.pipeline_ranks];
-    improver it = {.search = search,
-                   .program = program,
-                   .score = score,
-                   .slots = MS_NEW(search->arena, ms_schedule_slot, count),
-                   .kept = MS_NEW(search->arena, ms_action, program->first[1])};
-    if (it.slots == NULL || it.kept == NULL) {
-        ms_diag_error(search->diag, "out of memory");
-        return MS_E_NOMEM;
-    }
-    bool has_improved = ms_search_score(search, program, it.slots, score);
-    while (has_improved && !is_spent(&it)) {
+static void improve(improver *it) {
+    bool has_improved = ms_search_score(it->search, it->program, it->slots, it->score);
+    while (has_improved && !is_spent(it)) {
         has_improved = false;
-        for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
-            while (!is_spent(&it) && (fill_gaps(&it, rank) || put_off(&it, rank))) {
+        for (int rank = 0; rank < it->program->spec.pipeline_ranks; rank++) {
+            while (!is_spent(it) && (fill_gaps(it, rank) || put_off(it, rank))) {
                 has_improved = true;
             }
         }
     }
-    return MS_OK;
+}
+
+ms_status ms_search_improve(ms_search *search, long effort, ms_program *program, ms_score *score) {
+    size_t count = program->first[program->spec.pipeline_ranks];
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    improver it = {.search = search,
+                   .program = program,
+                   .score = score,
+                   .last = search->evaluations + effort,
+                   .slots = MS_NEW(&scratch, ms_schedule_slot, count),
+                   .kept = MS_NEW(&scratch, ms_action, program->first[1])};
+    ms_status status = MS_OK;
+    if (it.slots == NULL || it.kept == NULL) {
+        ms_diag_error(search->diag, "out of memory");
+        status = MS_E_NOMEM;
+    } else {
+        improve(&it);
+    }
+    ms_arena_release(&scratch);
+    return status;
 }

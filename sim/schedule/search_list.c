@@ -1,13 +1,14 @@
-/* Scheduling in the order of time for two stages per rank in a V: whenever a rank is free, it takes
- * the most urgent pass that has arrived, or a weight gradient where nothing has, or where memory
- * asks for one.
+/* Scheduling in the order of time, with one stage per rank or two in a V: whenever a rank is free,
+ * it takes the most urgent pass that has arrived, or a weight gradient where nothing has, or where
+ * memory asks for one.
  *
  * It cannot get stuck. Passes of a kind and chunk keep the order of microbatches, and a forward
- * pass of chunk 0 takes the last place under the cap only if the rank has run that of chunk 1 of
- * the oldest microbatch it holds. Let m be the oldest microbatch that is not done everywhere. A
- * rank that still lacks a forward pass of m has run none of chunk 1 from m on, so by that rule it
- * has a place left for it (two if it holds nothing; the cap is at least 2). Hence the forward
- * passes of m always run in the end, and then its gradients, which need no memory. */
+ * pass of chunk 0 takes the last place under the cap only if the rank has run that of its last
+ * chunk of the oldest microbatch it holds. Let m be the oldest microbatch that is not done
+ * everywhere. A rank that still lacks a forward pass of m has run none of the last chunk from m on,
+ * so by that rule it has a place left for it (two in a V if it holds nothing; the cap is at least
+ * one per chunk). Hence the forward passes of m always run in the end, and then its gradients,
+ * which need no memory. */
 #include <math.h>
 
 #include "schedule/search.h"
@@ -80,7 +81,7 @@ static bool has_room(const lister *l, const list_rank *state, int chunk) {
     int oldest = weights[0] < weights[1] ? weights[0] : weights[1];
     return after < l->search->spec.memory_cap ||
            (after == l->search->spec.memory_cap &&
-            (chunk == 1 || state->done[MS_PASS_F][1] > oldest));
+            (chunk == l->program->spec.chunks - 1 || state->done[MS_PASS_F][1] > oldest));
 }
 
 /* Whether the rule lets another microbatch in. */
@@ -114,7 +115,7 @@ static int list_candidates(const lister *l, int rank, candidate out[4]) {
     static const ms_pass PASSES[] = {MS_PASS_F, MS_PASS_I};
     const list_rank *state = &l->ranks[rank];
     int count = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2 * l->program->spec.chunks; i++) {
         candidate next = {.pass = PASSES[i % 2], .chunk = i / 2};
         int mb = state->done[next.pass][next.chunk];
         next.arrival = arrival(l, rank, next.pass, next.chunk);
@@ -294,5 +295,6 @@ ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program
         *span_out = longest_span(&l);
     }
     ms_arena_release(&scratch);
+    search->work += (double)program->first[program->spec.pipeline_ranks];
     return status;
 }

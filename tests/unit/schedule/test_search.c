@@ -45,7 +45,8 @@ Test(schedule_search, reaches_h1_and_h2) {
 }
 
 /* The bound by hand: P = 2, the second rank's forward and input gradient are 3 + 2, the way 2 *
- * 0.5; one microbatch in flight leaves all of it idle, three fill it. */
+ * 0.5; one microbatch in flight leaves all of it idle. So do ten, one after the other; with two in
+ * flight, the second rank's work counts. */
 Test(schedule_search, bound_by_hand) {
     const double f[] = {1, 3};
     const double i[] = {1, 2};
@@ -57,8 +58,95 @@ Test(schedule_search, bound_by_hand) {
     cr_assert_float_eq(ms_schedule_span_bound(&spec, &costs, &rank), 3 + 6, 1e-12);
     cr_assert_eq(rank, 0);
     spec.microbatches = 10;
+    cr_assert_float_eq(ms_schedule_span_bound(&spec, &costs, &rank), 10 * 9, 1e-12);
+    cr_assert_eq(rank, 0);
+    spec.memory_cap = 2;
     cr_assert_float_eq(ms_schedule_span_bound(&spec, &costs, &rank), 50, 1e-12);
     cr_assert_eq(rank, 1);
+}
+
+/* F = I = W = 1: under a cap of 1 each microbatch goes down and up alone, 2P+1. */
+Test(schedule_search, one_microbatch_at_a_time) {
+    for (int p = 1; p <= 8; p++) {
+        fixture f;
+        fixture_init(&f);
+        ms_schedule_costs costs = fixture_even_costs(&f, p, (const double[]){1, 1, 1, 0});
+        ms_search_spec spec = {.pipeline_ranks = p, .microbatches = 32, .memory_cap = 1};
+        ms_search_result found = search(&f, &spec, &costs);
+        cr_assert_float_eq(found.span, 32 * (2 * p + 1), 1e-9);
+        cr_assert(found.is_optimal);
+        fixture_release(&f);
+    }
+}
+
+/* Caps below P: no worse than F of microbatch m in slot r + 4m and I in slot 2P-1-r + 4m, which
+ * hold about P/2 microbatches. */
+Test(schedule_search, small_caps) {
+    for (int p = 4; p <= 16; p *= 2) {
+        fixture f;
+        fixture_init(&f);
+        int m = 4 * p;
+        ms_schedule_costs costs = fixture_even_costs(&f, p, (const double[]){1, 1, 1, 0});
+        ms_search_spec spec = {.pipeline_ranks = p, .microbatches = m, .memory_cap = p / 2 + 1};
+        ms_search_result found = search(&f, &spec, &costs);
+        cr_assert_leq(found.span, 4 * (m - 1) + 2 * p + 1 + 1e-9, "P=%d: %g", p, found.span);
+        cr_assert_not(found.is_cut_short);
+        fixture_release(&f);
+    }
+}
+
+/* Stages of one kind of pass between 1/2 and 3, some messages free. */
+static ms_schedule_costs random_costs(fixture *f, ms_random *random, int stages) {
+    double *lists[4];
+    for (int i = 0; i < 4; i++) {
+        lists[i] = MS_NEW(&f->arena, double, stages);
+        for (int stage = 0; stage < stages; stage++) {
+            lists[i][stage] = (double)ms_random_range(random, i == 3 ? 0 : 4, i == 3 ? 4 : 24) / 8;
+        }
+    }
+    return (ms_schedule_costs){
+        .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
+}
+
+static int peak_of(const ms_schedule_result *result, int ranks) {
+    int peak = 0;
+    for (int r = 0; r < ranks; r++) {
+        peak = result->ranks[r].peak_inflight > peak ? result->ranks[r].peak_inflight : peak;
+    }
+    return peak;
+}
+
+/* No worse than any fixed schedule of one stage per rank that fits the cap. */
+Test(schedule_search, against_the_kinds) {
+    static const ms_schedule_kind KINDS[] = {MS_SCHEDULE_GPIPE, MS_SCHEDULE_1F1B, MS_SCHEDULE_ZBH1,
+                                             MS_SCHEDULE_ZBH2};
+    const char *text = getenv("MS_SEED");
+    uint64_t seed = text == NULL ? 20261124U : strtoull(text, NULL, 0);
+    ms_random random = {seed};
+    for (int trial = 0; trial < 80; trial++) {
+        fixture f;
+        fixture_init(&f);
+        int p = (int)ms_random_range(&random, 1, 8);
+        ms_schedule_costs costs =
+            trial % 4 == 0 ? fixture_even_costs(&f, p, (const double[]){1, 1, 1, 0.125 * p})
+                           : random_costs(&f, &random, p);
+        ms_search_spec spec = {.pipeline_ranks = p,
+                               .microbatches = (int)ms_random_range(&random, 1, 3 * p),
+                               .memory_cap = (int)ms_random_range(&random, p, 2 * p),
+                               .effort = 100};
+        ms_search_result found = search(&f, &spec, &costs);
+        for (size_t k = 0; k < sizeof KINDS / sizeof KINDS[0]; k++) {
+            ms_schedule_spec kind = SPEC(KINDS[k], p, 1, spec.microbatches, 0);
+            ms_program program = fixture_build(&f, &kind);
+            ms_schedule_result result = fixture_evaluate(&f, &program, &costs);
+            cr_assert(peak_of(&result, p) > spec.memory_cap ||
+                          found.span <= result.max_span * (1 + 1e-9),
+                      "MS_SEED=%llu trial %d: %s P=%d M=%d cap %d: %g, search %g",
+                      (unsigned long long)seed, trial, program.name, p, spec.microbatches,
+                      spec.memory_cap, result.max_span, found.span);
+        }
+        fixture_release(&f);
+    }
 }
 
 Test(schedule_search, results_hold_what_they_promise) {
@@ -70,16 +158,8 @@ Test(schedule_search, results_hold_what_they_promise) {
         fixture f;
         fixture_init(&f);
         int p = (int)ms_random_range(&random, 1, 6);
-        double *lists[4];
-        for (int i = 0; i < 4; i++) {
-            lists[i] = MS_NEW(&f.arena, double, p);
-            for (int stage = 0; stage < p; stage++) {
-                lists[i][stage] =
-                    (double)ms_random_range(&random, i == 3 ? 0 : 4, i == 3 ? 4 : 24) / 8;
-            }
-        }
-        ms_schedule_costs costs = {
-            .forward = lists[0], .input_grad = lists[1], .weight_grad = lists[2], .p2p = lists[3]};
+        ms_schedule_costs costs = random_costs(&f, &random, p);
+        costs.is_blocking = trial % 5 == 0;
         ms_search_spec spec = {.pipeline_ranks = p,
                                .microbatches = (int)ms_random_range(&random, 1, 16),
                                .memory_cap = (int)ms_random_range(&random, 0, 2 * p + 1),
@@ -90,10 +170,7 @@ Test(schedule_search, results_hold_what_they_promise) {
         ms_schedule_result found = fixture_evaluate(&f, &result.program, &costs);
         cr_assert_float_eq(found.max_span, result.span, 1e-9);
         cr_assert_float_eq(found.makespan, result.makespan, 1e-9);
-        int peak = 0;
-        for (int r = 0; r < p; r++) {
-            peak = found.ranks[r].peak_inflight > peak ? found.ranks[r].peak_inflight : peak;
-        }
+        int peak = peak_of(&found, p);
         cr_assert_eq(peak, result.peak_inflight);
         cr_assert(spec.memory_cap == 0 || peak <= spec.memory_cap);
         cr_assert(result.span >= result.bound - 1e-9, "MS_SEED=%llu", (unsigned long long)seed);
@@ -152,14 +229,6 @@ static ms_schedule_costs v_costs(fixture *f, int p, const double costs[4], const
 }
 
 static const double EVEN_ENDS[2] = {1, 1};
-
-static int peak_of(const ms_schedule_result *result, int ranks) {
-    int peak = 0;
-    for (int r = 0; r < ranks; r++) {
-        peak = result->ranks[r].peak_inflight > peak ? result->ranks[r].peak_inflight : peak;
-    }
-    return peak;
-}
 
 /* The shortest span among ZB-V, V-Half and V-Min, reordered or not, that fit a cap. */
 static double best_pattern(fixture *f, const ms_search_spec *size, const ms_schedule_costs *costs) {
@@ -230,27 +299,31 @@ Test(schedule_search_v, against_the_patterns) {
     cr_assert_gt(improved, 10, "the local improvement does something: %d", improved);
 }
 
-/* A larger cap is never worse, and any cap from one microbatch on works. */
+/* A larger cap is never worse, and any cap from one microbatch on works; with one stage per rank
+ * and two. */
 Test(schedule_search_v, larger_caps_are_not_worse) {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 12; i++) {
         fixture f;
         fixture_init(&f);
-        int p = 2 + i;
-        int m = 3 + 2 * i;
+        int chunks = 1 + i / 6;
+        int p = 2 + i % 6;
+        int m = 3 + 2 * (i % 6);
         ms_schedule_costs costs =
             v_costs(&f, p, (const double[]){1, 1.3, 0.7, 0.05 * i}, (const double[]){1.5, 1.2});
         double before = INFINITY;
         double bound_before = INFINITY;
-        for (int cap = 2; cap <= 2 * m + 1; cap++) {
+        for (int cap = chunks; cap <= chunks * m + 1; cap++) {
             ms_search_spec spec = {.pipeline_ranks = p,
-                                   .chunks = 2,
+                                   .chunks = chunks,
                                    .microbatches = m,
-                                   .memory_cap = cap > 2 * m ? 0 : cap,
-                                   .effort = 300};
+                                   .memory_cap = cap > chunks * m ? 0 : cap,
+                                   .effort = 60};
             ms_search_result found = search(&f, &spec, &costs);
-            cr_assert_leq(found.span, before, "P=%d M=%d cap %d", p, m, cap);
+            cr_assert_leq(found.span, before + 1e-9 * before, "P=%d V=%d M=%d cap %d: %.12g", p,
+                          chunks, m, cap, found.span);
             cr_assert_leq(found.bound, bound_before);
             cr_assert_leq(found.peak_inflight, cap);
+            cr_assert_not(found.is_cut_short);
             before = found.span;
             bound_before = found.bound;
         }
@@ -336,21 +409,21 @@ Test(schedule_search_v, bound_by_hand) {
     fixture_release(&f);
 }
 
-/* All orders of P = 1 or 2 ranks: passes in the order of their starts, cut off where the work left
- * cannot beat the best. Passes of a kind keep the order of microbatches, which loses nothing: they
- * differ in their number only. */
+/* All orders of P = 1 or 2 ranks (3 with one stage each): passes in the order of their starts, cut
+ * off where the work left cannot beat the best. Passes of a kind keep the order of microbatches,
+ * which loses nothing: they differ in their number only. */
 typedef struct exhaustive {
     const ms_search_spec *spec;
     const ms_schedule_costs *costs;
-    int done[2][3][2];    /* [rank][pass F, I, W][chunk] */
+    int done[3][3][2];    /* [rank][pass F, I, W][chunk] */
     double ends[4][3][8]; /* [stage][pass][mb] */
-    double begun[2], free_at[2], left[2];
+    double begun[3], free_at[3], left[3];
     double best;
 } exhaustive;
 
 static double when_ready(const exhaustive *x, int stage, int pass, int mb) {
-    int last = 2 * x->spec->pipeline_ranks - 1;
-    int turn = x->spec->pipeline_ranks - 1;
+    int last = x->spec->chunks * x->spec->pipeline_ranks - 1;
+    int turn = x->spec->chunks == 2 ? x->spec->pipeline_ranks - 1 : -1;
     if (pass == 2) {
         return x->ends[stage][1][mb];
     }
@@ -389,7 +462,7 @@ static void try_all(exhaustive *x, double now) {
         int chunk = i % 2;
         int stage = chunk == 0 ? rank : 2 * x->spec->pipeline_ranks - 1 - rank;
         int mb = x->done[rank][pass][chunk];
-        if (mb == x->spec->microbatches) {
+        if (chunk == x->spec->chunks || mb == x->spec->microbatches) {
             continue;
         }
         is_done = false;
@@ -429,10 +502,13 @@ static double shortest(const ms_search_spec *spec, const ms_schedule_costs *cost
     for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
         int mirror = 2 * spec->pipeline_ranks - 1 - rank;
         x.begun[rank] = -1;
-        x.left[rank] =
-            spec->microbatches *
-            (costs->forward[rank] + costs->input_grad[rank] + costs->weight_grad[rank] +
-             costs->forward[mirror] + costs->input_grad[mirror] + costs->weight_grad[mirror]);
+        x.left[rank] = spec->microbatches *
+                       (costs->forward[rank] + costs->input_grad[rank] + costs->weight_grad[rank]);
+        if (spec->chunks == 2) {
+            x.left[rank] +=
+                spec->microbatches *
+                (costs->forward[mirror] + costs->input_grad[mirror] + costs->weight_grad[mirror]);
+        }
     }
     try_all(&x, 0);
     return fmin(x.best, known);
@@ -479,4 +555,36 @@ Test(schedule_search_v, against_all_schedules, .timeout = 120) {
     }
     cr_assert_geq(found_best * 10, tried * 8, "%d of %d found", found_best, tried);
     cr_assert_geq(bound_is_best * 10, tried * 4, "%d of %d bounds met", bound_is_best, tried);
+}
+
+/* The same with one stage per rank. */
+Test(schedule_search, against_all_schedules, .timeout = 120) {
+    const char *text = getenv("MS_SEED");
+    uint64_t seed = text == NULL ? 20261125U : strtoull(text, NULL, 0);
+    ms_random random = {seed};
+    int found_best = 0;
+    int bound_is_best = 0;
+    int tried = 0;
+    for (int trial = 0; trial < 120; trial++) {
+        fixture f;
+        fixture_init(&f);
+        int p = 1 + trial % 3;
+        int m = 1 + trial / 3 % (p == 3 ? 3 : 4);
+        ms_schedule_costs costs = random_costs(&f, &random, p);
+        ms_search_spec spec = {.pipeline_ranks = p,
+                               .chunks = 1,
+                               .microbatches = m,
+                               .memory_cap = (int)ms_random_range(&random, 1, m),
+                               .effort = 4000};
+        ms_search_result found = search(&f, &spec, &costs);
+        double best = shortest(&spec, &costs, found.span);
+        cr_assert_leq(found.bound, best + 1e-9, "MS_SEED=%llu trial %d: bound %.9g, best %.9g",
+                      (unsigned long long)seed, trial, found.bound, best);
+        tried++;
+        found_best += found.span <= best + 1e-9;
+        bound_is_best += found.bound >= best - 1e-9;
+        fixture_release(&f);
+    }
+    cr_assert_geq(found_best * 10, tried * 9, "%d of %d found", found_best, tried);
+    cr_assert_geq(bound_is_best * 10, tried * 7, "%d of %d bounds met", bound_is_best, tried);
 }
