@@ -45,6 +45,9 @@ typedef struct ms_list_rule {
 ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out);
 
+/** What such a list costs, in passes placed with few ranks. */
+double ms_search_list_work(const ms_program *program);
+
 /** Search under the caps from the given one down.
  *  result: its program has the shape; the best one goes there, and what it started from.  score:
  * of it.  Returns MS_OK; MS_E_NOMEM (reported). */
@@ -65,6 +68,9 @@ typedef struct ms_rank_way {
 /** O(P). */
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
                                int rank);
+
+/** What no span of a rank is below; spec: with V filled in. */
+double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way);
 
 /** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PVM] or NULL. */
 bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,

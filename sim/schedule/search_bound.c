@@ -115,21 +115,25 @@ static double memory_bound(const ms_search_spec *spec, const ms_rank_way *r, dou
     return fmax(flat, least(ramp, flat + ramp / 2));
 }
 
+double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *r) {
+    double microbatches = spec->microbatches;
+    double most = spec->chunks * microbatches;
+    double cap = spec->memory_cap == 0 ? most : least(spec->memory_cap, most);
+    double work =
+        r->forward[0] + r->input[0] + r->weight[0] + r->forward[1] + r->input[1] + r->weight[1];
+    double idle = spec->chunks == 2 ? forced_idle_of_v(r, cap, microbatches)
+                                    : forced_idle_of_line(r, cap, microbatches);
+    return fmax(microbatches * work + idle, memory_bound(spec, r, cap));
+}
+
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
                               int *rank_out) {
     ms_search_spec full = *spec;
     full.chunks = spec->chunks == 0 ? 1 : spec->chunks;
-    double microbatches = spec->microbatches;
-    double most = full.chunks * microbatches;
-    double cap = spec->memory_cap == 0 ? most : least(spec->memory_cap, most);
     double bound = 0;
     for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
         ms_rank_way r = ms_search_rank_way(&full, costs, rank);
-        double work =
-            r.forward[0] + r.input[0] + r.weight[0] + r.forward[1] + r.input[1] + r.weight[1];
-        double idle = full.chunks == 2 ? forced_idle_of_v(&r, cap, microbatches)
-                                       : forced_idle_of_line(&r, cap, microbatches);
-        double span = fmax(microbatches * work + idle, memory_bound(&full, &r, cap));
+        double span = ms_search_rank_bound(&full, &r);
         if (span > bound) {
             bound = span;
             *rank_out = rank;

@@ -324,8 +324,11 @@ static ms_status run_patterns(climber *c) {
 static double bound_under(const climber *c, int cap) {
     ms_search_spec spec = c->search->spec;
     spec.memory_cap = cap;
-    int rank = 0;
-    return ms_schedule_span_bound(&spec, c->search->costs, &rank);
+    double bound = 0;
+    for (int rank = 0; rank < spec.pipeline_ranks; rank++) {
+        bound = fmax(bound, ms_search_rank_bound(&spec, &c->ways[rank]));
+    }
+    return bound;
 }
 
 /* Whether nothing under a cap can be better than a span. */
@@ -409,7 +412,7 @@ static ms_status prepare(climber *c) {
         c->period = fmax(c->period, r.forward[0] + r.forward[1] + r.input[0] + r.input[1] +
                                         r.weight[0] + r.weight[1]);
     }
-    double rules = fmax(1, floor(LEVEL_WORK / (double)count_actions(c)));
+    double rules = fmax(1, floor(LEVEL_WORK / ms_search_list_work(&c->trial)));
     int all = c->trial.spec.chunks == 1
                   ? MS_SEARCH_VARIANTS + VARIANTS + (BLOCKS + PATTERN_COUNT) * ORDER_RULES
                   : VARIANTS + PATTERN_COUNT * ORDER_RULES;

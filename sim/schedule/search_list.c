@@ -272,6 +272,12 @@ static double longest_span(const lister *l) {
     return longest;
 }
 
+/* Each pass looks at all ranks for the first that is free, which is quick. */
+double ms_search_list_work(const ms_program *program) {
+    int ranks = program->spec.pipeline_ranks;
+    return (double)program->first[ranks] * (1 + ranks / 256.0);
+}
+
 ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out) {
     size_t keys = (size_t)program->stages * (size_t)program->units;
@@ -295,6 +301,6 @@ ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program
         *span_out = longest_span(&l);
     }
     ms_arena_release(&scratch);
-    search->work += (double)program->first[program->spec.pipeline_ranks];
+    search->work += ms_search_list_work(program);
     return status;
 }

@@ -95,6 +95,25 @@ Test(schedule_search, small_caps) {
     }
 }
 
+/* Too many passes for all rules: the same result again, which says that it was cut short, and no
+ * worse than the building block of 4 slots; a proven one needs no such word. */
+Test(schedule_search, cut_short, .timeout = 60) {
+    fixture f;
+    fixture_init(&f);
+    ms_schedule_costs costs = fixture_even_costs(&f, 4, (const double[]){1, 1, 1, 0});
+    ms_search_spec spec = {.pipeline_ranks = 4, .microbatches = 20000, .memory_cap = 3};
+    ms_search_result one = search(&f, &spec, &costs);
+    cr_assert(one.is_cut_short);
+    cr_assert_leq(one.span, 4 * (20000 - 1) + 9 + 1e-9, "%g", one.span);
+    ms_search_result other = search(&f, &spec, &costs);
+    cr_assert_eq(ms_program_crc32(&one.program), ms_program_crc32(&other.program));
+    spec.memory_cap = 7;
+    ms_search_result proven = search(&f, &spec, &costs);
+    cr_assert(proven.is_optimal);
+    cr_assert_not(proven.is_cut_short);
+    fixture_release(&f);
+}
+
 /* Stages of one kind of pass between 1/2 and 3, some messages free. */
 static ms_schedule_costs random_costs(fixture *f, ms_random *random, int stages) {
     double *lists[4];
