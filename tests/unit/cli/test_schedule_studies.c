@@ -79,8 +79,8 @@ Test(schedule_studies, times_from_a_profile) {
     cr_assert_not_null(mkdtemp(folder));
     static const char *const SAME[] = {
         "stage, forward,weight_gradient,input_gradient,p2p\r\n0,1,1,1,0.5\n\n1,2,0.5,3,\n",
-        "\xEF\xBB\xBF\"stage\",\"forward\",weight_gradient,input_gradient,p2p\n"
-        "1,2,\"0.5\",3,0\n,,,,\n0,1,1,1,\" 0.5 \"",
+        ("\xEF\xBB\xBF\"stage\",\"forward\",weight_gradient,input_gradient,p2p\n"
+         "1,2,\"0.5\",3,0\n,,,,\n0,1,1,1,\" 0.5 \""),
         "forward,weight_gradient,input_gradient,p2p\n1,1,1,0.5\n2,0.5,3, \n",
     };
     ms_run_result same = MS_RUN("schedule", "1f1b", "-p2", "-m3", "--tf=1,2", "--tb=1,3",
