@@ -10,11 +10,12 @@ typedef struct given_costs {
     ms_numbers optimizer; /* one, or one per pipeline rank [s] */
 } given_costs;
 
+/* At most 1e200 s or B, so that sums over any schedule stay numbers. */
 #define GIVEN(name_, dimension_, required_, fallback_, help_)                                      \
     {                                                                                              \
         .key = #name_, .type = MS_FIELD_QUANTITIES, .offset = offsetof(given_costs, name_),        \
         .dimension = (dimension_), .is_required = (required_), .fallback = (fallback_),            \
-        .help = (help_)                                                                            \
+        .help = (help_), .maximum = 1e200                                                          \
     }
 
 static const ms_field FIELDS[] = {

@@ -73,7 +73,11 @@ static void use(ms_job *job, ms_arena *arena, ms_diag *diag) {
         return;
     }
     ms_outlook look;
-    require(ms_outlook_compute(job, arena, diag, &look) == MS_OK);
+    ms_status status = ms_outlook_compute(job, arena, diag, &look);
+    require(status == MS_OK || (status == MS_E_RANGE && diag->errors > 0));
+    if (status != MS_OK) {
+        return; /* times beyond all bounds, refused with a message */
+    }
     require(isfinite(look.ideal_step_s) && look.ideal_step_s >= 0.0);
     run(job, arena, diag);
 }
