@@ -172,6 +172,8 @@ typedef struct ms_model_layout {
     unsigned shard_axes;     /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
                                 sharding), the other replicas hold copies; 0: all of them */
     bool keeps_parameters;   /**< zero 3: gathered once per step, not before every pass */
+    bool has_placed_gathers; /**< zero 3: whole stages are gathered beside the passes where the
+                                schedule says, and given up where it says so */
     bool reduces_every;      /**< zero 2, 3: gradients reduced after each microbatch, so that only a
                                 shard is kept; else after the last one */
     bool has_reduce_overlap; /**< gradients are reduced beside the backward pass, else at the
@@ -266,14 +268,19 @@ typedef struct ms_stage_memory {
                              buffers */
     double transformer_B; /**< share of parameter_B + gradient_B + optimizer_B that belongs to
                              transformer layers */
+    double gathered_B;    /**< whole parameters, beside parameter_B while the schedule has the stage
+                             gathered; 0: it does not say */
+    double gathered_transformer_B; /**< share of them that belongs to transformer layers */
 } ms_stage_memory;
 
 /** One virtual stage. */
 typedef struct ms_stage_cost {
     ms_pass_plan
         passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
-    double send_forward_B;    /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
-                                 the last stage */
+    ms_pass_plan gather;   /**< asynchronous collectives that gather its whole parameters, where the
+                              schedule says when; else empty */
+    double send_forward_B; /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
+                              the last stage */
     double send_backward_B;   /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
     double parameters;        /**< per GPU (after tp and ep) [count] */
     double expert_parameters; /**< of these, the routed experts' */

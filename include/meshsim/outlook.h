@@ -17,7 +17,8 @@
 typedef struct ms_rank_outlook {
     int layers;          /**< transformer layers of all its virtual stages */
     double compute_s;    /**< passes of all microbatches, and the optimizer */
-    double static_B;     /**< parameters, gradients, optimizer state */
+    double static_B;     /**< parameters, gradients, optimizer state, and whole parameters that are
+                            gathered when memory peaks */
     double activation_B; /**< kept activations when memory peaks */
     double buffer_B;     /**< working memory of the pass that runs then */
     double peak_B;       /**< sum of the three and of what the allocator loses */

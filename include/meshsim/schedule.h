@@ -60,6 +60,14 @@ typedef struct ms_action {
     int32_t mb;            /**< unit of work 0..units-1: microbatch, or microbatch * K + part */
 } ms_action;
 
+/** A change of what sharded parameters a rank has whole. */
+typedef struct ms_shard_move {
+    size_t before; /**< the action it stands before, an index into the program's actions; the end of
+                      the rank's list: behind the last one */
+    int16_t stage; /**< virtual stage of the program, on this rank */
+    bool is_gather; /**< gathered; else given up */
+} ms_shard_move;
+
 /** A whole schedule: the lists of all ranks, one after the other. All storage in the arena of
  * ms_schedule_build.
  *
@@ -77,6 +85,9 @@ typedef struct ms_program {
     int *stage_chunk;       /**< [stages] which of that rank's chunks it is, 0.. */
     size_t *first;          /**< [P + 1] rank r's actions are actions[first[r] .. first[r+1]) */
     ms_action *actions;     /**< [first[P]] */
+    size_t *shard_first;    /**< [P + 1] rank r's moves are shard_moves[shard_first[r] ..
+                               shard_first[r+1]), in order */
+    ms_shard_move *shard_moves; /**< NULL: the program does not say when parameters are gathered */
 } ms_program;
 
 /** Kind of a name ("gpipe", "1f1b", "interleaved").  Returns MS_OK, or MS_E_RANGE if there is none.
@@ -120,9 +131,19 @@ static inline int ms_program_model_stage(const ms_program *program, int stage) {
 /** Invariants of any program: every (stage, mb) has exactly one F and one B or one I and one W;
  * each on the stage's rank; F before B/I, I before W; parts of a sequence forwards in order and
  * backwards the other way round; an overlapped pair is a forward and a backward pass of different
- * work; the lists can run to their end without deadlock. Returns MS_OK; MS_E_INPUT, the first
- * broken rule reported (a deadlock as the cycle of waiting actions). */
+ * work; the lists can run to their end without deadlock; where the program says when parameters are
+ * gathered, a pass only of a stage that is, none gathered twice, and all given up after use.
+ * Returns MS_OK; MS_E_INPUT, the first broken rule reported (a deadlock as the cycle of waiting
+ * actions). */
 ms_status ms_program_check(const ms_program *program, ms_diag *diag);
+
+/** Say when sharded parameters are gathered: before every action (or pair) a rank gives up what is
+ * not among the next `active` different stages of its list, and gathers what of these it has not;
+ * at the end it gives up all. Replaces what the program said.
+ *  active: >= 1, 3 in PyTorch.  program: the moves are in `arena`.  Returns MS_OK; MS_E_NOMEM
+ * (reported).  O(actions * stages of a rank).
+ *  Source: torch.distributed.pipelining.schedules, _add_unshard_reshard (max_active_stages). */
+ms_status ms_program_place_shards(ms_program *program, int active, ms_arena *arena, ms_diag *diag);
 
 /** Let overlapped pairs run as what they are made of: forward, then backward pass. */
 void ms_program_part_pairs(ms_program *program);

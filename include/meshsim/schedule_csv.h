@@ -69,7 +69,8 @@ void ms_csv_write(const ms_csv_table *table, ms_buffer *out);
 
 /** A table as a program: ranks from lines, placement from where each stage stands, microbatches
  * counted. Communication is checked (each message sent and received once, sent after and received
- * before the pass it belongs to, no deadlock) and left out.
+ * before the pass it belongs to, no deadlock) and left out; where cells gather parameters and give
+ * them up, the program keeps their places.
  *  name: of the program, kept.  splits: K >= 1; from 2 on what the file counts as microbatches are
  *  parts of sequences, unit = microbatch * K + part, and their order is checked.
  *  *program_out: in `arena`, kind MS_SCHEDULE_CUSTOM; two directions if the lists say so.  Returns

@@ -28,6 +28,7 @@ static double estimate_ops(const ms_lowering *l) {
         const ms_action *action = &program->actions[i];
         ops += ms_lowering_cost(l, action)->passes[action->pass].count + 1.0;
     }
+    ops += program->shard_moves == NULL ? 0.0 : (double)program->shard_first[l->pp];
     return ops * l->sims * l->steps;
 }
 
@@ -63,8 +64,9 @@ static bool allocate_ranks(ms_lowering *l) {
     l->tail = filled(l->arena, sims, 0xFF);
     l->tail_communicates = MS_NEW(l->arena, bool, sims);
     l->outstanding = MS_NEW(l->arena, ms_outstanding, sims);
+    l->next_move = MS_NEW(l->arena, size_t, l->pp);
     return l->stage_ranks != NULL && l->place != NULL && l->members != NULL && l->tail != NULL &&
-           l->tail_communicates != NULL && l->outstanding != NULL;
+           l->tail_communicates != NULL && l->outstanding != NULL && l->next_move != NULL;
 }
 
 static bool allocate_pairs(ms_lowering *l) {
@@ -87,9 +89,10 @@ static bool allocate_passes(ms_lowering *l) {
     l->backward_in = MS_NEW(l->arena, int32_t, ms_input_index(l, program->stages, 0));
     l->async_ends = MS_NEW(l->arena, int32_t, 2 * (size_t)l->longest_pass * sims);
     l->pass_runs = MS_NEW(l->arena, int, (size_t)program->stages *MS_PASS_COUNT);
+    l->gathered = filled(l->arena, (size_t)program->stages * MS_GATHERS_MAX * sims, 0xFF);
     l->segment_work = filled(l->arena, (size_t)costs->segment_count, 0xFF);
     return l->forward_in != NULL && l->backward_in != NULL && l->async_ends != NULL &&
-           l->pass_runs != NULL && l->segment_work != NULL;
+           l->pass_runs != NULL && l->gathered != NULL && l->segment_work != NULL;
 }
 
 static ms_status allocate(ms_lowering *l) {
@@ -148,6 +151,10 @@ static ms_status lower_next(ms_lowering *l, int p, size_t index, size_t *width_o
             return MS_OK;
         }
     }
+    ms_status status = ms_gathers_lower(l, p, index);
+    if (status != MS_OK) {
+        return status;
+    }
     *width_out = width;
     return width == 2 ? ms_pair_lower(l, p, actions) : ms_pass_lower(l, p, actions);
 }
@@ -160,6 +167,9 @@ static void begin_step(ms_lowering *l) {
     memset(l->forward_in, 0xFE, inputs * sizeof *l->forward_in);
     memset(l->backward_in, 0xFE, inputs * sizeof *l->backward_in);
     memset(l->pass_runs, 0, (size_t)program->stages * MS_PASS_COUNT * sizeof *l->pass_runs);
+    if (program->shard_moves != NULL) {
+        memcpy(l->next_move, program->shard_first, (size_t)l->pp * sizeof *l->next_move);
+    }
 }
 
 static ms_status walk_schedule(ms_lowering *l, size_t *next) {

@@ -37,6 +37,9 @@ enum {
     MS_DOMAIN_STEP_END_WORKS,
 };
 
+/* Collectives that gather a stage: of what is shared by all replicas, and of the experts. */
+enum { MS_GATHERS_MAX = 2 };
+
 /* The last asynchronous operation on each stream of a rank that nothing has joined; streams run in
  * order, so the last one is enough. */
 enum { MS_OUTSTANDING_MAX = 16 };
@@ -70,6 +73,9 @@ typedef struct ms_lowering {
                                 passes under way, -1 none */
     int longest_pass;        /* segments */
     int *pass_runs;          /* [stages * MS_PASS_COUNT] units whose pass has been lowered */
+    int32_t *gathered; /* [stages * MS_GATHERS_MAX * sims] gathers of a stage under way: what its
+                          next pass waits for, -1 none */
+    size_t *next_move; /* [P] of the program's gathers, what comes next on each rank */
     ms_outstanding *outstanding; /* [P * sims] asynchronous collectives that the step's end joins */
     int *members;                /* [N / P] ranks of the group at hand */
     ms_pair_tails *pair_tails;   /* [2] of the passes of a pair */

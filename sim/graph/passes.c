@@ -72,6 +72,7 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_dag_op 
             ms_dag_add_dep(l->dag, state->inputs[i] == NULL ? -1 : state->inputs[i][k]);
         }
         ms_dag_add_dep(l->dag, joins == NULL ? -1 : joins[k]);
+        ms_gathers_join(l, state->action->stage, k);
         l->tail[sim] = index;
         l->tail_communicates[sim] = false;
     }

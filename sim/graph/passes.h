@@ -65,6 +65,13 @@ ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action);
  * and pass their results on when both are done. */
 ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair);
 
+/* Emit the gathers that the program places before action `index` on pipeline rank `p`, called for
+ * each in order: asynchronous, waited for by the stage's next pass. Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_gathers_lower(ms_lowering *l, int p, size_t index);
+/* Make the newest operation, on the compute stream of simulated rank `k` of a pipeline rank, wait
+ * for the gathers of `stage`; those behind it on the stream then need not. */
+void ms_gathers_join(ms_lowering *l, int stage, int k);
+
 /* Emit gradient reduction, optimizer and parameter gathering of every rank. */
 ms_status ms_step_end_lower(ms_lowering *l);
 

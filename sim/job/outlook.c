@@ -18,46 +18,72 @@ static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stag
     return time_s;
 }
 
-/* One action, or both of an overlapped pair, with `kept_B` kept before.  Returns what is kept
- * after.
- */
-static double walk_actions(const ms_job *job, const ms_action *actions, int count, double kept_B,
-                           ms_rank_outlook *rank) {
+/* A walk through one rank's list. */
+typedef struct walk {
+    const ms_job *job;
+    ms_rank_outlook *rank;
+    double own_B;      /* states it holds all the time */
+    double gathered_B; /* whole parameters of the stages that are gathered */
+    double kept_B;     /* activations */
+    size_t next_move;
+} walk;
+
+/* What the rank gathers and gives up before action `index`. */
+static void walk_moves(walk *w, int p, size_t index) {
+    const ms_program *program = &w->job->program;
+    size_t end = program->shard_moves == NULL ? 0 : program->shard_first[p + 1];
+    for (; w->next_move < end && program->shard_moves[w->next_move].before == index;
+         w->next_move++) {
+        const ms_shard_move *move = &program->shard_moves[w->next_move];
+        double stage_B = cost_of(w->job, move->stage, 0)->memory.gathered_B;
+        w->gathered_B += move->is_gather ? stage_B : -stage_B;
+    }
+}
+
+/* One action, or both of an overlapped pair. */
+static void walk_actions(walk *w, const ms_action *actions, int count) {
+    ms_rank_outlook *rank = w->rank;
     double freed_B = 0.0, working_B = 0.0;
     for (int i = 0; i < count; i++) {
-        const ms_stage_cost *stage = cost_of(job, actions[i].stage, actions[i].mb);
+        const ms_stage_cost *stage = cost_of(w->job, actions[i].stage, actions[i].mb);
         ms_pass pass = (ms_pass)actions[i].pass;
-        rank->compute_s += pass_time_s(&job->costs, stage, pass);
+        rank->compute_s += pass_time_s(&w->job->costs, stage, pass);
         working_B += stage->memory.working_B;
-        kept_B += pass == MS_PASS_F ? stage->memory.activation_B : 0.0;
+        w->kept_B += pass == MS_PASS_F ? stage->memory.activation_B : 0.0;
         freed_B += pass == MS_PASS_B || pass == MS_PASS_W ? stage->memory.activation_B : 0.0;
     }
-    double lost = job->costs.allocator_overhead;
-    double peak_B = rank->static_B + (1.0 + lost) * (kept_B + working_B);
+    double lost = w->job->costs.allocator_overhead;
+    double static_B = w->own_B + w->gathered_B;
+    double peak_B = static_B + (1.0 + lost) * (w->kept_B + working_B);
     if (peak_B > rank->peak_B) {
         rank->peak_B = peak_B;
-        rank->activation_B = kept_B;
+        rank->static_B = static_B;
+        rank->activation_B = w->kept_B;
         rank->buffer_B = working_B;
     }
-    return kept_B - freed_B;
+    w->kept_B -= freed_B;
 }
 
 /* Memory depends on the order of a rank's passes only, so walking its list is exact. */
 static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
     const ms_program *program = &job->program;
+    walk w = {.job = job,
+              .rank = rank,
+              .next_move = program->shard_moves == NULL ? 0 : program->shard_first[p]};
     for (int s = 0; s < program->stages; s++) {
         const ms_stage_cost *stage = cost_of(job, s, 0);
         if (program->stage_rank[s] == p) {
             rank->layers += stage->layers;
-            rank->static_B +=
+            w.own_B +=
                 stage->memory.parameter_B + stage->memory.gradient_B + stage->memory.optimizer_B;
         }
     }
-    double kept_B = 0.0;
+    rank->static_B = w.own_B;
     size_t width = 1;
     for (size_t i = program->first[p]; i < program->first[p + 1]; i += width) {
         width = program->actions[i].is_overlapped != 0 ? 2 : 1;
-        kept_B = walk_actions(job, &program->actions[i], (int)width, kept_B, rank);
+        walk_moves(&w, p, i);
+        walk_actions(&w, &program->actions[i], (int)width);
     }
     rank->compute_s += job->costs.optimizer_s[p];
 }

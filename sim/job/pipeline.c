@@ -150,6 +150,23 @@ static ms_status read_file(const ms_workload *w, const char *home, ms_arena *are
     return status;
 }
 
+/* When sharded parameters are gathered, where whole stages are: as the workload's keys say, else as
+ * the file does. */
+static ms_status place_gathers(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    bool has_key = ms_config_has(ms_node_get(w->root, "data_parallel"), "gather_stages");
+    ms_program *program = &job->program;
+    if (has_key || job->layout.keeps_parameters || job->layout.has_gather_overlap) {
+        program->shard_moves = NULL;
+    }
+    ms_status status = MS_OK;
+    if (w->gather_stages > 0) {
+        status = ms_program_place_shards(program, w->gather_stages, arena, diag);
+    }
+    job->layout.has_placed_gathers =
+        w->gather_stages > 0 || (job->layout.zero >= 3 && program->shard_moves != NULL);
+    return status;
+}
+
 ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                             ms_job *job) {
     bool is_file = strncmp(w->schedule.kind, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0;
@@ -164,7 +181,8 @@ ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *ar
     if (w->schedule.overlap == MS_OVERLAP_SERIAL) {
         ms_program_part_pairs(&job->program);
     }
-    status = ms_program_check(&job->program, &placed);
+    status = place_gathers(w, arena, &placed, job);
+    status = status == MS_OK ? ms_program_check(&job->program, &placed) : status;
     job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;
     job->layout.chunks = job->program.spec.chunks;
     job->layout.copies = job->program.parameter_replicas;

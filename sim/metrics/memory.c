@@ -18,6 +18,7 @@ typedef struct change {
     int32_t place;  /* into the rank's places */
     int8_t kept;    /* +1 / -1 activations of one unit */
     int8_t working; /* +1 / -1 working memory */
+    int8_t whole;   /* +1 / -1 whole parameters of the place's stage */
 } change;
 
 /* Memory of one rank under construction. Counts, not bytes, are carried from change to change, so
@@ -33,6 +34,7 @@ typedef struct tracker {
     int32_t *stages;  /* [program stages] the rank's own stages; the first `stage_count` hold */
     int32_t *kept;    /* [program stages * parts] units whose activations are kept, per place */
     int32_t *working; /* [program stages * parts] passes under way, per place */
+    int32_t *whole;   /* [program stages] whether the parameters are gathered, per own stage */
     int32_t stage_count;
     ms_vector slots;   /* slot [stage_count][units] */
     ms_vector changes; /* change */
@@ -74,6 +76,9 @@ static void find_stages(tracker *t, int32_t rank) {
     for (int32_t place = 0; place < t->stage_count * t->parts; place++) {
         t->kept[place] = 0;
         t->working[place] = 0;
+    }
+    for (int32_t own = 0; own < t->stage_count; own++) {
+        t->whole[own] = 0;
     }
 }
 
@@ -159,6 +164,29 @@ static void list_changes(tracker *t) {
     }
 }
 
+/* End of an action, which stands in the list before `index`. */
+static double end_of(const tracker *t, size_t index) {
+    const ms_action *action = &t->program->actions[index];
+    ms_pass pass = action->pass == MS_PASS_I ? MS_PASS_B : (ms_pass)action->pass;
+    return slot_at(t, t->local[action->stage], action->mb)->passes[pass].end_s;
+}
+
+/* Whole parameters take their place when the gather is asked for, which is when the pass before it
+ * in the list has ended, and leave it likewise. start_s: of the step on this rank. */
+static void list_moves(tracker *t, int pp, double start_s) {
+    const ms_program *program = t->program;
+    if (program->shard_moves == NULL) {
+        return;
+    }
+    for (size_t i = program->shard_first[pp]; i < program->shard_first[pp + 1]; i++) {
+        const ms_shard_move *move = &program->shard_moves[i];
+        bool is_first = move->before == program->first[pp];
+        add_change(t, is_first ? start_s : end_of(t, move->before - 1),
+                   &(change){.place = t->local[move->stage] * t->parts,
+                             .whole = move->is_gather ? 1 : -1});
+    }
+}
+
 /* The changes of all steps: each has its own passes over the same stages and units. */
 static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
     const int32_t *next = ops->compute_ops + ops->compute_first[rank];
@@ -172,6 +200,8 @@ static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
         fill_slots(t, first, (int32_t)(next - first));
         widen_pairs(t, rank);
         list_changes(t);
+        bool has_passed = first > ops->compute_ops + ops->compute_first[rank];
+        list_moves(t, t->dag->ranks[rank].pp, has_passed ? t->timeline->end_s[first[-1]] : 0.0);
     }
 }
 
@@ -187,10 +217,10 @@ static ms_rank_memory weigh(const tracker *t, double time_s) {
     for (int32_t own = 0; own < t->stage_count; own++) {
         int stage = ms_program_model_stage(t->program, t->stages[own]);
         const ms_stage_memory *states = &t->costs->stage[stage].memory;
-        now.parameter_B += states->parameter_B;
+        now.parameter_B += states->parameter_B + t->whole[own] * states->gathered_B;
         now.gradient_B += states->gradient_B;
         now.optimizer_B += states->optimizer_B;
-        now.transformer_B += states->transformer_B;
+        now.transformer_B += states->transformer_B + t->whole[own] * states->gathered_transformer_B;
         for (int32_t part = 0; part < t->parts; part++) {
             const ms_stage_memory *memory = &ms_stage_cost_of(t->costs, stage, part)->memory;
             int32_t place = own * t->parts + part;
@@ -227,6 +257,7 @@ static ms_rank_memory follow(tracker *t) {
         for (; i < count && list[i].time_s <= time_s; i++) {
             t->kept[list[i].place] += list[i].kept;
             t->working[list[i].place] += list[i].working;
+            t->whole[list[i].place / t->parts] += list[i].whole;
         }
         ms_rank_memory now = weigh(t, time_s);
         int inflight =
@@ -272,10 +303,12 @@ static ms_status start_tracker(tracker *t, ms_arena *scratch) {
     t->stages = MS_NEW(scratch, int32_t, t->program->stages);
     t->kept = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
     t->working = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
+    t->whole = MS_NEW(scratch, int32_t, t->program->stages);
     ms_vector_init(&t->slots, sizeof(slot));
     ms_vector_init(&t->changes, sizeof(change));
     ms_vector_init(&t->points, sizeof(ms_memory_point));
-    bool failed = t->local == NULL || t->stages == NULL || t->kept == NULL || t->working == NULL;
+    bool failed = t->local == NULL || t->stages == NULL || t->kept == NULL || t->working == NULL ||
+                  t->whole == NULL;
     return failed ? MS_E_NOMEM : MS_OK;
 }
 

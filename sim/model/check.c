@@ -213,6 +213,7 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     } NEEDS[] = {
         {layout->reduces_every, 2, "reducing gradients after every microbatch"},
         {layout->keeps_parameters, 3, "keeping gathered parameters"},
+        {layout->has_placed_gathers, 3, "gathering whole stages"},
         {layout->has_gather_overlap, 1, "gathering parameters beside the passes"},
         {layout->shard_axes != 0, 1, "naming the axes that hold shards"},
     };
@@ -223,6 +224,11 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
                           NEEDS[i].what, NEEDS[i].lowest, layout->zero);
             status = MS_E_INPUT;
         }
+    }
+    if (layout->has_placed_gathers && (layout->keeps_parameters || layout->has_gather_overlap)) {
+        status = refuse(diag, true,
+                        "data_parallel.gather_stages says when parameters are gathered, and so do "
+                        "keep_parameters and overlap_gather: set one of the three");
     }
     return status;
 }

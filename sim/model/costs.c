@@ -88,6 +88,7 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     ms_parameter_count count = ms_stage_parameters(builder, content);
     stage_out->parameters = count.dense + count.expert;
     stage_out->expert_parameters = count.expert;
+    stage_out->gather = ms_stage_gather(builder, count);
     bool is_end = content.is_first || content.is_last;
     bool is_shared = model->has_tied_embeddings || model->mtp_layers > 0;
     if (is_end && is_shared && !ms_has_joined_ends(builder->layout)) {

@@ -312,7 +312,8 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
 
 /** Share of parameters that one rank of a shard group updates [count]. */
 double ms_sharded(const ms_model_layout *layout, ms_parameter_count count);
-/** Whether passes gather parameters; else the step's end does, if anything. */
+/** Whether parameters are gathered in or beside the passes; else the step's end does it, if
+ * anything. */
 bool ms_gathers_in_passes(const ms_model_layout *layout);
 /** Whether passes reduce gradients; else the step's end does. */
 bool ms_reduces_in_passes(const ms_model_layout *layout);
@@ -329,12 +330,15 @@ ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
                               double split_tokens);
 /** And after it. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered);
+/** Segments that gather a whole stage, where the schedule places them; else none. */
+ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count);
 /** Clipping and update of one rank's parameters [s]. */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count);
 
 /** Bytes of what a rank holds from step to step. */
 typedef struct ms_state_bytes {
     double parameter_B, gradient_B, optimizer_B;
+    double gathered_B; /**< whole parameters, while the schedule has them gathered */
 } ms_state_bytes;
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);
 /** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */

@@ -200,5 +200,7 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
                              .optimizer_B = states.optimizer_B,
                              .activation_B = kept_B(builder, content),
                              .working_B = working_B(builder, content),
-                             .transformer_B = own.parameter_B + own.gradient_B + own.optimizer_B};
+                             .transformer_B = own.parameter_B + own.gradient_B + own.optimizer_B,
+                             .gathered_B = states.gathered_B,
+                             .gathered_transformer_B = own.gathered_B};
 }

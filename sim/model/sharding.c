@@ -5,7 +5,8 @@
  * overlap a unit's parameters are gathered while the unit before computes, and gradients are
  * reduced while the next unit's backward pass runs. Source: Rajbhandari et al. 2020,
  * arXiv:1910.02054, sections 5 and 7 (ZeRO 1 to 3); Zhao et al. 2023, arXiv:2304.11277, section 3
- * (units, prefetch, resharding, hybrid sharding).
+ * (units, prefetch, resharding, hybrid sharding). Where the schedule places the gathers, a stage is
+ * gathered as a whole, outside of its passes.
  */
 #include <math.h>
 
@@ -42,20 +43,21 @@ bool ms_reduces_in_passes(const ms_model_layout *layout) {
 
 static bool gathers_in(const ms_model_layout *layout, ms_pass pass) {
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
-    return ms_gathers_in_passes(layout) && (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
+    return ms_gathers_in_passes(layout) && !layout->has_placed_gathers &&
+           (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
 }
 
-/* Gather part of a unit; returns what to join. */
+/* Gather part of a unit, or of a stage; returns what to join. */
 static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
-    return ms_cost_communicate(builder,
-                               &(ms_comm){.axis = MS_AXIS_DP,
-                                          .group_axes = group_of(layout, is_expert).shard,
-                                          .kind = MS_COLL_ALL_GATHER,
-                                          .bytes = parameters * builder->precision->parameter_B,
-                                          .is_async = layout->has_gather_overlap,
-                                          .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
+    return ms_cost_communicate(
+        builder, &(ms_comm){.axis = MS_AXIS_DP,
+                            .group_axes = group_of(layout, is_expert).shard,
+                            .kind = MS_COLL_ALL_GATHER,
+                            .bytes = parameters * builder->precision->parameter_B,
+                            .is_async = layout->has_gather_overlap || layout->has_placed_gathers,
+                            .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
 static ms_gather_joins gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
@@ -78,6 +80,16 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
         }
     }
     builder->body_first = builder->segments.count;
+}
+
+ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count) {
+    builder->pass_first = builder->segments.count;
+    if (builder->layout->has_placed_gathers) {
+        gather(builder, count.dense, false);
+        gather(builder, count.expert, true);
+    }
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
 /* Let the first computation of the unit that waits for no other collective wait for its gather. */
@@ -229,14 +241,16 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
     double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
     return (ms_state_bytes){.parameter_B = held * precision->parameter_B,
                             .gradient_B = kept * precision->gradient_B,
-                            .optimizer_B = updated * precision->optimizer_B};
+                            .optimizer_B = updated * precision->optimizer_B,
+                            .gathered_B =
+                                layout->has_placed_gathers ? all * precision->parameter_B : 0};
 }
 
 double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;
     double units_B = 0, bucket_B = 0;
-    if (layout->zero >= 3 && !layout->keeps_parameters) {
+    if (layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_gathers) {
         units_B = (layout->has_gather_overlap ? 2 : 1) * largest_unit * precision->parameter_B;
     }
     if (layout->zero >= 2 && layout->reduces_every) {

@@ -1,7 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "schedule/internal.h"
+#include "schedule/shards.h"
 
 /* One bit per pass of a (stage, microbatch). */
 static unsigned bit(ms_pass pass) {
@@ -207,6 +207,9 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     }
     if (status == MS_OK) {
         status = ms_walk_run(&walk, &scratch, diag);
+    }
+    if (status == MS_OK) {
+        status = ms_shards_check(program, place, &scratch, diag);
     }
     ms_arena_release(&scratch);
     return status;

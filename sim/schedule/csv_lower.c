@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "schedule/csv_table.h"
+#include "schedule/shards.h"
 
 /* Stages whose parameters are gathered at a time.  Source: _add_unshard_reshard. */
 enum { ACTIVE_MAX = 3 };
@@ -39,65 +40,6 @@ static void add_passes(lowering *l, int rank) {
     }
 }
 
-/* The next ACTIVE_MAX different stages from cell `from` on; a pair counts whole.  Returns how many.
- */
-static int find_next_stages(const ms_vector *row, size_t from, int stages[ACTIVE_MAX + 1]) {
-    int count = 0;
-    for (size_t i = from; i < row->count; i++) {
-        const ms_csv_cell *cell = &MS_AT(row, ms_csv_cell, i);
-        bool is_seen = false;
-        for (int k = 0; k < count; k++) {
-            is_seen = is_seen || stages[k] == cell->stage;
-        }
-        if (!is_seen) {
-            stages[count++] = cell->stage;
-        }
-        if (count >= ACTIVE_MAX && cell->is_paired == 0) {
-            break;
-        }
-    }
-    return count;
-}
-
-static bool contains(const int *stages, int count, int stage) {
-    for (int i = 0; i < count; i++) {
-        if (stages[i] == stage) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Gathered stages of a rank, in ascending order. */
-typedef struct gathered {
-    int stages[ACTIVE_MAX + 1];
-    int count;
-} gathered;
-
-static void drop_others(lowering *l, int rank, gathered *active, const int *wanted, int count) {
-    int kept = 0;
-    for (int i = 0; i < active->count; i++) {
-        if (contains(wanted, count, active->stages[i])) {
-            active->stages[kept++] = active->stages[i];
-        } else {
-            add(l, rank, MS_CSV_RESHARD, active->stages[i], -1);
-        }
-    }
-    active->count = kept;
-}
-
-static void gather(lowering *l, int rank, gathered *active, int stage) {
-    if (contains(active->stages, active->count, stage)) {
-        return;
-    }
-    add(l, rank, MS_CSV_UNSHARD, stage, -1);
-    int at = active->count++;
-    for (; at > 0 && active->stages[at - 1] > stage; at--) {
-        active->stages[at] = active->stages[at - 1];
-    }
-    active->stages[at] = stage;
-}
-
 /* Moves a rank's list out, so that it can be written anew. */
 static ms_vector take_row(lowering *l, int rank) {
     ms_vector row = l->rows[rank];
@@ -106,24 +48,40 @@ static ms_vector take_row(lowering *l, int rank) {
     return row;
 }
 
-static void add_shards(lowering *l, int rank) {
-    ms_vector row = take_row(l, rank);
-    gathered active = {.count = 0};
-    for (size_t i = 0; i < row.count; i++) {
-        const ms_csv_cell *cell = &MS_AT(&row, ms_csv_cell, i);
-        bool is_second = i > 0 && cell[-1].is_paired != 0;
-        if (!is_second) {
-            int wanted[ACTIVE_MAX + 1];
-            int count = find_next_stages(&row, i, wanted);
-            drop_others(l, rank, &active, wanted, count);
-            for (int k = 0; k < count; k++) {
-                gather(l, rank, &active, wanted[k]);
-            }
-        }
-        ms_vector_add(&l->rows[rank], cell, 1);
+/* A list's passes, as a program has them. */
+static bool list_actions(const ms_vector *row, ms_vector *actions) {
+    for (size_t i = 0; i < row->count; i++) {
+        const ms_csv_cell *cell = &MS_AT(row, ms_csv_cell, i);
+        ms_action action = {.pass = cell->op,
+                            .is_overlapped = cell->is_paired,
+                            .stage = cell->stage,
+                            .mb = cell->mb};
+        ms_vector_add(actions, &action, 1);
     }
-    drop_others(l, rank, &active, NULL, 0);
+    return !actions->failed;
+}
+
+static void add_shards(lowering *l, int rank) {
+    ms_vector row = take_row(l, rank), actions, moves;
+    ms_vector_init(&actions, sizeof(ms_action));
+    ms_vector_init(&moves, sizeof(ms_shard_move));
+    bool is_fine =
+        list_actions(&row, &actions) &&
+        ms_shard_list(actions.data, actions.count, l->program->stages, ACTIVE_MAX, &moves);
+    size_t next = 0;
+    for (size_t i = 0; i <= row.count && is_fine; i++) {
+        for (; next < moves.count && MS_AT(&moves, ms_shard_move, next).before == i; next++) {
+            const ms_shard_move *move = &MS_AT(&moves, ms_shard_move, next);
+            add(l, rank, move->is_gather ? MS_CSV_UNSHARD : MS_CSV_RESHARD, move->stage, -1);
+        }
+        if (i < row.count) {
+            ms_vector_add(&l->rows[rank], &MS_AT(&row, ms_csv_cell, i), 1);
+        }
+    }
+    l->has_failed = l->has_failed || !is_fine;
     ms_vector_release(&row);
+    ms_vector_release(&actions);
+    ms_vector_release(&moves);
 }
 
 /* A stage's gradients are reduced right behind its last W or B. */

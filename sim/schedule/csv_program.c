@@ -10,6 +10,7 @@ typedef struct builder {
     ms_program program;
     size_t *cell_of; /* [actions] cell an action stands in */
     size_t passes;
+    size_t moves; /* cells that gather parameters or give them up */
 } builder;
 
 static ms_status report_no_memory(ms_diag *diag) {
@@ -19,6 +20,10 @@ static ms_status report_no_memory(ms_diag *diag) {
 
 static ms_status fault(const builder *b, int rank, size_t index, const char *what) {
     return ms_csv_fault(b->table, rank, index, what, b->diag);
+}
+
+static bool is_move(const ms_csv_cell *cell) {
+    return cell->op == MS_CSV_UNSHARD || cell->op == MS_CSV_RESHARD;
 }
 
 /* Largest stage and microbatch, and the number of passes; refuses what cannot be a whole schedule
@@ -32,6 +37,7 @@ static ms_status measure(builder *b) {
     for (int rank = 0; rank < table->ranks; rank++) {
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
             const ms_csv_cell *cell = &table->cells[i];
+            b->moves += is_move(cell);
             if (!ms_csv_is_pass(cell)) {
                 continue;
             }
@@ -131,19 +137,26 @@ static ms_status check_stages(const builder *b) {
 
 static void fill_lists(builder *b) {
     const ms_csv_table *table = b->table;
-    size_t count = 0;
+    ms_program *program = &b->program;
+    size_t count = 0, moves = 0;
     for (int rank = 0; rank < table->ranks; rank++) {
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
             const ms_csv_cell *cell = &table->cells[i];
             if (ms_csv_is_pass(cell)) {
                 b->cell_of[count] = i;
-                b->program.actions[count++] = (ms_action){.pass = cell->op,
-                                                          .is_overlapped = cell->is_paired,
-                                                          .stage = cell->stage,
-                                                          .mb = cell->mb};
+                program->actions[count++] = (ms_action){.pass = cell->op,
+                                                        .is_overlapped = cell->is_paired,
+                                                        .stage = cell->stage,
+                                                        .mb = cell->mb};
+            } else if (is_move(cell)) {
+                program->shard_moves[moves++] = (ms_shard_move){
+                    .before = count, .stage = cell->stage, .is_gather = cell->op == MS_CSV_UNSHARD};
             }
         }
-        b->program.first[rank + 1] = count;
+        program->first[rank + 1] = count;
+        if (b->moves > 0) {
+            program->shard_first[rank + 1] = moves;
+        }
     }
 }
 
@@ -254,6 +267,13 @@ static ms_status allocate(builder *b, ms_arena *arena, ms_arena *scratch) {
     if (program->stage_rank == NULL || program->stage_chunk == NULL || program->first == NULL ||
         program->actions == NULL || b->cell_of == NULL) {
         return report_no_memory(b->diag);
+    }
+    if (b->moves > 0) {
+        program->shard_first = MS_NEW(arena, size_t, b->table->ranks + 1);
+        program->shard_moves = MS_NEW(arena, ms_shard_move, b->moves);
+        if (program->shard_first == NULL || program->shard_moves == NULL) {
+            return report_no_memory(b->diag);
+        }
     }
     memset(program->stage_rank, 0xFF, (size_t)program->stages * sizeof(int)); /* -1: nowhere */
     return MS_OK;

@@ -47,6 +47,7 @@ CHOICES = [
     ("data_parallel.zero", [0, 1, 2, 3]),
     ("data_parallel.shard", ["[dp]", "[dp, cp]"]),
     ("data_parallel.keep_parameters", ["false", "true"]),
+    ("data_parallel.gather_stages", [3, 1, 2, 0]),
     ("data_parallel.reduce_every", ["false", "true"]),
     ("data_parallel.overlap_reduce", ["false", "true"]),
     ("data_parallel.overlap_gather", ["false", "true"]),
@@ -77,6 +78,8 @@ def random_job(source):
         sets[key] = source.choice(values)
     if sizes["ep"] > 1:
         sets.setdefault("model.moe", "{experts: 8, top_k: 2}")
+    if "data_parallel.gather_stages" in sets:
+        sets["data_parallel.zero"] = 3
     sets["batch.global"] = sizes["dp"] * sizes["ep"] * int(sets.get("batch.micro", 1)) * source.choice([1, 5, *(k * sizes["pp"] for k in (1, 2, 2, 4))])
     if sets["platform.node.gpus"] < 8:
         sets["platform.node.nics"] = sets["platform.node.gpus"]

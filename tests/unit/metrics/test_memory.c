@@ -388,3 +388,44 @@ Test(memory, running_out_of_memory_is_told) {
     cr_assert_geq(fails, 3);
     fixture_release(&f);
 }
+
+/* Whole parameters are there from the end of the pass before the gather's place to the end of the
+ * one before they are given up, at the ends of the list as long as the step: F of stage 0 0-1, F of
+ * stage 1 1-2, its B 2-3, B of stage 0 3-4; the same again 4-8. */
+Test(memory, gathered_stages_hold_their_parameters) {
+    dag_fixture f;
+    memory_setup setup;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    set_up(&setup, 2, 1);
+    setup.stage[0].memory = (ms_stage_memory){.parameter_B = 1.0,
+                                              .gathered_B = 100.0,
+                                              .transformer_B = 1.0,
+                                              .gathered_transformer_B = 90.0};
+    setup.stage[1].memory = (ms_stage_memory){.parameter_B = 1.0, .gathered_B = 10.0};
+    ms_action actions[] = {{.pass = MS_PASS_F, .stage = 0},
+                           {.pass = MS_PASS_F, .stage = 1},
+                           {.pass = MS_PASS_B, .stage = 1},
+                           {.pass = MS_PASS_B, .stage = 0}};
+    ms_shard_move moves[] = {{0, 0, true},  {1, 0, false}, {1, 1, true},
+                             {3, 1, false}, {3, 0, true},  {4, 0, false}};
+    size_t shard_first[] = {0, 6};
+    setup.program.actions = actions;
+    setup.first[1] = 4;
+    setup.program.shard_first = shard_first;
+    setup.program.shard_moves = moves;
+    for (int step = 0; step < 2; step++) {
+        ms_dag_begin_step(&f.dag);
+        add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
+        add_pass(&f, MS_OP_FORWARD, 1, 0, 1.0);
+        add_pass(&f, MS_OP_BACKWARD, 1, 0, 1.0);
+        add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
+    }
+    fixture_run(&f);
+    ms_rank_memory *ranks = compute(&f, &setup);
+    const ms_memory_point expected[] = {{0, 102}, {1, 12}, {3, 102}, {5, 12}, {7, 102}, {8, 2}};
+    expect_points(&ranks[0], expected, 6);
+    cr_assert_float_eq(ranks[0].parameter_B, 102.0, 1e-9);
+    cr_assert_float_eq(ranks[0].transformer_B, 91.0, 1e-9);
+    fixture_release(&f);
+}

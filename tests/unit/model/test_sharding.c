@@ -276,3 +276,43 @@ Test(sharding, units_at_work_need_room) {
     cr_assert_lt(fixture_gap(working[2] - working[1], 2 * unit), 1e-12);
     cr_assert_lt(fixture_gap(working[3] - working[2], 4 * unit), 1e-12);
 }
+
+/* Where the schedule says when stages are gathered, no pass gathers or has room for it: a gather is
+ * the whole stage, and so is the room while it is there. */
+Test(sharding, placed_gathers_are_of_whole_stages) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        for (int every = 0; every <= 1; every++) {
+            fixture_costs placed, kept;
+            fixture_init(&placed);
+            fixture_init(&kept);
+            placed.layout.zero = kept.layout.zero = 3;
+            placed.layout.reduces_every = kept.layout.reduces_every = every == 1;
+            placed.layout.has_placed_gathers = true;
+            kept.layout.keeps_parameters = true;
+            lay_out(&placed, &CASES[i], 4);
+            lay_out(&kept, &CASES[i], 4);
+            const ms_stage_cost *stage = &placed.costs.stage[0], *other = &kept.costs.stage[0];
+            double once = fixture_plan_sent_B(&placed, stage->gather, MS_AXIS_DP, 0, 1);
+            cr_assert_eq(stage->gather.count, 1);
+            cr_assert_eq(other->gather.count, 0);
+            double m = CASES[i].microbatches;
+            cr_assert_lt(fixture_gap(fixture_step_sent_B(&placed, MS_AXIS_DP, (int)m) + once,
+                                     fixture_step_sent_B(&kept, MS_AXIS_DP, (int)m)),
+                         1e-13);
+            double n = CASES[i].dp * CASES[i].cp;
+            cr_assert_lt(fixture_gap(once, (n - 1) / n * 2 * stage->parameters), 1e-13);
+            cr_assert_eq(stage->memory.gathered_B, 2 * stage->parameters);
+            cr_assert_eq(other->memory.gathered_B, 0);
+            cr_assert_lt(fixture_gap(stage->memory.parameter_B + stage->memory.gathered_B,
+                                     other->memory.parameter_B),
+                         1e-14);
+            cr_assert_lt(
+                fixture_gap(stage->memory.transformer_B + stage->memory.gathered_transformer_B,
+                            other->memory.transformer_B),
+                1e-14);
+            cr_assert_eq(stage->memory.working_B, other->memory.working_B);
+            fixture_clear(&placed);
+            fixture_clear(&kept);
+        }
+    }
+}
