@@ -148,13 +148,13 @@ static void fill_lists(builder *b) {
                                                         .is_overlapped = cell->is_paired,
                                                         .stage = cell->stage,
                                                         .mb = cell->mb};
-            } else if (is_move(cell)) {
+            } else if (program->shard_moves != NULL && is_move(cell)) {
                 program->shard_moves[moves++] = (ms_shard_move){
                     .before = count, .stage = cell->stage, .is_gather = cell->op == MS_CSV_UNSHARD};
             }
         }
         program->first[rank + 1] = count;
-        if (b->moves > 0) {
+        if (program->shard_first != NULL) {
             program->shard_first[rank + 1] = moves;
         }
     }

@@ -15,8 +15,8 @@ typedef struct upcoming {
 typedef struct walk {
     const ms_action *actions;
     size_t count;
-    size_t *next;     /* [count] the next pass of the same stage; `count`: none */
-    upcoming *order;  /* [stages] in the order of their next passes; the first `waiting` hold */
+    size_t *next;    /* [count] the next pass of the same stage; `count`: none */
+    upcoming *order; /* [stages] in the order of their next passes; the first `waiting` hold */
     int waiting;
     int16_t *gathered; /* [stages] gathered stages, ascending; the first `held` hold */
     int held;

@@ -24,10 +24,10 @@ typedef struct kind_case {
 } kind_case;
 
 static const kind_case KINDS[] = {
-    {"1f1b", "schedule.v=1", 1},         {"interleaved", "schedule.v=2", 2},
-    {"interleaved", "schedule.v=4", 4},  {"looped_bfs", "schedule.v=4", 4},
-    {"zbv", "schedule.kind=zbv", 2},     {"dualpipev", "schedule.kind=dualpipev", 2},
-    {"dualpipe", "schedule.v=1", 2},     {"seq1f1b", "schedule.splits=2", 1},
+    {"1f1b", "schedule.v=1", 1},        {"interleaved", "schedule.v=2", 2},
+    {"interleaved", "schedule.v=4", 4}, {"looped_bfs", "schedule.v=4", 4},
+    {"zbv", "schedule.kind=zbv", 2},    {"dualpipev", "schedule.kind=dualpipev", 2},
+    {"dualpipe", "schedule.v=1", 2},    {"seq1f1b", "schedule.splits=2", 1},
     {"zb1p", "schedule.v=4", 4},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
@@ -35,8 +35,8 @@ enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 /* What a run leaves for comparison. */
 typedef struct outcome {
     double step_s, dp_B, peak_B, check_B;
-    double gather_B;    /* that its gathers send, the mean over pipeline ranks: the formula */
-    double once_B;      /* the same if every stage is gathered once */
+    double gather_B; /* that its gathers send, the mean over pipeline ranks: the formula */
+    double once_B;   /* the same if every stage is gathered once */
 } outcome;
 
 /* Gathers of a rank's stages as the exported file has them, times the bytes that each sends. */
@@ -225,12 +225,13 @@ static void write_order(FILE *file, int places) {
     }
 }
 
-static const char FILE_JOB[] = "platform: {file: dgx-a100, nodes: 1}\n"
-                               "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 0, sequence: 1024}\n"
-                               "mesh: {dp: 4, pp: 2, order: [pp, dp]}\n"
-                               "schedule: {kind: csv:order.csv}\n"
-                               "batch: {global: 8}\n"
-                               "data_parallel: {zero: 3%s}\n";
+static const char FILE_JOB[] =
+    "platform: {file: dgx-a100, nodes: 1}\n"
+    "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 0, sequence: 1024}\n"
+    "mesh: {dp: 4, pp: 2, order: [pp, dp]}\n"
+    "schedule: {kind: csv:order.csv}\n"
+    "batch: {global: 8}\n"
+    "data_parallel: {zero: 3%s}\n";
 
 /* Bytes of a step that are not the reduction of gradients, in gathers of one stage per rank. */
 static double gathers_of(int places, const char *keys, double *peak_B) {

@@ -133,9 +133,9 @@ Test(schedule_shards, less_room_means_more_gathers) {
 
 static ms_status read_text(fixture *f, const char *text, ms_program *program) {
     ms_csv_table table;
-    ms_status status =
-        ms_csv_read(text, strlen(text), "order.csv", &f->arena, &f->diag, &table);
-    return status == MS_OK ? ms_csv_program(&table, "order", &f->arena, &f->diag, program) : status;
+    ms_status status = ms_csv_read(text, strlen(text), "order.csv", &f->arena, &f->diag, &table);
+    return status == MS_OK ? ms_csv_program(&table, "order", 1, &f->arena, &f->diag, program)
+                           : status;
 }
 
 Test(schedule_shards, a_file_has_its_own_places) {
@@ -152,8 +152,8 @@ Test(schedule_shards, a_file_has_its_own_places) {
     const char *text = "0UNSHARD,0F0,0F1,0RESHARD,0UNSHARD,0B0,0B1,0RESHARD\n"
                        "1UNSHARD,1F0,1B0,1F1,1B1,1RESHARD\n";
     cr_assert_eq(read_text(&f, text, &p), MS_OK, "%s", ms_buffer_text(&f.talk));
-    static const ms_shard_move EXPECTED[] = {{0, 0, true}, {2, 0, false}, {2, 0, true},
-                                             {4, 0, false}, {4, 1, true}, {8, 1, false}};
+    static const ms_shard_move EXPECTED[] = {{0, 0, true},  {2, 0, false}, {2, 0, true},
+                                             {4, 0, false}, {4, 1, true},  {8, 1, false}};
     cr_assert_eq(p.shard_first[1], 4);
     cr_assert_eq(p.shard_first[2], 6);
     for (int i = 0; i < 6; i++) {
@@ -181,7 +181,8 @@ Test(schedule_shards, broken_places_are_explained) {
          "'0RESHARD' before this place gives up what no pass has used"},
         {"0UNSHARD,0F0,0B0,0RESHARD,0RESHARD\n",
          "order.csv:1: error: rank 0: '0RESHARD' before this place gives up what is not gathered"},
-        {"0UNSHARD,0F0,0B0\n", "order.csv:1: error: rank 0: stage 0 is gathered and never given up"},
+        {"0UNSHARD,0F0,0B0\n",
+         "order.csv:1: error: rank 0: stage 0 is gathered and never given up"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         fixture f;
