@@ -126,7 +126,7 @@ class Random(unittest.TestCase):
                 self.assertLessEqual(ideal["ideal_step_time_s"], value["step_time_s"] * (1 + 1e-9))
                 self.assertAlmostEqual(ideal["memory"]["peak_B"], value["memory"]["peak_B"],
                                        delta=1e-9 * value["memory"]["peak_B"])
-        self.assertGreater(simulated, RUNS / 5, f"MS_SEED={SEED}: hardly any job was legal")
+        self.assertGreater(simulated, RUNS / 10, f"MS_SEED={SEED}: hardly any job was legal")
 
 
 if __name__ == "__main__":
