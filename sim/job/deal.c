@@ -149,7 +149,8 @@ static ms_status balance(const ms_workload *w, const layer_row *row, ms_arena *a
     if (status != MS_OK) {
         return status;
     }
-    dealing d = {.times = &times, .dealt = dealt};
+    dealing d = {.times = &times};
+    d.dealt = dealt;
     status = start_dealing(&d, job, arena);
     if (status == MS_OK) {
         for (int s = 0; s < job->program.model_stages; s++) {

@@ -167,6 +167,9 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     const ms_schedule_spec *spec = &program->spec;
     int64_t filled = (int64_t)STEADY_FROM * spec->pipeline_ranks * spec->chunks;
     int64_t group = common_multiple(spec->microbatches, spec->pipeline_ranks);
+    if (group < 1) {
+        return false;
+    }
     int64_t few = round_up(filled, group);
     int64_t many = few + round_up(filled, group);
     double actions = (double)program->first[spec->pipeline_ranks] / spec->microbatches;
