@@ -108,6 +108,10 @@ typedef struct ms_schedule_traits {
 /** Traits of one of the kinds that are built by kind. */
 ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind);
 
+/** Microbatches per group of a kind that takes groups: N; where none is given P, or M if that is
+ * less, which only the flexible kind takes. */
+int ms_schedule_group(const ms_schedule_spec *spec);
+
 /** Build the program of a schedule.
  *  *program_out: in `arena`.  Returns MS_OK; MS_E_INPUT when P, V, M, N clash (reported with the
  * rule and the nearest legal values); MS_E_NOMEM.  O(P*V*M). */

@@ -194,12 +194,7 @@ static void add_left_out(const ms_comparison *table, ms_buffer *out) {
     for (int i = 0; i < table->count; i++) {
         const ms_compared *row = &table->rows[i];
         if (row->reason != NULL) {
-            ms_buffer text;
-            ms_buffer_init(&text);
-            ms_buffer_printf(&text, "%s: %s", row->name, row->reason);
-            ms_show_wrapped("  ", ms_buffer_text(&text), out);
-            out->failed = out->failed || text.failed;
-            ms_buffer_release(&text);
+            ms_show_reason(row->name, row->reason, out);
         }
     }
 }

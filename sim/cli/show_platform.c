@@ -281,17 +281,11 @@ static void add_left_out_text(const ms_simulated_table *table, ms_buffer *out) {
     const char *head = "\nleft out\n";
     for (int i = 0; i < table->count; i++) {
         const ms_simulated *row = &table->rows[i];
-        if (row->reason == NULL) {
-            continue;
+        if (row->reason != NULL) {
+            ms_buffer_puts(out, head);
+            ms_show_reason(row->name, row->reason, out);
+            head = "";
         }
-        ms_buffer text;
-        ms_buffer_init(&text);
-        ms_buffer_printf(&text, "%s: %s", row->name, row->reason);
-        ms_buffer_puts(out, head);
-        ms_show_wrapped("  ", ms_buffer_text(&text), out);
-        out->failed = out->failed || text.failed;
-        ms_buffer_release(&text);
-        head = "";
     }
 }
 

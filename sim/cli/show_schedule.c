@@ -10,13 +10,7 @@
 enum { WIDTH = 80, WIDTH_LEAST = 40 };
 
 static bool has_groups(const ms_schedule_spec *spec) {
-    return spec->kind == MS_SCHEDULE_INTERLEAVED || spec->kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE;
-}
-
-static int effective_group(const ms_schedule_spec *spec) {
-    int most =
-        spec->microbatches < spec->pipeline_ranks ? spec->microbatches : spec->pipeline_ranks;
-    return spec->group == 0 ? most : spec->group;
+    return spec->kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(spec->kind).takes_group;
 }
 
 static void add_rank_lists(ms_value *root, const ms_program *program,
@@ -82,7 +76,7 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_sho
     ms_value_add_int(root, "v", spec->chunks);
     ms_value_add_int(root, "m", spec->microbatches);
     if (has_groups(spec)) {
-        ms_value_add_int(root, "group", effective_group(spec));
+        ms_value_add_int(root, "group", ms_schedule_group(spec));
     }
     if (spec->splits > 1) {
         ms_value_add_int(root, "splits", spec->splits);
@@ -156,7 +150,7 @@ static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
     ms_buffer_printf(out, "schedule %s, P=%d V=%d M=%d", program->name, spec->pipeline_ranks,
                      spec->chunks, spec->microbatches);
     if (has_groups(spec)) {
-        ms_buffer_printf(out, " N=%d", effective_group(spec));
+        ms_buffer_printf(out, " N=%d", ms_schedule_group(spec));
     }
     if (spec->splits > 1) {
         ms_buffer_printf(out, " K=%d", spec->splits);

@@ -30,3 +30,12 @@ void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
     }
     ms_buffer_puts(out, "\n");
 }
+
+void ms_show_reason(const char *name, const char *reason, ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_printf(&text, "%s: %s", name, reason);
+    ms_show_wrapped("  ", ms_buffer_text(&text), out);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}

@@ -15,4 +15,7 @@ void ms_show_name(const char *name, ms_buffer *out);
  * further; words are not cut. */
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);
 
+/** Append the line of something that is left out: its name and why, wrapped. */
+void ms_show_reason(const char *name, const char *reason, ms_buffer *out);
+
 #endif

@@ -5,10 +5,6 @@
 #include "job/pilot.h"
 #include "job/relay.h"
 
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
-}
-
 /* What faults of the shares as a whole point at. */
 static const ms_node *place_of(const ms_workload *w) {
     const ms_node *node = ms_node_get(w->root, "schedule");
@@ -134,7 +130,7 @@ static ms_status fault_shares(const ms_workload *w, const layer_row *row, ms_dia
                            "number of layers: %d; or give 'schedule.deal: balanced', "
                            "'schedule.stage_layers', 'schedule.first_stage_layers' and "
                            "'schedule.last_stage_layers'",
-                           layers, plural(layers), stages,
+                           layers, ms_plural(layers), stages,
                            given > 0 ? " beside the given ends" : "", given + nearest);
 }
 
@@ -165,7 +161,7 @@ static ms_status fault_stages(const ms_workload *w, ms_diag *diag, const ms_job 
     int layers = job->model.layers;
     return ms_config_fault(diag, place_of(w), "schedule",
                            "%d layer%s for %d virtual stages: more stages than layers", layers,
-                           plural(layers), job->program.model_stages);
+                           ms_plural(layers), job->program.model_stages);
 }
 
 ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {

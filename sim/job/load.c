@@ -146,10 +146,6 @@ static ms_status load_platform(loading *ld) {
     return write_platform(ld, document);
 }
 
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
-}
-
 /* "pp 64 x dp 6 x tp 8" */
 static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
     int length = 0;
@@ -176,8 +172,8 @@ static ms_status check_ranks(loading *ld) {
     }
     return ms_config_fault(ld->diag, ld->w.mesh, "mesh",
                            "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
-                           job->mesh.ranks, plural(job->mesh.ranks), job->platform.name, gpus,
-                           job->platform.nodes, plural(job->platform.nodes), per_node, advice);
+                           job->mesh.ranks, ms_plural(job->mesh.ranks), job->platform.name, gpus,
+                           job->platform.nodes, ms_plural(job->platform.nodes), per_node, advice);
 }
 
 /* More tp ranks than the fast domain holds are a mistake more often than a wish. */
@@ -191,7 +187,7 @@ static ms_status check_tensor_domain(loading *ld) {
         ld->diag, ms_node_get(ld->w.mesh, "tp"), "mesh.tp",
         "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
         "links; at most %d, or set tensor_parallel.allow_slow",
-        tp, domain, plural(domain), domain);
+        tp, domain, ms_plural(domain), domain);
 }
 
 /* Microbatches per step and replica from the batch keys. */

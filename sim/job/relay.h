@@ -14,4 +14,9 @@ typedef struct ms_relay {
  *  relay: filled by the caller, outlives the sink. */
 void ms_relay_init(ms_diag *placed, ms_relay *relay);
 
+/* The ending of a counted noun in a message. */
+static inline const char *ms_plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
 #endif

@@ -21,4 +21,14 @@ void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out);
 void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out);
 void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 
+/* A directed route of the SimGrid description between two vertices.  link: -1 for none.  steps: how
+ * many `step` links stand before it. */
+enum { MS_XML_NAME_SIZE = 96 };
+typedef struct ms_xml_edge {
+    char from[MS_XML_NAME_SIZE], to[MS_XML_NAME_SIZE];
+    int link;
+    int steps;
+} ms_xml_edge;
+void ms_xml_write_edge(const ms_platform *platform, const ms_xml_edge *e, ms_buffer *out);
+
 #endif

@@ -11,7 +11,7 @@
 
 #include "platform/pictures.h"
 
-enum { XML_GPUS_MAX = 1024, NAME_SIZE = 96 };
+enum { XML_GPUS_MAX = 1024, NAME_SIZE = MS_XML_NAME_SIZE };
 
 /* What stands in for an unlimited link: far above any link, and not shared. */
 #define UNLIMITED_BPS 1e18
@@ -26,21 +26,17 @@ static void write_link(const ms_platform *platform, int link, ms_buffer *out) {
                      is_unlimited ? " sharing_policy=\"FATPIPE\"" : "");
 }
 
-/* One directed route between two vertices.  steps: how many `step` links stand before its link. */
-typedef struct edge {
-    char from[NAME_SIZE], to[NAME_SIZE];
-    int link;
-    int steps;
-} edge;
-
-static void write_edge(const ms_platform *platform, const edge *e, ms_buffer *out) {
+void ms_xml_write_edge(const ms_platform *platform, const ms_xml_edge *e, ms_buffer *out) {
     char name[NAME_SIZE];
     ms_buffer_printf(out, "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">", e->from, e->to);
     for (int i = 0; i < e->steps; i++) {
         ms_buffer_puts(out, "<link_ctn id=\"step\"/>");
     }
-    ms_platform_link_name(platform, e->link, name, sizeof name);
-    ms_buffer_printf(out, "<link_ctn id=\"%s\"/></route>\n", name);
+    if (e->link >= 0) {
+        ms_platform_link_name(platform, e->link, name, sizeof name);
+        ms_buffer_printf(out, "<link_ctn id=\"%s\"/>", name);
+    }
+    ms_buffer_puts(out, "</route>\n");
 }
 
 static void host_name(int gpu, char out[NAME_SIZE]) {
@@ -66,33 +62,33 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
     const ms_topology *topology = ms_topology_of(platform);
     int node = ms_platform_node(platform, gpu);
     int port = ms_topology_port(platform, gpu);
-    edge e = {.steps = 0};
+    ms_xml_edge e = {.steps = 0};
     if (topology->node_tier >= 0) {
         host_name(gpu, e.from);
         vertex_name("node", node, e.to);
         e.link = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_UP);
         e.steps = 1;
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
         if (platform->has_pxn) {
             vertex_name("pxn", node, e.to);
-            write_edge(platform, &e, out);
+            ms_xml_write_edge(platform, &e, out);
         }
         vertex_name("node", node, e.from);
         host_name(gpu, e.to);
         e.link = ms_topology_link(platform, topology->node_tier, gpu, MS_LINK_DOWN);
         e.steps = 0;
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
     }
     host_name(gpu, e.from);
     vertex_name("leaf", ms_topology_leaf(platform, gpu), e.to);
     e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_UP);
     e.steps = 2;
-    write_edge(platform, &e, out);
+    ms_xml_write_edge(platform, &e, out);
     vertex_name("leaf", ms_topology_leaf(platform, gpu), e.from);
     host_name(gpu, e.to);
     e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_DOWN);
     e.steps = 0;
-    write_edge(platform, &e, out);
+    ms_xml_write_edge(platform, &e, out);
 }
 
 /* From a node's PXN router down to the GPU that stands on a rail, and out through its NIC. Two
@@ -102,28 +98,28 @@ static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *ou
     for (int rail = 0; rail < topology->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
         int port = ms_topology_port(platform, proxy);
-        edge e = {.steps = 0};
+        ms_xml_edge e = {.steps = 0};
         vertex_name("pxn", node, e.from);
         vertex_name("nic", port, e.to);
         e.link = ms_topology_link(platform, topology->node_tier, proxy, MS_LINK_DOWN);
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
         vertex_name("nic", port, e.from);
         vertex_name("leaf", ms_topology_leaf(platform, proxy), e.to);
         e.link = ms_topology_link(platform, topology->port_tier, port, MS_LINK_UP);
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
     }
 }
 
 /* Both directions between a lower and an upper vertex. */
-static void write_uplink(const ms_platform *platform, edge *e, int tier, int index,
+static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
                          ms_buffer *out) {
-    edge down = *e;
+    ms_xml_edge down = *e;
     snprintf(down.from, NAME_SIZE, "%s", e->to);
     snprintf(down.to, NAME_SIZE, "%s", e->from);
     e->link = ms_topology_link(platform, tier, index, MS_LINK_UP);
     down.link = ms_topology_link(platform, tier, index, MS_LINK_DOWN);
-    write_edge(platform, e, out);
-    write_edge(platform, &down, out);
+    ms_xml_write_edge(platform, e, out);
+    ms_xml_write_edge(platform, &down, out);
 }
 
 static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
@@ -132,13 +128,13 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     int leaves = topology->units * topology->leaves_per_unit;
     for (int leaf = 0; leaf < leaves && topology->spine_tier >= 0; leaf++) {
         int pod = leaf / (topology->leaves_per_unit * topology->units_per_pod);
-        edge e = {.steps = 0};
+        ms_xml_edge e = {.steps = 0};
         vertex_name("leaf", leaf, e.from);
         vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
         write_uplink(platform, &e, topology->spine_tier, leaf, out);
     }
     for (int spine = 0; spine < topology->pods * plane_count && topology->core_tier >= 0; spine++) {
-        edge e = {.steps = 0};
+        ms_xml_edge e = {.steps = 0};
         vertex_name("spine", spine, e.from);
         vertex_name("core", spine % plane_count, e.to);
         write_uplink(platform, &e, topology->core_tier, spine / plane_count, out);

@@ -10,27 +10,7 @@
 
 #include "platform/pictures.h"
 
-enum { NAME_SIZE = 96, NETWORK_STEPS = 4 * MS_ROUTE_LINKS_MAX };
-
-/* A directed route.  link: -1 for none.  steps: `step` links before it. */
-typedef struct edge {
-    char from[NAME_SIZE], to[NAME_SIZE];
-    int link;
-    int steps;
-} edge;
-
-static void write_edge(const ms_platform *platform, const edge *e, ms_buffer *out) {
-    char name[NAME_SIZE];
-    ms_buffer_printf(out, "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">", e->from, e->to);
-    for (int i = 0; i < e->steps; i++) {
-        ms_buffer_puts(out, "<link_ctn id=\"step\"/>");
-    }
-    if (e->link >= 0) {
-        ms_platform_link_name(platform, e->link, name, sizeof name);
-        ms_buffer_printf(out, "<link_ctn id=\"%s\"/>", name);
-    }
-    ms_buffer_puts(out, "</route>\n");
-}
+enum { NAME_SIZE = MS_XML_NAME_SIZE, NETWORK_STEPS = 4 * MS_ROUTE_LINKS_MAX };
 
 static void name_turn(int dimension, int chip, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "turn-%d-%d", dimension, chip);
@@ -59,10 +39,10 @@ void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
 /* One dimension at one chip: skip it, or travel it up or down. */
 static void write_dimension(const ms_platform *platform, int chip, int d, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
-    edge e = {.link = -1, .steps = 1};
+    ms_xml_edge e = {.link = -1, .steps = 1};
     name_turn(d, chip, e.from);
     name_turn(d + 1, chip, e.to);
-    write_edge(platform, &e, out);
+    ms_xml_write_edge(platform, &e, out);
     if (topology->torus.shape[d] == 1) {
         return;
     }
@@ -71,41 +51,42 @@ static void write_dimension(const ms_platform *platform, int chip, int d, ms_buf
         name_way(way, d, chip, e.to);
         e.link = -1;
         e.steps = way == MS_LINK_UP ? 1 : 2;
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
         name_way(way, d, chip, e.from);
         name_turn(d + 1, chip, e.to);
         e.steps = 1;
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
         name_way(way, d, ms_torus_neighbour(topology, chip, d, way), e.to);
         e.link = ms_topology_link(platform, 0, chip * topology->torus.dimensions + d, way);
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
     }
 }
 
 static void write_chip(const ms_platform *platform, int chip, ms_buffer *out) {
     int dimensions = ms_topology_of(platform)->torus.dimensions;
-    edge e = {.link = -1, .steps = 1};
+    ms_xml_edge e = {.link = -1, .steps = 1};
     snprintf(e.from, NAME_SIZE, "gpu-%d", chip);
     name_turn(0, chip, e.to);
-    write_edge(platform, &e, out);
+    ms_xml_write_edge(platform, &e, out);
     for (int d = 0; d < dimensions; d++) {
         write_dimension(platform, chip, d, out);
     }
     name_turn(dimensions, chip, e.from);
     snprintf(e.to, NAME_SIZE, "gpu-%d", chip);
-    write_edge(platform, &e, out);
+    ms_xml_write_edge(platform, &e, out);
 }
 
 static void write_port(const ms_platform *platform, int chip, ms_buffer *out) {
     int port = ms_topology_port(platform, chip);
     int tier = ms_topology_of(platform)->port_tier;
-    edge up = {.to = "network-in", .link = ms_topology_link(platform, tier, port, MS_LINK_UP)};
-    edge down = {.from = "network-out",
-                 .link = ms_topology_link(platform, tier, port, MS_LINK_DOWN)};
+    ms_xml_edge up = {.to = "network-in",
+                      .link = ms_topology_link(platform, tier, port, MS_LINK_UP)};
+    ms_xml_edge down = {.from = "network-out",
+                        .link = ms_topology_link(platform, tier, port, MS_LINK_DOWN)};
     snprintf(up.from, NAME_SIZE, "gpu-%d", chip);
     snprintf(down.to, NAME_SIZE, "gpu-%d", chip);
-    write_edge(platform, &up, out);
-    write_edge(platform, &down, out);
+    ms_xml_write_edge(platform, &up, out);
+    ms_xml_write_edge(platform, &down, out);
 }
 
 void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
@@ -117,8 +98,8 @@ void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
         }
     }
     if (has_network) {
-        const edge e = {
+        const ms_xml_edge e = {
             .from = "network-in", .to = "network-out", .link = -1, .steps = NETWORK_STEPS};
-        write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &e, out);
     }
 }

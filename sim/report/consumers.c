@@ -1,11 +1,9 @@
 #include "report/consumers.h"
 
+#include "report/gantt_sorted.h"
+
 /* Half of the picosecond to which times are rounded: a message that ends as the pass starts. */
 static const double ROUNDING_S = 0.5e-12;
-
-static bool is_pass(const ms_gantt_box *box) {
-    return !box->is_part && box->kind <= MS_OP_BACKWARD;
-}
 
 ms_status ms_consumers_build(const ms_vector *boxes, int32_t rank_count, ms_arena *arena,
                              ms_consumers *consumers_out) {
@@ -17,7 +15,7 @@ ms_status ms_consumers_build(const ms_vector *boxes, int32_t rank_count, ms_aren
     }
     for (size_t i = 0; i < boxes->count; i++) {
         const ms_gantt_box *box = &MS_AT(boxes, const ms_gantt_box, i);
-        first[box->row + 1] += is_pass(box) ? 1 : 0;
+        first[box->row + 1] += ms_gantt_is_pass(box) ? 1 : 0;
     }
     for (int32_t rank = 0; rank < rank_count; rank++) {
         first[rank + 1] += first[rank];
@@ -25,7 +23,7 @@ ms_status ms_consumers_build(const ms_vector *boxes, int32_t rank_count, ms_aren
     }
     for (size_t i = 0; i < boxes->count; i++) {
         const ms_gantt_box *box = &MS_AT(boxes, const ms_gantt_box, i);
-        if (is_pass(box)) {
+        if (ms_gantt_is_pass(box)) {
             passes[next[box->row]++] = *box;
         }
     }

@@ -5,8 +5,7 @@
 
 #include "schedule/internal.h"
 
-/* N; where none is given P, or M if that is less, which only the flexible kind takes. */
-static int group_size(const ms_schedule_spec *spec) {
+int ms_schedule_group(const ms_schedule_spec *spec) {
     int most =
         spec->microbatches < spec->pipeline_ranks ? spec->microbatches : spec->pipeline_ranks;
     return spec->group == 0 ? most : spec->group;
@@ -43,7 +42,7 @@ static ms_status report_group(const ms_schedule_spec *spec, const char *least_na
 }
 
 static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
-    int group = group_size(spec);
+    int group = ms_schedule_group(spec);
     if (ms_schedule_check_filled(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
@@ -54,7 +53,7 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
 /* Llama 3's groups may be of any size; which of the smallest ones wait for each other the walk
  * tells. */
 static ms_status check_flexible(const ms_schedule_spec *spec, ms_diag *diag) {
-    return group_size(spec) <= spec->microbatches ? MS_OK : report_group(spec, "1", 1, diag);
+    return ms_schedule_group(spec) <= spec->microbatches ? MS_OK : report_group(spec, "1", 1, diag);
 }
 
 /* Megatron-LM's further rule; without it (Llama 3) a short last group costs bubbles. */
@@ -62,7 +61,7 @@ static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
     if (check(spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
-    int group = group_size(spec);
+    int group = ms_schedule_group(spec);
     if (has_full_rest(spec, group)) {
         return MS_OK;
     }
@@ -76,7 +75,7 @@ static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
 }
 
 static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
-    int group = group_size(spec);
+    int group = ms_schedule_group(spec);
     if (group >= spec->pipeline_ranks) {
         ms_diag_error(diag,
                       "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
@@ -99,7 +98,7 @@ static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
 
 /* With many chunks small groups, or a very short last one, wait for themselves. */
 static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *diag) {
-    int group = group_size(&program->spec);
+    int group = ms_schedule_group(&program->spec);
     if (group >= program->spec.pipeline_ranks && has_full_rest(&program->spec, group)) {
         return MS_OK;
     }
@@ -147,7 +146,7 @@ static void generate_groups(const ms_schedule_spec *spec, int rank, int group, i
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int64_t distance = spec->pipeline_ranks - 1 - rank;
-    int group = group_size(spec);
+    int group = ms_schedule_group(spec);
     int64_t warmup = spec->chunks == 1 ? distance /* one chunk is plain 1F1B */
                                        : 2 * distance + (int64_t)(spec->chunks - 1) * group;
     generate_groups(spec, rank, group, warmup, list);
@@ -216,7 +215,7 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
     const ms_schedule_spec *spec = &program->spec;
     ms_even_costs even;
     if (spec->chunks > 1) {
-        return formula_groups(program, costs, group_size(spec), makespan_out);
+        return formula_groups(program, costs, ms_schedule_group(spec), makespan_out);
     }
     if (!ms_schedule_costs_are_even(program, costs, &even)) {
         return false;

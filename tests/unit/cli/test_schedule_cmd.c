@@ -5,6 +5,7 @@
 
 #include "ms_run.h"
 #include "schedule_cases.h"
+#include "text_file.h"
 
 enum { NUMBERS_MAX = 64 };
 
@@ -289,15 +290,6 @@ Test(schedule_command, large_schedule) {
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     cr_assert_not_null(strstr(ms_run_out(&result), "\"formula_makespan\": 12604.5"));
     ms_run_release(&result);
-}
-
-static void write_text(const char *folder, const char *name, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 /* A file as written by others: blanks, CR LF, letters of 2024. */

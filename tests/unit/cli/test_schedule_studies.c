@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "ms_run.h"
+#include "text_file.h"
 
 /* The published comparison: P = 8, M = 32, F = I = W = 1 per rank, free messages. */
 Test(schedule_studies, comparison_of_all) {
@@ -63,15 +64,6 @@ Test(schedule_studies, sorted_and_at_equal_memory) {
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     cr_assert_not_null(strstr(ms_run_out(&result), "left out\n  dualpipe: "));
     ms_run_release(&result);
-}
-
-static void write_text(const char *folder, const char *name, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 Test(schedule_studies, times_from_a_profile) {
