@@ -30,16 +30,14 @@ typedef struct ms_job_request {
     const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
     size_t set_count;
-    const char *fidelity;     /**< "analytic", "flow"; NULL: as the workload says */
-    bool no_fold;             /**< simulate every rank */
-    const char *command_line; /**< kept in the trace; NULL: "" */
+    const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
+    bool no_fold;         /**< simulate every rank */
 } ms_job_request;
 
 /** A workload, checked and laid out. Everything lives in the arena of ms_job_load. */
 typedef struct ms_job {
     const char *name;
     const char *workload_path;
-    const char *command_line;
     const char
         *workload_text; /**< effective workload as YAML, platform mapping included as given */
     const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */

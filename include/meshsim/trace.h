@@ -96,7 +96,6 @@ typedef struct ms_trace_memory {
 typedef struct ms_trace {
     const char *path;
     const char *program_version;
-    const char *command_line;
     const ms_value *summary; /**< the tree of `run --json`, without wall time and memory use */
     int64_t step_ps;         /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;    /**< [rank_count] */

@@ -38,8 +38,7 @@ typedef struct ms_invocation {
     ms_given given[MS_OPTION_COUNT_MAX]; /**< by index into the command's option table */
     const char **positionals;            /**< [positional_count] */
     size_t positional_count;
-    const char *command_line; /**< the whole command line as typed */
-    ms_arena *arena;          /**< lives as long as the run */
+    ms_arena *arena; /**< lives as long as the run */
     ms_diag *diag;
 } ms_invocation;
 

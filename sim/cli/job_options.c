@@ -85,7 +85,6 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
             .sets = sets.values,
             .set_count = sets.count,
             .fidelity = ms_cli_value(call, "fidelity", NULL),
-            .command_line = call->command_line,
         };
     }
     return status;

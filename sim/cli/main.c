@@ -22,35 +22,6 @@ static void guard_standard_streams(void) {
     }
 }
 
-static bool needs_quotes(const char *word) {
-    return word[0] == '\0' || strpbrk(word, " \t\n'\"\\$`*?[]{}()<>|&;#~!") != NULL;
-}
-
-/* The command line as one would type it in a shell. */
-static const char *join_words(ms_arena *arena, int count, char *const *words) {
-    ms_buffer line;
-    ms_buffer_init(&line);
-    ms_buffer_puts(&line, "meshsim");
-    for (int i = 1; i < count; i++) {
-        ms_buffer_puts(&line, " ");
-        if (!needs_quotes(words[i])) {
-            ms_buffer_puts(&line, words[i]);
-            continue;
-        }
-        ms_buffer_puts(&line, "'");
-        for (const char *at = words[i]; *at != '\0'; at++) {
-            ms_buffer_add(&line, at, 1);
-            if (*at == '\'') {
-                ms_buffer_puts(&line, "\\''");
-            }
-        }
-        ms_buffer_puts(&line, "'");
-    }
-    const char *copy = line.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&line));
-    ms_buffer_release(&line);
-    return copy;
-}
-
 static ms_status unknown_command(ms_diag *diag, const char *name) {
     const char *nearest = ms_cli_nearest_command(name);
     const char *kind = name[0] == '-' ? "option" : "command";
@@ -163,13 +134,7 @@ int main(int count, char **words) {
     ms_arena arena;
     ms_arena_init(&arena);
     ms_invocation call = {.arena = &arena, .diag = &diag};
-    call.command_line = join_words(&arena, count, words);
-    ms_status status = MS_E_NOMEM;
-    if (call.command_line == NULL) {
-        ms_diag_error(&diag, "out of memory");
-    } else {
-        status = dispatch(&call, count, words);
-    }
+    ms_status status = dispatch(&call, count, words);
     finish_talk(&call, status);
     ms_arena_release(&arena);
     return ms_status_exit_code(status);

@@ -303,7 +303,6 @@ static ms_status set_names(loading *ld) {
     const ms_job_request *request = ld->request;
     job->name = ld->w.name != NULL ? ld->w.name : stem_of(ld->arena, request->workload);
     job->workload_path = request->workload;
-    job->command_line = request->command_line != NULL ? request->command_line : "";
     job->no_fold = request->no_fold;
     job->seed = (uint64_t)ld->w.seed;
     job->fidelity = (ms_fidelity)ld->w.fidelity;

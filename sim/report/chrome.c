@@ -265,7 +265,6 @@ static void put_head(chrome *c) {
     ms_json_write_string(&c->piece, c->has_passes ? "passes" : "operations");
     put_text(c, "program", "meshsim");
     put_text(c, "version", c->trace->program_version);
-    put_text(c, "command_line", c->trace->command_line);
     put_text(c, "workload",
              workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
     ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");

@@ -133,9 +133,7 @@ static void read_head(reader *read, ms_trace *trace) {
              (long long)version, MS_TRACE_FORMAT_VERSION);
     }
     const char *program = read_text(read, "program_version");
-    const char *line = read_text(read, "command_line");
     trace->program_version = program == NULL ? "" : program;
-    trace->command_line = line == NULL ? "" : line;
 }
 
 /* ---- columns ---- */

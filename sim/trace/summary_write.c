@@ -6,9 +6,9 @@
 
 enum { PATH_MAX_B = 512, NAME_MAX_B = 256, DEPTH_MAX = 16 };
 
-static const char *const VOLATILE[] = {"engine.wall_s",   "engine.peak_rss_B", "command_line",
-                                       "program_version", "simgrid_version",   "hdf5_version",
-                                       "workload_path",   "platform_path"};
+static const char *const VOLATILE[] = {"engine.wall_s",   "engine.peak_rss_B", "program_version",
+                                       "simgrid_version", "hdf5_version",      "workload_path",
+                                       "platform_path"};
 
 bool ms_trace_is_volatile(const char *path) {
     for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {

@@ -477,7 +477,6 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     ms_h5_text(h5, h5->file, "program_version", program_version);
     ms_h5_text(h5, h5->file, "simgrid_version", ms_engine_simgrid_version());
     ms_h5_text(h5, h5->file, "hdf5_version", text);
-    ms_h5_text(h5, h5->file, "command_line", job->command_line == NULL ? "" : job->command_line);
     ms_h5_integer(h5, h5->file, "seed", (int64_t)job->seed);
     hid_t input = ms_h5_group(h5, h5->file, "input");
     ms_h5_document(h5, input, "workload", job->workload_text == NULL ? "" : job->workload_text);

@@ -30,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Dotted path of keys in a JSON result, or a key alone wherever it stands.
-VOLATILE = {"engine.wall_s", "engine.peak_rss_B", "version", "versions", "command_line", "path", "paths", "host"}
+VOLATILE = {"engine.wall_s", "engine.peak_rss_B", "version", "versions", "path", "paths", "host"}
 KEYS = {"command", "exit", "compare", "drop"}
 RELATIVE = 1e-9
 ABSOLUTE = 1e-13  # what is left of differences of times and of shares that should be 0

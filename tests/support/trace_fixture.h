@@ -58,8 +58,7 @@ static inline void trace_fixture_run(trace_fixture *fixture, const char *workloa
     const ms_job_request request = {.workload = ms_arena_strdup(&fixture->arena, path),
                                     .fidelity = "analytic",
                                     .sets = &set,
-                                    .set_count = set == NULL ? 0 : 1,
-                                    .command_line = "meshsim run w.yaml"};
+                                    .set_count = set == NULL ? 0 : 1};
     ms_status status = ms_job_load(&request, &fixture->arena, &fixture->diag, &fixture->job);
     cr_assert_eq(status, MS_OK, "%s", ms_buffer_text(&fixture->messages));
     status = ms_job_run(&fixture->job, &fixture->arena, &fixture->diag, &fixture->result);

@@ -19,7 +19,7 @@ static void hand_made_init(hand_made *h) {
     ms_arena_init(&h->arena);
     ms_trace *t = &h->trace;
     t->summary = ms_value_new_object(&h->arena);
-    t->program_version = t->command_line = "";
+    t->program_version = "";
     t->rank_count = 2;
     t->stream_count = STREAMS;
     t->ranks = MS_NEW(&h->arena, ms_trace_rank, 2);
