@@ -102,6 +102,7 @@ endforeach()
 
 # The installed library and program, and what the READMEs say: once, in the build that people use
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)
     file(GLOB readmes RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md

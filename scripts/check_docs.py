@@ -5,7 +5,8 @@ usage: scripts/check_docs.py [ROOT]
 
 Each function declared in include/meshsim/*.h has a non-empty /** */ comment directly before it, or shares that of
 the declaration directly before it (no blank line between them); one that returns ms_status says what it returns.
-Each header opens with a /** @file */ comment and stands in the index, meshsim.h. Prints each breach as file:line
+Each header opens with a /** @file */ comment, stands in the index, meshsim.h, and what it declares stands between
+MS_BEGIN_DECLS and MS_END_DECLS (decls.h), else it is not in the library. Prints each breach as file:line
 and exits 1.
 """
 
@@ -17,6 +18,7 @@ TOKEN = re.compile(
     r"(?P<doc>/\*\*.*?\*/)|(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<directive>^[ \t]*#(?:[^\n\\]|\\.|\\\n)*)"
     r"|(?P<blank>\n[ \t]*(?=\n))|(?P<open>\{)|(?P<close>\})|(?P<end>;)|(?P<text>[^{};#/\n]+|.|\n)", re.S | re.M)
 INDEX = "meshsim.h"
+WRAPPER = re.compile(r"\bMS_(BEGIN|END)_DECLS\b")
 FUNCTION = re.compile(r"\b(ms_\w+)\s*\(")
 
 
@@ -64,6 +66,7 @@ class Reader:
         elif kind == "end" and self.depth == 0:
             self.finish()
         elif kind == "text" and self.depth == 0:
+            text = WRAPPER.sub("", text)
             if not self.declaration.strip() and text.strip():
                 self.start = line + len(text) - len(text.lstrip("\n"))
             self.declaration += text
@@ -79,6 +82,8 @@ def check_header(path):
     for match in TOKEN.finditer(text):
         reader.take(match.lastgroup, match.group(), line)
         line += match.group().count("\n")
+    if reader.functions and not re.search(r"^MS_BEGIN_DECLS$.*^MS_END_DECLS$", text, re.S | re.M):
+        reader.complaints.append((1, "functions stand outside MS_BEGIN_DECLS and MS_END_DECLS (decls.h)"))
     return reader.complaints, reader.functions
 
 

@@ -10,10 +10,13 @@
 #include <stddef.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
 #include "meshsim/status.h"
 #include "meshsim/value.h"
+
+MS_BEGIN_DECLS
 
 /** How simulations run. */
 typedef struct ms_apart_options {
@@ -48,5 +51,7 @@ ms_status ms_apart_run(const ms_job_request *requests, size_t count,
 /** The first fault of an outcome's talk without its place, in `arena`; NULL when memory runs out.
  */
 const char *ms_apart_reason(const ms_apart_outcome *outcome, ms_arena *arena);
+
+MS_END_DECLS
 
 #endif

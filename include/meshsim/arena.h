@@ -12,6 +12,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 typedef struct ms_arena {
     struct ms_arena_block *head; /**< newest block */
     size_t used_B;               /**< bytes handed out [B] */
@@ -46,5 +50,7 @@ char *ms_arena_printf(ms_arena *arena, const char *format, ...)
 
 /** Typed allocation: `count` zeroed objects of `type`, NULL when memory runs out. */
 #define MS_NEW(arena, type, count) ((type *)ms_arena_alloc((arena), (size_t)(count), sizeof(type)))
+
+MS_END_DECLS
 
 #endif

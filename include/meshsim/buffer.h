@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** Text under construction; `data` is always NUL-terminated once something was added. */
 typedef struct ms_buffer {
     char *data;
@@ -51,5 +55,7 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count);
 
 /** Item `index` of a vector as `type`. */
 #define MS_AT(vector, type, index) (((type *)(vector)->data)[index])
+
+MS_END_DECLS
 
 #endif

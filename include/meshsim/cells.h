@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** Text from `from` to before `to`. */
 typedef struct ms_span {
     const char *from;
@@ -36,5 +40,7 @@ bool ms_cells_take_line(ms_span *body, ms_span *line_out);
  * character has no cell, a line that ends in a comma has an empty one behind it.
  *  Returns false behind the last cell. */
 bool ms_cells_take(ms_span *line, ms_cell *cell_out);
+
+MS_END_DECLS
 
 #endif

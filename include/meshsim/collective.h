@@ -15,10 +15,13 @@
 #include <stdint.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/platform.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** Members that an all-to-all may have: every pair of them is a route. */
 enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
@@ -101,5 +104,7 @@ double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double t
 
 /** Name of an algorithm ("auto", "ring", "direct", "tree"); static storage. */
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm);
+
+MS_END_DECLS
 
 #endif

@@ -16,9 +16,12 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/buffer.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
 #include "meshsim/units.h"
+
+MS_BEGIN_DECLS
 
 /** What a file is read as: its format in messages, and how large it may be. */
 typedef enum ms_file_type {
@@ -153,5 +156,7 @@ ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_pa
  * absent key without a default. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
+
+MS_END_DECLS
 
 #endif

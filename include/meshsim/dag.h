@@ -24,9 +24,12 @@
 #include <stdint.h>
 
 #include "meshsim/buffer.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** A directed link that can bind. */
 typedef struct ms_dag_link {
@@ -184,5 +187,7 @@ double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone);
  * NULL): the same without the last phase's latency. */
 double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,
                           double *transfer_out);
+
+MS_END_DECLS
 
 #endif

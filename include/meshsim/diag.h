@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** A span of an input text. All pointers are borrowed and outlive the mark. */
 typedef struct ms_mark {
     const char *file;   /**< name shown to the user; NULL: no place known */
@@ -51,5 +55,7 @@ void ms_diag_finish(ms_diag *diag);
 /** Nearest of `count` candidate words to `word` (edit distance, at most a third of its length + 1).
  *  candidates: [count] C strings, NULL entries are skipped.  Returns one of them, or NULL. */
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
+
+MS_END_DECLS
 
 #endif

@@ -15,8 +15,11 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/dag.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 typedef enum ms_fidelity { MS_FIDELITY_ANALYTIC, MS_FIDELITY_FLOW } ms_fidelity;
 
@@ -52,5 +55,7 @@ const char *ms_fidelity_name(ms_fidelity fidelity);
 
 /** Version of the SimGrid library this program runs with, such as "3.32"; static storage. */
 const char *ms_engine_simgrid_version(void);
+
+MS_END_DECLS
 
 #endif

@@ -9,6 +9,10 @@
 
 #include <stddef.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** Mesh axis a communication belongs to. Names a user invents for an axis map to MS_AXIS_OTHER. */
 typedef enum ms_axis {
     MS_AXIS_NONE = 0, /**< not a communication */
@@ -76,5 +80,7 @@ ms_axis ms_axis_from_name(const char *name);
 
 /** The operation kind that carries out a collective kind. */
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind);
+
+MS_END_DECLS
 
 #endif

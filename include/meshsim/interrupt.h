@@ -6,6 +6,10 @@
 #ifndef MESHSIM_INTERRUPT_H
 #define MESHSIM_INTERRUPT_H
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** Handle SIGINT and SIGTERM as above, and ignore SIGPIPE so that writing to a closed pipe fails
  * with EPIPE instead. May be called again.  O(1), no allocation. */
 void ms_interrupt_install(void);
@@ -17,5 +21,7 @@ void ms_interrupt_guard_file(const char *path);
 
 /** The guarded file, if any, stays from now on (it has been renamed or removed). */
 void ms_interrupt_unguard_file(void);
+
+MS_END_DECLS
 
 #endif

@@ -13,6 +13,7 @@
 #include "meshsim/collective.h"
 #include "meshsim/config.h"
 #include "meshsim/dag.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/engine.h"
 #include "meshsim/mesh.h"
@@ -22,6 +23,8 @@
 #include "meshsim/schedule.h"
 #include "meshsim/status.h"
 #include "meshsim/value.h"
+
+MS_BEGIN_DECLS
 
 /** What the user asked for. All strings are borrowed. */
 typedef struct ms_job_request {
@@ -97,5 +100,7 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
 
 /** Free what a result holds outside its arena. */
 void ms_result_release(ms_result *result);
+
+MS_END_DECLS
 
 #endif

@@ -8,8 +8,11 @@
 #include <stdbool.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/decls.h"
 #include "meshsim/job.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 enum { MS_KNOBS_MAX = 12 };
 
@@ -27,5 +30,7 @@ typedef struct ms_knob {
  * given costs. Changes that the model cannot take (degrees that do not divide, combinations that
  * are not built) are left out. Returns MS_OK; MS_E_NOMEM.  O(changes * (stages + passes)). */
 ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, int *count_out);
+
+MS_END_DECLS
 
 #endif

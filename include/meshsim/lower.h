@@ -13,12 +13,15 @@
 #include "meshsim/arena.h"
 #include "meshsim/collective.h"
 #include "meshsim/dag.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** What is lowered. The mesh's ranks sit on the platform's GPUs of the same number. */
 typedef struct ms_lower_input {
@@ -58,5 +61,7 @@ typedef struct ms_collective_row {
  * (reported). */
 ms_status ms_lower_collectives(const ms_platform *platform, const ms_collective_row *row,
                                ms_diag *diag, ms_dag *dag_out);
+
+MS_END_DECLS
 
 #endif

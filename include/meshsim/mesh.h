@@ -17,10 +17,13 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/config.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/platform.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 enum { MS_MESH_AXES_MAX = 8 };
 
@@ -155,5 +158,7 @@ int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform);
  * in `order`.  Names live in `arena`. Returns MS_OK; MS_E_INPUT, reported. */
 ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
                        ms_mesh *mesh_out);
+
+MS_END_DECLS
 
 #endif

@@ -4,6 +4,7 @@
  *
  * | header       | what it holds                                                                  |
  * |--------------|--------------------------------------------------------------------------------|
+ * | decls.h      | C linkage and visibility of all that follows                                   |
  * | status.h     | status codes and the exit code of each                                         |
  * | arena.h      | memory, one arena per lifetime                                                 |
  * | buffer.h     | growing text and vectors                                                       |

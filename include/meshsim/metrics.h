@@ -27,11 +27,14 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/dag.h"
+#include "meshsim/decls.h"
 #include "meshsim/engine.h"
 #include "meshsim/event.h"
 #include "meshsim/model.h"
 #include "meshsim/schedule.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** Where a rank's time goes. */
 typedef enum ms_time_category {
@@ -146,5 +149,7 @@ typedef struct ms_rank_memory {
 ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
                             const ms_stage_costs *costs, const ms_program *program, ms_arena *arena,
                             ms_rank_memory **ranks_out);
+
+MS_END_DECLS
 
 #endif

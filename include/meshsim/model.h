@@ -16,10 +16,13 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/config.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/platform.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** What of a mixture-of-experts layer runs beside its all-to-alls. */
 typedef enum ms_moe_overlap {
@@ -404,5 +407,7 @@ typedef struct ms_gemm_shape {
  *  Source: roofline, with tile and wave quantisation and a depth ramp k / (k + gemm_depth_half);
  *  the constants' fit is described in sim/model/kernels.c. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B);
+
+MS_END_DECLS
 
 #endif

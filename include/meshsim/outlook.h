@@ -9,9 +9,12 @@
 #include <stdbool.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** One pipeline rank. Memory at its peak. */
 typedef struct ms_rank_outlook {
@@ -48,5 +51,7 @@ ms_status ms_outlook_times(const ms_job *job, ms_arena *arena, ms_schedule_costs
  * deadlocks.  O(actions). */
 ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
                              ms_outlook *outlook_out);
+
+MS_END_DECLS
 
 #endif

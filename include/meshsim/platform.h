@@ -19,8 +19,11 @@
 #include "meshsim/arena.h"
 #include "meshsim/buffer.h"
 #include "meshsim/config.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 64 };
 
@@ -162,5 +165,7 @@ void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out);
 /** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
  * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */
 ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag, ms_buffer *out);
+
+MS_END_DECLS
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** State of one stream; any value is a valid seed. */
 typedef struct ms_random {
     uint64_t state;
@@ -22,12 +26,15 @@ static inline uint64_t ms_random_next(ms_random *random) {
 
 /** Uniform double in [0, 1) with 53 random bits. */
 static inline double ms_random_unit(ms_random *random) {
-    return (double)(ms_random_next(random) >> 11) * 0x1.0p-53;
+    return (double)(ms_random_next(random) >> 11) /
+           9007199254740992.0; /* 2^53, in digits that every C++ reads */
 }
 
 /** Uniform integer in [low, high]; high >= low. The bias, below (high-low)/2^64, is accepted. */
 static inline int64_t ms_random_range(ms_random *random, int64_t low, int64_t high) {
     return low + (int64_t)(ms_random_next(random) % (uint64_t)(high - low + 1));
 }
+
+MS_END_DECLS
 
 #endif

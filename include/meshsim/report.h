@@ -12,11 +12,14 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/buffer.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/status.h"
 #include "meshsim/trace.h"
 #include "meshsim/value.h"
+
+MS_BEGIN_DECLS
 
 /** A piece of a row of a Gantt picture. */
 typedef struct ms_gantt_box {
@@ -140,5 +143,7 @@ typedef struct ms_comparison {
  *  O(values * tolerances). */
 ms_status ms_compare(const ms_value *a, const ms_value *b, const ms_tolerance *tolerances,
                      size_t count, ms_arena *arena, ms_comparison *comparison_out);
+
+MS_END_DECLS
 
 #endif

@@ -14,9 +14,12 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/buffer.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** Kinds built so far; later ones are appended. */
 typedef enum ms_schedule_kind {
@@ -216,5 +219,7 @@ typedef struct ms_schedule_result {
  *  a negative or too large cost (reported); MS_E_NOMEM.  O(actions). */
 ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_costs *costs,
                                ms_arena *arena, ms_diag *diag, ms_schedule_result *result_out);
+
+MS_END_DECLS
 
 #endif

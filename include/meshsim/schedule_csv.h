@@ -12,7 +12,10 @@
 #ifndef MESHSIM_SCHEDULE_CSV_H
 #define MESHSIM_SCHEDULE_CSV_H
 
+#include "meshsim/decls.h"
 #include "meshsim/schedule.h"
+
+MS_BEGIN_DECLS
 
 /** What a cell does; the first four are those of ms_pass. */
 typedef enum ms_csv_op {
@@ -91,5 +94,7 @@ typedef struct ms_csv_form {
  * O(actions). */
 ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_arena *arena,
                        ms_diag *diag, ms_csv_table *table_out);
+
+MS_END_DECLS
 
 #endif

@@ -5,7 +5,10 @@
 #ifndef MESHSIM_SCHEDULE_SEARCH_H
 #define MESHSIM_SCHEDULE_SEARCH_H
 
+#include "meshsim/decls.h"
 #include "meshsim/schedule.h"
+
+MS_BEGIN_DECLS
 
 /** What is searched. */
 typedef struct ms_search_spec {
@@ -59,5 +62,7 @@ ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs
  *  Source: derived in sim/schedule/search_bound.c, tested against all schedules of small sizes. */
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
                               int *rank_out);
+
+MS_END_DECLS
 
 #endif

@@ -5,7 +5,10 @@
 #ifndef MESHSIM_SCHEDULE_STUDY_H
 #define MESHSIM_SCHEDULE_STUDY_H
 
+#include "meshsim/decls.h"
 #include "meshsim/schedule.h"
+
+MS_BEGIN_DECLS
 
 /** A makespan in parts: base + order + imbalance + latency. */
 typedef struct ms_schedule_gap {
@@ -31,5 +34,7 @@ ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs
  *  O(actions), of schedules with up to 8 V times as many microbatches as ranks, and M more. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out);
+
+MS_END_DECLS
 
 #endif

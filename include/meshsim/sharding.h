@@ -12,7 +12,10 @@
 
 #include <stdint.h>
 
+#include "meshsim/decls.h"
 #include "meshsim/mesh.h"
+
+MS_BEGIN_DECLS
 
 enum { MS_TENSOR_DIMENSIONS_MAX = 8 };
 
@@ -75,5 +78,7 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
 
 /** Placement as text: "replicate", "partial", "shard1".  text_out: [size].  Returns text_out. */
 char *ms_placement_text(ms_placement placement, char *text_out, size_t size);
+
+MS_END_DECLS
 
 #endif

@@ -8,6 +8,10 @@
 #ifndef MESHSIM_STATUS_H
 #define MESHSIM_STATUS_H
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 typedef enum ms_status {
     MS_OK = 0,
     MS_E_NO = -1,    /**< the answer is "no": does not fit, regression found, nothing feasible */
@@ -26,5 +30,7 @@ int ms_status_exit_code(ms_status status);
 
 /** Short lower-case name of a status, such as "bad input"; static storage, never NULL. */
 const char *ms_status_name(ms_status status);
+
+MS_END_DECLS
 
 #endif

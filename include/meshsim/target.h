@@ -6,8 +6,11 @@
 #ifndef MESHSIM_TARGET_H
 #define MESHSIM_TARGET_H
 
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 enum { MS_TARGET_PATH_MAX = 4096 };
 
@@ -31,5 +34,7 @@ void ms_target_abandon(ms_target *target);
 
 /** Report that writing failed, with the cause in words, and abandon.  Returns MS_E_IO. */
 ms_status ms_target_fail(ms_target *target, const char *cause, ms_diag *diag);
+
+MS_END_DECLS
 
 #endif

@@ -12,10 +12,13 @@
 #include <stdint.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
 #include "meshsim/status.h"
 #include "meshsim/value.h"
+
+MS_BEGIN_DECLS
 
 /** Version of the layout written by this program; a reader refuses a higher one. */
 #define MS_TRACE_FORMAT_VERSION 1
@@ -130,5 +133,7 @@ typedef struct ms_trace {
  * version (reported); MS_E_IO when it cannot be opened; MS_E_NOMEM.  O(events). */
 ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out);
+
+MS_END_DECLS
 
 #endif

@@ -12,7 +12,10 @@
 
 #include <stddef.h>
 
+#include "meshsim/decls.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 typedef enum ms_dimension {
     MS_DIM_NONE,      /**< a pure number; no suffix allowed, except % which divides by 100 */
@@ -48,5 +51,7 @@ char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_
 
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */
 const char *ms_unit_example(ms_dimension dimension);
+
+MS_END_DECLS
 
 #endif

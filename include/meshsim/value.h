@@ -15,6 +15,9 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/buffer.h"
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
 
 typedef enum ms_value_type {
     MS_VALUE_NULL,
@@ -75,5 +78,7 @@ ms_value *ms_value_unpack(const char *bytes, size_t length, ms_arena *arena);
 
 /** Append `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void ms_json_write_string(ms_buffer *out, const char *text);
+
+MS_END_DECLS
 
 #endif

@@ -8,9 +8,10 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
 CLEAN = {
-    "include/meshsim/mesh.h": "/**\n * @file\n * Meshes.\n */\n#include \"meshsim/platform.h\"\n\n"
-                              "/** One.  Returns MS_OK. */\nms_status ms_one(int a, int *sum_out);\n",
-    "include/meshsim/platform.h": "/**\n * @file\n * Platforms.\n */\n\n/** Two, three. */\nint ms_two(void);\nint ms_three(void);\n",
+    "include/meshsim/mesh.h": "/**\n * @file\n * Meshes.\n */\n#include \"meshsim/platform.h\"\n\nMS_BEGIN_DECLS\n\n"
+                              "/** One.  Returns MS_OK. */\nms_status ms_one(int a, int *sum_out);\n\nMS_END_DECLS\n",
+    "include/meshsim/platform.h": "/**\n * @file\n * Platforms.\n */\nMS_BEGIN_DECLS\n\n/** Two, three. */\nint ms_two(void);\n"
+                                  "int ms_three(void);\n\nMS_END_DECLS\n",
     "include/meshsim/meshsim.h": "/**\n * @file\n * Index: mesh.h, platform.h, a.h.\n */\n",
     "sim/mesh/mesh.c": '#include "mesh/own.h"\n\n#include "meshsim/mesh.h"\n\nvoid f(void) {\n    ms_x_free(a); /* free(a) */\n}\n',
     "sim/mesh/own.h": "int own;\n",
@@ -46,6 +47,7 @@ BREACHES = [
     ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nms_status ms_a(void);\n", "does not say what it returns"),
     ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\nstatic inline int ms_a(void) {\n    return 1;\n}\n", "ms_a has no comment"),
     ("check_docs.py", "include/meshsim/a.h", "/** A. */\nint ms_a(void);\n", "does not open with"),
+    ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nint ms_a(void);\n", "outside MS_BEGIN_DECLS"),
     ("check_docs.py", "include/meshsim/b.h", "/** @file B. */\n", "not in the index"),
 ]
 GUARDS = ["check_layers", "check_size.py", "check_docs.py"]
