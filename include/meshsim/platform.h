@@ -97,12 +97,21 @@ typedef struct ms_link_info {
                      oversubscription does not divide them; the capacity is not rounded */
 } ms_link_info;
 
-/** Load a platform: `name` is a path (contains '/' or ends in .yaml; relative to the current
- * folder) or a bare name looked up as NAME.yaml in `folders` (NULL-terminated list). GPU types come
- * from the subfolder `gpus` beside the platform file, then of `folders`, or a path. overrides:
- * mapping laid over the file's document (see ms_node_overlay), or NULL. *platform_out: in `arena`.
- * *document_out (may be NULL): the effective document. Returns MS_OK; MS_E_INPUT (reported, with
- * every fault of the file); MS_E_IO; MS_E_NOMEM. */
+/** Folders where platforms are found by name, whoever asks: beside the workload, in `../platforms`
+ * from there, in the current folder and its `platforms`, and in the `platforms` that come with
+ * meshsim. A folder that several of these are stands once.
+ *  home: folder of the workload; NULL: the current one.  data_folder: where installed `platforms`
+ * stand; NULL: none.  *folders_out: in this order, NULL at the end, in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
+                              const char *const **folders_out);
+
+/** Load a platform: `name` is a path (contains '/', or ends in .yaml and is in the current folder)
+ * or a name, with .yaml or without, that is looked up in `folders` (NULL-terminated list). GPU
+ * types come from the subfolder `gpus` beside the platform file, then of `folders`, or a path.
+ * overrides: mapping laid over the file's document (see ms_node_overlay), or NULL. *platform_out:
+ * in `arena`. *document_out (may be NULL): the effective document. Returns MS_OK; MS_E_INPUT
+ * (reported, with every fault of the file); MS_E_IO; MS_E_NOMEM. */
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out);

@@ -18,7 +18,7 @@ static const ms_option OPTIONS[] = {
     {.name = "platform",
      .argument = "P.yaml",
      .arguments = 1,
-     .help = "platform file, or the name of a shipped one; required"},
+     .help = "platform file, or the name of one; required"},
     {.name = "set",
      .argument = "KEY=VALUE",
      .arguments = 1,

@@ -320,7 +320,8 @@ const ms_command ms_cmd_platform = {
     .positionals_max = 1,
     .options = OPTIONS,
     .description =
-        "Reads a platform file (or the name of one in ./platforms or among the installed ones) and "
+        "Reads a platform file, or finds it by its name without .yaml (in the current folder, in "
+        "../platforms, in platforms, and among those that come with meshsim), and "
         "shows what it is made of: GPUs, the tiers of links with their nominal and achieved "
         "bandwidth, and the bandwidth between the two halves of its nodes.\n"
         "\n"

@@ -128,8 +128,11 @@ ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
     if (status != MS_OK) {
         return status;
     }
-    const char *installed =
-        ms_arena_printf(call->arena, "%s/platforms", ms_cli_data_folder(call->arena));
-    const char *folders[] = {".", "platforms", installed, NULL};
+    const char *const *folders = NULL;
+    status = ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
+    if (status != MS_OK) {
+        ms_diag_error(call->diag, "out of memory");
+        return status;
+    }
     return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
 }

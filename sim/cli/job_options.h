@@ -11,7 +11,7 @@
 #define MS_OPTION_PLATFORM                                                                         \
     {                                                                                              \
         .name = "platform", .argument = "P.yaml", .arguments = 1,                                  \
-        .help = "platform file (or the name of a shipped one) instead of the workload's"           \
+        .help = "platform file, or the name of one, instead of the workload's"                     \
     }
 #define MS_OPTION_SET                                                                              \
     {                                                                                              \
@@ -57,7 +57,7 @@ ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
  * --install` puts it. In `arena` or static. */
 const char *ms_cli_data_folder(ms_arena *arena);
 
-/* Load a platform by path or name (looked up in ., ./platforms and the installed platforms) with
+/* Load a platform by path or name (looked up as ms_platform_folders says) with
  * the command's --set options, whose keys may begin with "platform.". Everything lives in
  * call->arena. Returns as ms_platform_load. */
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,

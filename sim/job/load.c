@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "job/deal.h"
 #include "job/layout.h"
@@ -72,6 +73,12 @@ static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
     return copy;
 }
 
+/* Whether a workload names a file of its own folder, also where the current one has such a file. */
+static bool is_beside(const char *home, const char *name, ms_arena *arena) {
+    const char *path = ms_arena_printf(arena, "%s/%s", home, name);
+    return strstr(name, ".yaml") != NULL && path != NULL && access(path, F_OK) == 0;
+}
+
 /* The platform file's name: from the request, or from the workload, where a path is relative to the
  * workload's folder. */
 static ms_status platform_name(loading *ld, const char **name_out) {
@@ -84,10 +91,13 @@ static ms_status platform_name(loading *ld, const char **name_out) {
         return ms_config_fault(ld->diag, file == NULL ? ld->w.platform : file, "platform.file",
                                "expected the name or path of a platform file");
     }
-    bool is_relative_path = strchr(file->text, '/') != NULL && file->text[0] != '/';
-    *name_out = is_relative_path
-                    ? ms_arena_printf(ld->arena, "%s/%s",
-                                      folder_of(ld->arena, ld->request->workload), file->text)
+    const char *home = folder_of(ld->arena, ld->request->workload);
+    if (home == NULL) {
+        return MS_E_NOMEM;
+    }
+    bool is_relative = strchr(file->text, '/') != NULL || is_beside(home, file->text, ld->arena);
+    *name_out = is_relative && file->text[0] != '/'
+                    ? ms_arena_printf(ld->arena, "%s/%s", home, file->text)
                     : file->text;
     return *name_out == NULL ? MS_E_NOMEM : MS_OK;
 }
@@ -126,18 +136,19 @@ static ms_status load_platform(loading *ld) {
         return status;
     }
     const char *home = folder_of(ld->arena, ld->request->workload);
-    const char *folders[4] = {home, ms_arena_printf(ld->arena, "%s/../platforms", home), NULL};
-    if (ld->request->data_folder != NULL) {
-        folders[2] = ms_arena_printf(ld->arena, "%s/platforms", ld->request->data_folder);
-    }
+    const char *const *folders = NULL;
     ms_node *overrides = overrides_of(ld->arena, ld->w.platform);
     if (overrides != NULL && ld->request->platform != NULL) {
         overrides->mark = (ms_mark){.file = NULL}; /* not the workload named the platform */
     }
-    if (home == NULL || folders[1] == NULL || overrides == NULL) {
+    if (home == NULL || overrides == NULL) {
         return MS_E_NOMEM;
     }
     const ms_node *document = NULL;
+    status = ms_platform_folders(home, ld->request->data_folder, ld->arena, &folders);
+    if (status != MS_OK) {
+        return status;
+    }
     status = ms_platform_load(name, folders, overrides, ld->arena, ld->diag, &ld->job->platform,
                               &document);
     if (status != MS_OK) {

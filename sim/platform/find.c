@@ -1,33 +1,82 @@
 /* Files named by a path or by a bare name. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "platform/topology.h"
 
-static bool is_path(const char *name) {
+static bool has_ending(const char *name) {
     static const char SUFFIX[] = ".yaml";
     size_t length = strlen(name);
     size_t suffix = sizeof SUFFIX - 1;
-    return strchr(name, '/') != NULL ||
-           (length > suffix && strcmp(name + length - suffix, SUFFIX) == 0);
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+/* Whether two names lead to the same folder; one that is not there is the same as its name only. */
+static bool is_same_folder(const char *a, const char *b) {
+    struct stat at_a;
+    struct stat at_b;
+    if (stat(a, &at_a) != 0 || stat(b, &at_b) != 0) {
+        return strcmp(a, b) == 0;
+    }
+    return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+}
+
+ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
+                              const char *const **folders_out) {
+    const char *beside = home == NULL ? "." : home;
+    const char *near = strcmp(beside, ".") == 0 ? "../platforms"
+                                                : ms_arena_printf(arena, "%s/../platforms", beside);
+    const char *installed =
+        data_folder == NULL ? NULL : ms_arena_printf(arena, "%s/platforms", data_folder);
+    const char *places[] = {beside, near, ".", "platforms", installed};
+    enum { PLACES = sizeof places / sizeof places[0] };
+    const char **folders = MS_NEW(arena, const char *, PLACES + 1);
+    if (near == NULL || (installed == NULL && data_folder != NULL) || folders == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        bool is_new = places[i] != NULL;
+        for (size_t f = 0; f < count && is_new; f++) {
+            is_new = !is_same_folder(places[i], folders[f]);
+        }
+        if (is_new) {
+            folders[count++] = places[i];
+        }
+    }
+    *folders_out = folders;
+    return MS_OK;
+}
+
+/* The first folder's file; *looked_out lists those tried. */
+static ms_status look_through(const char *name, const ms_search *search, ms_arena *arena,
+                              const char **path_out, const char **looked_out) {
+    const char *const *folder = search->folders;
+    const char *ending = has_ending(name) ? "" : ".yaml";
+    for (; folder != NULL && *folder != NULL; folder++) {
+        const char *path =
+            ms_arena_printf(arena, "%s/%s%s%s", *folder, search->subfolder, name, ending);
+        const char *looked =
+            ms_arena_printf(arena, "%s%s'%s'", *looked_out,
+                            (*looked_out)[0] == '\0' ? "; looked for " : ", ", path);
+        if (path == NULL || looked == NULL) {
+            return MS_E_NOMEM;
+        }
+        *looked_out = looked;
+        if (access(path, F_OK) == 0) {
+            *path_out = path;
+            break;
+        }
+    }
+    return MS_OK;
 }
 
 ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out) {
-    const char *found = is_path(name) ? name : NULL;
-    const char *looked = "";
-    const char *const *folder = search->folders;
-    for (; found == NULL && folder != NULL && *folder != NULL; folder++) {
-        const char *path = ms_arena_printf(arena, "%s/%s%s.yaml", *folder, search->subfolder, name);
-        const char *list =
-            ms_arena_printf(arena, "%s%s'%s'", looked, looked[0] == '\0' ? "" : ", ", path);
-        if (path == NULL || list == NULL) {
-            return MS_E_NOMEM;
-        }
-        found = access(path, F_OK) == 0 ? path : NULL;
-        looked = list;
-    }
-    *path_out = found;
-    *looked_out = looked;
-    return MS_OK;
+    bool is_path = strchr(name, '/') != NULL;
+    bool is_here = (is_path || has_ending(name)) && access(name, F_OK) == 0;
+    *path_out = is_here ? name : NULL;
+    *looked_out = "";
+    return is_path || is_here ? MS_OK : look_through(name, search, arena, path_out, looked_out);
 }

@@ -293,8 +293,7 @@ static ms_status find_file(const lookup *l, const char **path_out) {
     }
     bool has_place = l->place != NULL && l->place->mark.file != NULL;
     return ms_config_fault(l->diag, has_place ? l->place : NULL, has_place ? "platform" : NULL,
-                           "no platform '%s'; looked for %s%s", l->name,
-                           looked[0] == '\0' ? "nothing, no folder is known" : looked,
+                           "no platform '%s'%s%s", l->name, looked,
                            ms_find_yaml_hint(l->name, &l->search, l->arena));
 }
 

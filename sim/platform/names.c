@@ -34,12 +34,30 @@ static const char *look_in(const char *folder, const char *name, ms_arena *arena
     return best;
 }
 
-const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena) {
+/* The nearest file in the folder of a path, as a path; NULL if none is near. */
+static const char *look_beside(const char *path, ms_arena *arena) {
+    const char *base = strrchr(path, '/') + 1;
+    const char *folder = ms_arena_strndup(arena, path, (size_t)(base - path));
+    const char *stem = stem_of(arena, base);
+    const char *best =
+        folder == NULL ? NULL : look_in(folder, stem == NULL ? base : stem, arena, NULL);
+    return best == NULL ? NULL : ms_arena_printf(arena, "%s%s.yaml", folder, best);
+}
+
+/* The nearest name in all folders; NULL if none is near. */
+static const char *look_through(const char *name, const ms_search *search, ms_arena *arena) {
+    const char *stem = stem_of(arena, name);
     const char *best = NULL;
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
         const char *folder = ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder);
-        best = folder == NULL ? best : look_in(folder, name, arena, best);
+        best = folder == NULL ? best : look_in(folder, stem == NULL ? name : stem, arena, best);
     }
+    return best;
+}
+
+const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena) {
+    const char *best =
+        strchr(name, '/') != NULL ? look_beside(name, arena) : look_through(name, search, arena);
     const char *hint = best == NULL ? "" : ms_arena_printf(arena, "; did you mean '%s'?", best);
     return hint == NULL ? "" : hint;
 }

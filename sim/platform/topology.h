@@ -85,13 +85,14 @@ typedef struct ms_search {
     const char *subfolder;      /* of each folder, with its slash at the end, or "" */
 } ms_search;
 
-/* Path of a YAML file, in `arena`: a name with '/' or '.yaml' as it is, any other as NAME.yaml in
- * the first folder that has it. *path_out: NULL when none has it; then *looked_out lists the paths
- * tried.  Returns MS_OK; MS_E_NOMEM. */
+/* Path of a YAML file, in `arena`: a name with '/' as it is, and so one with '.yaml' that is in the
+ * current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
+ * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.
+ * Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out);
 
-/* "; did you mean 'NAME'?" with the nearest name the search could have found, "" if none is near.
+/* "; did you mean 'NAME'?" with the nearest name that would have been found, "" if none is near.
  * In `arena` or static.  O(files of the folders). */
 const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena);
 

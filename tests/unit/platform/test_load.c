@@ -182,7 +182,7 @@ static const bad_case BAD[] = {
     {"flat", "{fabric: {oversubscription: 2}}", "a flat fabric is one switch"},
     {"flat", "{fabric: {kind: rails}, node: {nics: 1}}", "a 'rails' fabric has 2 to 4 tiers"},
     {"no-such-platform", NULL, "no platform 'no-such-platform'; looked for"},
-    {"./no-such-file.yaml", NULL, "no-such-file.yaml"},
+    {"./no-such-file.yaml", NULL, "no platform './no-such-file.yaml'"},
 };
 
 Test(platform_load, faults) {
