@@ -157,6 +157,30 @@ static double block_B(const ms_cost_builder *builder, const ms_core *core) {
     return builder->shard.tokens * core->shared_width * builder->shard.element_B;
 }
 
+/* Go on once `tokens` tokens of other ranks are there (join: as of ms_cost_join): make keys and
+ * values from what stands for them, in a backward pass anew, as they are not kept. */
+static void receive(ms_cost_builder *builder, unsigned part, const ms_core *core, double tokens,
+                    int join) {
+    bool was_recompute = builder->is_recompute;
+    builder->is_recompute = was_recompute || (core->expand != NULL && part == MS_PART_INPUT);
+    ms_cost_join(builder, join);
+    if (core->expand != NULL) {
+        core->expand(builder, MS_PART_FORWARD, tokens);
+    }
+    builder->is_recompute = was_recompute;
+    ms_cost_compute(builder);
+}
+
+/* Take the gradients of keys and values of `tokens` received tokens back to what stands for them.
+ * Only that travels on, so the weights' gradients are made here too, also in a pass that leaves
+ * others to a later one: no rank ever holds a token's gradients of all queries. The ranks' sums are
+ * added up where replicas reduce gradients, which context-parallel ranks are. */
+static void give_back(ms_cost_builder *builder, unsigned part, const ms_core *core, double tokens) {
+    if (core->expand != NULL && part == MS_PART_INPUT) {
+        core->expand(builder, MS_PART_INPUT | MS_PART_WEIGHT, tokens);
+    }
+}
+
 /* Sum of partial results of a ring's steps: both in, one out. */
 static void add_merge(ms_cost_builder *builder, const char *name, double width) {
     ms_cost_memory(builder, name, 3 * builder->shard.tokens * width * builder->shard.element_B);
@@ -185,9 +209,14 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
             sent_B += kv_B; /* gradients of the step before */
         }
         int next = exchange(builder, MS_COLL_RING_SHIFT, sent_B, is_async);
-        ms_cost_join(builder, arriving);
+        if (step > 0) {
+            receive(builder, part, core, builder->shard.tokens, arriving);
+        } else {
+            ms_cost_compute(builder); /* its own block, of which keys and values are there */
+        }
         add_flash(builder, part, &work);
         if (step > 0) {
+            give_back(builder, part, core, builder->shard.tokens);
             add_merge(builder, is_forward ? "attention_merge" : "attention_merge_backward",
                       core->heads * (is_forward ? core->value_dim : core->query_dim));
         }
@@ -202,43 +231,73 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
 }
 
 /* Keys and values of the whole sequence on every rank, for its own queries (an early and a late
- * part); gathered again backward instead of kept.
+ * part); gathered again backward instead of kept. Where latents stand for them, those of the rank's
+ * own tokens are made with the others' in one product.
  * Source: Dubey et al. 2024, arXiv:2407.21783, section 3.3.2. */
 static void add_gathered(ms_cost_builder *builder, unsigned part, const ms_core *core) {
-    double whole_B = builder->shard.cp * block_B(builder, core);
+    double cp = builder->shard.cp, whole_B = cp * block_B(builder, core);
     attention_work work = whole_work(builder, core);
     exchange(builder, MS_COLL_ALL_GATHER, whole_B, false);
-    ms_cost_compute(builder);
+    receive(builder, part, core, cp * builder->shard.tokens, 0);
     add_attention(builder, part, &work);
+    give_back(builder, part, core, cp * builder->shard.tokens);
     if (part == MS_PART_INPUT) {
         exchange(builder, MS_COLL_REDUCE_SCATTER, whole_B, false);
         ms_cost_compute(builder);
     }
 }
 
-/* Tokens against heads: every rank gets whole sequences of 1/cp of the heads. Key and value heads
- * that are fewer than the ranks are copied before.
+/* Columns of q, k and v on a rank that turns tokens into heads. Key and value heads that are fewer
+ * than the ranks are copied before. */
+typedef struct turned_widths {
+    double query, key, value;
+} turned_widths;
+
+static turned_widths turned_of(const ms_cost_builder *builder, const ms_core *core) {
+    double kv_heads = fmax(core->kv_heads, builder->shard.cp);
+    return (turned_widths){.query = core->heads * core->query_dim,
+                           .key = kv_heads * core->query_dim,
+                           .value = kv_heads * core->value_dim};
+}
+
+/* Of these, what a backward pass makes anew and has to turn again: the repetition of the core turns
+ * everything itself. */
+static turned_widths turned_again(const ms_cost_builder *builder, const ms_core *core) {
+    unsigned repeated = builder->layout->recompute_parts;
+    bool has_all = repeated & MS_RECOMPUTE_LATENT_UP;
+    bool has_keys = has_all || (repeated & MS_RECOMPUTE_PRODUCTS);
+    turned_widths width = turned_of(builder, core);
+    return (turned_widths){.query = has_all ? width.query : 0,
+                           .key = has_keys ? width.key : 0,
+                           .value = has_all ? width.value : 0};
+}
+
+static void turn(ms_cost_builder *builder, turned_widths width) {
+    double row_B = builder->shard.tokens * builder->shard.element_B;
+    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.query, false);
+    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.key, false);
+    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.value, false);
+    ms_cost_compute(builder);
+}
+
+/* Tokens against heads: every rank gets whole sequences of 1/cp of the heads.
  * Source: Jacobs et al. 2023, arXiv:2309.14509, section 3 (four all-to-alls). */
 static void add_turned(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    double cp = shard->cp, kv_heads = fmax(core->kv_heads, cp);
-    double row_B = shard->tokens * shard->element_B;
-    const double WIDTHS[] = {core->heads * core->query_dim, kv_heads * core->query_dim,
-                             kv_heads * core->value_dim};
-    double out_B = row_B * core->heads * core->value_dim;
+    double out_B = shard->tokens * shard->element_B * core->heads * core->value_dim;
     attention_work work = whole_work(builder, core);
     work.queries = shard->sequence;
-    work.heads = core->heads / cp;
-    work.kv_heads = kv_heads / cp;
+    work.heads = core->heads / shard->cp;
+    work.kv_heads = fmax(core->kv_heads, shard->cp) / shard->cp;
     if (part == MS_PART_INPUT) {
+        if (builder->repeated != 0 && builder->layout->recompute != MS_RECOMPUTE_SELECTIVE) {
+            turn(builder, turned_again(builder, core));
+        }
         exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
         ms_cost_compute(builder);
         add_attention(builder, part, &work);
     }
-    for (size_t i = 0; i < sizeof WIDTHS / sizeof WIDTHS[0]; i++) {
-        exchange(builder, MS_COLL_ALL_TO_ALL, row_B * WIDTHS[i], false);
-    }
-    ms_cost_compute(builder);
+    turn(builder, turned_of(builder, core));
     if (part == MS_PART_FORWARD) {
         add_attention(builder, part, &work);
         exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
@@ -300,15 +359,46 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
     add_part(builder, MS_PART_INPUT, core);
 }
 
+static bool is_turned(const ms_cost_builder *builder) {
+    return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_TO_ALL;
+}
+
+/* Where tokens are turned into heads, q, k and v wait for the backward pass as they arrived: copies
+ * of fewer key and value heads stay, and fused attention's output is there a second time, for its
+ * own backward pass.
+ * Source: DeepSpeed, deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs
+ * and its output, the output product its own input). */
+static double kept_turned_B(const ms_cost_builder *builder, const ms_core *core) {
+    if (!is_turned(builder)) {
+        return 0;
+    }
+    turned_widths width = turned_of(builder, core), again = turned_again(builder, core);
+    double keys = again.key > 0 ? 0 : width.key - core->kv_heads * core->query_dim;
+    double values = again.value > 0 ? 0 : width.value - core->kv_heads * core->value_dim;
+    double out = builder->model->has_flash_attention ? core->heads * core->value_dim : 0;
+    return builder->shard.tokens * (keys + values + out) * builder->shard.element_B;
+}
+
+/* Buffers of the turn: what arrives of the widest, and what left; and what is turned again for the
+ * backward pass. */
+static double turned_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
+    bool is_repeated = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
+    turned_widths again = is_repeated ? turned_of(builder, core) : turned_again(builder, core);
+    double widest = core->heads * fmax(core->query_dim, core->value_dim);
+    return builder->shard.tokens * (2 * widest + again.query + again.key + again.value) *
+           builder->shard.element_B;
+}
+
 /* Full matrix: the softmax's result, and with dropout its mask and its result, per head and key.
  * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
+    double turned_B = kept_turned_B(builder, core);
     if (builder->model->has_flash_attention) {
-        return shard->tokens * core->heads * 4;
+        return turned_B + shard->tokens * core->heads * 4;
     }
     double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
-    return shard->tokens * (per_score * core->heads * shard->keys);
+    return turned_B + shard->tokens * (per_score * core->heads * shard->keys);
 }
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
@@ -322,14 +412,16 @@ double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
         return 0;
     }
     double kv_B = block_B(builder, core);
+    /* keys and values made of a received token, and their gradients */
+    double made_B =
+        core->expand != NULL ? 2 * ms_core_key_value_B(builder, core, shard->tokens) : 0;
     switch (builder->layout->cp_kind) {
-    case MS_CP_ALL_GATHER: /* gathered keys and values, and their gradients */
-        return 2 * shard->cp * kv_B;
-    case MS_CP_ALL_TO_ALL: /* what arrives of the widest, and what left */
-        return 2 * shard->tokens * core->heads * fmax(core->query_dim, core->value_dim) *
-               shard->element_B;
+    case MS_CP_ALL_GATHER: /* what is gathered for keys and values, and its gradients */
+        return shard->cp * (2 * kv_B + made_B);
+    case MS_CP_ALL_TO_ALL:
+        return turned_buffer_B(builder, core);
     case MS_CP_RING:
     default: /* the block at hand and the one arriving, each with gradients */
-        return 4 * kv_B;
+        return 4 * kv_B + made_B;
     }
 }

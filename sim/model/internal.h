@@ -204,6 +204,11 @@ typedef struct ms_linear_names {
     const char *forward, *input, *weight, *bias;
 } ms_linear_names;
 
+/** Size of a linear layer: its rows, and its columns on this rank. */
+typedef struct ms_linear_size {
+    double tokens, in, out;
+} ms_linear_size;
+
 /** A part of a half. */
 typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
 /** Add the pieces of a half, given in forward order: where collectives stand between them in the
@@ -219,6 +224,9 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                     double in, double out);
+/** The same of any tokens. */
+void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                       ms_linear_size size);
 
 /** Add the linear layer that opens a half, its columns split over tp: in a half whose collectives
  * run beside its products, with its own ones. */
@@ -236,6 +244,9 @@ typedef struct ms_core {
     double value_dim;    /**< of a head's value [elements] */
     double shared_width; /**< what stands for a token's keys and values when context-parallel ranks
                             exchange them [elements] */
+    void (*expand)(ms_cost_builder *builder, unsigned parts,
+                   double tokens); /**< adds the kernels that make keys and values of tokens from
+                                      what stands for them; NULL: they stand for themselves */
 } ms_core;
 /** Attention of plain or grouped heads. */
 ms_core ms_head_core(const ms_shard *shard);

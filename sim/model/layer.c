@@ -53,10 +53,14 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* A linear layer of n tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                     double in, double out) {
-    double tokens = builder->shard.tokens;
+    ms_cost_linear_of(builder, parts, names, (ms_linear_size){builder->shard.tokens, in, out});
+}
+
+void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                       ms_linear_size size) {
+    double tokens = size.tokens, in = size.in, out = size.out;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, names->forward, (ms_gemm_shape){tokens, out, in, 1});
     }

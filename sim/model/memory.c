@@ -173,7 +173,8 @@ static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_conte
 static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     double layer_B = 0, head_B = 0;
-    for (int i = 0; i < content.layers; i++) {
+    int modules = content.is_last ? builder->model->mtp_layers : 0; /* behind the last layer */
+    for (int i = 0; i < content.layers + modules; i++) {
         layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i));
     }
     if (content.is_last && builder->model->vocab > 0) {

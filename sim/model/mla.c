@@ -62,37 +62,6 @@ double ms_mla_weights(const ms_model *model) {
     return matrices(model, &width);
 }
 
-ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
-    return (ms_core){.heads = shard->heads,
-                     .kv_heads = shard->heads,
-                     .query_dim = ms_mla_query_dim(model),
-                     .value_dim = model->mla.v_dim,
-                     .shared_width = (double)model->mla.kv_rank + model->mla.qk_rope};
-}
-
-ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
-    const ms_model *model = builder->model;
-    const ms_shard *shard = &builder->shard;
-    const ms_mla *mla = &model->mla;
-    unsigned repeated = builder->layout->recompute_parts;
-    bool keeps_norms = !(repeated & MS_RECOMPUTE_NORMS);
-    mla_width width = width_of(model, shard->heads);
-    double e = shard->element_B;
-    double mask_B = model->dropout > 0 ? shard->plane : 0;
-    double latents = (double)mla->q_rank + mla->kv_rank;
-    double own = shard->plane / shard->hidden; /* tokens of the rank outside the split products */
-    /* inputs of the norm and of the products into the latents; the latents before their norms */
-    double own_B = e * ((keeps_norms ? 2 : 1) * shard->plane + own * latents);
-    /* the latents behind their norms and the shared rotary key; the attention's output */
-    double token_B = e * ((keeps_norms ? latents : 0) + mla->qk_rope + width.context);
-    /* q; k with the rotary part copied to every head; v */
-    double heads_B = e * (2 * width.query + shard->heads * mla->v_dim);
-    bool is_moved = (repeated & MS_RECOMPUTE_LATENT_UP) != 0;
-    return (ms_kept_bytes){.kept_B = own_B + shard->tokens * (token_B + (is_moved ? 0 : heads_B)) +
-                                     mask_B,
-                           .moved_B = is_moved ? shard->tokens * heads_B : 0};
-}
-
 static double own_tokens(const ms_shard *shard) {
     return shard->plane / shard->hidden;
 }
@@ -138,24 +107,90 @@ static void add_latents(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Products out of the latents, and the rotary part: queries turned in place, keys put together from
- * each head's own part and the one that all share; backward the same the other way. */
-static void add_heads(ms_cost_builder *builder, unsigned parts) {
-    static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
-                                          NULL};
-    static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_grad",
-                                              "key_value_up_weight_grad", NULL};
+static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_grad",
+                                          "key_value_up_weight_grad", NULL};
+
+/* Elements of a token that are moved to put its keys together: from each head's own part and the
+ * one that all share. */
+static double key_parts(const ms_mla *mla, double heads) {
+    return mla->qk_rope + heads * (2.0 * mla->qk_nope + mla->qk_rope);
+}
+
+/* Keys and values of received tokens, made of their latents, and the way back. */
+static void expand_latents(ms_cost_builder *builder, unsigned parts, double tokens) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
     mla_width width = width_of(builder->model, shard->heads);
-    double turned = 2 * shard->heads * mla->qk_rope + mla->qk_rope;
-    double keys = shard->heads * (2.0 * mla->qk_nope + mla->qk_rope);
+    double keys_B = tokens * key_parts(mla, shard->heads) * shard->element_B;
+    if (parts & MS_PART_INPUT) {
+        ms_cost_memory(builder, "key_parts", keys_B);
+    }
+    ms_cost_linear_of(builder, parts, &KEY_VALUE,
+                      (ms_linear_size){tokens, mla->kv_rank, width.expanded});
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_memory(builder, "key_parts", keys_B);
+    }
+}
+
+ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
+    return (ms_core){.heads = shard->heads,
+                     .kv_heads = shard->heads,
+                     .query_dim = ms_mla_query_dim(model),
+                     .value_dim = model->mla.v_dim,
+                     .shared_width = (double)model->mla.kv_rank + model->mla.qk_rope,
+                     .expand = expand_latents};
+}
+
+/* Whether keys and values are made of the latents of a whole gathered sequence, the rank's own
+ * tokens among them. */
+static bool makes_keys_of_all(const ms_cost_builder *builder) {
+    return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_GATHER;
+}
+
+ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    const ms_mla *mla = &model->mla;
+    unsigned repeated = builder->layout->recompute_parts;
+    bool keeps_norms = !(repeated & MS_RECOMPUTE_NORMS);
+    mla_width width = width_of(model, shard->heads);
+    double e = shard->element_B;
+    double mask_B = model->dropout > 0 ? shard->plane : 0;
+    double latents = (double)mla->q_rank + mla->kv_rank;
+    double own = shard->plane / shard->hidden; /* tokens of the rank outside the split products */
+    /* inputs of the norm and of the products into the latents; the latents before their norms */
+    double own_B = e * ((keeps_norms ? 2 : 1) * shard->plane + own * latents);
+    /* the latents behind their norms and the shared rotary key; the attention's output */
+    double token_B = e * ((keeps_norms ? latents : 0) + mla->qk_rope + width.context);
+    /* q; k with the rotary part copied to every head; v. Of a gathered sequence k and v are made
+     * again. */
+    double keys = makes_keys_of_all(builder) ? 0 : width.query + shard->heads * mla->v_dim;
+    double heads_B = e * (width.query + keys);
+    bool is_moved = (repeated & MS_RECOMPUTE_LATENT_UP) != 0;
+    return (ms_kept_bytes){.kept_B = own_B + shard->tokens * (token_B + (is_moved ? 0 : heads_B)) +
+                                     mask_B,
+                           .moved_B = is_moved ? shard->tokens * heads_B : 0};
+}
+
+/* Products out of the latents, and the rotary part: queries turned in place, keys put together;
+ * backward the same the other way. */
+static void add_heads(ms_cost_builder *builder, unsigned parts) {
+    static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
+                                          NULL};
+    const ms_mla *mla = &builder->model->mla;
+    const ms_shard *shard = &builder->shard;
+    mla_width width = width_of(builder->model, shard->heads);
+    bool has_keys = !makes_keys_of_all(builder);
+    double turned = 2 * shard->heads * mla->qk_rope;
+    double keys = has_keys ? key_parts(mla, shard->heads) : 0;
     double rotary_B = shard->tokens * (turned + keys) * shard->element_B;
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "rotary", rotary_B);
     }
     ms_cost_linear(builder, parts, &QUERY, width.query_in, width.query);
-    ms_cost_linear(builder, parts, &KEY_VALUE, mla->kv_rank, width.expanded);
+    if (has_keys) {
+        ms_cost_linear(builder, parts, &KEY_VALUE, mla->kv_rank, width.expanded);
+    }
     if (parts & MS_PART_FORWARD) {
         ms_cost_memory(builder, "rotary", rotary_B);
     }

@@ -28,7 +28,8 @@ double ms_mla_weights(const ms_model *model);
 double ms_mla_up_weights(const ms_model *model);
 
 /** The attention between q, k, v and its output on one rank: context-parallel ranks exchange the
- * latent of keys and values with its rotary part. */
+ * latent of keys and values with its rotary part, in a ring and when gathered (decision note
+ * layer.md), and each makes keys and values of what it receives. */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
 
 /** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B];
