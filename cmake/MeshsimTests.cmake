@@ -69,12 +69,28 @@ if(TARGET meshsim)
   endforeach()
 endif()
 
-# tests/python/test_*.py: programs that take the path of meshsim
+# ms_add_python_test(SCRIPT): a program that takes the path of meshsim. One that says `# ctest: N parts` becomes
+# N entries, because a single long one keeps a core busy when all others have ended (tests/python/parts.py).
+function(ms_add_python_test script)
+  get_filename_component(name ${script} NAME_WE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+  file(STRINGS ${script} line REGEX "^# ctest: [0-9]+ parts$")
+  if(NOT line)
+    ms_add_check(python.${name} ${MESHSIM_PYTHON} ${script} $<TARGET_FILE:meshsim>)
+    return()
+  endif()
+  string(REGEX MATCH "[0-9]+" parts "${line}")
+  foreach(part RANGE 1 ${parts})
+    ms_add_check(python.${name}.${part} ${MESHSIM_PYTHON} ${script} $<TARGET_FILE:meshsim>)
+    set_tests_properties(python.${name}.${part} PROPERTIES ENVIRONMENT MS_PART=${part}/${parts})
+  endforeach()
+endfunction()
+
+# tests/python/test_*.py
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/python/test_*.py)
 if(TARGET meshsim)
   foreach(script ${scripts})
-    get_filename_component(name ${script} NAME_WE)
-    ms_add_check(python.${name} ${MESHSIM_PYTHON} ${script} $<TARGET_FILE:meshsim>)
+    ms_add_python_test(${script})
   endforeach()
 endif()
 

@@ -3,6 +3,7 @@
 
 usage: test_contract.py MESHSIM [unittest arguments]
 """
+# ctest: 4 parts
 
 import json
 import math
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import h5py
 import numpy
+from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CANONICAL = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
