@@ -1,7 +1,7 @@
 /**
  * @file
- * Ctrl-C: an interrupted program removes its temporary file and exits 130 (SIGINT) or 143
- * (SIGTERM), leaving older results intact.
+ * Ctrl-C and its like: an interrupted program removes its temporary file and exits with 128 and the
+ * signal's number (130 after SIGINT, 143 after SIGTERM), leaving older results intact.
  */
 #ifndef MESHSIM_INTERRUPT_H
 #define MESHSIM_INTERRUPT_H
@@ -10,14 +10,21 @@
 
 MS_BEGIN_DECLS
 
-/** Handle SIGINT and SIGTERM as above, and ignore SIGPIPE so that writing to a closed pipe fails
- * with EPIPE instead. May be called again.  O(1), no allocation. */
+/** Handle as above what ends a program from outside: SIGINT, SIGTERM, SIGHUP, SIGQUIT, and SIGXCPU,
+ * SIGUSR1, SIGUSR2, by which batch systems announce the end of a job. All but the first two stay
+ * ignored where whoever started us had them ignored (nohup). SIGPIPE and SIGXFSZ are ignored, so
+ * that writing to a closed pipe or beyond the limit of a file fails with EPIPE or EFBIG instead.
+ * May be called again.  O(1), no allocation. */
 void ms_interrupt_install(void);
 
 /** From now on an interrupt removes this file first; one file at a time, the last one named.
  *  path: copied; one of 4,096 bytes or more cannot be opened and is not guarded either.  Forked
  * children do not remove it.  O(length), no allocation. */
 void ms_interrupt_guard_file(const char *path);
+
+/** Create a file (mkostemp) and guard it, with no interrupt between the two.
+ *  name: ends in XXXXXX, which is replaced.  Returns its descriptor; < 0: errno says why. */
+int ms_interrupt_make_file(char *name);
 
 /** The guarded file, if any, stays from now on (it has been renamed or removed). */
 void ms_interrupt_unguard_file(void);

@@ -26,15 +26,11 @@ MS_BEGIN_DECLS
 /** Picoseconds in a second. */
 #define MS_PS_PER_S 1e12
 
-/** Whether a trace could be written to `path`: its folder exists and takes new files, and nothing
- * but a regular file stands there.  To be asked before a long simulation.  path: as the user gave
- * it.  Returns MS_OK; MS_E_IO, reported with the path and the cause. */
-ms_status ms_trace_check_target(const char *path, ms_diag *diag);
-
 /** Write the trace of a result.
- *  The file is built under a temporary name in the folder of `path`, flushed, synced and renamed;
- * after any failure (or SIGINT, SIGTERM) the temporary file is gone and an older file at `path` is
- * as it was.  The same result gives the same bytes.
+ *  The file is built under a temporary name (target.h), flushed, synced and renamed; after any
+ * failure or interrupt the temporary file is gone and an older file at `path` is as it was.  Before
+ * a long simulation ms_target_check tells whether it can be written.  The same result gives the
+ * same bytes.
  *  result: dag, timeline, metrics, job and summary are read; the summary's engine.wall_s and
  * engine.peak_rss_B stay out.  program_version: such as "0.1.0".
  *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO

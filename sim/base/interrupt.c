@@ -1,7 +1,11 @@
 #include "meshsim/interrupt.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,12 +23,26 @@ static void on_interrupt(int number) {
     _exit(EXIT_SIGNAL + number);
 }
 
+static bool is_ignored(int number) {
+    struct sigaction present;
+    return sigaction(number, NULL, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 void ms_interrupt_install(void) {
+    static const int ALWAYS[] = {SIGINT, SIGTERM};
+    static const int UNLESS_IGNORED[] = {SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2};
     struct sigaction action = {.sa_handler = on_interrupt};
     sigfillset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof ALWAYS / sizeof ALWAYS[0]; i++) {
+        sigaction(ALWAYS[i], &action, NULL);
+    }
+    for (size_t i = 0; i < sizeof UNLESS_IGNORED / sizeof UNLESS_IGNORED[0]; i++) {
+        if (!is_ignored(UNLESS_IGNORED[i])) {
+            sigaction(UNLESS_IGNORED[i], &action, NULL);
+        }
+    }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 void ms_interrupt_guard_file(const char *path) {
@@ -37,6 +55,21 @@ void ms_interrupt_guard_file(const char *path) {
     guarded_by = getpid();
     atomic_signal_fence(memory_order_seq_cst); /* the path is whole before the handler may use it */
     is_guarded = 1;
+}
+
+int ms_interrupt_make_file(char *name) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    int file = mkostemp(name, O_CLOEXEC);
+    int error = errno;
+    if (file >= 0) {
+        ms_interrupt_guard_file(name);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return file;
 }
 
 void ms_interrupt_unguard_file(void) {

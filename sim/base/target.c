@@ -7,30 +7,52 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
 #include "meshsim/interrupt.h"
+
+enum { LINKS_MAX = 40, ANYONE = 0666, MODE_BITS = 0777 };
 
 static ms_status refuse(ms_diag *diag, const char *path, const char *cause) {
     ms_diag_error(diag, "cannot write '%s': %s", path, cause);
     return MS_E_IO;
 }
 
-/* Folder and last name of a path; "." when it has no slash. */
-static ms_status split(ms_target *target, const char *path, const char **name_out, ms_diag *diag) {
+/* ---- where it goes ---- */
+
+/* Folder part of a path, "." when it has no slash, and its last name. */
+static bool split(const char *path, char folder_out[MS_TARGET_PATH_MAX], const char **name_out) {
     const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    if (name[0] == '\0') {
-        return refuse(diag, path, path[0] == '\0' ? "the name is empty" : "it is a folder");
+    *name_out = slash == NULL ? path : slash + 1;
+    int used = slash == NULL ? snprintf(folder_out, MS_TARGET_PATH_MAX, ".")
+                             : snprintf(folder_out, MS_TARGET_PATH_MAX, "%.*s", (int)length, path);
+    return used < MS_TARGET_PATH_MAX;
+}
+
+/* The name behind symbolic links, also where the last of them leads to nothing yet; 0 or errno. */
+static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
+    if (snprintf(place_out, MS_TARGET_PATH_MAX, "%s", path) >= MS_TARGET_PATH_MAX) {
+        return ENAMETOOLONG;
     }
-    int room = (int)sizeof target->folder;
-    int used = slash == NULL
-                   ? snprintf(target->folder, sizeof target->folder, ".")
-                   : snprintf(target->folder, sizeof target->folder, "%.*s", (int)length, path);
-    if (used >= room) {
-        return refuse(diag, path, strerror(ENAMETOOLONG));
+    for (int i = 0; i < LINKS_MAX; i++) {
+        char link[MS_TARGET_PATH_MAX];
+        char folder[MS_TARGET_PATH_MAX];
+        const char *name = NULL;
+        ssize_t length = readlink(place_out, link, sizeof link - 1);
+        if (length < 0) {
+            return 0; /* no link; what else is wrong with it shows when the folder is looked at */
+        }
+        link[length] = '\0';
+        if (!split(place_out, folder, &name)) {
+            return ENAMETOOLONG;
+        }
+        int used = link[0] == '/' ? snprintf(place_out, MS_TARGET_PATH_MAX, "%s", link)
+                                  : snprintf(place_out, MS_TARGET_PATH_MAX, "%s/%s", folder, link);
+        if (used >= MS_TARGET_PATH_MAX) {
+            return ENAMETOOLONG;
+        }
     }
-    *name_out = name;
-    return MS_OK;
+    return ELOOP;
 }
 
 static ms_status check_folder(const ms_target *target, ms_diag *diag) {
@@ -51,70 +73,162 @@ static ms_status check_folder(const ms_target *target, ms_diag *diag) {
     return MS_OK;
 }
 
-static ms_status check_place(const ms_target *target, ms_diag *diag) {
-    struct stat facts;
-    if (stat(target->path, &facts) != 0) {
-        return errno == ENOENT ? MS_OK : refuse(diag, target->path, strerror(errno));
+/* The descriptor of ours that is this very file: of /dev/stdout, or of the file that the shell
+ * redirected it to. A new file under its name would miss what else is printed. */
+static int standard_stream(const struct stat *facts) {
+    for (int file = STDOUT_FILENO; file <= STDERR_FILENO; file++) {
+        struct stat own;
+        if (fstat(file, &own) == 0 && own.st_dev == facts->st_dev && own.st_ino == facts->st_ino) {
+            return file;
+        }
     }
-    if (S_ISDIR(facts.st_mode)) {
-        return refuse(diag, target->path, "it is a folder");
-    }
-    return S_ISREG(facts.st_mode) ? MS_OK : refuse(diag, target->path, "it is no regular file");
+    return -1;
 }
 
-ms_status ms_target_open(ms_target *target_out, const char *path, ms_diag *diag) {
-    const char *name = NULL;
-    target_out->path = path;
-    target_out->temporary[0] = '\0';
-    ms_status status = split(target_out, path, &name, diag);
-    if (status == MS_OK) {
-        status = check_folder(target_out, diag);
+/* What stands at the path already. */
+static ms_status check_older(ms_target *target, const struct stat *facts, ms_target_use use,
+                             ms_diag *diag) {
+    if (S_ISDIR(facts->st_mode)) {
+        return refuse(diag, target->path, "it is a folder");
     }
-    if (status == MS_OK) {
-        status = check_place(target_out, diag);
+    if (access(target->path, W_OK) != 0) {
+        return refuse(diag, target->path, strerror(errno));
     }
-    if (status != MS_OK) {
-        return status;
+    bool is_regular = S_ISREG(facts->st_mode);
+    target->is_in_place = !is_regular || standard_stream(facts) >= 0;
+    if (target->is_in_place && use == MS_TARGET_FILE) {
+        return refuse(diag, target->path,
+                      is_regular ? "it is the standard output" : "it is no regular file");
     }
-    int used = snprintf(target_out->temporary, sizeof target_out->temporary, "%s/.%s.tmp.%ld",
-                        target_out->folder, name, (long)getpid());
-    if (used >= (int)sizeof target_out->temporary) {
-        target_out->temporary[0] = '\0';
-        return refuse(diag, path, strerror(ENAMETOOLONG));
-    }
-    /* left over from a killed process of the same number */
-    if (unlink(target_out->temporary) != 0 && errno != ENOENT) {
-        return refuse(diag, path, strerror(errno));
-    }
-    ms_interrupt_guard_file(target_out->temporary);
+    target->is_older = true;
+    target->mode = facts->st_mode & MODE_BITS;
+    target->owner = facts->st_uid;
+    target->group = facts->st_gid;
     return MS_OK;
 }
 
-static int sync_path(const char *path, int flags) {
-    int file = open(path, flags | O_CLOEXEC);
-    if (file < 0) {
-        return errno;
+/* Everything about a target but its temporary file. */
+static ms_status find(ms_target *target, const char *path, ms_target_use use, ms_diag *diag) {
+    struct stat facts;
+    const char *name = NULL;
+    *target = (ms_target){.path = path, .file = -1};
+    if (path[0] == '\0') {
+        return refuse(diag, path, "the name is empty");
     }
-    int error = fsync(file) == 0 ? 0 : errno;
-    if (close(file) != 0 && error == 0) {
-        error = errno;
+    if (stat(path, &facts) == 0) {
+        ms_status status = check_older(target, &facts, use, diag);
+        if (status != MS_OK || target->is_in_place) {
+            return status;
+        }
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+        return refuse(diag, path, strerror(errno));
     }
-    return error;
+    int error = follow_links(path, target->place);
+    if (error != 0 || !split(target->place, target->folder, &name)) {
+        return refuse(diag, path, strerror(error != 0 ? error : ENAMETOOLONG));
+    }
+    return name[0] == '\0' ? refuse(diag, path, "it is a folder") : check_folder(target, diag);
+}
+
+ms_status ms_target_check(const char *path, ms_target_use use, ms_diag *diag) {
+    ms_target target;
+    return find(&target, path, use, diag);
+}
+
+/* ---- opening and writing ---- */
+
+static int open_in_place(const char *path) {
+    struct stat facts;
+    int stream = stat(path, &facts) == 0 ? standard_stream(&facts) : -1;
+    if (stream < 0) {
+        return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }
+    (void)fflush(stdout); /* what was printed before stands before */
+    return fcntl(stream, F_DUPFD_CLOEXEC, 0);
+}
+
+ms_status ms_target_open(ms_target *target_out, const char *path, ms_target_use use,
+                         ms_diag *diag) {
+    ms_status status = find(target_out, path, use, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (target_out->is_in_place) {
+        target_out->file = open_in_place(path);
+    } else {
+        ms_temporary_sweep(target_out->folder);
+        target_out->file = ms_temporary_create(target_out->folder, target_out->temporary,
+                                               sizeof target_out->temporary);
+    }
+    if (target_out->file < 0) {
+        target_out->temporary[0] = '\0';
+        return refuse(diag, path, strerror(errno));
+    }
+    return MS_OK;
+}
+
+ms_status ms_target_write(ms_target *target, const char *bytes, size_t length) {
+    while (length > 0 && target->error == 0) {
+        ssize_t written = write(target->file, bytes, length);
+        if (written >= 0) {
+            bytes += written;
+            length -= (size_t)written;
+        } else if (errno != EINTR) {
+            target->error = errno;
+        }
+    }
+    return target->error == 0 ? MS_OK : MS_E_IO;
+}
+
+/* ---- the end ---- */
+
+/* Closing tells of a failed write where there was no fsync to tell. */
+static void close_file(ms_target *target) {
+    bool is_closed = target->file < 0 || close(target->file) == 0;
+    if (!is_closed && target->is_in_place && target->error == 0) {
+        target->error = errno;
+    }
+    target->file = -1;
+}
+
+/* The rights of the file it replaces, or those of any new file. A system that knows no owners or
+ * modes goes without. */
+static void set_rights(const ms_target *target) {
+    if (!target->is_older) {
+        mode_t mask = umask(0);
+        (void)umask(mask);
+        (void)fchmod(target->file, ANYONE & ~mask);
+        return;
+    }
+    if (fchown(target->file, target->owner, target->group) != 0) {
+        int kept = fchown(target->file, (uid_t)-1, target->group);
+        (void)kept;
+    }
+    (void)fchmod(target->file, target->mode);
 }
 
 ms_status ms_target_commit(ms_target *target, ms_diag *diag) {
-    int error = sync_path(target->temporary, O_RDONLY);
-    if (error == 0 && rename(target->temporary, target->path) != 0) {
-        error = errno;
+    if (target->error == 0 && !target->is_in_place) {
+        set_rights(target);
+        bool is_kept = fsync(target->file) == 0 && rename(target->temporary, target->place) == 0;
+        target->error = is_kept ? 0 : errno;
+        if (is_kept) {
+            target->temporary[0] = '\0';
+            ms_interrupt_unguard_file();
+        }
     }
-    if (error != 0) {
-        return ms_target_fail(target, strerror(error), diag);
+    close_file(target);
+    if (target->error != 0) {
+        return ms_target_fail(target, strerror(target->error), diag);
     }
-    target->temporary[0] = '\0';
-    ms_interrupt_unguard_file();
     /* the file is complete under its name; a folder that cannot be synced (some network file
      * systems) only delays when the name is on disk */
-    (void)sync_path(target->folder, O_RDONLY | O_DIRECTORY);
+    int folder =
+        target->is_in_place ? -1 : open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        (void)fsync(folder);
+        close(folder);
+    }
     return MS_OK;
 }
 
@@ -124,9 +238,20 @@ void ms_target_abandon(ms_target *target) {
         target->temporary[0] = '\0';
         ms_interrupt_unguard_file();
     }
+    close_file(target);
 }
 
 ms_status ms_target_fail(ms_target *target, const char *cause, ms_diag *diag) {
     ms_target_abandon(target);
     return refuse(diag, target->path, cause);
+}
+
+ms_status ms_target_write_text(const char *path, const char *text, size_t length, ms_diag *diag) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, MS_TARGET_TEXT, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    (void)ms_target_write(&target, text, length);
+    return ms_target_commit(&target, diag);
 }

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "meshsim/target.h"
 #include "meshsim/trace.h"
 
 static const ms_option OPTIONS[] = {
@@ -69,7 +70,7 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_load_job(call, &job);
     job.no_fold = ms_cli_has(call, "no-fold");
     if (status == MS_OK && trace_path != NULL) {
-        status = ms_trace_check_target(trace_path, call->diag);
+        status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }
     return status == MS_OK ? run_job(call, &job, trace_path) : status;
 }

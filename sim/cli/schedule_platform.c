@@ -14,6 +14,7 @@
 #include "meshsim/apart.h"
 #include "meshsim/outlook.h"
 #include "meshsim/report.h"
+#include "meshsim/target.h"
 #include "meshsim/trace.h"
 #include "meshsim/units.h"
 
@@ -333,7 +334,7 @@ static ms_status name_traces(study *s) {
                 return MS_E_USAGE;
             }
         }
-        ms_status status = ms_trace_check_target(row->trace, s->call->diag);
+        ms_status status = ms_target_check(row->trace, MS_TARGET_FILE, s->call->diag);
         if (status != MS_OK) {
             return status;
         }

@@ -149,7 +149,7 @@ static void explain_end(int state, ms_apart_outcome *outcome, ms_buffer *talk) {
         outcome->status = MS_E_NOMEM;
         ms_buffer_puts(talk,
                        "meshsim: error: the simulation was killed, as when memory runs out\n");
-    } else if (code == EXIT_SIGNAL + SIGINT || code == EXIT_SIGNAL + SIGTERM) {
+    } else if (code > EXIT_SIGNAL) {
         outcome->status = MS_E_INTERRUPTED;
         ms_buffer_puts(talk, "meshsim: error: the simulation was interrupted\n");
     } else if (number != 0) {

@@ -1,5 +1,4 @@
 /* Reports by the ending of their name, whole or not at all. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,21 +43,7 @@ static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
                       MS_GANTT_PICTURES_MAX, count);
         status = MS_E_USAGE;
     }
-    return status == MS_OK ? ms_trace_check_target(path, diag) : status;
-}
-
-/* The file as sink; keeps errno of the first failure. */
-typedef struct file_sink {
-    FILE *file;
-    int error;
-} file_sink;
-
-static ms_status put(void *context, const char *text, size_t length) {
-    file_sink *sink = context;
-    if (fwrite(text, 1, length, sink->file) != length && sink->error == 0) {
-        sink->error = errno;
-    }
-    return sink->error == 0 ? MS_OK : MS_E_IO;
+    return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
 }
 
 /* A trace is needed only until its picture is made, which lies in `arena`. */
@@ -116,55 +101,36 @@ static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms
     return status;
 }
 
-/* What goes into the file: a finished text, or a trace to be streamed. */
-typedef struct content {
-    const ms_buffer *svg;
-    const ms_trace *trace;
-} content;
-
-static ms_status fill(const content *what, const char *path, file_sink *sink) {
-    sink->file = fopen(path, "wxe");
-    if (sink->file == NULL) {
-        sink->error = errno;
-        return MS_E_IO;
-    }
-    ms_status status = what->svg != NULL ? put(sink, ms_buffer_text(what->svg), what->svg->length)
-                                         : ms_chrome_write(what->trace, put, sink);
-    if (fclose(sink->file) != 0 && sink->error == 0) {
-        sink->error = errno;
-    }
-    return sink->error != 0 ? MS_E_IO : status;
-}
-
-static ms_status write_file(const content *what, const char *path, ms_diag *diag) {
-    ms_target target;
-    ms_status status = ms_target_open(&target, path, diag);
-    if (status != MS_OK) {
-        return status;
-    }
-    file_sink sink = {0};
-    status = fill(what, target.temporary, &sink);
-    if (status == MS_OK) {
-        return ms_target_commit(&target, diag);
-    }
-    if (status == MS_E_IO) {
-        return ms_target_fail(&target, strerror(sink.error), diag);
-    }
-    ms_target_abandon(&target);
-    ms_diag_error(diag, "cannot write '%s': out of memory", path);
-    return status;
-}
-
 static ms_status write_svg(const char *const *traces, size_t count, const char *path,
                            ms_diag *diag) {
     ms_buffer svg;
     ms_buffer_init(&svg);
     ms_status status = draw(traces, count, diag, &svg);
     if (status == MS_OK) {
-        status = write_file(&(content){.svg = &svg}, path, diag);
+        status = ms_target_write_text(path, ms_buffer_text(&svg), svg.length, diag);
     }
     ms_buffer_release(&svg);
     return status;
+}
+
+static ms_status put(void *context, const char *text, size_t length) {
+    return ms_target_write(context, text, length);
+}
+
+/* A trace for a viewer is large, so it goes to the file piece by piece. */
+static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, MS_TARGET_TEXT, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = ms_chrome_write(trace, put, &target);
+    if (status != MS_OK && status != MS_E_IO) {
+        ms_target_abandon(&target);
+        ms_diag_error(diag, "cannot write '%s': out of memory", path);
+        return status;
+    }
+    return ms_target_commit(&target, diag);
 }
 
 static ms_status write_json(const char *trace_path, const char *path, ms_diag *diag) {
@@ -173,7 +139,7 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     ms_arena_init(&arena);
     ms_status status = ms_trace_read(trace_path, MS_TRACE_EVERYTHING, &arena, diag, &trace);
     if (status == MS_OK) {
-        status = write_file(&(content){.trace = &trace}, path, diag);
+        status = stream(&trace, path, diag);
     }
     ms_arena_release(&arena);
     return status;

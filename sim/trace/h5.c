@@ -124,10 +124,12 @@ void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {
     if (ms_h5_check(h5, access) && ms_h5_check(h5, creation)) {
         /* the newest layout: attributes above 64 KiB, checksums over all metadata */
         ms_h5_check(h5, H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
+        /* the target holds the lock already, and some file systems have none */
+        ms_h5_check(h5, H5Pset_file_locking(access, false, true));
         keep_order(h5, creation);
     }
     if (!h5->failed) {
-        h5->file = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
+        h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
         ms_h5_check(h5, h5->file);
     }
     (void)H5Pclose(access);

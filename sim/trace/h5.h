@@ -60,7 +60,7 @@ typedef struct ms_h5_table {
     size_t column_count;
 } ms_h5_table;
 
-/* Create the file.  scratch: keeps the column buffer. */
+/* Start the file anew: `path` is a file of ours.  scratch: keeps the column buffer. */
 void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch);
 /* Flush and close everything, also after a failure.  Returns whether all went well. */
 bool ms_h5_close(ms_h5 *h5);

@@ -503,15 +503,6 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
     ms_summary_write(h5, "summary", result->summary);
 }
 
-ms_status ms_trace_check_target(const char *path, ms_diag *diag) {
-    ms_target target;
-    ms_status status = ms_target_open(&target, path, diag);
-    if (status == MS_OK) {
-        ms_target_abandon(&target);
-    }
-    return status;
-}
-
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag) {
     if (!(result->timeline.makespan_s <= RUN_MAX_S)) {
@@ -522,7 +513,7 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
         return MS_E_INPUT;
     }
     ms_target target;
-    ms_status status = ms_target_open(&target, path, diag);
+    ms_status status = ms_target_open(&target, path, MS_TARGET_FILE, diag);
     if (status != MS_OK) {
         return status;
     }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "meshsim/interrupt.h"
+#include "meshsim/target.h"
 #include "trace_fixture.h"
 
 static trace_fixture *fixture_at(trace_fixture *fixture) {
@@ -33,7 +34,8 @@ Test(target, names_that_cannot_be_written_are_refused_with_the_cause) {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         f.messages.length = 0;
         f.diag.errors = 0;
-        cr_assert_eq(ms_trace_check_target(CASES[i].path, &f.diag), MS_E_IO, "%s", CASES[i].path);
+        cr_assert_eq(ms_target_check(CASES[i].path, MS_TARGET_FILE, &f.diag), MS_E_IO, "%s",
+                     CASES[i].path);
         const char *text = ms_buffer_text(&f.messages);
         cr_assert_not_null(strstr(text, CASES[i].cause), "%s: %s", CASES[i].path, text);
         cr_assert_not_null(strstr(text, CASES[i].path), "%s", text);
@@ -45,7 +47,7 @@ Test(target, names_that_cannot_be_written_are_refused_with_the_cause) {
 Test(target, a_good_name_is_accepted_and_nothing_is_created) {
     trace_fixture f;
     fixture_at(&f);
-    cr_assert_eq(ms_trace_check_target(f.path, &f.diag), MS_OK);
+    cr_assert_eq(ms_target_check(f.path, MS_TARGET_FILE, &f.diag), MS_OK);
     cr_assert_eq(trace_fixture_files(&f), 0);
     trace_fixture_release(&f);
 }
@@ -60,7 +62,7 @@ Test(target, a_read_only_folder_is_refused) {
         if (getuid() == 0 && setuid(65534) != 0) {
             _exit(99);
         }
-        ms_status status = ms_trace_check_target(f.path, &f.diag);
+        ms_status status = ms_target_check(f.path, MS_TARGET_FILE, &f.diag);
         bool says = strstr(ms_buffer_text(&f.messages), "Permission denied") != NULL;
         _exit(status == MS_E_IO && says ? 0 : 1);
     }

@@ -1,0 +1,123 @@
+#include "base/temporary.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "meshsim/interrupt.h"
+
+#define PREFIX ".meshsim."
+enum { BOOT_LENGTH = 8, RANDOM_LENGTH = 6, BOOT_B = BOOT_LENGTH + 1, TRIES_MAX = 100 };
+
+/* In place of a boot id: nobody can tell whether such a file is still being written. */
+static const char UNKNOWN_BOOT[BOOT_B] = "00000000";
+
+/* The first digits of the number that the kernel draws when it starts. */
+static void find_boot(char boot_out[BOOT_B]) {
+    char digits[BOOT_B] = "";
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, digits, BOOT_LENGTH);
+    if (file >= 0) {
+        close(file);
+    }
+    bool is_known = got == BOOT_LENGTH && strspn(digits, "0123456789abcdef") == BOOT_LENGTH;
+    memcpy(boot_out, is_known ? digits : UNKNOWN_BOOT, BOOT_B);
+}
+
+/* Lock a file until every descriptor of this open file is closed, as the kernel does when a process
+ * dies; false: errno says why. Not flock(), which HDF5 uses itself and would find taken. */
+static bool lock(int file) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(file, F_OFD_SETLK, &whole) == 0;
+}
+
+/* Whether an open file still stands under its name. */
+static bool is_at(int folder, const char *name, const struct stat *facts) {
+    struct stat found;
+    return fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+           found.st_dev == facts->st_dev && found.st_ino == facts->st_ino;
+}
+
+int ms_temporary_create(const char *folder, char *path_out, size_t size) {
+    char boot[BOOT_B];
+    find_boot(boot);
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        int used = snprintf(path_out, size, "%s/" PREFIX "%s.XXXXXX", folder, boot);
+        if (used < 0 || (size_t)used >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int file = ms_interrupt_make_file(path_out);
+        if (file < 0) {
+            return -1;
+        }
+        struct stat facts;
+        bool is_locked = lock(file);
+        bool is_swept = !is_locked && (errno == EAGAIN || errno == EACCES);
+        if (strcmp(boot, UNKNOWN_BOOT) == 0 ||
+            (is_locked && fstat(file, &facts) == 0 && is_at(AT_FDCWD, path_out, &facts))) {
+            return file;
+        }
+        /* a sweep came between creating and locking, or this file system has no locks */
+        (void)unlink(path_out);
+        ms_interrupt_unguard_file();
+        close(file);
+        if (!is_locked && !is_swept) {
+            memcpy(boot, UNKNOWN_BOOT, BOOT_B);
+        }
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+/* Whether a name is one that ms_temporary_create gives while this kernel runs. */
+static bool is_ours(const char *name, const char *boot) {
+    size_t prefix = sizeof PREFIX - 1;
+    if (strncmp(name, PREFIX, prefix) != 0 || strncmp(name + prefix, boot, BOOT_LENGTH) != 0 ||
+        name[prefix + BOOT_LENGTH] != '.') {
+        return false;
+    }
+    const char *random = name + prefix + BOOT_LENGTH + 1;
+    for (size_t i = 0; i < RANDOM_LENGTH; i++) {
+        if (!isalnum((unsigned char)random[i])) {
+            return false;
+        }
+    }
+    return random[RANDOM_LENGTH] == '\0';
+}
+
+/* Remove a file unless somebody holds its lock. Under the lock its maker cannot come to hold it, so
+ * what is removed is nobody's. */
+static void remove_dead(int folder, const char *name) {
+    struct stat facts;
+    int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        return;
+    }
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+        lock(file) && is_at(folder, name, &facts)) {
+        (void)unlinkat(folder, name, 0);
+    }
+    close(file);
+}
+
+void ms_temporary_sweep(const char *folder) {
+    char boot[BOOT_B];
+    find_boot(boot);
+    DIR *list = strcmp(boot, UNKNOWN_BOOT) == 0 ? NULL : opendir(folder);
+    if (list == NULL) {
+        return;
+    }
+    for (const struct dirent *entry = readdir(list); entry != NULL; entry = readdir(list)) {
+        if (is_ours(entry->d_name, boot)) {
+            remove_dead(dirfd(list), entry->d_name);
+        }
+    }
+    closedir(list);
+}
