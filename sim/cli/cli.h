@@ -24,6 +24,8 @@ typedef struct ms_option {
     bool is_repeatable;   /**< may stand several times */
     const char *fallback; /**< default shown in --help, NULL if none */
     const char *help;     /**< one line, lower case */
+    const char *writes;   /**< endings of the file it names and writes, such as ".svg or .json"; "/"
+                               for a folder; NULL: it writes none */
 } ms_option;
 
 /** What the user gave for one option. */

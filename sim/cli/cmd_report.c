@@ -7,7 +7,8 @@ static const ms_option OPTIONS[] = {
      .letter = 'o',
      .argument = "FILE",
      .arguments = 1,
-     .help = "where to write; the ending chooses the kind: .svg or .json"},
+     .help = "where to write; the ending chooses the kind: .svg or .json",
+     .writes = ".svg or .json"},
     {0},
 };
 

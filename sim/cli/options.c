@@ -215,7 +215,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
         ms_diag_error(call->diag, "missing argument: %s", call->command->positional_help);
         status = MS_E_USAGE;
     }
-    return status;
+    return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 
 /* Index of an option that a command asks its own table for. */

@@ -12,4 +12,8 @@
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out);
 
+/** Refuse output files whose names end like another format than the one that would be written, and
+ * say what writes that.  Returns MS_OK; MS_E_USAGE (reported). */
+ms_status ms_cli_check_endings(const ms_invocation *call);
+
 #endif

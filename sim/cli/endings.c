@@ -1,0 +1,120 @@
+/* Names of output files that end like another format than the one which would be written. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/parse.h"
+
+enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
+
+/* A format by the endings of its files. */
+typedef struct file_format {
+    const char *noun;
+    const char *endings[ENDINGS_MAX];
+    const char *maker; /* what writes it, and after it the file's name; NULL: nothing does */
+    const char *verb;  /* what that command does with it */
+} file_format;
+
+static const file_format FORMATS[] = {
+    {"a trace in HDF5", {".h5", ".hdf5", ".hdf"}, "meshsim run WORKLOAD.yaml -o ", "writes it"},
+    {"a picture", {".svg"}, "meshsim report TRACE.h5 -o ", "draws it"},
+    {"JSON",
+     {".json"},
+     "meshsim report TRACE.h5 -o ",
+     "writes a viewer's trace, and '--json' prints results"},
+    {"a table", {".csv"}, "meshsim schedule KIND -p P -m M --csv ", "writes a schedule as one"},
+    {"a graph",
+     {".dot", ".gv"},
+     "meshsim platform PLATFORM.yaml --dot ",
+     "writes a platform as one"},
+    {"XML",
+     {".xml"},
+     "meshsim platform PLATFORM.yaml --simgrid-xml ",
+     "writes a platform as SimGrid's"},
+    {"an input file", {".yaml", ".yml"}, NULL, NULL},
+    {"a picture as PNG, PDF or JPEG", {".png", ".pdf", ".jpg", ".jpeg"}, NULL, NULL},
+    {"a page", {".html", ".htm"}, NULL, NULL},
+    {"text", {".txt", ".log"}, NULL, NULL},
+};
+
+static const char *ending_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash == NULL ? path : slash, '.');
+    return dot == NULL ? "" : dot;
+}
+
+/* The format that a file's name says; NULL where it says none. */
+static const file_format *format_of(const char *path) {
+    const char *ending = ending_of(path);
+    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+        for (size_t e = 0; e < ENDINGS_MAX && FORMATS[i].endings[e] != NULL; e++) {
+            if (strcasecmp(ending, FORMATS[i].endings[e]) == 0) {
+                return &FORMATS[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Whether an option writes a format: the format's first ending is among its own. */
+static bool is_written_by(const ms_option *option, const file_format *format) {
+    return option->writes != NULL && strstr(option->writes, format->endings[0]) != NULL;
+}
+
+/* Option of the same command that writes the format, NULL if none does. */
+static const ms_option *sibling_of(const ms_command *command, const file_format *format) {
+    for (const ms_option *option = command->options; option->name != NULL; option++) {
+        if (is_written_by(option, format)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+/* "a picture or JSON": what an option writes. */
+static void describe(const ms_option *option, char *text, size_t size) {
+    size_t length = 0;
+    snprintf(text, size, "a folder");
+    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0] && length < size; i++) {
+        if (is_written_by(option, &FORMATS[i])) {
+            length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                       length == 0 ? "" : " or ", FORMATS[i].noun);
+        }
+    }
+}
+
+static ms_status refuse(const ms_invocation *call, const ms_option *option,
+                        const file_format *format, const char *path) {
+    const ms_option *sibling = sibling_of(call->command, format);
+    char written[TEXT_SIZE];
+    describe(option, written, sizeof written);
+    if (sibling != NULL) {
+        ms_diag_error(call->diag,
+                      "option '--%s' writes %s, and '%s' is a name for %s; '--%s %s' writes it",
+                      option->name, written, path, format->noun, sibling->name, path);
+    } else if (format->maker != NULL) {
+        ms_diag_error(call->diag, "option '--%s' writes %s, and '%s' is a name for %s; '%s%s' %s",
+                      option->name, written, path, format->noun, format->maker, path, format->verb);
+    } else {
+        ms_diag_error(call->diag,
+                      "option '--%s' writes %s, and '%s' is a name for %s, which no command "
+                      "writes; expected a name in %s",
+                      option->name, written, path, format->noun, option->writes);
+    }
+    return MS_E_USAGE;
+}
+
+ms_status ms_cli_check_endings(const ms_invocation *call) {
+    const ms_option *options = call->command->options;
+    for (size_t i = 0; options != NULL && options[i].name != NULL; i++) {
+        if (options[i].writes == NULL || call->given[i].count == 0) {
+            continue;
+        }
+        const char *path = call->given[i].values[call->given[i].count - 1];
+        const file_format *format = format_of(path);
+        if (format != NULL && !is_written_by(&options[i], format)) {
+            return refuse(call, &options[i], format, path);
+        }
+    }
+    return MS_OK;
+}
