@@ -87,7 +87,7 @@ static void add_group_op(ms_lowering *l, int p, int k, const ms_group_op *c) {
         for (int i = 0; i < 2; i++) {
             ms_dag_add_dep(l->dag, c->inputs[i] == NULL ? -1 : c->inputs[i][member]);
         }
-        ms_dag_add_dep(l->dag, c->joins == NULL ? -1 : c->joins[member]);
+        ms_join_deps(l, &c->joins, member);
         if (c->ends_out == NULL) {
             l->tail[sim] = index;
             l->tail_communicates[sim] = true;

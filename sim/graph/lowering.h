@@ -42,11 +42,10 @@ enum { MS_GATHERS_MAX = 2 };
 
 /* The last asynchronous operation on each stream of a rank that nothing has joined; streams run in
  * order, so the last one is enough. */
-enum { MS_OUTSTANDING_MAX = 16 };
 typedef struct ms_outstanding {
-    int32_t communicators[MS_OUTSTANDING_MAX]; /* what the caller tells streams apart by */
-    int32_t ops[MS_OUTSTANDING_MAX];
-    int count;
+    int32_t *communicators; /* [capacity] what the caller tells streams apart by */
+    int32_t *ops;           /* [capacity] */
+    int count, capacity;
 } ms_outstanding;
 
 /* Ends of the chains of one pass of a pair, while the other one is lowered. */
@@ -98,8 +97,9 @@ int32_t ms_lowering_find(const ms_lowering *l, const ms_work_key *key);
 /* Remember a work. Memory failures show up in l->keys.failed. */
 void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work);
 
-/* Note an asynchronous operation (-1: none) of a simulated rank for the step's end. */
-void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op);
+/* Note an asynchronous operation (-1: none) of a simulated rank for the step's end. Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op);
 
 /* Add the work of a class to the graph: the simulated group's links with the load of the whole
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.

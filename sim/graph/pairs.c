@@ -57,8 +57,8 @@ ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     }
     join_tails(l, &states[1]);
     for (int i = 0; i < 2 && status == MS_OK; i++) {
-        ms_pass_end(l, &states[i]);
-        status = ms_pass_on(l, p, &pair[i]);
+        status = ms_pass_end(l, &states[i]);
+        status = status == MS_OK ? ms_pass_on(l, p, &pair[i]) : status;
     }
     if (status == MS_OK && l->in->is_blocking) {
         ms_hold_for_messages(l, p, pair, 2);

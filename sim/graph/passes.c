@@ -56,11 +56,15 @@ void ms_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
     }
 }
 
-/* Computation on every simulated rank of a pass; what it waits for besides: `joins`, [sims] or
- * NULL.
- */
+void ms_join_deps(ms_lowering *l, const ms_joins *joins, int k) {
+    for (int i = 0; i < MS_JOINS_MAX; i++) {
+        ms_dag_add_dep(l->dag, joins->ends[i] == NULL ? -1 : joins->ends[i][k]);
+    }
+}
+
+/* Computation on every simulated rank of a pass; what it waits for besides: `joins`. */
 static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_dag_op *op,
-                          const int32_t *joins) {
+                          const ms_joins *joins) {
     for (int k = 0; k < l->sims; k++) {
         int32_t sim = state->p * l->sims + k;
         int32_t index = ms_dag_add_op(l->dag, op);
@@ -71,7 +75,7 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_dag_op 
         for (int i = 0; i < 2; i++) {
             ms_dag_add_dep(l->dag, state->inputs[i] == NULL ? -1 : state->inputs[i][k]);
         }
-        ms_dag_add_dep(l->dag, joins == NULL ? -1 : joins[k]);
+        ms_join_deps(l, joins, k);
         ms_gathers_join(l, state->action->stage, k);
         l->tail[sim] = index;
         l->tail_communicates[sim] = false;
@@ -112,9 +116,13 @@ static int32_t *async_ends(const ms_lowering *l, const ms_pass_state *state, int
     return state->async_ends + (size_t)place * (size_t)l->sims;
 }
 
-static const int32_t *joined(const ms_lowering *l, const ms_pass_state *state,
-                             const ms_segment *segment) {
-    return segment->join > 0 ? async_ends(l, state, segment->join - 1) : NULL;
+static ms_joins joined(const ms_lowering *l, const ms_pass_state *state,
+                       const ms_segment *segment) {
+    ms_joins joins = {{NULL}};
+    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
+        joins.ends[i] = async_ends(l, state, segment->joins[i] - 1);
+    }
+    return joins;
 }
 
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
@@ -163,24 +171,40 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
         return lower_collective(l, state, segment, op);
     }
     op.work = compute_work(l, index);
-    lower_compute(l, state, &op, joined(l, state, segment));
+    ms_joins joins = joined(l, state, segment);
+    lower_compute(l, state, &op, &joins);
     return MS_OK;
 }
 
+/* Whether segment `place` of a plan waits for segment `async` of it. */
+static bool waits_for(const ms_segment *segments, int place, int async) {
+    bool waits = false;
+    for (int i = 0; i < MS_JOINS_MAX; i++) {
+        waits = waits || segments[place].joins[i] == async + 1;
+    }
+    return waits;
+}
+
 /* Leave what no segment of the pass has joined to the step's end. */
-static void keep_outstanding(ms_lowering *l, const ms_pass_state *state) {
+static ms_status keep_outstanding(ms_lowering *l, const ms_pass_state *state) {
+    const ms_segment *segments = &l->in->costs->segments[state->plan->first];
     for (int i = 0; i < state->plan->count; i++) {
-        const ms_segment *segment = &l->in->costs->segments[state->plan->first + i];
+        const ms_segment *segment = &segments[i];
         bool is_joined = !segment->is_async || async_ends(l, state, i)[0] < 0;
         for (int j = i + 1; j < state->plan->count && !is_joined; j++) {
-            is_joined = l->in->costs->segments[state->plan->first + j].join == i + 1;
+            is_joined = waits_for(segments, j, i);
         }
         for (int k = 0; k < l->sims && !is_joined; k++) {
             int32_t communicator =
                 (int32_t)segment->group_axes * MS_AXIS_COUNT + (int32_t)segment->axis;
-            ms_outstanding_add(l, state->p * l->sims + k, communicator, async_ends(l, state, i)[k]);
+            ms_status status = ms_outstanding_add(l, state->p * l->sims + k, communicator,
+                                                  async_ends(l, state, i)[k]);
+            if (status != MS_OK) {
+                return status;
+            }
         }
     }
+    return MS_OK;
 }
 
 const int32_t *ms_pass_inputs(const ms_lowering *l, const ms_action *action) {
@@ -226,7 +250,7 @@ static void lower_no_work(ms_lowering *l, ms_pass_state *state, ms_dag_op op) {
         l->no_work = ms_dag_add_work(l->dag, &work);
     }
     op.work = l->no_work;
-    lower_compute(l, state, &op, NULL);
+    lower_compute(l, state, &op, &(ms_joins){{NULL}});
 }
 
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
@@ -251,9 +275,12 @@ ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action
 
 /* Whether the next segment needs a collective that runs beside the pass. */
 static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
-    const int32_t *ends =
-        joined(l, state, &l->in->costs->segments[state->plan->first + state->next]);
-    return ends != NULL && ends[0] >= 0;
+    ms_joins joins = joined(l, state, &l->in->costs->segments[state->plan->first + state->next]);
+    bool waits = false;
+    for (int i = 0; i < MS_JOINS_MAX; i++) {
+        waits = waits || (joins.ends[i] != NULL && joins.ends[i][0] >= 0);
+    }
+    return waits;
 }
 
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
@@ -276,20 +303,17 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     return MS_OK;
 }
 
-void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
+ms_status ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     const ms_action *action = state->action;
-    keep_outstanding(l, state);
     l->pass_runs[action->stage * MS_PASS_COUNT + action->pass]++;
+    return keep_outstanding(l, state);
 }
 
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     ms_pass_state state = ms_pass_begin(l, p, action);
     ms_status status = ms_pass_run(l, &state, false);
-    if (status != MS_OK) {
-        return status;
-    }
-    ms_pass_end(l, &state);
-    status = ms_pass_on(l, p, action);
+    status = status == MS_OK ? ms_pass_end(l, &state) : status;
+    status = status == MS_OK ? ms_pass_on(l, p, action) : status;
     if (status == MS_OK && l->in->is_blocking) {
         ms_hold_for_messages(l, p, action, 1);
     }

@@ -4,6 +4,12 @@
 
 #include "graph/lowering.h"
 
+/* Operations that something waits for beside its own order: for each simulated rank of a pipeline
+ * rank, [sims], or NULL. */
+typedef struct ms_joins {
+    const int32_t *ends[MS_JOINS_MAX];
+} ms_joins;
+
 /* A collective in every simulated group of one pipeline rank. */
 typedef struct ms_group_op {
     ms_coll_kind kind;
@@ -13,7 +19,7 @@ typedef struct ms_group_op {
     unsigned group_axes;      /* axes the groups span; 0: op.axis alone */
     ms_dag_op op;             /* its labels; the work is filled in */
     const int32_t *inputs[2]; /* [sims] each: further dependencies, or NULL */
-    const int32_t *joins;     /* [sims] the same */
+    ms_joins joins;           /* the same */
     int32_t *ends_out; /* [sims] asynchronous: the operations go here and hold nothing up; NULL:
                           they become the ranks' tails */
 } ms_group_op;
@@ -48,8 +54,9 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held);
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state);
 /* The same as a part of no pass. */
 void ms_pass_lower_hold(ms_lowering *l, ms_pass_state *state);
-/* Book a pass as done: what runs beside it still is left to the step's end. */
-void ms_pass_end(ms_lowering *l, const ms_pass_state *state);
+/* Book a pass as done: what runs beside it still is left to the step's end. Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_pass_end(ms_lowering *l, const ms_pass_state *state);
 /* Tell the next stage, or at the last one this stage's own backward pass, that a pass's result is
  * there: the end of the rank's chain. Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action);
@@ -85,6 +92,9 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
 
 /* Where the inputs of a stage and unit of work stand in forward_in and backward_in. */
 size_t ms_input_index(const ms_lowering *l, int stage, int unit);
+
+/* Make the newest member, on simulated rank `k` of a pipeline rank, wait for what it joins. */
+void ms_join_deps(ms_lowering *l, const ms_joins *joins, int k);
 
 /* Make the newest member depend on the rank's tail. Program order of a compute stream implies a
  * dependency on the computation before; others must be named. */

@@ -2,27 +2,45 @@
  * parameters, tied embeddings over first and last stage, all ranks learn the norm of the world's
  * gradient, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
 #include <math.h>
+#include <string.h>
 
 #include "graph/passes.h"
 
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
 
-void ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op) {
+/* Room for twice as many streams, as a rank has few but no number of them is the last. */
+static bool grow(ms_lowering *l, ms_outstanding *o) {
+    int capacity = o->capacity > 0 ? 2 * o->capacity : 4;
+    int32_t *communicators = MS_NEW(l->arena, int32_t, capacity);
+    int32_t *ops = MS_NEW(l->arena, int32_t, capacity);
+    if (communicators == NULL || ops == NULL) {
+        return false;
+    }
+    if (o->count > 0) {
+        memcpy(communicators, o->communicators, (size_t)o->count * sizeof *communicators);
+        memcpy(ops, o->ops, (size_t)o->count * sizeof *ops);
+    }
+    *o = (ms_outstanding){
+        .communicators = communicators, .ops = ops, .count = o->count, .capacity = capacity};
+    return true;
+}
+
+ms_status ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op) {
     ms_outstanding *o = &l->outstanding[sim];
     int i = 0;
     while (i < o->count && o->communicators[i] != communicator) {
         i++;
     }
     if (op < 0) {
-        return;
+        return MS_OK;
     }
-    if (i == MS_OUTSTANDING_MAX) {
-        l->dag->failed = true;
-        return;
+    if (i == o->capacity && !grow(l, o)) {
+        return MS_E_NOMEM;
     }
     o->count = i == o->count ? i + 1 : o->count;
     o->communicators[i] = communicator;
     o->ops[i] = op;
+    return MS_OK;
 }
 
 static void join_outstanding(ms_lowering *l, int32_t sim) {

@@ -116,10 +116,13 @@ typedef struct ms_cost_builder {
                                   beside its products */
     int stage_first;           /**< first layer of the virtual stage being built */
     size_t units_first;        /**< first segment of the pass's first unit */
+    size_t open_first;         /**< first segment that computation may go on with: the pass's, or
+                                  the unit's where it waits for its parameters */
     size_t body_first;         /**< first segment of the unit being added, behind its gather */
     ms_gather_joins ready;     /**< gather of the unit being added */
     ms_gather_joins arriving;  /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
+    bool has_join_overflow;    /**< a segment had to wait for more than MS_JOINS_MAX */
     unsigned repeated;         /**< MS_RECOMPUTE_ bits of the layer being added */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
@@ -136,6 +139,8 @@ bool ms_cost_failed(const ms_cost_builder *builder);
 /** The newest segment; NULL when there is none or an allocation failed. */
 ms_segment *ms_cost_last_segment(ms_cost_builder *builder);
 
+/** Start a plan: what is added from here on is numbered from here. */
+void ms_cost_begin_plan(ms_cost_builder *builder);
 /** Start computing: opens a compute segment, or goes on with the last one when it is of the same
  * pass, layer and kind. */
 void ms_cost_compute(ms_cost_builder *builder);
@@ -184,6 +189,9 @@ double ms_group_size(const ms_model_layout *layout, unsigned axes);
 /** Add a collective, unless its group has one member.  Returns what a segment joins to wait for it;
  * 0 where there is nothing to wait for, as after one that is not asynchronous. */
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm);
+/** Let a segment wait for one more asynchronous collective of its pass.  join: as
+ * ms_cost_communicate returned it; 0: for nothing. */
+void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int join);
 /** Start computing after an asynchronous collective.  join: as ms_cost_communicate returned it; 0:
  * plain ms_cost_compute. */
 void ms_cost_join(ms_cost_builder *builder, int join);

@@ -247,18 +247,23 @@ static double exchanged_B(const moe_half *half) {
     return half->load.sent * half->builder->shard.tp * half->row_B;
 }
 
-/* With sequence parallelism tp ranks hold different tokens: each sees the copies that any of them
- * received.  join: the all-to-all that brings them. */
+/* Open the experts' computation, which among ep ranks is always one of its own.  join: the
+ * all-to-all that brings its copies. With sequence parallelism tp ranks hold different tokens: each
+ * sees the copies that any of them received. */
 static void begin_experts(const moe_half *half, int join) {
-    if (!half->is_sequence_parallel) {
+    if (half->is_sequence_parallel) {
+        ms_cost_communicate(half->builder, &(ms_comm){.axis = MS_AXIS_TP,
+                                                      .kind = MS_COLL_ALL_GATHER,
+                                                      .bytes = exchanged_B(half),
+                                                      .join = join});
+        ms_cost_compute(half->builder);
+    } else {
         ms_cost_join(half->builder, join);
-        return;
     }
-    ms_cost_communicate(half->builder, &(ms_comm){.axis = MS_AXIS_TP,
-                                                  .kind = MS_COLL_ALL_GATHER,
-                                                  .bytes = exchanged_B(half),
-                                                  .join = join});
-    ms_cost_compute(half->builder);
+    ms_segment *experts = ms_cost_last_segment(half->builder);
+    if (experts) {
+        experts->is_experts = true;
+    }
 }
 
 /* Each tp rank gets its share of the sums back. */

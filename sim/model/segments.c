@@ -1,4 +1,6 @@
 /* The builder's segments: computation, collectives, what waits for what. */
+#include <string.h>
+
 #include "model/internal.h"
 
 void ms_cost_begin(ms_cost_builder *builder) {
@@ -25,18 +27,22 @@ ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
     return &MS_AT(&builder->segments, ms_segment, builder->segments.count - 1);
 }
 
+void ms_cost_begin_plan(ms_cost_builder *builder) {
+    builder->pass_first = builder->open_first = builder->segments.count;
+}
+
 /* Take back a computation that was opened and got nothing to do. */
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
-    if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
-        last->uses == 0 && last->join == 0 && last->layer == builder->layer) {
+    if (last && builder->segments.count > builder->open_first && !last->is_collective &&
+        last->uses == 0 && last->joins[0] == 0 && last->layer == builder->layer) {
         builder->segments.count--;
     }
 }
 
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
-    if (last && builder->segments.count > builder->pass_first && !last->is_collective &&
+    if (last && builder->segments.count > builder->open_first && !last->is_collective &&
         last->layer == builder->layer && last->is_recompute == builder->is_recompute) {
         return;
     }
@@ -80,7 +86,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .is_async = comm->is_async,
                           .is_recompute = builder->is_recompute,
                           .when = comm->when,
-                          .join = comm->join,
+                          .joins = {comm->join},
                           .layer = builder->layer,
                           .axis = comm->axis,
                           .group_axes = comm->group_axes,
@@ -94,6 +100,17 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     return comm->is_async ? newest(builder) : 0;
 }
 
+void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int join) {
+    int count = 0;
+    while (count < MS_JOINS_MAX && segment->joins[count] > 0) {
+        count++;
+    }
+    if (join > 0 && count < MS_JOINS_MAX) {
+        segment->joins[count] = join;
+    }
+    builder->has_join_overflow = builder->has_join_overflow || (join > 0 && count == MS_JOINS_MAX);
+}
+
 void ms_cost_join(ms_cost_builder *builder, int join) {
     if (join == 0) {
         ms_cost_compute(builder);
@@ -101,7 +118,7 @@ void ms_cost_join(ms_cost_builder *builder, int join) {
     }
     drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .join = join,
+                          .joins = {join},
                           .layer = builder->layer,
                           .use_first = (int)builder->uses.count};
     ms_vector_add(&builder->segments, &segment, 1);
@@ -116,8 +133,13 @@ void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int
     int moved = (int)(builder->segments.count - builder->pass_first) - before;
     for (int i = 0; i < pieces->plan.count && !ms_cost_failed(builder); i++) {
         ms_segment segment = MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
+        const ms_segment *first = &MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
         segment.layer = layer;
-        segment.join = segment.join > before ? segment.join + moved : 0;
+        memset(segment.joins, 0, sizeof segment.joins);
+        for (int k = 0; k < MS_JOINS_MAX; k++) {
+            int join = first->joins[k];
+            ms_cost_wait(builder, &segment, join > before ? join + moved : 0);
+        }
         ms_vector_add(&builder->segments, &segment, 1);
     }
 }

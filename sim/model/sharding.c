@@ -78,12 +78,14 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
         if (next) {
             builder->arriving = gather_unit(builder, next);
         }
+        /* what computes before the parameters are there is a segment apart */
+        builder->open_first = builder->segments.count;
     }
     builder->body_first = builder->segments.count;
 }
 
 ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count) {
-    builder->pass_first = builder->segments.count;
+    ms_cost_begin_plan(builder);
     if (builder->layout->has_placed_gathers) {
         gather(builder, count.dense, false);
         gather(builder, count.expert, true);
@@ -92,16 +94,16 @@ ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count)
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
-/* Let the first computation of the unit that waits for no other collective wait for its gather. */
-static size_t wait_for_gather(ms_cost_builder *builder, size_t from, int join) {
-    for (size_t i = from; join != 0 && i < builder->segments.count; i++) {
+/* Let the unit's first computation wait for the gather of its parameters, or the first one with
+ * its experts for that of theirs. */
+static void wait_for_gather(ms_cost_builder *builder, int join, bool is_expert) {
+    for (size_t i = builder->body_first; join != 0 && i < builder->segments.count; i++) {
         ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
-        if (!segment->is_collective && segment->join == 0) {
-            segment->join = join;
-            return i + 1;
+        if (!segment->is_collective && (segment->is_experts || !is_expert)) {
+            ms_cost_wait(builder, segment, join);
+            return;
         }
     }
-    return from;
 }
 
 /* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. With
@@ -130,8 +132,8 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
     const ms_model_layout *layout = builder->layout;
     if (gathers_in(layout, pass)) {
-        size_t next = wait_for_gather(builder, builder->body_first, builder->ready.dense);
-        wait_for_gather(builder, next, builder->ready.expert);
+        wait_for_gather(builder, builder->ready.dense, false);
+        wait_for_gather(builder, builder->ready.expert, true);
     }
     if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
         return;
@@ -182,7 +184,7 @@ static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_exp
 ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
                               double split_tokens) {
     double gradient_B = builder->precision->gradient_B;
-    builder->pass_first = builder->segments.count;
+    ms_cost_begin_plan(builder);
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
     finish_gradients(builder, held.dense * gradient_B, false);
     finish_gradients(builder, held.expert * gradient_B, true);
@@ -191,7 +193,7 @@ ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
 }
 
 ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered) {
-    builder->pass_first = builder->segments.count;
+    ms_cost_begin_plan(builder);
     for (int is_expert = 0; is_expert <= 1; is_expert++) {
         double parameters = is_expert ? gathered.expert : gathered.dense;
         ms_cost_communicate(builder,

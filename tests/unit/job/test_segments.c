@@ -8,7 +8,7 @@
 #include "meshsim/metrics.h"
 #include "platform_fixture.h"
 
-enum { SEGMENTS_MAX = 8 };
+enum { SEGMENTS_MAX = 32 };
 static const double COMPUTE_S = 1e-3;
 /* two GPUs of `flat` exchange this in 1 ms: each sends (n-1)/n of it at 25 GB/s, twice, less 2 us
  * latency */
@@ -29,7 +29,7 @@ typedef struct segments_fixture {
 } segments_fixture;
 
 static ms_segment compute(int join) {
-    return (ms_segment){.layer = -1, .time_s = COMPUTE_S, .join = join};
+    return (ms_segment){.layer = -1, .time_s = COMPUTE_S, .joins = {join}};
 }
 
 static ms_segment reduce(bool is_async, ms_when when) {
@@ -137,6 +137,48 @@ Test(segments, the_optimizer_joins_what_is_left) {
     cr_assert(is_about(x.metrics.axes[MS_AXIS_DP].exposed_s, 1e-3));
     cr_assert(is_about(x.metrics.axes[MS_AXIS_DP].overlapped_s, 1e-3));
     finish(&x);
+}
+
+/* A segment waits for all that it joins, here on two communicators, and what is joined is not left
+ * to the step's end. */
+Test(segments, several_joins_wait_for_the_last) {
+    for (int order = 0; order < 2; order++) {
+        segments_fixture x = {0};
+        x.segments[0] = reduce(true, MS_WHEN_ALWAYS);
+        x.segments[1] = reduce(true, MS_WHEN_ALWAYS);
+        x.segments[1 - order].group_axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP);
+        x.segments[order].coll_B = (3e-3 - 2e-6) * 25e9;
+        x.segments[2] = compute(0);
+        x.segments[3] = compute(1);
+        x.segments[3].joins[1] = 2;
+        run(&x, 1, 1, 4);
+        /* 3 ms of the longer one, the segment behind it, B */
+        cr_assert(is_about(x.timeline.makespan_s, 5e-3), "%.9g", x.timeline.makespan_s);
+        finish(&x);
+    }
+}
+
+/* On however many communicators: each of 24 is the longest once, and the optimizer waits for it. */
+Test(segments, the_optimizer_joins_any_number_of_communicators) {
+    enum { COUNT = 24 };
+    for (int longest = 0; longest < COUNT; longest++) {
+        segments_fixture x = {0};
+        x.optimizer_s[0] = 1e-3;
+        for (int i = 0; i < COUNT; i++) {
+            static const ms_axis AXES[] = {MS_AXIS_DP, MS_AXIS_TP, MS_AXIS_EP};
+            unsigned others = (i & 1 ? MS_AXIS_BIT(MS_AXIS_TP) : 0) |
+                              (i & 2 ? MS_AXIS_BIT(MS_AXIS_CP) : 0) |
+                              (i & 4 ? MS_AXIS_BIT(MS_AXIS_EP) : 0);
+            x.segments[i] = reduce(true, MS_WHEN_ALWAYS);
+            x.segments[i].axis = AXES[i / 8];
+            x.segments[i].group_axes = MS_AXIS_BIT(MS_AXIS_DP) | others;
+        }
+        x.segments[longest].coll_B = (4e-3 - 2e-6) * 25e9;
+        run(&x, 1, 1, COUNT);
+        cr_assert(is_about(x.timeline.makespan_s, 5e-3), "%d: %.9g", longest,
+                  x.timeline.makespan_s);
+        finish(&x);
+    }
 }
 
 /* First and last microbatch only: of five microbatches each pays once. */

@@ -142,7 +142,7 @@ Test(context, ring_overlaps_every_block_but_the_last_gradients) {
         int shifts = 0, joins = 0;
         for (int i = plan.first; i < plan.first + plan.count; i++) {
             shifts += costs->segments[i].is_async;
-            joins += costs->segments[i].join > 0;
+            joins += costs->segments[i].joins[0] > 0;
             cr_assert(!costs->segments[i].is_async || costs->segments[i].axis == MS_AXIS_CP);
         }
         /* two layers of cp - 1 shifts; backward one more, gradients only, joined by what follows */

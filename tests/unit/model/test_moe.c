@@ -305,9 +305,9 @@ static int count_joins(const ms_stage_costs *costs, ms_pass pass, int *async_out
     for (int i = 0; i < plan.count; i++) {
         const ms_segment *segment = &costs->segments[plan.first + i];
         *async_out += segment->is_async;
-        if (segment->join > 0) {
-            cr_assert_lt(segment->join - 1, i);
-            const ms_segment *joined = &costs->segments[plan.first + segment->join - 1];
+        if (segment->joins[0] > 0) {
+            cr_assert(segment->joins[0] <= i && segment->joins[1] == 0);
+            const ms_segment *joined = &costs->segments[plan.first + segment->joins[0] - 1];
             cr_assert(joined->is_collective && joined->is_async);
             cr_assert_eq(joined->layer, segment->layer);
             joins++;

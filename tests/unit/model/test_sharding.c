@@ -159,8 +159,8 @@ Test(sharding, gathers_run_one_unit_ahead) {
         if (segments[i].is_collective) {
             cr_assert(segments[i].is_async && segments[i].coll == MS_COLL_ALL_GATHER);
             gathers++;
-        } else if (segments[i].join > 0) {
-            cr_assert_eq(segments[segments[i].join - 1].layer, segments[i].layer);
+        } else if (segments[i].joins[0] > 0) {
+            cr_assert_eq(segments[segments[i].joins[0] - 1].layer, segments[i].layer);
             joins++;
             cr_assert_eq(gathers, joins < 6 ? joins + 1 : 6);
         }
