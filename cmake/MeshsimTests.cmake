@@ -94,6 +94,11 @@ if(TARGET meshsim)
   endforeach()
 endif()
 
+# tests/manifest.txt: what should be there is there, and has entries
+if(TARGET meshsim)
+  ms_add_check(guards.manifest ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_manifest --build ${PROJECT_BINARY_DIR})
+endif()
+
 # tests/fuzz/fuzz_*.c: with MESHSIM_FUZZ libFuzzer drives them (scripts/fuzz); without, the kept inputs are replayed
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${sources})

@@ -17,6 +17,10 @@ CLEAN = {
     "sim/mesh/own.h": "int own;\n",
     "sim/config/yaml.c": "#include <yaml.h>\n",
     "sim/engine/bridge.cpp": "#include <simgrid/s4u.hpp>\n",
+    "tests/golden/case/case": "command: help\n",
+    "tests/golden/case/expected": "",
+    "tests/unit/mesh/test_mesh.c": "Test(mesh, one) {\n}\n",
+    "tests/manifest.txt": "tests/golden/case/case\ntests/unit/mesh/test_mesh.c mesh\n",
 }
 LONG = "void f(void) {\n" + "    x();\n" * 80 + "}\n"
 # guard, file, text, what it must complain of
@@ -36,6 +40,9 @@ BREACHES = [
     ("check_layers", "sim/mesh/a.c", "void f(void) {\n    p = malloc(3);\n}\n", "sim/mesh/a.c:2: malloc() outside"),
     ("check_layers", "sim/mesh/a.c", "void f(void) { free(p); }\n", "free() outside"),
     ("check_layers", "include/meshsim/meshsim.h", "int a;\n", "an index holds no code"),
+    ("check_manifest", "tests/unit/mesh/test_mesh.c", "Test(other, one) {\n}\n", "tests/unit/mesh/test_mesh.c mesh: gone"),
+    ("check_manifest", "tests/golden/case/case", None, "tests/golden/case/case: gone"),
+    ("check_manifest", "tests/python/test_new.py", "", "tests/python/test_new.py: not in tests/manifest.txt"),
     ("check_size.py", "sim/mesh/a.c", LONG, "f has 82 lines"),
     ("check_size.py", "tests/unit/mesh/a.c", LONG.replace("void f(void)", "Test(mesh, f)"), "has 82 lines"),
     ("check_size.py", "sim/mesh/a.c", "int f(int a, int b, int c, int d, int e, int g) {\n}\n", "f has 6 parameters"),
@@ -50,14 +57,16 @@ BREACHES = [
     ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nint ms_a(void);\n", "outside MS_BEGIN_DECLS"),
     ("check_docs.py", "include/meshsim/b.h", "/** @file B. */\n", "not in the index"),
 ]
-GUARDS = ["check_layers", "check_size.py", "check_docs.py"]
+GUARDS = ["check_layers", "check_manifest", "check_size.py", "check_docs.py"]
 
 
 def run_guard(guard, extra):
-    """(exit code, output) of a guard over the clean tree with some files added or replaced."""
+    """(exit code, output) of a guard over the clean tree with some files added, replaced or (None) left out."""
     with tempfile.TemporaryDirectory(prefix="meshsim-guards-") as name:
         root = Path(name)
         for path, text in {**CLEAN, **extra}.items():
+            if text is None:
+                continue
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
         done = subprocess.run([sys.executable, SCRIPTS / guard, root], capture_output=True, text=True, check=False)
