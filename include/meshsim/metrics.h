@@ -49,12 +49,21 @@ typedef enum ms_time_category {
     MS_TIME_EXPOSED_EP,
     MS_TIME_EXPOSED_PP,
     MS_TIME_EXPOSED_DP,
-    MS_TIME_OTHER, /**< the norm of the world's gradient, axes of a user's own */
+    MS_TIME_OTHER, /**< parted by ms_other_part */
     MS_TIME_COUNT,
 } ms_time_category;
 
+/** What MS_TIME_OTHER consists of. */
+typedef enum ms_other_part {
+    MS_OTHER_HOST, /**< gaps without a cause on any GPU: the host launches too late */
+    MS_OTHER_NORM, /**< waiting for the norm of the world's gradient (MS_AXIS_OTHER) */
+    MS_OTHER_COUNT,
+} ms_other_part;
+
 /** Name of a category as it stands in time_share ("compute", "exposed_tp"); static storage. */
 const char *ms_time_category_name(ms_time_category category);
+/** Name of a part of MS_TIME_OTHER as it stands in other_parts ("host", "norm"); static storage. */
+const char *ms_other_part_name(ms_other_part part);
 /** Category of exposed communication of an axis. */
 ms_time_category ms_time_category_of_axis(ms_axis axis);
 
@@ -63,7 +72,8 @@ ms_time_category ms_time_category_of_axis(ms_axis axis);
 typedef struct ms_axis_use {
     double bytes;        /**< sent by the rank [B] */
     double busy_s;       /**< union over time of [last arrival, end] of its operations */
-    double exposed_s;    /**< of it, while the compute stream idled because of this axis */
+    double exposed_s;    /**< of it, while the compute stream idled because of this axis; less than
+                            the rank's MS_TIME_EXPOSED_* where it also waited for other ranks' */
     double overlapped_s; /**< of it, while the compute stream ran */
     double in_idle_s;    /**< of it, during idle charged to another cause */
     double wait_s;       /**< own arrival to last arrival, summed over operations */
@@ -71,7 +81,8 @@ typedef struct ms_axis_use {
 
 /** One simulated rank. */
 typedef struct ms_rank_metrics {
-    double time_s[MS_TIME_COUNT]; /**< sums to the step time */
+    double time_s[MS_TIME_COUNT];   /**< sums to the step time */
+    double other_s[MS_OTHER_COUNT]; /**< sums to time_s[MS_TIME_OTHER] */
     ms_axis_use axes[MS_AXIS_COUNT];
     double warmup_end_s;     /**< start of the last step's first backward pass; 0 without one */
     double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
@@ -86,6 +97,7 @@ typedef struct ms_coll_row {
     int group_size;
     double size_B;
     double count_per_rank; /**< mean over ranks */
+    double ranks;          /**< of the job that take part in some of them; of messages, that send */
     double time_s;         /**< mean of end - start */
     double alone_s;        /**< the same on idle links: what time_s has more is contention */
     double wait_s;         /**< mean over members of start - own arrival */
@@ -106,10 +118,11 @@ typedef struct ms_metrics {
     ms_rank_metrics *ranks;      /**< [rank_count] */
     double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
                                     the step */
-    ms_axis_use axes[MS_AXIS_COUNT];  /**< weighted means over ranks */
-    double critical_s[MS_TIME_COUNT]; /**< critical path; bubble categories stay 0; sums to
-                                         step_time_s */
-    ms_coll_row *collectives;         /**< [collective_count], in order of first use */
+    double other_share[MS_OTHER_COUNT]; /**< the same of what share[MS_TIME_OTHER] consists of */
+    ms_axis_use axes[MS_AXIS_COUNT];    /**< weighted means over ranks */
+    double critical_s[MS_TIME_COUNT];   /**< critical path; bubble categories stay 0; sums to
+                                           step_time_s */
+    ms_coll_row *collectives;           /**< [collective_count], in order of first use */
     int collective_count;
     double compute_flop; /**< FLOP executed by all ranks in a step */
 } ms_metrics;

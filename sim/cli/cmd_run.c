@@ -87,6 +87,10 @@ const ms_command ms_cmd_run = {
         "Reads the workload and its platform, lays model, mesh and schedule out as operations, "
         "runs them on SimGrid and prints where the step's time went. With several steps "
         "(the workload's 'steps') every figure is one step's, the mean of all but the first. "
+        "'exposed_dp' is the time in which a GPU computes nothing because it waits for "
+        "communication along dp, its own or that of other GPUs; 'stalling' is the part of its own "
+        "communication that falls into that time. 'other' parts into waiting for the norm of the "
+        "world's gradient and for the host. "
         "Exits with 1 when the job does not fit in memory.",
     .example = "meshsim run workloads/tiny.yaml --set batch.global=64 -o tiny.h5",
     .run = run,

@@ -48,24 +48,37 @@ static void show_bar(double share, FILE *out) {
     }
 }
 
+static void show_share(const ms_result *result, const char *name, double share, FILE *out) {
+    text time;
+    if (share < 5e-6) {
+        return;
+    }
+    fprintf(out, "  %-16s %10s %6.2f %%", name,
+            time_text(share * result->metrics.step_time_s, time), 100.0 * share);
+    show_bar(share, out);
+    fputc('\n', out);
+}
+
+/* `other` as the parts that it consists of: alone it says nothing. */
 static void show_shares(const ms_result *result, FILE *out) {
     fprintf(out, "\nwhere the time goes (mean over GPUs)\n");
-    for (int c = 0; c < MS_TIME_COUNT; c++) {
-        double share = result->metrics.share[c];
-        if (share < 5e-6) {
-            continue;
-        }
-        text time;
-        fprintf(out, "  %-16s %10s %6.2f %%", ms_time_category_name((ms_time_category)c),
-                time_text(share * result->metrics.step_time_s, time), 100.0 * share);
-        show_bar(share, out);
-        fputc('\n', out);
+    for (int c = 0; c < MS_TIME_OTHER; c++) {
+        show_share(result, ms_time_category_name((ms_time_category)c), result->metrics.share[c],
+                   out);
+    }
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        text name;
+        snprintf(name, sizeof name, "%s: %s", ms_time_category_name(MS_TIME_OTHER),
+                 ms_other_part_name((ms_other_part)part));
+        show_share(result, name, result->metrics.other_share[part], out);
     }
 }
 
+/* A GPU's own communication; what stalls it is also exposed, but it may wait for other GPUs' too.
+ */
 static void show_comm(const ms_result *result, FILE *out) {
     fprintf(out,
-            "\ncommunication per GPU    sent      busy   exposed overlapped   in idle   waiting\n");
+            "\nGPU's own communication  sent      busy  stalling overlapped   in idle   waiting\n");
     for (int a = MS_AXIS_TP; a < MS_AXIS_COUNT; a++) {
         const ms_axis_use *use = &result->metrics.axes[a];
         if (use->bytes <= 0.0 && use->busy_s <= 0.0) {
@@ -73,13 +86,13 @@ static void show_comm(const ms_result *result, FILE *out) {
         }
         text sent;
         text busy;
-        text exposed;
+        text stalling;
         text overlapped;
         text in_idle;
         text waiting;
         fprintf(out, "  %-15s %11s %9s %9s %10s %9s %9s\n", ms_axis_name((ms_axis)a),
                 bytes_text(use->bytes, sent), time_text(use->busy_s, busy),
-                time_text(use->exposed_s, exposed), time_text(use->overlapped_s, overlapped),
+                time_text(use->exposed_s, stalling), time_text(use->overlapped_s, overlapped),
                 time_text(use->in_idle_s, in_idle), time_text(use->wait_s, waiting));
     }
 }
@@ -90,6 +103,11 @@ void ms_show_memory_row(const char *label, double bytes, double capacity_B, FILE
         fprintf(out, "  %-16s %10s %6.2f %%\n", label, bytes_text(bytes, size),
                 100.0 * bytes / capacity_B);
     }
+}
+
+/* How often a GPU that takes part does it: a whole number unless GPUs or steps differ. */
+static double times_of(const ms_result *result, const ms_coll_row *row) {
+    return row->count_per_rank * result->job->mesh.ranks / row->ranks;
 }
 
 /* Communication that took longer than on idle links, and by how much: overlap pays for what it
@@ -103,13 +121,16 @@ static void show_contention(const ms_result *result, FILE *out) {
         }
         text time;
         text alone;
+        text size;
         fprintf(out, "%s",
                 has_title ? ""
-                          : "\nslowed by sharing links      alone      shared   times per GPU\n");
+                          : "\nslowed by sharing links        size     alone    shared   slower"
+                            "  times on GPUs\n");
         has_title = true;
-        fprintf(out, "  %-5s %-15s %11s %11s %8.2f x %6.0f\n", ms_axis_name(row->axis),
-                ms_coll_kind_name(row->kind), time_text(row->alone_s, alone),
-                time_text(row->time_s, time), row->time_s / row->alone_s, row->count_per_rank);
+        fprintf(out, "  %-5s %-15s %11s %9s %9s %6.2f x %6.4g %7.0f\n", ms_axis_name(row->axis),
+                ms_coll_kind_name(row->kind), bytes_text(row->size_B, size),
+                time_text(row->alone_s, alone), time_text(row->time_s, time),
+                row->time_s / row->alone_s, times_of(result, row), row->ranks);
     }
 }
 

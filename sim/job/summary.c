@@ -70,6 +70,11 @@ static void add_shares(const ms_result *result, ms_value *root) {
     for (int c = 0; c < MS_TIME_COUNT; c++) {
         ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), share[c]);
     }
+    ms_value *parts = object(root, "other_parts");
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        ms_value_add_double(parts, ms_other_part_name((ms_other_part)part),
+                            result->metrics.other_share[part]);
+    }
 }
 
 static void add_comm(const ms_result *result, ms_value *root) {

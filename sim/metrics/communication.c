@@ -29,6 +29,7 @@ typedef struct rows {
     ms_vector list;   /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
     int32_t *buckets; /* [bucket_count] row + 1, 0 free; at most half of them are taken */
     size_t bucket_count;
+    int32_t *of_op; /* [op_count] row + 1 of an operation, 0: computation, or not measured */
 } rows;
 
 /* Bits of a size, so that even a size that is no number equals itself. */
@@ -77,6 +78,29 @@ static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
         all->buckets[b] = (int32_t)all->list.count;
     }
     return row;
+}
+
+/* Count the ranks of the job that each row concerns: those behind the simulated ranks of its
+ * operations, each once. */
+static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratch) {
+    const ms_dag *dag = ops->dag;
+    int32_t *last = MS_NEW(scratch, int32_t, all->list.count); /* rank + 1 that a row has counted */
+    if (last == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t rank = 0; rank < dag->rank_count; rank++) {
+        for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
+            int32_t op = ops->comm_ops[i];
+            int32_t row = all->of_op[op] - 1;
+            const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
+            bool only_receives = stream->peer >= 0 && stream->rank != rank;
+            if (row >= 0 && last[row] != rank + 1 && !only_receives) {
+                last[row] = rank + 1;
+                MS_AT(&all->list, ms_coll_row, row).ranks += dag->ranks[rank].multiplicity;
+            }
+        }
+    }
+    return MS_OK;
 }
 
 static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_metrics *metrics) {
@@ -139,7 +163,8 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
     rows all = {.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
     ms_vector_init(&all.list, sizeof(ms_coll_row));
     all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
-    ms_status status = all.buckets == NULL ? MS_E_NOMEM : MS_OK;
+    all.of_op = MS_NEW(scratch, int32_t, dag->op_count);
+    ms_status status = all.buckets == NULL || all.of_op == NULL ? MS_E_NOMEM : MS_OK;
     for (int32_t op = ops->measured.first_op; op < dag->op_count && status == MS_OK; op++) {
         if (ms_dag_is_compute(dag, op)) {
             continue;
@@ -148,9 +173,11 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
         if (row == NULL) {
             status = MS_E_NOMEM;
         } else {
+            all.of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all.list.data);
             count_op(ops, op, row, metrics);
         }
     }
+    status = status == MS_OK ? count_ranks(ops, &all, scratch) : status;
     if (status == MS_OK) {
         finish_ranks(ops, metrics);
         status = finish_rows(&all, ops, arena, metrics);

@@ -16,10 +16,15 @@ static double clamp(double value, double low, double high) {
     return fmin(fmax(value, low), high);
 }
 
-static void add_span(ms_vector *spans, double from_s, double to_s, ms_time_category category) {
+static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
+                     ms_other_part part) {
     if (to_s > from_s) {
-        ms_vector_add(spans, &(ms_span){.end_s = to_s, .category = category}, 1);
+        ms_vector_add(spans, &(ms_span){.end_s = to_s, .category = category, .part = part}, 1);
     }
+}
+
+static void add_span(ms_vector *spans, double from_s, double to_s, ms_time_category category) {
+    add_part(spans, from_s, to_s, category, MS_OTHER_HOST);
 }
 
 static void reverse_spans(ms_vector *spans, size_t first) {
@@ -57,7 +62,8 @@ static ms_status split_gap(const ms_rank_ops *ops, const gap *g, ms_vector *span
             return MS_E_BUG;
         }
         double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
-        add_span(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)));
+        add_part(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)),
+                 MS_OTHER_NORM);
         to_s = from_s;
         op = timeline->cause[op];
     }
@@ -137,20 +143,27 @@ static void walk_to(step_walk *walk, int32_t i) {
 
 /* What of the spans lies in the rank's window, per step. */
 static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
-                      double *time_s) {
+                      ms_rank_metrics *rank_out) {
     const ms_window *window = &ops->measured.ranks[rank];
     ms_sum sums[MS_TIME_COUNT] = {0};
+    ms_sum parts[MS_OTHER_COUNT] = {0};
     double from_s = window->from_s;
     for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
         const ms_span *span = &MS_AT(spans, ms_span, i);
         double to_s = fmin(span->end_s, window->to_s);
         if (to_s > from_s) {
             ms_sum_add(&sums[span->category], to_s - from_s);
+            if (span->category == MS_TIME_OTHER) {
+                ms_sum_add(&parts[span->part], to_s - from_s);
+            }
             from_s = to_s;
         }
     }
     for (int c = 0; c < MS_TIME_COUNT; c++) {
-        time_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
+        rank_out->time_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
+    }
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        rank_out->other_s[part] = ms_sum_total(&parts[part]) / ops->measured.steps;
     }
 }
 
@@ -188,7 +201,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     if (spans->failed) {
         return MS_E_NOMEM;
     }
-    sum_spans(ops, rank, spans, rank_out->time_s);
+    sum_spans(ops, rank, spans, rank_out);
     set_phase_times(timeline, &walk.phases, list + walk.first, rank_out);
     return MS_OK;
 }

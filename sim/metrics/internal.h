@@ -31,6 +31,7 @@ static inline double ms_sum_total(const ms_sum *sum) {
 typedef struct ms_span {
     double end_s;
     ms_time_category category;
+    ms_other_part part; /**< of MS_TIME_OTHER */
 } ms_span;
 
 /** A stretch of time that figures are taken over. */

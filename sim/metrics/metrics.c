@@ -18,6 +18,10 @@ const char *ms_time_category_name(ms_time_category category) {
     return category >= 0 && category < MS_TIME_COUNT ? NAMES[category] : "unknown";
 }
 
+const char *ms_other_part_name(ms_other_part part) {
+    return part == MS_OTHER_HOST ? "host" : part == MS_OTHER_NORM ? "norm" : "unknown";
+}
+
 ms_time_category ms_time_category_of_axis(ms_axis axis) {
     switch (axis) {
     case MS_AXIS_TP:
@@ -90,6 +94,10 @@ static void take_means(const ms_dag *dag, ms_metrics *metrics) {
         double weight = dag->ranks[r].multiplicity / ranks;
         for (int c = 0; c < MS_TIME_COUNT && metrics->step_time_s > 0.0; c++) {
             metrics->share[c] += weight * (metrics->ranks[r].time_s[c] / metrics->step_time_s);
+        }
+        for (int part = 0; part < MS_OTHER_COUNT && metrics->step_time_s > 0.0; part++) {
+            double other_s = metrics->ranks[r].other_s[part];
+            metrics->other_share[part] += weight * (other_s / metrics->step_time_s);
         }
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
             add_axis_use(&metrics->axes[axis], &metrics->ranks[r].axes[axis], weight);

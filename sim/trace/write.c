@@ -287,7 +287,7 @@ static void write_axes(ms_h5 *h5, const ms_result *result) {
         {"bytes", MS_H5_F64, "B", "bytes the rank sends", AXIS_CELL(use.bytes)},
         {"busy_s", MS_H5_F64, "s", "time with its operations between last arrival and end",
          AXIS_CELL(use.busy_s)},
-        {"exposed_s", MS_H5_F64, "s", "of it, while the compute stream idles because of it",
+        {"exposed_s", MS_H5_F64, "s", "of it, while the compute stream idles because of this axis",
          AXIS_CELL(use.exposed_s)},
         {"overlapped_s", MS_H5_F64, "s", "of it, while the compute stream runs",
          AXIS_CELL(use.overlapped_s)},

@@ -35,6 +35,7 @@ RUN = {
     "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": NUMBER, "mfu": NUMBER, "mfu_causal": NUMBER,
     "hfu": NUMBER, "flop_convention": str, "bubble_fraction": NUMBER, "bubble_ratio": NUMBER, "idle_fraction": NUMBER,
     "compute_slowdown": NUMBER, "time_share": {key: NUMBER for key in SHARES},
+    "other_parts": {"host": NUMBER, "norm": NUMBER},
     "comm": {axis: AXIS for axis in ("tp", "cp", "ep", "pp", "dp", "other")},
     "collectives": [{"axis": str, "kind": str, "tier": str, "algorithm": str, "count_per_rank": NUMBER, "size_B": NUMBER,
                      "time_s": NUMBER, "alone_s": NUMBER, "busbw_Bps": NUMBER, "wait_s": NUMBER}],
@@ -200,6 +201,8 @@ class Sums(unittest.TestCase):
                 shares = value["time_share"]
                 memory = value["memory"]
                 self.assertAlmostEqual(sum(shares.values()), 1.0, delta=1e-9)
+                self.assertAlmostEqual(sum(value["other_parts"].values()), shares["other"], delta=1e-15)
+                self.assertEqual(value["other_parts"]["host"], 0.0, "no host is modelled yet")
                 self.assertAlmostEqual(sum(value["critical_path"].values()), step_s, delta=1e-9 * step_s)
                 bubbles = sum(shares[f"bubble_{phase}"] for phase in ("warmup", "steady", "cooldown"))
                 self.assertAlmostEqual(value["bubble_fraction"], bubbles, delta=1e-12)

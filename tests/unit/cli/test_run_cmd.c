@@ -89,6 +89,47 @@ Test(cli_run, prints_a_page_of_80_columns) {
     }
 }
 
+/* Rows of the table below the line that starts with `title`: those that are indented. */
+static const char *table_below(const char *page, const char *title) {
+    const char *line = strstr(page, title);
+    cr_assert_not_null(line, "%s", title);
+    return line + strcspn(line, "\n") + 1;
+}
+
+/* What a GPU that does not take part never does is not averaged into how often the others do it. */
+Test(cli_run, slowed_communication_happens_at_least_once) {
+    ms_run_result r = MS_RUN("run", WORKLOAD("tiny"));
+    static const struct {
+        const char *row;
+        double times, gpus;
+    } ROWS[] = {{"  pp    p2p ", 8, 8}, {"  dp    all_reduce ", 1, 4}};
+    const char *line = table_below(ms_run_out(&r), "slowed by sharing links");
+    for (size_t i = 0; i < 2; i++, line += strcspn(line, "\n") + 1) {
+        cr_assert_eq(strncmp(line, ROWS[i].row, strlen(ROWS[i].row)), 0, "%.80s", line);
+        double times = 0.0;
+        double gpus = 0.0;
+        cr_assert_eq(sscanf(strstr(line, " x "), " x %lf %lf", &times, &gpus), 2, "%.80s", line);
+        cr_assert_eq(times, ROWS[i].times);
+        cr_assert_eq(gpus, ROWS[i].gpus);
+    }
+    ms_run_release(&r);
+}
+
+/* 900 us exposed and 450 us of it to a GPU's own communication are two words, and `other` is told
+ * by what it consists of. */
+Test(cli_run, each_word_of_the_page_means_one_thing) {
+    ms_run_result r = MS_RUN("run", WORKLOAD("tiny"));
+    const char *page = ms_run_out(&r);
+    const char *own = strstr(page, "GPU's own communication");
+    cr_assert_not_null(own, "%s", page);
+    cr_assert_not_null(strstr(page, "\n  exposed_dp         900.2 us"), "%s", page);
+    cr_assert_null(strstr(own, "exposed"), "%s", own);
+    cr_assert_not_null(strstr(own, " stalling "), "%s", own);
+    cr_assert_not_null(strstr(page, "\n  other: norm         20.4 us"), "%s", page);
+    cr_assert_null(strstr(page, "other: host"), "no host is modelled yet");
+    ms_run_release(&r);
+}
+
 Test(cli_run, works_from_anywhere_and_through_pipes_and_links) {
     char spaced[80];
     char linked[80];

@@ -63,6 +63,9 @@ Test(idle, chain_of_three_pipeline_ranks) {
     cr_assert_float_eq(m.critical_s[MS_TIME_COMPUTE], 6.0, 1e-12);
     cr_assert_float_eq(m.critical_s[MS_TIME_EXPOSED_PP], 1.5, 1e-12);
     cr_assert_float_eq(m.share[MS_TIME_COMPUTE], 6.0 / 22.5, 1e-12);
+    cr_assert_eq(m.collective_count, 2); /* of other sizes; each is sent by one rank */
+    cr_assert_float_eq(m.collectives[0].ranks, 1.0, 0.0);
+    cr_assert_float_eq(m.collectives[1].ranks, 1.0, 0.0);
     fixture_release(&f);
 }
 
@@ -277,6 +280,45 @@ Test(idle, means_weigh_multiplicity) {
     cr_assert_float_eq(m.axes[MS_AXIS_EP].busy_s, 1.5, 1e-12);
     cr_assert_float_eq(m.compute_flop, 30.0, 1e-12);
     cr_assert_float_eq(m.collectives[0].count_per_rank, 0.75, 1e-12);
+    cr_assert_float_eq(m.collectives[0].ranks, 3.0, 0.0); /* each of them does it once */
+    fixture_release(&f);
+}
+
+/* Rank 0: a pass (0-2), the norm of the gradient (2-3), the update (3-4), and a pass that its host
+ * launches half a second late (4.5-5.5). Ranks 1 to 3 are done with the norm. */
+Test(idle, other_is_the_norm_and_the_host) {
+    dag_fixture f;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 0, 3);
+    int32_t one = fixture_work(&f, 0, MS_OP_FORWARD, 2.0, -1);
+    int32_t two = fixture_work(&f, 1, MS_OP_FORWARD, 2.0, -1);
+    int32_t norm = fixture_add_comm(&f, &(fixture_comm){.axis = MS_AXIS_OTHER,
+                                                        .kind = MS_COLL_ALL_REDUCE,
+                                                        .latency_s = 1.0,
+                                                        .group_size = 4});
+    fixture_join(&f, 0, MS_AXIS_OTHER, one);
+    fixture_join(&f, 1, MS_AXIS_OTHER, two);
+    fixture_work(&f, 0, MS_OP_OPTIMIZER, 1.0, norm);
+    fixture_work(&f, 1, MS_OP_OPTIMIZER, 1.0, norm);
+    int32_t late = fixture_work(&f, 0, MS_OP_FORWARD, 1.0, -1);
+    fixture_run(&f);
+    f.timeline.start_s[late] += 0.5;
+    f.timeline.end_s[late] += 0.5;
+    f.timeline.makespan_s += 0.5;
+    ms_metrics m = compute(&f);
+    EXPECT_TIME(&m, 0, [MS_TIME_COMPUTE] = 3.0, [MS_TIME_OPTIMIZER] = 1.0, [MS_TIME_OTHER] = 1.5);
+    EXPECT_TIME(&m, 1, [MS_TIME_COMPUTE] = 2.0, [MS_TIME_OPTIMIZER] = 1.0,
+                [MS_TIME_IMBALANCE] = 1.5, [MS_TIME_OTHER] = 1.0);
+    static const double HOST_S[] = {0.5, 0.0};
+    for (int rank = 0; rank < 2; rank++) {
+        cr_assert_float_eq(m.ranks[rank].other_s[MS_OTHER_HOST], HOST_S[rank], 1e-12);
+        cr_assert_float_eq(m.ranks[rank].other_s[MS_OTHER_NORM], 1.0, 1e-12);
+    }
+    cr_assert_float_eq(m.other_share[MS_OTHER_HOST], 0.5 / 4.0 / 5.5, 1e-12);
+    cr_assert_float_eq(m.other_share[MS_OTHER_NORM], 1.0 / 5.5, 1e-12);
+    cr_assert_str_eq(ms_other_part_name(MS_OTHER_HOST), "host");
+    cr_assert_str_eq(ms_other_part_name(MS_OTHER_NORM), "norm");
     fixture_release(&f);
 }
 

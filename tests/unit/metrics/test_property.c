@@ -93,6 +93,10 @@ Test(property, no_time_is_lost_or_counted_twice) {
         ms_metrics m = run_random_steps(&f, seed, 1.0, 1 + (int)(seed % 4));
         double step_s = m.step_time_s;
         for (int32_t r = 0; r < f.dag.rank_count; r++) {
+            cr_assert_float_eq(m.ranks[r].other_s[MS_OTHER_HOST] +
+                                   m.ranks[r].other_s[MS_OTHER_NORM],
+                               m.ranks[r].time_s[MS_TIME_OTHER], 1e-12 * step_s, "MS_SEED=%llu",
+                               (unsigned long long)seed);
             cr_assert_float_eq(sum(m.ranks[r].time_s), step_s, 1e-12 * step_s,
                                "MS_SEED=%llu rank %d", (unsigned long long)seed, r);
             for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
