@@ -52,7 +52,8 @@ void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const 
 /** Report the end of a list of faults: "... and 7 more faults", when more than `limit` came. */
 void ms_diag_finish(ms_diag *diag);
 
-/** Nearest of `count` candidate words to `word` (edit distance, at most a third of its length + 1).
+/** Nearest of `count` candidate words to `word`: by letters put in, left out, replaced or swapped,
+ * at most a third of its length (one in a word of two letters), without regard to capitals.
  *  candidates: [count] C strings, NULL entries are skipped.  Returns one of them, or NULL. */
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
 

@@ -62,6 +62,10 @@ ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *s
 
 /** Index of an axis by name, -1 if the mesh has none. */
 int ms_mesh_axis(const ms_mesh *mesh, const char *name);
+
+/** The same for a name that should be one. Returns MS_OK; MS_E_INPUT (reported, with the axes, or
+ * the nearest one to a slip), *axis_out untouched. */
+ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag, int *axis_out);
 /** Size of an axis by kind; 1 if the mesh has no such axis. */
 int ms_mesh_size(const ms_mesh *mesh, ms_axis kind);
 

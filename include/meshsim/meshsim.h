@@ -16,6 +16,7 @@
  * | interrupt.h  | SIGINT and SIGTERM without leftovers                                           |
  * | target.h     | files that appear whole or not at all                                          |
  * | config.h     | YAML documents, field tables, overrides                                        |
+ * | input.h      | kinds of input files, told apart                                               |
  * | cells.h      | CSV texts, cell by cell                                                        |
  * | platform.h   | GPUs, links, tiers and routes                                                  |
  * | mesh.h       | named axes over ranks, groups, meshes from meshes                              |

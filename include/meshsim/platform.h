@@ -106,7 +106,7 @@ typedef struct ms_link_info {
 ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
                               const char *const **folders_out);
 
-/** Load a platform: `name` is a path (contains '/', or ends in .yaml and is in the current folder)
+/** Load a platform: `name` is a path (contains '/', or has an ending and is in the current folder)
  * or a name, with .yaml or without, that is looked up in `folders` (NULL-terminated list). GPU
  * types come from the subfolder `gpus` beside the platform file, then of `folders`, or a path.
  * overrides: mapping laid over the file's document (see ms_node_overlay), or NULL. *platform_out:

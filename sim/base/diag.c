@@ -1,5 +1,6 @@
 #include "meshsim/diag.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,32 +158,47 @@ void ms_diag_finish(ms_diag *diag) {
     }
 }
 
-/* Levenshtein distance of two words, both cut at WORD_MAX. */
+static bool is_same_letter(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Slips that make one word of the other: letters put in, left out, replaced, or swapped with the
+ * next. Capitals are small letters; both words are cut at WORD_MAX. */
 static size_t edit_distance(const char *a, const char *b) {
-    size_t row[WORD_MAX + 1];
+    size_t rows[3][WORD_MAX + 1];
     size_t a_length = strnlen(a, WORD_MAX);
     size_t b_length = strnlen(b, WORD_MAX);
     for (size_t j = 0; j <= b_length; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
     for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            best = above + 1 < best ? above + 1 : best;
+            size_t best = above[j - 1] + (is_same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = above;
-            row[j] = best;
+            bool is_swap = i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) &&
+                           is_same_letter(a[i - 2], b[j - 1]);
+            size_t swapped = is_swap ? rows[(i - 2) % 3][j - 2] + 1 : best;
+            row[j] = swapped < best ? swapped : best;
         }
     }
-    return row[b_length];
+    return rows[a_length % 3][b_length];
+}
+
+/* Slips that a word may hold and still be told from another word of its kind: 'fp8' is not meant
+ * to be 'fp16'. */
+static size_t slips_of(const char *word) {
+    enum { LETTERS_PER_SLIP = 3 };
+    size_t length = strlen(word);
+    return length == 2 ? 1 : length / LETTERS_PER_SLIP;
 }
 
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count) {
     const char *nearest = NULL;
-    size_t least = strlen(word) / 3 + 2;
+    size_t least = slips_of(word) + 1;
     for (size_t i = 0; i < count; i++) {
         if (candidates[i] != NULL) {
             size_t distance = edit_distance(word, candidates[i]);

@@ -71,15 +71,9 @@ static const ms_option OPTIONS[] = {
 
 static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *axis_out) {
     const char *name = ms_cli_value(call, "groups", NULL);
-    *axis_out = name == NULL ? -1 : ms_mesh_axis(mesh, name);
-    if (name == NULL || *axis_out >= 0) {
-        return MS_OK;
-    }
-    const char *nearest = ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
-    ms_diag_error(call->diag, "--groups: the mesh has no axis '%s'%s%s%s", name,
-                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?");
-    return MS_E_USAGE;
+    *axis_out = -1;
+    bool is_fine = name == NULL || ms_mesh_find_axis(mesh, name, call->diag, axis_out) == MS_OK;
+    return is_fine ? MS_OK : MS_E_USAGE;
 }
 
 /* Every rank has its GPU. */

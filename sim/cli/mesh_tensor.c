@@ -66,19 +66,6 @@ static ms_status read_placement(const ms_invocation *call, const char *option, c
     return MS_OK;
 }
 
-static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, const char *name,
-                           int *axis_out) {
-    *axis_out = ms_mesh_axis(mesh, name);
-    if (*axis_out >= 0) {
-        return MS_OK;
-    }
-    const char *nearest = ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
-    ms_diag_error(call->diag, "the mesh has no axis '%s'%s%s%s", name,
-                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?");
-    return MS_E_USAGE;
-}
-
 /* Axes that are not named replicate. */
 static ms_status read_spec(const ms_invocation *call, const char *option, const ms_mesh *mesh,
                            ms_spec *spec_out) {
@@ -90,7 +77,8 @@ static ms_status read_spec(const ms_invocation *call, const char *option, const 
         char *item = (char *)(uintptr_t)items.items[i];
         const char *value = ms_cli_cut_pair(call, option, item, "AXIS=PLACEMENT");
         int axis = 0;
-        status = value == NULL ? MS_E_USAGE : find_axis(call, mesh, item, &axis);
+        bool is_axis = value != NULL && ms_mesh_find_axis(mesh, item, call->diag, &axis) == MS_OK;
+        status = is_axis ? MS_OK : MS_E_USAGE;
         if (status == MS_OK && is_set[axis]) {
             ms_diag_error(call->diag, "--%s: axis '%s' stands twice", option, item);
             status = MS_E_USAGE;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "meshsim/input.h"
 
 enum { READ_B = 64 * 1024, MIB = 1024 * 1024 };
 
@@ -191,7 +192,21 @@ static ms_status report_open(const char *path, ms_diag *diag) {
     return error == ENAMETOOLONG || error == ELOOP ? MS_E_INPUT : MS_E_IO;
 }
 
-/* What can be said before reading a byte. */
+/* A trace in the place of a text: its bytes would only be called no UTF-8. */
+static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
+    char start[16];
+    ssize_t length = pread(descriptor, start, sizeof start, 0);
+    if (length <= 0 || !ms_input_is_hdf5(start, (size_t)length)) {
+        return MS_OK;
+    }
+    char text[512];
+    ms_mark mark = {.file = path};
+    ms_diag_at(diag, &mark, NULL, "expected a %s file, got %s", TYPES[type].name,
+               ms_input_explain(MS_INPUT_TRACE, MS_INPUT_UNKNOWN, path, text, sizeof text));
+    return MS_E_INPUT;
+}
+
+/* What can be said before reading the text. */
 static ms_status check_kind(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
     ms_mark mark = {.file = path};
     struct stat info;
@@ -201,6 +216,9 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
     }
     if (S_ISDIR(info.st_mode)) {
         ms_diag_at(diag, &mark, NULL, "expected a %s file, got a directory", TYPES[type].name);
+        return MS_E_INPUT;
+    }
+    if (S_ISREG(info.st_mode) && refuse_hdf5(descriptor, path, type, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (S_ISREG(info.st_mode) && info.st_size > (off_t)(TYPES[type].limit_MiB * MIB)) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "meshsim/input.h"
+
 static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};
 static const char *const RECOMPUTES[] = {"none", "full", "selective", NULL}; /* as ms_recompute */
 static const char *const FIDELITIES[] = {"analytic", "flow", NULL};
@@ -323,7 +325,10 @@ ms_status ms_workload_read(const ms_job_request *request, ms_arena *arena, ms_di
     if (status != MS_OK) {
         return status;
     }
-    status = normalise_platform(root, arena);
+    status = ms_input_expect(root, MS_INPUT_WORKLOAD, request->workload, diag);
+    if (status == MS_OK) {
+        status = normalise_platform(root, arena);
+    }
     if (status == MS_OK) {
         status = apply_request(request, root, arena, diag);
     }

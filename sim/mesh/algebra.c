@@ -4,19 +4,6 @@
 
 #include "meshsim/mesh.h"
 
-static ms_status find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag, int *axis_out) {
-    int axis = ms_mesh_axis(mesh, name);
-    if (axis < 0) {
-        const char *nearest = ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
-        ms_diag_error(diag, "the mesh has no axis '%s'%s%s%s", name,
-                      nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                      nearest == NULL ? "" : "'?");
-        return MS_E_INPUT;
-    }
-    *axis_out = axis;
-    return MS_OK;
-}
-
 static int compare_ints(const void *a, const void *b) {
     int left = *(const int *)a;
     int right = *(const int *)b;
@@ -145,7 +132,7 @@ static ms_status find_axes(const ms_mesh *mesh, const ms_words *names, ms_diag *
                            int *axes_out) {
     for (size_t i = 0; i < names->count; i++) {
         int axis = 0;
-        ms_status status = find_axis(mesh, names->items[i], diag, &axis);
+        ms_status status = ms_mesh_find_axis(mesh, names->items[i], diag, &axis);
         if (status != MS_OK) {
             return status;
         }
@@ -197,7 +184,7 @@ ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag 
 ms_status ms_mesh_sub(const ms_mesh *mesh, const char *axis, int coordinate, ms_diag *diag,
                       ms_mesh *mesh_out) {
     int gone = 0;
-    ms_status status = find_axis(mesh, axis, diag, &gone);
+    ms_status status = ms_mesh_find_axis(mesh, axis, diag, &gone);
     if (status != MS_OK) {
         return status;
     }

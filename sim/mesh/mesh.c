@@ -2,6 +2,7 @@
 #include "meshsim/mesh.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RANKS_MAX = 1 << 24 };
@@ -64,6 +65,35 @@ int ms_mesh_axis(const ms_mesh *mesh, const char *name) {
         }
     }
     return -1;
+}
+
+/* "pp, dp, tp".  text: [size]. */
+static void list_axes(const ms_mesh *mesh, char *text, size_t size) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < mesh->axes && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i == 0 ? "" : ", ",
+                                   mesh->names[i]);
+    }
+}
+
+ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag, int *axis_out) {
+    int axis = ms_mesh_axis(mesh, name);
+    if (axis >= 0) {
+        *axis_out = axis;
+        return MS_OK;
+    }
+    /* the name of an axis that other meshes have is no slip of the hand */
+    bool is_known = ms_axis_from_name(name) != MS_AXIS_OTHER;
+    const char *nearest = is_known ? NULL : ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
+    if (nearest != NULL) {
+        ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
+    } else {
+        char axes[MS_MESH_AXES_MAX * 16];
+        list_axes(mesh, axes, sizeof axes);
+        ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
+    }
+    return MS_E_INPUT;
 }
 
 static int axis_of_kind(const ms_mesh *mesh, ms_axis kind) {

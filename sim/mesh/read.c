@@ -11,6 +11,7 @@ enum { SIZE_MAX_AXIS = 1 << 24 };
 
 typedef struct mesh_file {
     int sizes[MS_MESH_AXES_MAX];
+    int left_out; /* the size of every axis outside the order, 1 */
     ms_words order;
 } mesh_file;
 
@@ -51,35 +52,57 @@ static ms_status read_order(const ms_node *mapping, const char *order_path, ms_a
     return MS_OK;
 }
 
+static bool is_ordered(const ms_words *order, const char *name) {
+    bool is_found = false;
+    for (size_t i = 0; i < order->count; i++) {
+        is_found = is_found || strcmp(name, order->items[i]) == 0;
+    }
+    return is_found;
+}
+
+/* An axis of size 1 parts nothing, so it may stand outside the order. */
+static bool is_trivial(const ms_node *axis) {
+    return axis->type == MS_NODE_SCALAR && strcmp(axis->text, "1") == 0 &&
+           ms_axis_from_name(axis->key) != MS_AXIS_OTHER;
+}
+
+/* What to do about an axis that the order leaves out: one that is known has to be added, the name
+ * of another may be a slip. */
+static const char *advise(const ms_node *axis, const ms_words *order, ms_arena *arena) {
+    if (ms_axis_from_name(axis->key) != MS_AXIS_OTHER) {
+        return "; add it there, or leave it out: an axis of size 1 need not stand in it";
+    }
+    const char *nearest = ms_nearest_word(axis->key, order->items, order->count);
+    return nearest == NULL ? "; add it there"
+                           : ms_arena_printf(arena, "; did you mean '%s'?", nearest);
+}
+
 /* Axes with a size that the order leaves out: named here, where the reason is known. */
-static ms_status check_left_out(const ms_node *mapping, const char *key_path, const ms_words *order,
-                                ms_arena *arena, ms_diag *diag) {
+static ms_status check_left_out(const ms_node *mapping, const char *order_path,
+                                const char *key_path, const ms_words *order, ms_arena *arena,
+                                ms_diag *diag) {
     ms_status status = MS_OK;
     for (const ms_node *child = mapping == NULL ? NULL : mapping->first; child != NULL;
          child = child->next) {
-        bool is_listed = strcmp(child->key, "order") == 0;
-        for (size_t i = 0; i < order->count; i++) {
-            is_listed = is_listed || strcmp(child->key, order->items[i]) == 0;
-        }
-        if (is_listed) {
+        if (strcmp(child->key, "order") == 0 || is_ordered(order, child->key) ||
+            is_trivial(child)) {
             continue;
         }
         const char *path = ms_arena_printf(arena, "%s.%s", key_path, child->key);
-        const char *nearest = ms_nearest_word(child->key, order->items, order->count);
-        if (path == NULL) {
+        const char *advice = advise(child, order, arena);
+        if (path == NULL || advice == NULL) {
             return MS_E_NOMEM;
         }
         const ms_node at = {.mark = child->key_mark};
-        status = ms_config_fault(diag, &at, path, "axis '%s' does not stand in `order`%s%s%s",
-                                 child->key, nearest == NULL ? "" : "; did you mean '",
-                                 nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+        status = ms_config_fault(diag, &at, path, "axis '%s' does not stand in '%s'%s", child->key,
+                                 order_path, advice);
     }
     return status;
 }
 
 static ms_status read_sizes(const ms_node *mapping, const char *key_path, const ms_words *order,
                             ms_arena *arena, ms_diag *diag, mesh_file *file) {
-    ms_field fields[MS_MESH_AXES_MAX + 2] = {{.key = NULL}};
+    ms_field fields[MS_MESH_AXES_MAX + MS_AXIS_COUNT + 2] = {{.key = NULL}};
     for (size_t i = 0; i < order->count; i++) {
         fields[i] = (ms_field){.key = order->items[i],
                                .type = MS_FIELD_INT,
@@ -89,10 +112,21 @@ static ms_status read_sizes(const ms_node *mapping, const char *key_path, const 
                                .maximum = SIZE_MAX_AXIS,
                                .help = "size of the axis [count]"};
     }
-    fields[order->count] = (ms_field){.key = "order",
-                                      .type = MS_FIELD_WORDS,
-                                      .offset = offsetof(mesh_file, order),
-                                      .help = "axes, outermost first"};
+    size_t count = order->count;
+    fields[count++] = (ms_field){.key = "order",
+                                 .type = MS_FIELD_WORDS,
+                                 .offset = offsetof(mesh_file, order),
+                                 .help = "axes, outermost first"};
+    for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
+        if (!is_ordered(order, ms_axis_name((ms_axis)axis))) {
+            fields[count++] = (ms_field){.key = ms_axis_name((ms_axis)axis),
+                                         .type = MS_FIELD_INT,
+                                         .offset = offsetof(mesh_file, left_out),
+                                         .minimum = 1,
+                                         .maximum = 1,
+                                         .help = "an axis outside the order has the size 1"};
+        }
+    }
     return ms_config_read(mapping, fields, key_path, file, arena, diag);
 }
 
@@ -108,7 +142,7 @@ ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *a
     }
     ms_status status = read_order(mapping, order_path, arena, diag, &order);
     if (status == MS_OK) {
-        status = check_left_out(mapping, key_path, &order, arena, diag);
+        status = check_left_out(mapping, order_path, key_path, &order, arena, diag);
     }
     mesh_file file = {0};
     if (status == MS_OK) {

@@ -75,7 +75,7 @@ static ms_status look_through(const char *name, const ms_search *search, ms_aren
 ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out) {
     bool is_path = strchr(name, '/') != NULL;
-    bool is_here = (is_path || has_ending(name)) && access(name, F_OK) == 0;
+    bool is_here = (is_path || strchr(name, '.') != NULL) && access(name, F_OK) == 0;
     *path_out = is_here ? name : NULL;
     *looked_out = "";
     return is_path || is_here ? MS_OK : look_through(name, search, arena, path_out, looked_out);

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "meshsim/config.h"
+#include "meshsim/input.h"
 #include "platform/topology.h"
 
 typedef struct gpu_file {
@@ -174,6 +175,9 @@ static ms_status load_type(const ms_node *type, const look *l, int depth, ms_nod
     ms_status status = find_file(type, l, &path);
     if (status == MS_OK) {
         status = ms_yaml_load(path, l->arena, l->diag, &file);
+    }
+    if (status == MS_OK) {
+        status = ms_input_expect(file, MS_INPUT_GPU, path, l->diag);
     }
     const ms_node *base = status == MS_OK ? ms_node_get(file, "type") : NULL;
     if (base == NULL) {

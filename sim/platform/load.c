@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "meshsim/config.h"
+#include "meshsim/input.h"
 #include "platform/file.h"
 
 enum { PLACES_MAX = 16 };
@@ -356,6 +357,9 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
     }
     if (status == MS_OK) {
         status = ms_yaml_load(path, arena, diag, &root);
+    }
+    if (status == MS_OK) {
+        status = ms_input_expect(root, MS_INPUT_PLATFORM, path, diag);
     }
     if (status == MS_OK && overrides != NULL) {
         status = check_tier_names(root, overrides, diag);

@@ -85,8 +85,8 @@ typedef struct ms_search {
     const char *subfolder;      /* of each folder, with its slash at the end, or "" */
 } ms_search;
 
-/* Path of a YAML file, in `arena`: a name with '/' as it is, and so one with '.yaml' that is in the
- * current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
+/* Path of a YAML file, in `arena`: a name with '/' as it is, and so one with an ending that is in
+ * the current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
  * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.
  * Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "meshsim/event.h"
+#include "meshsim/input.h"
 #include "meshsim/trace.h"
 #include "trace/h5.h"
 #include "trace/summary.h"
@@ -64,7 +65,12 @@ static bool is_readable(reader *read) {
     } else if (!S_ISREG(facts.st_mode)) {
         fail(read, MS_E_INPUT, "it is no regular file");
     } else if (H5Fis_hdf5(read->path) <= 0) {
-        fail(read, MS_E_INPUT, "it is no HDF5 file");
+        char text[512];
+        ms_input_kind kind = ms_input_kind_of(read->path);
+        fail(read, MS_E_INPUT, "it is %s",
+             kind == MS_INPUT_UNKNOWN
+                 ? "no HDF5 file"
+                 : ms_input_explain(kind, MS_INPUT_TRACE, read->path, text, sizeof text));
     }
     return read->status == MS_OK;
 }

@@ -165,12 +165,23 @@ Test(diag, twenty_faults_are_printed_the_rest_is_counted) {
 }
 
 Test(nearest_word, finds_a_typo_and_refuses_a_stranger) {
-    static const char *const KEYS[] = {"bandwidth", "latency", NULL, "nodes", "tp", "forward"};
+    static const char *const KEYS[] = {"bandwidth", "latency", NULL,   "nodes",
+                                       "tp",        "forward", "fp16", "bf16"};
     static const struct {
         const char *word, *nearest;
-    } CASES[] = {{"bandwith", "bandwidth"}, {"Latency", "latency"}, {"node", "nodes"},
-                 {"forwrad", "forward"},    {"tp", "tp"},           {"xylophone", NULL},
-                 {"temperature", NULL}};
+    } CASES[] = {{"bandwith", "bandwidth"},
+                 {"Latency", "latency"},
+                 {"node", "nodes"},
+                 {"forwrad", "forward"},
+                 {"tp", "tp"},
+                 {"xylophone", NULL},
+                 {"temperature", NULL},
+                 {"fp8", NULL},
+                 {"FP16", "fp16"},
+                 {"bf61", "bf16"},
+                 {"badnwitdh", "bandwidth"},
+                 {"t", NULL},
+                 {"late", NULL}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         const char *got = ms_nearest_word(CASES[i].word, KEYS, sizeof KEYS / sizeof KEYS[0]);
         if (CASES[i].nearest == NULL) {

@@ -13,6 +13,7 @@ static const good_case GOOD[] = {
     {"{dp: 4, pp: 2, order: [dp, pp, tp]}", "dp=4 pp=2 tp=1"},
     {"{order: [replica, tp], tp: 2, replica: 3}", "replica=3 tp=2"},
     {"{ep: 8, order: [pp, dp, ep, tp]}", "pp=1 dp=1 ep=8 tp=1"},
+    {"{dp: 2, cp: 1, ep: 1, order: [dp, tp]}", "dp=2 tp=1"},
 };
 
 static ms_status read_text(platform_fixture *fixture, const char *yaml, ms_mesh *mesh) {
@@ -62,7 +63,11 @@ static const bad_case BAD[] = {
     {"pp: 0\n", 1, "mesh.yaml:1:5", "mesh.pp"},
     {"pp: two\n", 1, "mesh.yaml:1:5", "mesh.pp"},
     {"pp: 2\ndb: 4\n", 1, "mesh.yaml:2:1", "did you mean 'dp'?"},
-    {"ep: 4\nxx: 4\n", 2, "mesh.yaml:1:1", "'ep' does not stand in `order`"},
+    {"ep: 4\nxx: 4\n", 2, "mesh.yaml:1:1",
+     "'ep' does not stand in 'mesh.order'; add it there, or leave "
+     "it out: an axis of size 1 need not stand in it"},
+    {"cp: 2\norder: [pp, dp]\n", 1, "mesh.yaml:1:1", "; add it there"},
+    {"xx: 1\n", 1, "mesh.yaml:1:1", "'xx' does not stand in 'mesh.order'"},
     {"order: [dp, dp]\n", 1, "mesh.yaml:1:13", "'dp' stands twice"},
     {"order: dp\n", 1, "mesh.yaml:1:8", "expected a sequence of 1 to 8"},
     {"order: []\n", 1, "mesh.yaml:1:8", "expected a sequence of 1 to 8"},
