@@ -36,6 +36,7 @@
  * | knobs.h      | what would save memory, and how much                                           |
  * | apart.h      | many jobs, each in a process of its own                                        |
  * | trace.h      | the HDF5 file                                                                  |
+ * | compare.h    | what differs between two results, and what a guard lets pass                   |
  * | report.h     | pictures and trace-viewer files                                                |
  */
 #ifndef MESHSIM_MESHSIM_H

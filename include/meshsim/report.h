@@ -1,7 +1,7 @@
 /**
  * @file
  * Reports: what people look at, made from a trace (or, for the Gantt picture, from any list of
- * boxes), and the comparison of two result trees.
+ * boxes).
  */
 #ifndef MESHSIM_REPORT_H
 #define MESHSIM_REPORT_H
@@ -113,36 +113,6 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
  * too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report
  * cannot be written, an older file stays as it was; MS_E_NOMEM. */
 ms_status ms_report_write(const char *const *traces, size_t count, const char *path, ms_diag *diag);
-
-/** How far quantities may differ. */
-typedef struct ms_tolerance {
-    const char
-        *key; /**< dotted path; holds for it and all below it, "" for all; the longest wins */
-    double relative; /**< |a - b| / max(|a|, |b|), >= 0 */
-} ms_tolerance;
-
-/** A quantity that differs. */
-typedef struct ms_difference {
-    const char *key;   /**< dotted path, such as "time_share.compute" or "stages[2].peak_B" */
-    const ms_value *a; /**< NULL: only in b */
-    const ms_value *b; /**< NULL: only in a */
-    double relative;   /**< (b - a) / |a|; INFINITY where that is no number */
-} ms_difference;
-
-/** The outcome of a comparison; in the arena of ms_compare. */
-typedef struct ms_comparison {
-    ms_difference *differences; /**< [count], largest first */
-    size_t count;
-    size_t compared; /**< quantities looked at */
-} ms_comparison;
-
-/** Compare two result trees.  Wall time, the program's memory use, versions and paths are left out.
- * Numbers differ when |a - b| > t * max(|a|, |b|, 1e-9) with the tolerance t of their key; texts,
- * truth values and what is missing on one side always differ.
- *  tolerances: [count].  *comparison_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
- *  O(values * tolerances). */
-ms_status ms_compare(const ms_value *a, const ms_value *b, const ms_tolerance *tolerances,
-                     size_t count, ms_arena *arena, ms_comparison *comparison_out);
 
 MS_END_DECLS
 

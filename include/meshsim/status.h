@@ -14,7 +14,7 @@ MS_BEGIN_DECLS
 
 typedef enum ms_status {
     MS_OK = 0,
-    MS_E_NO = -1,    /**< the answer is "no": does not fit, regression found, nothing feasible */
+    MS_E_NO = -1,    /**< the answer is "no": does not fit, a guard is broken, nothing feasible */
     MS_E_USAGE = -2, /**< the command line is wrong */
     MS_E_INPUT = -3, /**< an input file (or a value given with --set) is wrong */
     MS_E_IO = -4,    /**< the operating system refused to read or write */

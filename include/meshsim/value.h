@@ -79,6 +79,10 @@ ms_value *ms_value_unpack(const char *bytes, size_t length, ms_arena *arena);
 /** Append `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void ms_json_write_string(ms_buffer *out, const char *text);
 
+/** Append `text` for XML 1.0, as element text or inside double quotes: reserved characters escaped;
+ * control characters, line feeds too, and bytes that are not UTF-8 become '?'. */
+void ms_xml_write_text(ms_buffer *out, const char *text);
+
 MS_END_DECLS
 
 #endif

@@ -149,6 +149,30 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
 }
 
+/* Whether XML 1.0 knows the character: no controls, no U+FFFE and U+FFFF. */
+static bool is_in_xml(const unsigned char *text, size_t length) {
+    bool is_no_character = length == 3 && text[0] == 0xEF && text[1] == 0xBF && text[2] >= 0xBE;
+    return length > 0 && text[0] >= 0x20 && !is_no_character;
+}
+
+void ms_xml_write_text(ms_buffer *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = utf8_length(at);
+        const char *escaped = *at == '<'   ? "&lt;"
+                              : *at == '>' ? "&gt;"
+                              : *at == '&' ? "&amp;"
+                              : *at == '"' ? "&quot;"
+                                           : NULL;
+        if (escaped != NULL || !is_in_xml(at, length)) {
+            ms_buffer_puts(out, escaped != NULL ? escaped : "?");
+        } else {
+            ms_buffer_add(out, (const char *)at, length);
+        }
+        at += length == 0 ? 1 : length;
+    }
+}
+
 static void new_line(ms_buffer *out, int indent, int depth) {
     if (indent > 0) {
         ms_buffer_printf(out, "\n%*s", indent * depth, "");

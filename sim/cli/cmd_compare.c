@@ -1,15 +1,9 @@
-/* meshsim compare: what differs between two traces. */
-#include <math.h>
-#include <stdio.h>
+/* meshsim compare: what differs between two traces, and whether it is too much. */
 #include <string.h>
 
 #include "cli/commands.h"
-#include "meshsim/report.h"
-#include "meshsim/trace.h"
+#include "cli/show_difference.h"
 #include "meshsim/units.h"
-
-/* Rows of at most 80 columns; the longest number of that many digits is -1.23456789e-100. */
-enum { KEY_WIDTH = 32, NUMBER_WIDTH = 16, NUMBER_DIGITS = 9 };
 
 static const ms_option OPTIONS[] = {
     {.name = "tolerance",
@@ -18,178 +12,215 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .is_repeatable = true,
      .fallback = "0",
-     .help = "relative difference that is let pass, such as 1%; KEY= limits it to a dotted key and "
-             "all below it"},
+     .help = "relative difference that is let pass, either way, such as 1%; KEY= limits it to a "
+             "key and all below it"},
+    {.name = "only",
+     .argument = "KEY",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "compare and guard this key and all below it, nothing else"},
+    {.name = "max-increase",
+     .argument = "KEY=SHARE",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "guard only this key and all below it, and only against growing by more than SHARE"},
+    {.name = "junit",
+     .argument = "FILE.xml",
+     .arguments = 1,
+     .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
+     .writes = ".xml"},
+    {.name = "markdown", .help = "print tables in Markdown"},
     {.name = "json", .help = "print one JSON object instead of a table"},
     {0},
 };
 
-/* "time_share=2%" or "2%". */
-static ms_status parse_tolerance(const ms_invocation *call, const char *text,
-                                 ms_tolerance *tolerance_out) {
-    const char *equals = strchr(text, '=');
+static ms_status report_no_memory(const ms_invocation *call) {
+    ms_diag_error(call->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+/* ---- what is asked for ---- */
+
+/* "1%", "0.01" or "0".  From 1 on a percent sign must stand, because '5' may mean 5 or 500 percent
+ * and a guard that lets everything pass is none. */
+static ms_status parse_share(const ms_invocation *call, const char *option, const char *text,
+                             double *share_out) {
     const char *reason = NULL;
-    const char *number = equals == NULL ? text : equals + 1;
-    tolerance_out->key =
-        ms_arena_strndup(call->arena, text, equals == NULL ? 0 : (size_t)(equals - text));
-    if (tolerance_out->key == NULL) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
-    }
-    if (ms_unit_parse(number, MS_DIM_NONE, &tolerance_out->relative, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--tolerance: '%s' is no share: %s", number, reason);
+    double share = 0.0;
+    if (ms_unit_parse(text, MS_DIM_NONE, &share, &reason) != MS_OK) {
+        ms_diag_error(call->diag, "--%s: '%s' is no share: %s", option, text, reason);
         return MS_E_USAGE;
+    }
+    if (share >= 1.0 && strchr(text, '%') == NULL) {
+        ms_diag_error(call->diag, "--%s: '%s' is no share below 1; did you mean '%s%%'?", option,
+                      text, text);
+        return MS_E_USAGE;
+    }
+    *share_out = share;
+    return MS_OK;
+}
+
+/* "time_share=2%" or, where the key may be missing, "2%". */
+static ms_status parse_keyed(const ms_invocation *call, const char *option, const char *text,
+                             ms_tolerance *out) {
+    const char *equals = strrchr(text, '=');
+    bool may_lack_key = strcmp(option, "tolerance") == 0;
+    size_t length = equals == NULL ? 0 : (size_t)(equals - text);
+    if (length == 0 && (equals != NULL || !may_lack_key)) {
+        ms_diag_error(call->diag, "--%s: '%s' names no quantity; expected %sKEY=SHARE", option,
+                      text, may_lack_key ? "SHARE or " : "");
+        return MS_E_USAGE;
+    }
+    out->key = ms_arena_strndup(call->arena, text, length);
+    if (out->key == NULL) {
+        return report_no_memory(call);
+    }
+    return parse_share(call, option, equals == NULL ? text : equals + 1, &out->share);
+}
+
+static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *rules) {
+    const ms_given given = ms_cli_all(call, "tolerance");
+    ms_tolerance *tolerances = MS_NEW(call->arena, ms_tolerance, given.count);
+    ms_status status = tolerances == NULL ? report_no_memory(call) : MS_OK;
+    for (size_t i = 0; i < given.count && status == MS_OK; i++) {
+        status = parse_keyed(call, "tolerance", given.values[i], &tolerances[i]);
+    }
+    rules->tolerances = tolerances;
+    rules->tolerance_count = given.count;
+    return status;
+}
+
+/* --max-increase stands behind --only, so that of one key it is the one that holds. */
+static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
+    const ms_given only = ms_cli_all(call, "only");
+    const ms_given increases = ms_cli_all(call, "max-increase");
+    ms_guard *guards = MS_NEW(call->arena, ms_guard, only.count + increases.count);
+    ms_status status = guards == NULL ? report_no_memory(call) : MS_OK;
+    for (size_t i = 0; i < only.count && status == MS_OK; i++) {
+        guards[i].key = only.values[i];
+        if (only.values[i][0] == '\0') {
+            ms_diag_error(call->diag, "--only: '' names no quantity");
+            status = MS_E_USAGE;
+        }
+    }
+    for (size_t i = 0; i < increases.count && status == MS_OK; i++) {
+        ms_tolerance one = {.key = NULL};
+        status = parse_keyed(call, "max-increase", increases.values[i], &one);
+        guards[only.count + i] =
+            (ms_guard){.key = one.key, .is_increase = true, .share = one.share};
+    }
+    rules->guards = guards;
+    rules->guard_count = only.count + increases.count;
+    return status;
+}
+
+/* One form at most goes to the standard output. */
+static ms_status check_forms(const ms_invocation *call) {
+    const char *junit = ms_cli_value(call, "junit", "");
+    const struct {
+        const char *name;
+        bool is_wanted;
+    } FORMS[] = {{"--junit -", strcmp(junit, "-") == 0},
+                 {"--json", ms_cli_has(call, "json")},
+                 {"--markdown", ms_cli_has(call, "markdown")}};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof FORMS / sizeof FORMS[0]; i++) {
+        if (FORMS[i].is_wanted && first != NULL) {
+            ms_diag_error(call->diag, "'%s' and '%s' both want the standard output", first,
+                          FORMS[i].name);
+            return MS_E_USAGE;
+        }
+        first = FORMS[i].is_wanted ? FORMS[i].name : first;
     }
     return MS_OK;
 }
 
-static ms_status parse_tolerances(const ms_invocation *call, ms_tolerance **tolerances_out,
-                                  size_t *count_out) {
-    const ms_given given = ms_cli_all(call, "tolerance");
-    ms_tolerance *tolerances = MS_NEW(call->arena, ms_tolerance, given.count);
-    ms_status status = tolerances == NULL ? MS_E_NOMEM : MS_OK;
-    for (size_t i = 0; i < given.count && status == MS_OK; i++) {
-        status = parse_tolerance(call, given.values[i], &tolerances[i]);
+static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
+    ms_status status = check_forms(call);
+    if (status == MS_OK) {
+        status = parse_tolerances(call, rules);
     }
-    *tolerances_out = tolerances;
-    *count_out = given.count;
+    return status == MS_OK ? parse_guards(call, rules) : status;
+}
+
+/* ---- what is told ---- */
+
+typedef void (*ms_difference_writer)(const ms_shown_comparison *shown, ms_buffer *out);
+
+static ms_status write_text(const ms_invocation *call, const char *path,
+                            const ms_shown_comparison *shown, ms_difference_writer writer) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    writer(shown, &text);
+    ms_status status = text.failed
+                           ? report_no_memory(call)
+                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
+    ms_buffer_release(&text);
     return status;
 }
 
-/* A leaf, or what a tree is. */
-static const char *text_of(const ms_value *value, int digits, char *text_out, size_t size) {
-    if (value == NULL) {
-        snprintf(text_out, size, "-");
-    } else if (value->type == MS_VALUE_DOUBLE) {
-        snprintf(text_out, size, "%.*g", digits, value->as.number);
-    } else if (value->type == MS_VALUE_INT) {
-        snprintf(text_out, size, "%lld", (long long)value->as.integer);
-    } else if (value->type == MS_VALUE_BOOL) {
-        snprintf(text_out, size, "%s", value->as.boolean ? "true" : "false");
-    } else if (value->type == MS_VALUE_STRING) {
-        snprintf(text_out, size, "'%s'", value->as.string);
-    } else if (value->type == MS_VALUE_NULL) {
-        snprintf(text_out, size, "null");
-    } else {
-        snprintf(text_out, size, "(%s of %zu)", value->type == MS_VALUE_ARRAY ? "list" : "table",
-                 value->count);
+/* The file first: where it cannot be written, nothing is printed that looks like an answer. */
+static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
+    const char *junit = ms_cli_value(call, "junit", NULL);
+    if (junit != NULL) {
+        ms_status status = write_text(call, junit, shown, ms_show_differences_junit);
+        if (status != MS_OK || strcmp(junit, "-") == 0) {
+            return status;
+        }
     }
-    return text_out;
-}
-
-static void print_difference(const ms_difference *difference) {
-    char a[512];
-    char b[512];
-    char relative[32] = "";
-    text_of(difference->a, 6, a, sizeof a);
-    text_of(difference->b, 6, b, sizeof b);
-    /* they may differ further down; where that does not fit, the last column tells */
-    for (int digits = 7; strcmp(a, b) == 0 && digits <= NUMBER_DIGITS; digits++) {
-        text_of(difference->a, digits, a, sizeof a);
-        text_of(difference->b, digits, b, sizeof b);
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, ms_show_differences_tree(shown));
     }
-    if (isfinite(difference->relative)) {
-        snprintf(relative, sizeof relative, "%+.3g %%", 100.0 * difference->relative);
-    }
-    printf("%-*s %*s %*s %12s\n", KEY_WIDTH, difference->key, NUMBER_WIDTH, a, NUMBER_WIDTH, b,
-           relative);
-}
-
-static void print_table(const ms_comparison *comparison, const ms_trace traces[2]) {
-    printf("a: %s\nb: %s\n", traces[0].path, traces[1].path);
-    if (comparison->count == 0) {
-        printf("equal: %zu quantities compared\n", comparison->compared);
-        return;
-    }
-    printf("\n%-*s %*s %*s %12s\n", KEY_WIDTH, "quantity", NUMBER_WIDTH, "a", NUMBER_WIDTH, "b",
-           "(b-a)/|a|");
-    for (size_t i = 0; i < comparison->count; i++) {
-        print_difference(&comparison->differences[i]);
-    }
-    printf("\n%zu of %zu quantities differ\n", comparison->count, comparison->compared);
-}
-
-/* A copy of a leaf under a new key; what a tree is, in words. */
-static void add_leaf(ms_value *parent, const char *key, const ms_value *leaf) {
-    char text[64];
-    switch (leaf == NULL ? MS_VALUE_NULL : leaf->type) {
-    case MS_VALUE_INT:
-        ms_value_add_int(parent, key, leaf->as.integer);
-        break;
-    case MS_VALUE_DOUBLE:
-        ms_value_add_double(parent, key, leaf->as.number);
-        break;
-    case MS_VALUE_BOOL:
-        ms_value_add_bool(parent, key, leaf->as.boolean);
-        break;
-    case MS_VALUE_STRING:
-        ms_value_add_string(parent, key, leaf->as.string);
-        break;
-    case MS_VALUE_NULL:
-        ms_value_add(parent, key, MS_VALUE_NULL);
-        break;
-    default:
-        ms_value_add_string(parent, key, text_of(leaf, 6, text, sizeof text));
-    }
-}
-
-static ms_status print_json(const ms_invocation *call, const ms_comparison *comparison) {
-    ms_value *root = ms_value_new_object(call->arena);
-    ms_value_add_bool(root, "equal", comparison->count == 0);
-    ms_value_add_int(root, "compared", (int64_t)comparison->compared);
-    ms_value *rows = ms_value_add(root, "differences", MS_VALUE_ARRAY);
-    for (size_t i = 0; i < comparison->count; i++) {
-        const ms_difference *difference = &comparison->differences[i];
-        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "key", difference->key);
-        add_leaf(row, "a", difference->a);
-        add_leaf(row, "b", difference->b);
-        ms_value_add_double(row, "relative", difference->relative);
-    }
-    return ms_cli_print_json(call, rows == NULL ? NULL : root);
+    return write_text(call, "-", shown,
+                      ms_cli_has(call, "markdown") ? ms_show_differences_markdown
+                                                   : ms_show_differences);
 }
 
 static ms_status run(const ms_invocation *call) {
-    ms_tolerance *tolerances = NULL;
-    size_t count = 0;
-    ms_trace traces[2];
-    ms_comparison comparison;
-    ms_status status = parse_tolerances(call, &tolerances, &count);
-    for (size_t i = 0; i < 2 && status == MS_OK; i++) {
-        status = ms_trace_read(call->positionals[i], MS_TRACE_NOTHING, call->arena, call->diag,
-                               &traces[i]);
+    ms_compare_rules rules = {.guard_count = 0};
+    ms_trace_comparison comparison;
+    ms_status status = parse(call, &rules);
+    if (status == MS_OK) {
+        status = ms_compare_traces(call->positionals, &rules, call->arena, call->diag, &comparison);
     }
     if (status != MS_OK) {
         return status;
     }
-    status = ms_compare(traces[0].summary, traces[1].summary, tolerances, count, call->arena,
-                        &comparison);
-    if (status != MS_OK) {
-        ms_diag_error(call->diag, "out of memory");
-        return status;
-    }
-    if (ms_cli_has(call, "json")) {
-        status = print_json(call, &comparison);
-    } else {
-        print_table(&comparison, traces);
-        status = ms_cli_finish_stdout(call);
-    }
-    return status == MS_OK && comparison.count > 0 ? MS_E_NO : status;
+    const ms_shown_comparison shown = {.paths = {call->positionals[0], call->positionals[1]},
+                                       .rules = &rules,
+                                       .comparison = &comparison,
+                                       .arena = call->arena};
+    status = tell(call, &shown);
+    return status == MS_OK && !comparison.guarded_ok ? MS_E_NO : status;
 }
 
 const ms_command ms_cmd_compare = {
     .name = "compare",
-    .summary = "tell what differs between two traces",
-    .positional_help = "A.h5 B.h5",
+    .summary = "tell what differs between two traces, and guard against it",
+    .positional_help = "A B",
     .positionals_min = 2,
     .positionals_max = 2,
     .options = OPTIONS,
     .description =
-        "Compares the results of two runs quantity by quantity and prints the ones that differ "
-        "by more than the tolerance, largest first. Wall time, memory use of the simulator, "
-        "versions and paths do not count. Exits with 0 when nothing differs and with 1 otherwise. "
-        "The tolerance is relative to the larger of the two numbers; of several that fit a key "
-        "the longest holds. With a tolerance, differences below 1e-9 times it pass as well.",
-    .example = "meshsim compare before.h5 after.h5 --tolerance 1% --tolerance memory=0",
+        "A and B are traces, or folders in which traces (*.h5) of the same names are compared. "
+        "Prints the inputs that differ, then every quantity that differs by more than the "
+        "tolerance: the step time first, then numbers, largest first, what is on one side only, "
+        "and texts. '!' marks what breaks the guard.\n\n"
+        "Exits with 1 when something that is guarded differs by more than is let pass, else with "
+        "0. Guarded is what --only and --max-increase name; everything but texts where neither "
+        "stands. A text (a name, a shape, an algorithm) is guarded only where --only names the "
+        "text itself. A trace that is missing in B breaks every guard; one that is new in B only "
+        "that of everything. Wall time, memory use of the simulator, versions and paths do not "
+        "count.\n\n"
+        "KEY is what 'meshsim run --json' calls a quantity, with dots, and stands for all below "
+        "it: step_time_s, time_share, memory.peak_B. Rows of lists are named by what they are: "
+        "collectives[tp.all_gather.16777216] by axis, kind and bytes, kernels[qkv], stages[3]; "
+        "collectives[tp] are all rows that begin so, and '*' is any word: comm.*.exposed_s, "
+        "kernels[*].time_s. A key that stands for nothing is an error.\n\n"
+        "SHARE is 1%, 0.01 or 0; from 1 on it needs the percent sign. A tolerance is relative to "
+        "the larger of the two numbers, so that 100% lets everything pass, also what is on one "
+        "side only; of several that fit a key the longest holds. --max-increase is relative to "
+        "A. Numbers that are 1e-12 or a 1e-12th of themselves apart are equal.",
+    .example = "meshsim compare before.h5 after.h5 --max-increase step_time_s=1% --only memory",
     .run = run,
 };

@@ -13,7 +13,7 @@ static const struct {
     const char *meaning;
 } EXITS[] = {
     {"0", "done"},
-    {"1", "the answer is no: does not fit, nothing left, regression found"},
+    {"1", "the answer is no: does not fit, nothing left, a guard broken"},
     {"2", "the command line is wrong"},
     {"3", "an input is wrong"},
     {"4", "reading or writing failed, or memory ran out"},

@@ -220,12 +220,12 @@ static void draw_title(page *p, const ms_gantt *gantt) {
                      "<text x=\"%g\" y=\"%g\" font-size=\"%d\" font-weight=\"bold\" "
                      "fill=\"#111\">",
                      p->left, p->y, is_stacked ? 15 : 18);
-    ms_svg_escape(p->out, gantt->title == NULL ? "" : gantt->title);
+    ms_xml_write_text(p->out, gantt->title == NULL ? "" : gantt->title);
     ms_buffer_puts(p->out, "</text>\n");
     p->y += is_stacked ? 17.0 : 20.0;
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"13\" fill=\"#444\">", p->left,
                      p->y);
-    ms_svg_escape(p->out, gantt->subtitle == NULL ? "" : gantt->subtitle);
+    ms_xml_write_text(p->out, gantt->subtitle == NULL ? "" : gantt->subtitle);
     if (is_stacked) {
         put_distance(p, gantt);
     }

@@ -152,8 +152,8 @@ static void put_text(const pen *p, bool is_left, double y, const char *first, co
     double x = is_left ? p->curves->x - 6.0 : p->curves->x + p->curves->width + 6.0;
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\">", ms_svg_round(x),
                      ms_svg_round(y), is_left ? "end" : "start");
-    ms_svg_escape(p->out, first);
-    ms_svg_escape(p->out, second);
+    ms_xml_write_text(p->out, first);
+    ms_xml_write_text(p->out, second);
     ms_buffer_puts(p->out, "</text>\n");
 }
 
@@ -279,7 +279,7 @@ static void put_heading(const pen *p, double y) {
     char to[LEVEL_B];
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#444\">",
                      ms_svg_round(c->x), ms_svg_round(y));
-    ms_svg_escape(p->out, memory->name);
+    ms_xml_write_text(p->out, memory->name);
     ms_buffer_printf(p->out, "%s, from %s to %s",
                      c->has_strips ? "" : ": between the lowest and the highest rank",
                      c->scale.floor > 0.0 ? format_level(p->sorted, c->scale.floor, from) : "0",

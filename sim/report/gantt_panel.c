@@ -55,7 +55,7 @@ static void put_rect(const pen *p, const area *at, ms_rgb colour, const char *ti
         ms_buffer_puts(p->out, "/>\n");
     } else {
         ms_buffer_puts(p->out, "><title>");
-        ms_svg_escape(p->out, tip);
+        ms_xml_write_text(p->out, tip);
         ms_buffer_puts(p->out, "</title></rect>\n");
     }
 }
@@ -456,7 +456,7 @@ static void draw_labels(const pen *p, int32_t rows) {
     for (int32_t shown = 0; shown * p->sorted->row_step < rows; shown += every) {
         ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\">", ms_svg_round(panel->x - 6.0),
                          ms_svg_round(panel->y + (shown + 0.5) * panel->row_height + 0.35 * size));
-        ms_svg_escape(p->out, p->sorted->gantt->row_labels[shown * p->sorted->row_step]);
+        ms_xml_write_text(p->out, p->sorted->gantt->row_labels[shown * p->sorted->row_step]);
         ms_buffer_puts(p->out, "</text>\n");
     }
     ms_buffer_puts(p->out, "</g>\n");

@@ -52,27 +52,6 @@ double ms_svg_round(double pixels) {
     return round(pixels * 10.0) / 10.0;
 }
 
-void ms_svg_escape(ms_buffer *out, const char *text) {
-    for (const char *at = text; *at != '\0'; at++) {
-        switch (*at) {
-        case '<':
-            ms_buffer_puts(out, "&lt;");
-            break;
-        case '>':
-            ms_buffer_puts(out, "&gt;");
-            break;
-        case '&':
-            ms_buffer_puts(out, "&amp;");
-            break;
-        case '"':
-            ms_buffer_puts(out, "&quot;");
-            break;
-        default:
-            ms_buffer_add(out, (unsigned char)*at < 0x20 ? "?" : at, 1);
-        }
-    }
-}
-
 double ms_svg_tick(double range, int most) {
     double least = range / (most < 1 ? 1 : most);
     double power = pow(10.0, floor(log10(least)));

@@ -25,8 +25,6 @@ const char *ms_svg_hex(ms_rgb colour, char text_out[8]);
 
 /* A coordinate, rounded to a tenth of a pixel. */
 double ms_svg_round(double pixels);
-/* Append text with the characters that XML reserves escaped; what XML forbids becomes '?'. */
-void ms_svg_escape(ms_buffer *out, const char *text);
 
 /* Distance of round ticks (1, 2 or 5 times a power of ten) so that at most `most` fit a range. */
 double ms_svg_tick(double range, int most);

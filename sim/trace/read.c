@@ -109,6 +109,40 @@ static const char *read_text(reader *read, const char *name) {
     return copy;
 }
 
+/* A text of its own, such as /input/workload; NULL if there is none. */
+static const char *read_document(reader *read, const char *name) {
+    char *text = NULL;
+    const char *copy = NULL;
+    if (read->status != MS_OK || H5Lexists(read->file, "/input", H5P_DEFAULT) <= 0 ||
+        H5Lexists(read->file, name, H5P_DEFAULT) <= 0) {
+        return NULL;
+    }
+    hid_t data = H5Dopen2(read->file, name, H5P_DEFAULT);
+    hid_t type = data < 0 ? -1 : H5Dget_type(data);
+    hid_t space = data < 0 ? -1 : H5Dget_space(data);
+    bool is_text = type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
+                   H5Sget_simple_extent_type(space) == H5S_SCALAR;
+    if (is_text && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0 && text != NULL) {
+        copy = ms_arena_strdup(read->arena, text);
+        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+        if (copy == NULL) {
+            fail(read, MS_E_NOMEM, "out of memory");
+        }
+    } else {
+        fail_damaged(read, name);
+    }
+    (void)H5Sclose(space);
+    (void)H5Tclose(type);
+    (void)H5Dclose(data);
+    return copy;
+}
+
+static void read_inputs(reader *read, ms_trace *trace) {
+    trace->workload_text = read_document(read, "/input/workload");
+    trace->platform_text = read_document(read, "/input/platform");
+    trace->schedule_text = read_document(read, "/input/schedule");
+}
+
 static int64_t read_version(reader *read) {
     int64_t version = 0;
     hid_t attribute = H5Aopen(read->file, "format_version", H5P_DEFAULT);
@@ -373,6 +407,7 @@ static ms_status read_whole(const char *path, unsigned columns, ms_arena *arena,
     open_file(&read);
     if (read.status == MS_OK) {
         read_head(&read, &trace);
+        read_inputs(&read, &trace);
         read_steps(&read, &trace);
         read_ranks(&read, &trace);
         read_streams(&read, &trace);

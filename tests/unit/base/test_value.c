@@ -184,3 +184,24 @@ Test(value, packs_and_unpacks) {
     ms_buffer_release(&bytes);
     ms_arena_release(&arena);
 }
+
+Test(value, text_in_xml_is_escaped_and_legal) {
+    static const struct {
+        const char *text, *expected;
+    } CASES[] = {
+        {"plain \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80",
+         "plain \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"<a b=\"c\">&</a>", "&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;"},
+        {"\x01\t\n", "???"},
+        {"\xFF\xC3(\xED\xA0\x80", "??"
+                                  "(???"},
+        {"\xEF\xBF\xBE\xEF\xBF\xBD", "?\xEF\xBF\xBD"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_buffer out;
+        ms_buffer_init(&out);
+        ms_xml_write_text(&out, CASES[i].text);
+        cr_assert_str_eq(ms_buffer_text(&out), CASES[i].expected, "case %zu", i);
+        ms_buffer_release(&out);
+    }
+}

@@ -1,0 +1,134 @@
+/* A comparison as JUnit's XML, which continuous integration shows as tests. */
+#include "cli/show_difference.h"
+
+static void add_text(const char *text, ms_buffer *out) {
+    ms_xml_write_text(out, text);
+}
+
+/* One line of a failure or of the inputs: "step_time_s: 0.1 -> 0.2 (+100 %)". */
+static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
+    const char *sides[2];
+    if (!ms_show_sides(difference, arena, sides)) {
+        out->failed = true;
+        return;
+    }
+    add_text(difference->key, out);
+    ms_buffer_puts(out, ": ");
+    add_text(sides[0], out);
+    ms_buffer_puts(out, " -&gt; ");
+    add_text(sides[1], out);
+    ms_buffer relative;
+    ms_buffer_init(&relative);
+    ms_show_relative(difference, &relative);
+    if (relative.length > 0) {
+        ms_buffer_printf(out, " (%s)", ms_buffer_text(&relative));
+    }
+    out->failed = out->failed || relative.failed;
+    ms_buffer_release(&relative);
+}
+
+static size_t guard_count(const ms_compare_rules *rules) {
+    return rules->guard_count == 0 ? 1 : rules->guard_count;
+}
+
+static bool is_of(const ms_difference *difference, size_t guard) {
+    return difference->has_failed && difference->guard == (int)guard;
+}
+
+/* The first difference that broke a guard; NULL: none did. */
+static const ms_difference *first_failure(const ms_compared_trace *trace, size_t guard) {
+    for (size_t i = 0; i < trace->differences.count; i++) {
+        if (is_of(&trace->differences.items[i], guard)) {
+            return &trace->differences.items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_failed(const ms_compared_trace *trace, size_t guard) {
+    return trace->side == MS_COMPARE_BOTH ? first_failure(trace, guard) != NULL : trace->has_failed;
+}
+
+static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *arena,
+                        ms_buffer *out) {
+    if (trace->side != MS_COMPARE_BOTH) {
+        ms_buffer_puts(out, "      <failure type=\"missing\" message=\"");
+        ms_show_verdict(trace, out);
+        ms_buffer_puts(out, "\"/>\n");
+        return;
+    }
+    ms_buffer_puts(out, "      <failure type=\"change\" message=\"");
+    add_line(first_failure(trace, guard), arena, out);
+    ms_buffer_puts(out, "\">");
+    for (size_t i = 0; i < trace->differences.count; i++) {
+        if (is_of(&trace->differences.items[i], guard)) {
+            add_line(&trace->differences.items[i], arena, out);
+            ms_buffer_puts(out, "\n");
+        }
+    }
+    ms_buffer_puts(out, "</failure>\n");
+}
+
+static void add_case(const ms_compared_trace *trace, size_t guard, const ms_shown_comparison *shown,
+                     ms_buffer *out) {
+    ms_buffer name;
+    ms_buffer_init(&name);
+    ms_show_guard(shown->rules, guard, &name);
+    ms_buffer_puts(out, "    <testcase classname=\"");
+    add_text(trace->name, out);
+    ms_buffer_puts(out, "\" name=\"");
+    add_text(ms_buffer_text(&name), out);
+    out->failed = out->failed || name.failed;
+    ms_buffer_release(&name);
+    if (!has_failed(trace, guard)) {
+        ms_buffer_puts(out, "\"/>\n");
+        return;
+    }
+    ms_buffer_puts(out, "\">\n");
+    add_failure(trace, guard, shown->arena, out);
+    ms_buffer_puts(out, "    </testcase>\n");
+}
+
+static size_t failures_of(const ms_compared_trace *trace, const ms_compare_rules *rules) {
+    size_t count = 0;
+    for (size_t guard = 0; guard < guard_count(rules); guard++) {
+        count += has_failed(trace, guard);
+    }
+    return count;
+}
+
+static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison *shown,
+                      ms_buffer *out) {
+    ms_buffer_puts(out, "  <testsuite name=\"");
+    add_text(trace->name, out);
+    ms_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n",
+                     guard_count(shown->rules), failures_of(trace, shown->rules));
+    for (size_t guard = 0; guard < guard_count(shown->rules); guard++) {
+        add_case(trace, guard, shown, out);
+    }
+    ms_buffer_puts(out, "    <system-out>");
+    for (size_t i = 0; i < trace->inputs.count; i++) {
+        ms_buffer_puts(out, i == 0 ? "inputs that differ\n" : "");
+        add_line(&trace->inputs.items[i], shown->arena, out);
+        ms_buffer_puts(out, "\n");
+    }
+    ms_show_verdict(trace, out);
+    ms_buffer_puts(out, "</system-out>\n  </testsuite>\n");
+}
+
+void ms_show_differences_junit(const ms_shown_comparison *shown, ms_buffer *out) {
+    const ms_trace_comparison *comparison = shown->comparison;
+    size_t failures = 0;
+    for (size_t i = 0; i < comparison->count; i++) {
+        failures += failures_of(&comparison->traces[i], shown->rules);
+    }
+    ms_buffer_printf(out,
+                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                     "<testsuites name=\"meshsim compare\" tests=\"%zu\" failures=\"%zu\" "
+                     "errors=\"0\">\n",
+                     comparison->count * guard_count(shown->rules), failures);
+    for (size_t i = 0; i < comparison->count; i++) {
+        add_suite(&comparison->traces[i], shown, out);
+    }
+    ms_buffer_puts(out, "</testsuites>\n");
+}

@@ -1,0 +1,85 @@
+/* A comparison as one JSON object. */
+#include "cli/show_difference.h"
+
+/* A copy of a leaf under a new key; what a tree is, in words; null for what is missing. */
+static void add_leaf(ms_value *parent, const char *key, const ms_value *leaf) {
+    ms_buffer text;
+    switch (leaf == NULL ? MS_VALUE_NULL : leaf->type) {
+    case MS_VALUE_INT:
+        ms_value_add_int(parent, key, leaf->as.integer);
+        break;
+    case MS_VALUE_DOUBLE:
+        ms_value_add_double(parent, key, leaf->as.number);
+        break;
+    case MS_VALUE_BOOL:
+        ms_value_add_bool(parent, key, leaf->as.boolean);
+        break;
+    case MS_VALUE_STRING:
+        ms_value_add_string(parent, key, leaf->as.string);
+        break;
+    case MS_VALUE_NULL:
+        ms_value_add(parent, key, MS_VALUE_NULL);
+        break;
+    default:
+        ms_buffer_init(&text);
+        ms_show_value(leaf, 0, &text);
+        ms_value_add_string(parent, key, ms_buffer_text(&text));
+        ms_buffer_release(&text);
+    }
+}
+
+static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference *difference) {
+    ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+    if (trace != NULL) {
+        ms_value_add_string(row, "trace", trace);
+    }
+    ms_value_add_string(row, "key", difference->key);
+    add_leaf(row, "a", difference->a);
+    add_leaf(row, "b", difference->b);
+    return row;
+}
+
+static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
+    static const char *const SIDES[] = {
+        [MS_COMPARE_BOTH] = "both", [MS_COMPARE_ONLY_A] = "a", [MS_COMPARE_ONLY_B] = "b"};
+    ms_value *row = ms_value_add(traces, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "trace", trace->name);
+    ms_value_add_string(row, "in", SIDES[trace->side]);
+    ms_value_add_bool(row, "equal",
+                      trace->side == MS_COMPARE_BOTH && trace->differences.count == 0);
+    ms_value_add_bool(row, "guarded_ok", !trace->has_failed);
+    ms_value_add_double(row, "step_time_a_s", trace->step_time_s[0]);
+    ms_value_add_double(row, "step_time_b_s", trace->step_time_s[1]);
+}
+
+const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
+    const ms_trace_comparison *comparison = shown->comparison;
+    ms_value *root = ms_value_new_object(shown->arena);
+    int64_t compared = 0;
+    for (size_t i = 0; i < comparison->count; i++) {
+        compared += (int64_t)comparison->traces[i].differences.compared;
+    }
+    ms_value_add_bool(root, "equal", comparison->is_equal);
+    ms_value_add_bool(root, "guarded_ok", comparison->guarded_ok);
+    ms_value_add_int(root, "compared", compared);
+    ms_value *traces =
+        comparison->are_folders ? ms_value_add(root, "traces", MS_VALUE_ARRAY) : NULL;
+    ms_value *inputs = ms_value_add(root, "inputs", MS_VALUE_ARRAY);
+    ms_value *differences = ms_value_add(root, "differences", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < comparison->count; i++) {
+        const ms_compared_trace *trace = &comparison->traces[i];
+        const char *name = comparison->are_folders ? trace->name : NULL;
+        add_trace(traces, trace);
+        for (size_t j = 0; j < trace->inputs.count; j++) {
+            add_row(inputs, name, &trace->inputs.items[j]);
+        }
+        for (size_t j = 0; j < trace->differences.count; j++) {
+            const ms_difference *difference = &trace->differences.items[j];
+            ms_value *row = add_row(differences, name, difference);
+            ms_value_add_double(row, "relative", difference->relative);
+            ms_value_add_bool(row, "guarded", difference->guard >= 0);
+            ms_value_add_bool(row, "failed", difference->has_failed);
+        }
+    }
+    return differences == NULL ? NULL : root;
+}

@@ -1,0 +1,120 @@
+/* Words and numbers that all forms of a comparison share. */
+#include "cli/show_difference.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The longest number of that many digits is -1.23456789e-100, 16 columns. */
+enum { LEAST_DIGITS = 6, MOST_DIGITS = 9 };
+
+void ms_show_value(const ms_value *value, int digits, ms_buffer *out) {
+    if (value == NULL) {
+        ms_buffer_puts(out, "-");
+    } else if (value->type == MS_VALUE_DOUBLE) {
+        ms_buffer_printf(out, "%.*g", digits, value->as.number);
+    } else if (value->type == MS_VALUE_INT) {
+        ms_buffer_printf(out, "%lld", (long long)value->as.integer);
+    } else if (value->type == MS_VALUE_BOOL) {
+        ms_buffer_puts(out, value->as.boolean ? "true" : "false");
+    } else if (value->type == MS_VALUE_STRING) {
+        ms_buffer_puts(out, value->as.string);
+    } else if (value->type == MS_VALUE_NULL) {
+        ms_buffer_puts(out, "null");
+    } else {
+        ms_buffer_printf(out, "(%s of %zu)", value->type == MS_VALUE_ARRAY ? "list" : "table",
+                         value->count);
+    }
+}
+
+static const char *text_of(const ms_value *value, int digits, ms_arena *arena) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_show_value(value, digits, &text);
+    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+    return copy;
+}
+
+bool ms_show_sides(const ms_difference *difference, ms_arena *arena, const char *texts_out[2]) {
+    for (int digits = LEAST_DIGITS; digits <= MOST_DIGITS; digits++) {
+        texts_out[0] = text_of(difference->a, digits, arena);
+        texts_out[1] = text_of(difference->b, digits, arena);
+        if (texts_out[0] == NULL || texts_out[1] == NULL) {
+            return false;
+        }
+        if (strcmp(texts_out[0], texts_out[1]) != 0) {
+            break;
+        }
+    }
+    return true;
+}
+
+void ms_show_relative(const ms_difference *difference, ms_buffer *out) {
+    if (isfinite(difference->relative)) {
+        ms_buffer_printf(out, "%+.3g %%", 100.0 * difference->relative);
+    }
+}
+
+void ms_show_guard(const ms_compare_rules *rules, size_t guard, ms_buffer *out) {
+    if (rules->guard_count == 0) {
+        ms_buffer_puts(out, "all but texts");
+        return;
+    }
+    const ms_guard *named = &rules->guards[guard];
+    ms_buffer_puts(out, named->key);
+    if (named->is_increase) {
+        ms_buffer_printf(out, " by at most %+.6g %%", 100.0 * named->share);
+    }
+}
+
+void ms_show_guards(const ms_compare_rules *rules, ms_buffer *guards_out, ms_buffer *passes_out) {
+    size_t count = rules->guard_count == 0 ? 1 : rules->guard_count;
+    for (size_t i = 0; i < count; i++) {
+        ms_buffer_puts(guards_out, i == 0 ? "" : ", ");
+        ms_show_guard(rules, i, guards_out);
+    }
+    for (size_t i = 0; i < rules->tolerance_count; i++) {
+        const ms_tolerance *tolerance = &rules->tolerances[i];
+        ms_buffer_printf(passes_out, "%s%.6g %%%s%s", i == 0 ? "" : ", ", 100.0 * tolerance->share,
+                         tolerance->key[0] == '\0' ? "" : " of ", tolerance->key);
+    }
+}
+
+static void add_broken(size_t count, ms_buffer *out) {
+    if (count == 0) {
+        ms_buffer_puts(out, "none breaks the guard");
+    } else {
+        ms_buffer_printf(out, "%zu %s the guard", count, count == 1 ? "breaks" : "break");
+    }
+}
+
+void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out) {
+    const ms_differences *differences = &trace->differences;
+    if (trace->side != MS_COMPARE_BOTH) {
+        ms_buffer_printf(out, "only in %s", trace->side == MS_COMPARE_ONLY_A ? "a" : "b");
+    } else if (differences->count == 0) {
+        ms_buffer_printf(out, "equal: %zu quantities compared", differences->compared);
+    } else {
+        ms_buffer_printf(out, "%zu of %zu quantities differ, ", differences->count,
+                         differences->compared);
+        add_broken(differences->failed, out);
+    }
+}
+
+void ms_show_count(const ms_trace_comparison *comparison, ms_buffer *out) {
+    size_t equal = 0;
+    size_t differing = 0;
+    size_t alone = 0;
+    size_t failed = 0;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const ms_compared_trace *trace = &comparison->traces[i];
+        bool is_alone = trace->side != MS_COMPARE_BOTH;
+        alone += is_alone;
+        equal += !is_alone && trace->differences.count == 0;
+        differing += !is_alone && trace->differences.count > 0;
+        failed += trace->has_failed;
+    }
+    ms_buffer_printf(out, "traces: %zu equal, %zu differ, %zu on one side only; ", equal, differing,
+                     alone);
+    add_broken(failed, out);
+}

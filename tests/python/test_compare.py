@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What machines read of `meshsim compare`: its JSON and its JUnit XML.
+
+usage: tests/python/test_compare.py MESHSIM
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import h5py
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+KEYS = {"equal", "guarded_ok", "compared", "inputs", "differences"}
+ROW = {"key", "a", "b"}
+NASTY = '"<&>\' ]]> \u00e9 \U0001f600'  # what XML, Markdown and JSON each want escaped
+
+
+def meshsim(*words):
+    """(exit code, standard output)."""
+    done = subprocess.run([PROGRAM, *map(str, words)], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode > 1:
+        raise AssertionError(done.stderr.decode())
+    return done.returncode, done.stdout
+
+
+class Compare(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.place.name)
+        for side, batch in (("base", 16), ("now", 32)):
+            (cls.folder / side).mkdir()
+            for name, size in (("same", 16), ("grown", batch)):
+                meshsim("run", ROOT / "workloads/tiny.yaml", "--set", f"batch.global={size}", "-o", cls.path(side, name))
+        meshsim("run", ROOT / "workloads/tiny.yaml", "--set", f"name={json.dumps(NASTY, ensure_ascii=False)}", "-o", cls.path("now", "new"))
+        meshsim("run", ROOT / "workloads/tiny.yaml", "-o", cls.path("base", "gone"))
+
+    @classmethod
+    def path(cls, side, name):
+        return cls.folder / side / f"{name}.h5"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def test_json_of_files(self):
+        code, text = meshsim("compare", self.path("base", "grown"), self.path("now", "grown"), "--json")
+        found = json.loads(text)
+        self.assertEqual((code, set(found)), (1, KEYS))
+        self.assertEqual((found["equal"], found["guarded_ok"]), (False, False))
+        self.assertEqual(found["inputs"], [{"key": "batch.global", "a": "16", "b": "32"}])
+        step = found["differences"][0]
+        self.assertEqual(set(step), ROW | {"relative", "guarded", "failed"})
+        self.assertEqual(step["key"], "step_time_s")
+        self.assertAlmostEqual(step["relative"], (step["b"] - step["a"]) / step["a"], delta=1e-12)
+        with h5py.File(self.path("now", "grown")) as trace:
+            self.assertEqual(step["b"], trace["summary"].attrs["step_time_s"])
+
+    def test_json_of_folders(self):
+        code, text = meshsim("compare", self.folder / "base", self.folder / "now", "--json", "--only", "step_time_s")
+        found = json.loads(text)
+        self.assertEqual((code, set(found)), (1, KEYS | {"traces"}))
+        self.assertEqual([(row["trace"], row["in"], row["equal"], row["guarded_ok"]) for row in found["traces"]],
+                         [("gone.h5", "a", False, False), ("grown.h5", "both", False, False),
+                          ("new.h5", "b", False, True), ("same.h5", "both", True, True)])
+        self.assertEqual([(row["trace"], row["key"]) for row in found["differences"]], [("grown.h5", "step_time_s")])
+        self.assertEqual([(row["trace"], row["key"]) for row in found["inputs"]], [("grown.h5", "batch.global")])
+
+    def test_rounding_noise_is_no_difference(self):
+        noisy = self.folder / "noisy.h5"
+        noisy.write_bytes(self.path("base", "same").read_bytes())
+        with h5py.File(noisy, "r+") as trace:
+            summary = trace["summary"]
+            summary.attrs.modify("step_time_s", summary.attrs["step_time_s"] * (1 + 2e-14))
+            summary["time_share"].attrs.modify("exposed_cp", 3e-17)
+        code, text = meshsim("compare", self.path("base", "same"), noisy)
+        self.assertEqual(code, 0, text.decode())
+        self.assertIn(b"equal: ", text)
+
+    def junit(self, *words):
+        """(exit code, suites by name) of the XML of both folders."""
+        target = self.folder / "j.xml"
+        code, _ = meshsim("compare", self.folder / "base", self.folder / "now", "--junit", target, *words)
+        root = ElementTree.parse(target).getroot()
+        suites = {suite.get("name"): suite for suite in root}
+        for suite in root:
+            cases = suite.findall("testcase")
+            self.assertEqual(int(suite.get("tests")), len(cases))
+            self.assertEqual(int(suite.get("failures")), len(suite.findall("testcase/failure")))
+        for count in ("tests", "failures"):
+            self.assertEqual(int(root.get(count)), sum(int(suite.get(count)) for suite in root))
+        return code, suites
+
+    def test_junit_has_a_case_per_trace_and_guard(self):
+        code, suites = self.junit("--max-increase", "step_time_s=1%", "--only", "memory")
+        self.assertEqual(code, 1)
+        failed = {name: [case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None]
+                  for name, suite in suites.items()}
+        guards = ["memory", "step_time_s by at most +1 %"]
+        self.assertEqual(failed, {"gone.h5": guards, "grown.h5": guards[1:], "new.h5": [], "same.h5": []})
+        for suite in suites.values():
+            self.assertEqual([case.get("name") for case in suite.findall("testcase")], guards)
+        failure = suites["grown.h5"].find("testcase/failure")
+        self.assertRegex(failure.get("message"), r"^step_time_s: 0\.03\d+ -> 0\.06\d+ \(\+85\.5 %\)$")
+        self.assertIn("batch.global: 16 -> 32", suites["grown.h5"].find("system-out").text)
+
+    def test_junit_of_everything(self):
+        code, suites = self.junit()
+        self.assertEqual(code, 1)
+        self.assertEqual({name: int(suite.get("failures")) for name, suite in suites.items()},
+                         {"gone.h5": 1, "grown.h5": 1, "new.h5": 1, "same.h5": 0})
+        lines = suites["grown.h5"].find("testcase/failure").text.splitlines()
+        self.assertGreater(len(lines), 20)
+        self.assertTrue(lines[0].startswith("step_time_s: "))
+
+    def test_any_text_is_legal_xml_and_json(self):
+        target = self.folder / "n.xml"
+        words = ("compare", self.path("base", "same"), self.path("now", "new"), "--only", "workload")
+        self.assertEqual(meshsim(*words, "--junit", target)[0], 1)
+        self.assertIn(NASTY, ElementTree.parse(target).getroot().find("testsuite/testcase/failure").text)
+        self.assertEqual(json.loads(meshsim(*words, "--json")[1])["differences"][0]["b"], NASTY)
+        self.assertIn("\\<\\&\\>".encode(), meshsim(*words, "--markdown")[1])
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
