@@ -76,6 +76,21 @@ static void add_families(meant *m, const char *path) {
     }
 }
 
+/* The quantity whose last word is the key, such as memory.peak_B for peak_B; NULL if there is none.
+ */
+static const char *ending_in(const char *key, const ms_vector *keys) {
+    size_t length = strlen(key);
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *path = MS_AT(keys, const char *, i);
+        size_t all = strlen(path);
+        if (all > length && path[all - length - 1] == '.' &&
+            strcmp(path + all - length, key) == 0) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
 static void report_unknown(const char *key, const ms_vector *keys, ms_diag *diag) {
     meant m = {.failed = false};
     ms_arena_init(&m.arena);
@@ -83,7 +98,10 @@ static void report_unknown(const char *key, const ms_vector *keys, ms_diag *diag
     for (size_t i = 0; i < keys->count && !m.failed; i++) {
         add_families(&m, MS_AT(keys, const char *, i));
     }
-    const char *nearest = ms_nearest_word(key, m.words.data, m.words.count);
+    const char *nearest = ending_in(key, keys);
+    if (nearest == NULL) {
+        nearest = ms_nearest_word(key, m.words.data, m.words.count);
+    }
     if (nearest != NULL) {
         ms_diag_error(diag, "unknown quantity '%s'; did you mean '%s'?", key, nearest);
     } else {

@@ -127,6 +127,7 @@ Test(compare_cmd, shares_and_keys_that_would_guard_nothing_are_refused) {
         {{"compare", "a.h5", "b.h5", "--only", ""}, 2, "names no quantity"},
         {{"compare", "a.h5", "b.h5", "-t", "step_tme_s=1%"}, 2, "did you mean 'step_time_s'?"},
         {{"compare", "a.h5", "b.h5", "--only", "colectives"}, 2, "did you mean 'collectives'?"},
+        {{"compare", "a.h5", "b.h5", "--only", "peak_B"}, 2, "did you mean 'memory.peak_B'?"},
         {{"compare", "a.h5", "b.h5", "--only", "engine.wall_s"}, 2, "unknown quantity"},
         {{"compare", "a.h5", "b.h5", "--only", "collectives[tp.all_reduc]"},
          2,
@@ -190,7 +191,7 @@ Test(compare_cmd, folders_are_compared_trace_by_trace) {
         {{"compare", "base", "now", "--only", "memory"}, 0, "two.h5"},
         {{"compare", "base", "now", "--json"}, 1, "\"trace\": \"two.h5\",\n      \"key\": \"step"},
         {{"compare", "base", "now", "--markdown"}, 1, "### two.h5"},
-        {{"compare", "base", "now", "--only", "step_tim"}, 2, "did you mean 'step_time_s'?"},
+        {{"compare", "base", "now", "--only", "step_tme_s"}, 2, "did you mean 'step_time_s'?"},
         /* a trace that is gone guards nothing any more; a new one has nothing to be held against */
         {{"compare", "base", "part", "--only", "memory"}, 1, "only in a !"},
         {{"compare", "part", "base", "--only", "memory"}, 0, "only in b\n"},
