@@ -120,6 +120,7 @@ typedef struct ms_words {
 /** One key of a mapping. Tables end with a row whose `key` is NULL. */
 typedef struct ms_field {
     const char *key;
+    const char *former; /**< name it had before, refused with the new one; NULL: none */
     ms_field_type type;
     size_t offset;          /**< offsetof the member in the struct */
     ms_dimension dimension; /**< QUANTITY, QUANTITIES: what is measured */

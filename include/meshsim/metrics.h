@@ -155,7 +155,8 @@ typedef struct ms_rank_memory {
 /** Follow memory over a timeline: a stage's activations live from its F's first operation to the
  * end of its B (or W), working memory from the first to the last operation of each pass, whatever
  * runs in between, and whole parameters as long as the program has a stage gathered, from the end
- * of the pass before each place. An operation's stage and mb are a stage and a unit of `program`; a
+ * of the pass before each place, whole gradients of a round from its first weight gradients to its
+ * last ones. An operation's stage and mb are a stage and a unit of `program`; a
  * stage of either direction has parameters of its own on its rank. *ranks_out: [rank_count] in
  * `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
  */

@@ -148,6 +148,14 @@ typedef struct ms_precision {
     double optimizer_B; /**< per parameter: master copy and moments, 12 for Adam with fp32 */
 } ms_precision;
 
+/** After which microbatches the gradients of a virtual stage are reduced. */
+typedef enum ms_reduce {
+    MS_REDUCE_LAST,  /**< the last one; until then they are whole */
+    MS_REDUCE_EVERY, /**< zero 2, 3: each one, so that only a shard is kept */
+    MS_REDUCE_ROUND, /**< zero 2, 3: the last one of each round of a schedule that has rounds;
+                        during one they are whole */
+} ms_reduce;
+
 /** How one pass is laid out over the GPUs. */
 typedef struct ms_model_layout {
     int tp;            /**< tensor-parallel degree */
@@ -172,20 +180,19 @@ typedef struct ms_model_layout {
     int tp_chunks; /**< pieces of MS_TP_OVERLAP_CHUNKS */
     int zero;      /**< sharded over the replicas: 1 optimizer state, 2 gradients too, 3 parameters
                       too */
-    unsigned shard_axes;     /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
-                                sharding), the other replicas hold copies; 0: all of them */
-    bool keeps_parameters;   /**< zero 3: gathered once per step, not before every pass */
-    bool has_placed_gathers; /**< zero 3: whole stages are gathered beside the passes where the
-                                schedule says, and given up where it says so */
-    bool reduces_every;      /**< zero 2, 3: gradients reduced after each microbatch, so that only a
-                                shard is kept; else after the last one */
-    bool has_reduce_overlap; /**< gradients are reduced beside the backward pass, else at the
-                                step's end */
-    bool has_gather_overlap; /**< parameters are gathered one layer ahead, beside the passes: with
-                                zero 1 and 2 in the step's first forward pass instead of the step
-                                before's end, with zero 3 wherever they are needed */
-    double bucket_B;         /**< smallest gradient bucket [B]; 0: one per layer */
-    bool is_offloaded;       /**< optimizer state and update on the host */
+    unsigned shard_axes;       /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
+                                  sharding), the other replicas hold copies; 0: all of them */
+    bool keeps_parameters;     /**< zero 3: gathered once per step, not before every pass */
+    bool has_placed_gathers;   /**< zero 3: whole stages are gathered beside the passes where the
+                                  schedule says, and given up where it says so */
+    ms_reduce reduce;          /**< when gradients are reduced */
+    bool has_reduce_overlap;   /**< gradients are reduced beside the backward pass, else at the
+                                  step's end */
+    bool has_gather_overlap;   /**< parameters are gathered one layer ahead, beside the passes: with
+                                  zero 1 and 2 in the step's first forward pass instead of the step
+                                  before's end, with zero 3 wherever they are needed */
+    double bucket_B;           /**< smallest gradient bucket [B]; 0: one per layer */
+    bool is_offloaded;         /**< optimizer state and update on the host */
     double allocator_overhead; /**< share of activations and working memory that the allocator
                                   loses on top */
     bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
@@ -221,6 +228,7 @@ typedef enum ms_when {
     MS_WHEN_FIRST, /**< the first one of which the stage runs this pass, or another that holds it:
                       a whole backward pass holds I and W */
     MS_WHEN_LAST,  /**< the last one */
+    MS_WHEN_ROUND, /**< the last one of each round (of the schedule) */
 } ms_when;
 
 /** A piece of a pass: either computation on the compute stream or a collective.
@@ -273,8 +281,11 @@ typedef struct ms_stage_memory {
                              buffers */
     double transformer_B; /**< share of parameter_B + gradient_B + optimizer_B that belongs to
                              transformer layers */
-    double gathered_B;    /**< whole parameters, beside parameter_B while the schedule has the stage
-                             gathered; 0: it does not say */
+    double round_B; /**< whole gradients, beside gradient_B from a round's first weight gradients to
+                       its last ones; 0: none are whole for a round */
+    double round_transformer_B; /**< share of them that belongs to transformer layers */
+    double gathered_B; /**< whole parameters, beside parameter_B while the schedule has the stage
+                          gathered; 0: it does not say */
     double gathered_transformer_B; /**< share of them that belongs to transformer layers */
 } ms_stage_memory;
 

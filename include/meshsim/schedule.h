@@ -81,6 +81,9 @@ typedef struct ms_program {
     const char *name;       /**< as the user writes the kind: "gpipe", "1f1b", "interleaved" */
     int stages;             /**< model_stages * directions: how many stages the actions name */
     int model_stages;       /**< S = P*V; costs are given for these */
+    int round;              /**< microbatches that a stage takes one after the other before the
+                               rank goes on with another stage; the last round may be shorter. 0:
+                               the schedule has no rounds */
     int units;              /**< units of work per stage: M, M/2 with two directions, M*K */
     int parameter_replicas; /**< copies of each stage's parameters among the pipeline ranks (1; 2
                                for bidirectional) */
@@ -133,6 +136,18 @@ int ms_action_receiver(const ms_program *program, const ms_action *action);
 /** Stage of the model that a program's stage is; in one direction the same number. */
 static inline int ms_program_model_stage(const ms_program *program, int stage) {
     return stage % program->model_stages;
+}
+
+/** Whether an action makes the first weight gradients of a round, or the last ones; false without
+ * rounds. */
+static inline bool ms_action_opens_round(const ms_program *program, const ms_action *action) {
+    bool has_weights = action->pass == MS_PASS_B || action->pass == MS_PASS_W;
+    return program->round > 0 && has_weights && action->mb % program->round == 0;
+}
+static inline bool ms_action_closes_round(const ms_program *program, const ms_action *action) {
+    bool has_weights = action->pass == MS_PASS_B || action->pass == MS_PASS_W;
+    bool is_last = program->round > 0 && (action->mb + 1) % program->round == 0;
+    return program->round > 0 && has_weights && (is_last || action->mb == program->units - 1);
 }
 
 /** Invariants of any program: every (stage, mb) has exactly one F and one B or one I and one W;

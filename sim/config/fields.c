@@ -85,8 +85,25 @@ static void list_keys(const ms_field *fields, char *out) {
     }
 }
 
+/* The field that had this name before; NULL: none. */
+static const ms_field *find_renamed(const ms_field *fields, const char *key) {
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        if (field->former != NULL && strcmp(field->former, key) == 0) {
+            return field;
+        }
+    }
+    return NULL;
+}
+
 static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
                            const ms_path *path) {
+    const ms_field *renamed = find_renamed(fields, child->key);
+    if (renamed != NULL) {
+        ms_reading_fault(reading, &child->key_mark, path, "unknown key; it is '%s' now%s%s",
+                         renamed->key, renamed->help == NULL ? "" : ": ",
+                         renamed->help == NULL ? "" : renamed->help);
+        return;
+    }
     bool is_shown = reading->diag->errors < reading->diag->limit;
     const char *near = is_shown ? nearest_key(fields, child->key) : NULL;
     if (near != NULL) {

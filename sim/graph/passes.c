@@ -108,6 +108,9 @@ static int count_runs(const ms_lowering *l, const ms_action *action, ms_when whe
 
 /* Whether a segment runs on the microbatch at hand. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
+    if (when == MS_WHEN_ROUND) {
+        return ms_action_closes_round(l->in->program, action);
+    }
     return when == MS_WHEN_ALWAYS ||
            count_runs(l, action, when) == (when == MS_WHEN_FIRST ? 0 : l->in->program->units - 1);
 }

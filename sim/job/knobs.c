@@ -43,7 +43,7 @@ static bool sequence_parallel(const ms_job *job, ms_model_layout *layout, int *n
 static bool more_zero(const ms_job *job, ms_model_layout *layout, int *number_out, int zero) {
     *number_out = zero;
     layout->zero = zero;
-    layout->reduces_every = zero >= 2;
+    layout->reduce = zero >= 2 ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
     int replicas = job->layout.dp * job->layout.cp * job->layout.ep * job->layout.other;
     return replicas > 1 && job->layout.zero < zero;
 }
@@ -60,6 +60,21 @@ static bool zero_3(const ms_job *job, ms_model_layout *layout, int *number_out) 
     /* the places of a schedule file, which lower stages have no use for */
     layout->has_placed_gathers = job->program.shard_moves != NULL;
     return more_zero(job, layout, number_out, 3);
+}
+
+static bool reduces_more(const ms_job *job, ms_model_layout *layout, ms_reduce reduce) {
+    layout->reduce = reduce;
+    return job->layout.zero >= 2 && job->layout.reduce != reduce;
+}
+
+static bool reduce_every(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    return reduces_more(job, layout, MS_REDUCE_EVERY);
+}
+
+static bool reduce_round(const ms_job *job, ms_model_layout *layout, int *number_out) {
+    *number_out = 0;
+    return reduces_more(job, layout, MS_REDUCE_ROUND) && job->program.round > 0;
 }
 
 static bool smaller_microbatch(const ms_job *job, ms_model_layout *layout, int *number_out) {
@@ -88,8 +103,10 @@ static const change CHANGES[] = {
     {"tensor_parallel.sequence=true", "gathers and scatters in place of all-reduces",
      sequence_parallel},
     {"data_parallel.zero=%d", "gathers parameters once a step", zero_1},
-    {"data_parallel.zero=%d, reduce_every=true", "reduces gradients every microbatch", zero_2},
-    {"data_parallel.zero=%d, reduce_every=true", "gathers parameters before every pass", zero_3},
+    {"data_parallel.zero=%d, reduce=every", "reduces gradients every microbatch", zero_2},
+    {"data_parallel.zero=%d, reduce=every", "gathers parameters before every pass", zero_3},
+    {"data_parallel.reduce=every", "reduces gradients every microbatch", reduce_every},
+    {"data_parallel.reduce=round", "reduces gradients every round of microbatches", reduce_round},
     {"batch.micro=%d", "smaller products, more microbatches", smaller_microbatch},
     {"mesh.cp=%d, half the dp", "exchanges keys and values", more_context},
     {"data_parallel.offload=true", "moves gradients and parameters over the host link", offload},

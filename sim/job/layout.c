@@ -70,6 +70,14 @@ static ms_status read_recompute_parts(const ms_workload *w, ms_diag *diag, unsig
     return MS_OK;
 }
 
+/* FSDP and DeepSpeed's ZeRO 2 reduce every microbatch's gradients where they are told nothing else;
+ * PyTorch's pipelining tells them to hold whole ones until a stage's last.
+ * Source: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync. */
+static ms_reduce usual_reduce(const ms_model_layout *layout) {
+    bool has_replicas = ms_layout_replicas(layout) * layout->cp > 1;
+    return layout->zero >= 2 && layout->pp == 1 && has_replicas ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
+}
+
 ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena, ms_diag *diag,
                          ms_model_layout *layout_out) {
     ms_model_layout layout = w->layout;
@@ -86,6 +94,9 @@ ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *ar
      * elsewhere */
     if (!ms_config_has(ms_node_get(w->root, "context_parallel"), "overlap")) {
         layout.has_cp_overlap = layout.cp > 1 && layout.cp_kind == MS_CP_RING;
+    }
+    if (!ms_config_has(ms_node_get(w->root, "data_parallel"), "reduce")) {
+        layout.reduce = usual_reduce(&layout);
     }
     layout.micro_batch = w->batch.micro;
     ms_status status = check_axes(w, mesh, arena, diag);

@@ -24,6 +24,7 @@ typedef struct walk {
     ms_rank_outlook *rank;
     double own_B;      /* states it holds all the time */
     double gathered_B; /* whole parameters of the stages that are gathered */
+    double rounds_B;   /* whole gradients of the stages that are amid a round */
     double kept_B;     /* activations */
     size_t next_move;
 } walk;
@@ -43,17 +44,23 @@ static void walk_moves(walk *w, int p, size_t index) {
 /* One action, or both of an overlapped pair. */
 static void walk_actions(walk *w, const ms_action *actions, int count) {
     ms_rank_outlook *rank = w->rank;
-    double freed_B = 0.0, working_B = 0.0;
+    double freed_B = 0.0, working_B = 0.0, reduced_B = 0.0;
     for (int i = 0; i < count; i++) {
         const ms_stage_cost *stage = cost_of(w->job, actions[i].stage, actions[i].mb);
         ms_pass pass = (ms_pass)actions[i].pass;
         rank->compute_s += pass_time_s(&w->job->costs, stage, pass);
         working_B += stage->memory.working_B;
         w->kept_B += pass == MS_PASS_F ? stage->memory.activation_B : 0.0;
+        if (ms_action_opens_round(&w->job->program, &actions[i])) {
+            w->rounds_B += stage->memory.round_B;
+        }
+        if (ms_action_closes_round(&w->job->program, &actions[i])) {
+            reduced_B += stage->memory.round_B;
+        }
         freed_B += pass == MS_PASS_B || pass == MS_PASS_W ? stage->memory.activation_B : 0.0;
     }
     double lost = w->job->costs.allocator_overhead;
-    double static_B = w->own_B + w->gathered_B;
+    double static_B = w->own_B + w->gathered_B + w->rounds_B;
     double peak_B = static_B + (1.0 + lost) * (w->kept_B + working_B);
     if (peak_B > rank->peak_B) {
         rank->peak_B = peak_B;
@@ -62,6 +69,7 @@ static void walk_actions(walk *w, const ms_action *actions, int count) {
         rank->buffer_B = working_B;
     }
     w->kept_B -= freed_B;
+    w->rounds_B -= reduced_B;
 }
 
 /* Memory depends on the order of a rank's passes only, so walking its list is exact. */

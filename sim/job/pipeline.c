@@ -167,6 +167,19 @@ static ms_status place_gathers(const ms_workload *w, ms_arena *arena, ms_diag *d
     return status;
 }
 
+/* What is reduced once a round needs a schedule that has rounds. */
+static ms_status check_rounds(const ms_workload *w, const ms_job *job, ms_diag *diag) {
+    if (job->layout.reduce != MS_REDUCE_ROUND || job->program.round > 0) {
+        return MS_OK;
+    }
+    return ms_config_fault(diag, ms_node_get(ms_node_get(w->root, "data_parallel"), "reduce"),
+                           "data_parallel.reduce",
+                           "'round' needs a schedule that takes microbatches in groups "
+                           "(interleaved, interleaved_torch, interleaved_flexible, zb1p), and '%s' "
+                           "does not; expected 'last' or 'every'",
+                           w->schedule.kind);
+}
+
 ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *arena, ms_diag *diag,
                             ms_job *job) {
     bool is_file = strncmp(w->schedule.kind, FILE_PREFIX, sizeof FILE_PREFIX - 1) == 0;
@@ -183,6 +196,7 @@ ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *ar
     }
     status = place_gathers(w, arena, &placed, job);
     status = status == MS_OK ? ms_program_check(&job->program, &placed) : status;
+    status = status == MS_OK ? check_rounds(w, job, diag) : status;
     job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;
     job->layout.chunks = job->program.spec.chunks;
     job->layout.copies = job->program.parameter_replicas;

@@ -19,6 +19,7 @@ typedef struct change {
     int8_t kept;    /* +1 / -1 activations of one unit */
     int8_t working; /* +1 / -1 working memory */
     int8_t whole;   /* +1 / -1 whole parameters of the place's stage */
+    int8_t rounds;  /* +1 / -1 whole gradients of the place's stage */
 } change;
 
 /* Memory of one rank under construction. Counts, not bytes, are carried from change to change, so
@@ -35,6 +36,7 @@ typedef struct tracker {
     int32_t *kept;    /* [program stages * parts] units whose activations are kept, per place */
     int32_t *working; /* [program stages * parts] passes under way, per place */
     int32_t *whole;   /* [program stages] whether the parameters are gathered, per own stage */
+    int32_t *rounds;  /* [program stages] whether a round of microbatches makes whole gradients */
     int32_t stage_count;
     ms_vector slots;   /* slot [stage_count][units] */
     ms_vector changes; /* change */
@@ -79,6 +81,7 @@ static void find_stages(tracker *t, int32_t rank) {
     }
     for (int32_t own = 0; own < t->stage_count; own++) {
         t->whole[own] = 0;
+        t->rounds[own] = 0;
     }
 }
 
@@ -187,6 +190,22 @@ static void list_moves(tracker *t, int pp, double start_s) {
     }
 }
 
+/* Whole gradients are there while the passes of a round make them. */
+static void list_rounds(tracker *t, int pp) {
+    const ms_program *program = t->program;
+    for (size_t i = program->first[pp]; i < program->first[pp + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        const period *run = &slot_at(t, t->local[action->stage], action->mb)->passes[action->pass];
+        int32_t place = t->local[action->stage] * t->parts;
+        if (ms_action_opens_round(program, action)) {
+            add_change(t, run->start_s, &(change){.place = place, .rounds = 1});
+        }
+        if (ms_action_closes_round(program, action)) {
+            add_change(t, run->end_s, &(change){.place = place, .rounds = -1});
+        }
+    }
+}
+
 /* The changes of all steps: each has its own passes over the same stages and units. */
 static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
     const int32_t *next = ops->compute_ops + ops->compute_first[rank];
@@ -200,6 +219,7 @@ static void list_all_changes(tracker *t, const ms_rank_ops *ops, int32_t rank) {
         fill_slots(t, first, (int32_t)(next - first));
         widen_pairs(t, rank);
         list_changes(t);
+        list_rounds(t, t->dag->ranks[rank].pp);
         bool has_passed = first > ops->compute_ops + ops->compute_first[rank];
         list_moves(t, t->dag->ranks[rank].pp, has_passed ? t->timeline->end_s[first[-1]] : 0.0);
     }
@@ -218,9 +238,11 @@ static ms_rank_memory weigh(const tracker *t, double time_s) {
         int stage = ms_program_model_stage(t->program, t->stages[own]);
         const ms_stage_memory *states = &t->costs->stage[stage].memory;
         now.parameter_B += states->parameter_B + t->whole[own] * states->gathered_B;
-        now.gradient_B += states->gradient_B;
+        now.gradient_B += states->gradient_B + t->rounds[own] * states->round_B;
         now.optimizer_B += states->optimizer_B;
-        now.transformer_B += states->transformer_B + t->whole[own] * states->gathered_transformer_B;
+        now.transformer_B += states->transformer_B +
+                             t->whole[own] * states->gathered_transformer_B +
+                             t->rounds[own] * states->round_transformer_B;
         for (int32_t part = 0; part < t->parts; part++) {
             const ms_stage_memory *memory = &ms_stage_cost_of(t->costs, stage, part)->memory;
             int32_t place = own * t->parts + part;
@@ -258,6 +280,7 @@ static ms_rank_memory follow(tracker *t) {
             t->kept[list[i].place] += list[i].kept;
             t->working[list[i].place] += list[i].working;
             t->whole[list[i].place / t->parts] += list[i].whole;
+            t->rounds[list[i].place / t->parts] += list[i].rounds;
         }
         ms_rank_memory now = weigh(t, time_s);
         int inflight =
@@ -304,11 +327,12 @@ static ms_status start_tracker(tracker *t, ms_arena *scratch) {
     t->kept = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
     t->working = MS_NEW(scratch, int32_t, t->program->stages * t->parts);
     t->whole = MS_NEW(scratch, int32_t, t->program->stages);
+    t->rounds = MS_NEW(scratch, int32_t, t->program->stages);
     ms_vector_init(&t->slots, sizeof(slot));
     ms_vector_init(&t->changes, sizeof(change));
     ms_vector_init(&t->points, sizeof(ms_memory_point));
     bool failed = t->local == NULL || t->stages == NULL || t->kept == NULL || t->working == NULL ||
-                  t->whole == NULL;
+                  t->whole == NULL || t->rounds == NULL;
     return failed ? MS_E_NOMEM : MS_OK;
 }
 

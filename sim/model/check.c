@@ -211,7 +211,8 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
         int lowest;
         const char *what;
     } NEEDS[] = {
-        {layout->reduces_every, 2, "reducing gradients after every microbatch"},
+        {layout->reduce == MS_REDUCE_EVERY, 2, "reducing gradients after every microbatch"},
+        {layout->reduce == MS_REDUCE_ROUND, 2, "reducing gradients after every round"},
         {layout->keeps_parameters, 3, "keeping gathered parameters"},
         {layout->has_placed_gathers, 3, "gathering whole stages"},
         {layout->has_gather_overlap, 1, "gathering parameters beside the passes"},

@@ -202,6 +202,8 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
                              .activation_B = kept_B(builder, content),
                              .working_B = working_B(builder, content),
                              .transformer_B = own.parameter_B + own.gradient_B + own.optimizer_B,
+                             .round_B = states.round_B,
+                             .round_transformer_B = own.round_B,
                              .gathered_B = states.gathered_B,
                              .gathered_transformer_B = own.gathered_B};
 }

@@ -38,7 +38,7 @@ bool ms_gathers_in_passes(const ms_model_layout *layout) {
 }
 
 bool ms_reduces_in_passes(const ms_model_layout *layout) {
-    return layout->reduces_every || layout->has_reduce_overlap;
+    return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
 static bool gathers_in(const ms_model_layout *layout, ms_pass pass) {
@@ -106,6 +106,13 @@ static void wait_for_gather(ms_cost_builder *builder, int join, bool is_expert) 
     }
 }
 
+static ms_when when_reduced(const ms_model_layout *layout) {
+    static const ms_when WHEN[] = {[MS_REDUCE_LAST] = MS_WHEN_LAST,
+                                   [MS_REDUCE_EVERY] = MS_WHEN_ALWAYS,
+                                   [MS_REDUCE_ROUND] = MS_WHEN_ROUND};
+    return WHEN[layout->reduce];
+}
+
 /* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. With
  * two copies of the stages whole gradients become shards too: the copies sum those at the step's
  * end, and gather them. */
@@ -119,7 +126,7 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
                     .kind = is_scattered ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
                     .bytes = bytes,
                     .is_async = layout->has_reduce_overlap && !is_at_end};
-    comm.when = layout->reduces_every || is_at_end ? MS_WHEN_ALWAYS : MS_WHEN_LAST;
+    comm.when = is_at_end ? MS_WHEN_ALWAYS : when_reduced(layout);
     comm.join = ms_cost_communicate(builder, &comm);
     if (is_sharded && group.shard != group.all) {
         comm.bytes = bytes / ms_group_size(layout, group.shard);
@@ -141,9 +148,11 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
     builder->bucket.dense += unit->parameters.dense;
     builder->bucket.expert += unit->parameters.expert;
     double gradient_B = builder->precision->gradient_B;
-    if (is_last ||
-        (builder->bucket.dense + builder->bucket.expert) * gradient_B >= layout->bucket_B) {
-        builder->layer = unit->layer;
+    double bucket_B = (builder->bucket.dense + builder->bucket.expert) * gradient_B;
+    /* a round's gradients are whole already: with nothing to hide behind they go at once */
+    bool is_whole_stage = layout->reduce == MS_REDUCE_ROUND && !layout->has_reduce_overlap;
+    if (is_last || (bucket_B >= layout->bucket_B && !is_whole_stage)) {
+        builder->layer = is_whole_stage ? -1 : unit->layer;
         reduce(builder, builder->bucket.dense * gradient_B, false, false);
         reduce(builder, builder->bucket.expert * gradient_B, true, false);
         builder->layer = -1;
@@ -206,6 +215,11 @@ ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gather
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
+/* Whether gradients become shards in the course of a step, to which each reduction adds. */
+static bool keeps_shards(const ms_model_layout *layout) {
+    return layout->reduce != MS_REDUCE_LAST;
+}
+
 /* Traffic of an optimizer step per parameter. Gradients: zeroed on every rank; read for the norm,
  * read and written by clipping, read by the update. Update: master copy and moments in and out, the
  * working copy out.  Source: derived from Adam (Kingma and Ba 2015) in mixed precision (Rajbhandari
@@ -218,7 +232,7 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
     const ms_model_layout *layout = builder->layout;
     double all = count.dense + count.expert;
     double own = layout->zero >= 1 ? ms_sharded(layout, count) : all;
-    double kept = layout->zero >= 2 && layout->reduces_every ? own : all;
+    double kept = keeps_shards(layout) ? own : all;
     double zeroing_B = kept * precision->gradient_B;
     if (!layout->is_offloaded) {
         double traffic_B =
@@ -239,10 +253,12 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
     double all = count.dense + count.expert;
     double share = ms_sharded(layout, count);
     double held = layout->zero < 3 ? all : share + (layout->keeps_parameters ? all : 0);
-    double kept = layout->zero >= 2 && layout->reduces_every ? share : all;
+    double kept = keeps_shards(layout) ? share : all;
+    double made = layout->reduce == MS_REDUCE_ROUND ? all : 0;
     double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
     return (ms_state_bytes){.parameter_B = held * precision->parameter_B,
                             .gradient_B = kept * precision->gradient_B,
+                            .round_B = made * precision->gradient_B,
                             .optimizer_B = updated * precision->optimizer_B,
                             .gathered_B =
                                 layout->has_placed_gathers ? all * precision->parameter_B : 0};
@@ -255,7 +271,7 @@ double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     if (layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_gathers) {
         units_B = (layout->has_gather_overlap ? 2 : 1) * largest_unit * precision->parameter_B;
     }
-    if (layout->zero >= 2 && layout->reduces_every) {
+    if (layout->reduce == MS_REDUCE_EVERY) {
         bucket_B = fmax(layout->bucket_B, largest_unit * precision->gradient_B);
     }
     return units_B + bucket_B;

@@ -240,6 +240,7 @@ const ms_schedule_type ms_schedule_interleaved = {
     .options = MS_TAKES_GROUP,
     .check = check_rest,
     .place = ms_place_loop,
+    .round = ms_schedule_group,
     .generate = generate,
     .formula = formula,
 };
@@ -252,6 +253,7 @@ const ms_schedule_type ms_schedule_interleaved_torch = {
     .directions = 1,
     .check = ms_torch_check,
     .place = ms_place_loop,
+    .round = ms_torch_group,
     .generate = generate_torch,
     .formula = formula_torch,
 };
@@ -266,6 +268,7 @@ const ms_schedule_type ms_schedule_interleaved_flexible = {
     .options = MS_TAKES_GROUP,
     .check = check_flexible,
     .place = ms_place_loop,
+    .round = ms_schedule_group,
     .generate = generate,
     .finish = check_flow,
     .formula = formula,

@@ -36,6 +36,8 @@ typedef struct ms_schedule_type {
     ms_status (*check)(const ms_schedule_spec *spec, ms_diag *diag);
     /** Pipeline rank that owns a stage of the program. */
     int (*place)(const ms_schedule_spec *spec, int stage);
+    /** Microbatches of a round.  NULL: no rounds. */
+    int (*round)(const ms_schedule_spec *spec);
     /** Append the whole list of one rank. */
     void (*generate)(const ms_schedule_spec *spec, int rank, ms_action_list *list);
     /** Change or check the finished lists.  MS_OK; MS_E_INPUT, MS_E_NOMEM (reported).  May be NULL.

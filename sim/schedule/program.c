@@ -290,6 +290,7 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     program.stages = program.model_stages * type->directions;
     program.units = program.spec.microbatches / type->directions * program.spec.splits;
     program.parameter_replicas = type->directions;
+    program.round = type->round == NULL ? 0 : type->round(&program.spec);
     status = place_stages(type, arena, diag, &program);
     if (status == MS_OK) {
         status = fill_lists(type, arena, diag, &program);

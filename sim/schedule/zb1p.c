@@ -25,5 +25,6 @@ const ms_schedule_type ms_schedule_zb1p = {
     .directions = 1,
     .check = ms_torch_check,
     .place = ms_place_loop,
+    .round = ms_torch_group,
     .generate = generate,
 };

@@ -81,7 +81,7 @@ def torchtitan(row, job):
     PyTorch. The choice by operators keeps every second product and the attention."""
     job["model"]["loss"] = "plain"
     job["precision"]["optimizer"] = "10 B"
-    job["data_parallel"] |= {"reduce_every": True, "overlap_gather": True, "overlap_reduce": True}
+    job["data_parallel"] |= {"reduce": "every", "overlap_gather": True, "overlap_reduce": True}
     if row["recompute"] == "selective":
         job |= {"recompute": "none", "recompute_parts": ["norms", "activations", "products"]}
 

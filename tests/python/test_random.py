@@ -51,7 +51,7 @@ CHOICES = [
     ("data_parallel.shard", ["[dp]", "[dp, cp]"]),
     ("data_parallel.keep_parameters", ["false", "true"]),
     ("data_parallel.gather_stages", [3, 1, 2, 0]),
-    ("data_parallel.reduce_every", ["false", "true"]),
+    ("data_parallel.reduce", ["every", "last", "round"]),
     ("data_parallel.overlap_reduce", ["false", "true"]),
     ("data_parallel.overlap_gather", ["false", "true"]),
     ("data_parallel.bucket", ["0 B", "25 MB"]),

@@ -42,11 +42,13 @@ static const ms_field EVERY_LINK_FIELDS[] = {
      .minimum = 0,
      .maximum = 1},
     {.key = "width",
+     .former = "number_of_lanes",
      .type = MS_FIELD_INT,
      .offset = offsetof(every_link, width),
      .fallback = "4",
      .minimum = 1,
-     .maximum = INT_MAX},
+     .maximum = INT_MAX,
+     .help = "lanes"},
     {0},
 };
 

@@ -91,6 +91,8 @@ static const bad_value BAD[] = {
         "memory, peak, work, pxn, name, schedule, model, link, layers, weights, forward, order")},
     {"link: {bandwith: 1 GB/s}",
      AT("2:8", "link.bandwith: unknown key; did you mean 'bandwidth'?")},
+    {"link: {bandwidth: 1 GB/s, number_of_lanes: 2}",
+     AT("2:27", "link.number_of_lanes: unknown key; it is 'width' now: lanes")},
     {"link: {width: 2}", AT("2:7", "link.bandwidth: this key is required: of one direction")},
     {"link:\n  width: 2", AT("2:1", "link.bandwidth: this key is required: of one direction")},
     {"link:", AT("2:1", "link: expected a mapping of keys to values, got nothing")},

@@ -43,8 +43,8 @@ static const overlap_case CASES[] = {
      "data_parallel: {zero: 1, overlap_reduce: true, overlap_gather: true}\n",
      "data_parallel: {zero: 1}\n", MS_AXIS_DP},
     {"parameters", "mesh: {tp: 8, dp: 2}\nbatch: {microbatches: 3}\n",
-     "data_parallel: {zero: 3, reduce_every: true, overlap_reduce: true, overlap_gather: true}\n",
-     "data_parallel: {zero: 3, reduce_every: true}\n", MS_AXIS_DP},
+     "data_parallel: {zero: 3, reduce: every, overlap_reduce: true, overlap_gather: true}\n",
+     "data_parallel: {zero: 3, reduce: every}\n", MS_AXIS_DP},
     {"kept parameters", "mesh: {tp: 4, pp: 2, dp: 2}\nbatch: {microbatches: 4}\n",
      "data_parallel: {zero: 3, keep_parameters: true, overlap_reduce: true,\n"
      "  overlap_gather: true}\n",
@@ -91,12 +91,15 @@ Test(job_overlap, fully_sharded_bytes_against_plain_ones) {
         int microbatches;
         double ratio;
     } ROWS[] = {
-        {"data_parallel: {zero: 3, reduce_every: true}\nprecision: {gradients: bf16}\n", 1, 1.5},
-        {"data_parallel: {zero: 3, reduce_every: true}\nprecision: {gradients: bf16}\n", 4,
+        {"data_parallel: {zero: 3, reduce: every}\nprecision: {gradients: bf16}\n", 1, 1.5},
+        {"data_parallel: {zero: 3, reduce: every}\nprecision: {gradients: bf16}\n", 4,
          (2 * 4 * 2 + 4 * 2) / 4.0},
-        {"data_parallel: {zero: 3}\nprecision: {gradients: fp32}\n", 4, (2 * 4 * 2 + 4) / 8.0},
-        {"data_parallel: {zero: 3, keep_parameters: true}\nprecision: {gradients: fp32}\n", 4,
-         (2 + 4) / 8.0},
+        {"data_parallel: {zero: 3}\nprecision: {gradients: fp32}\n", 4, (2 * 4 * 2 + 4 * 4) / 8.0},
+        {"data_parallel: {zero: 3, reduce: last}\nprecision: {gradients: fp32}\n", 4,
+         (2 * 4 * 2 + 4) / 8.0},
+        {"data_parallel: {zero: 3, reduce: last, keep_parameters: true}\n"
+         "precision: {gradients: fp32}\n",
+         4, (2 + 4) / 8.0},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         char layout[128];

@@ -106,6 +106,7 @@ typedef struct fixture_costs {
     ms_diag diag;
     int stage_layers[256];
     ms_model_layout layout;
+    int round; /**< microbatches of a round, for bytes sent; 0: none */
     ms_stage_costs costs;
     ms_status status;
 } fixture_costs;
@@ -200,7 +201,9 @@ static inline double fixture_plan_sent_B(const fixture_costs *fixture, ms_pass_p
         const ms_segment *segment = &fixture->costs.segments[i];
         bool runs = segment->when == MS_WHEN_ALWAYS ||
                     (segment->when == MS_WHEN_FIRST && mb == 0) ||
-                    (segment->when == MS_WHEN_LAST && mb == microbatches - 1);
+                    (segment->when == MS_WHEN_LAST && mb == microbatches - 1) ||
+                    (segment->when == MS_WHEN_ROUND &&
+                     ((mb + 1) % fixture->round == 0 || mb == microbatches - 1));
         if (segment->is_collective && segment->axis == axis && runs) {
             sum += fixture_coll_sent_B(segment->coll, fixture_members(&fixture->layout, segment),
                                        segment->coll_B);

@@ -97,7 +97,7 @@ Test(copies, a_rank_sums_what_it_holds_after_the_reduction) {
         double n = fixture.layout.dp = 6;
         fixture.layout.zero = ROWS[i].zero;
         fixture.layout.has_reduce_overlap = ROWS[i].overlaps;
-        fixture.layout.reduces_every = ROWS[i].every;
+        fixture.layout.reduce = ROWS[i].every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
         lay_out_twice(&fixture, &model);
         double gradient_B = 4 * held_by(&fixture, 1).parameters;
         double kept_B = gradient_B / n;

@@ -87,7 +87,7 @@ static void add_choices(ms_random *random, ms_model *model, ms_model_layout *lay
     layout->shard_axes =
         layout->zero > 0 && ms_random_range(random, 0, 1) ? MS_AXIS_BIT(MS_AXIS_DP) : 0;
     layout->keeps_parameters = layout->zero == 3 && ms_random_range(random, 0, 1);
-    layout->reduces_every = layout->zero >= 2 && ms_random_range(random, 0, 1);
+    layout->reduce = (ms_reduce)(layout->zero >= 2 ? ms_random_range(random, 0, 2) : 0);
     layout->has_reduce_overlap = ms_random_range(random, 0, 1);
     layout->has_gather_overlap = layout->zero > 0 && ms_random_range(random, 0, 1);
     layout->bucket_B = (double)ms_random_range(random, 0, 10) * 1e6;
@@ -123,6 +123,7 @@ Test(costs, overlap_never_changes_bytes_or_flop) {
         add_choices(&random, &model, &with.layout);
         with.layout.pp = 1;
         fixture_init(&without);
+        with.round = without.round = 2;
         without.layout = with.layout;
         without.layout.has_cp_overlap = without.layout.has_reduce_overlap = false;
         without.layout.has_gather_overlap = false;

@@ -51,7 +51,7 @@ Test(sharding, fully_sharded_bytes_follow_the_general_formula) {
             fixture_init(&fixture);
             fixture.layout.zero = 3;
             fixture.layout.keeps_parameters = ROWS[row].keeps;
-            fixture.layout.reduces_every = ROWS[row].every;
+            fixture.layout.reduce = ROWS[row].every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
             fixture.layout.has_gather_overlap = k % 4 & 1;
             fixture.layout.has_reduce_overlap = k % 4 & 2;
             fixture.layout.bucket_B = k % 2 ? 0 : 50e6;
@@ -72,7 +72,7 @@ Test(sharding, one_microbatch_of_one_type_costs_half_as_much_again) {
     fixture_costs fixture;
     fixture_init(&fixture);
     fixture.layout.zero = 3;
-    fixture.layout.reduces_every = true;
+    fixture.layout.reduce = MS_REDUCE_EVERY;
     lay_out(&fixture, &CASES[0], 2);
     double sent = fixture_step_sent_B(&fixture, MS_AXIS_DP, 1);
     cr_assert_lt(fixture_gap(sent, 1.5 * plain_sent_B(&CASES[0], 2)), 1e-14);
@@ -89,7 +89,7 @@ Test(sharding, sharded_updates_gather_once_with_or_without_overlap) {
             fixture.layout.zero = every || k & 4 ? 2 : 1;
             fixture.layout.has_gather_overlap = k & 1;
             fixture.layout.has_reduce_overlap = k & 2;
-            fixture.layout.reduces_every = every;
+            fixture.layout.reduce = every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
             lay_out(&fixture, &CASES[i], 4);
             double n = CASES[i].dp * CASES[i].cp, M = CASES[i].microbatches;
             double parameters = fixture.costs.stage[0].parameters;
@@ -104,6 +104,38 @@ Test(sharding, sharded_updates_gather_once_with_or_without_overlap) {
                          is_reduced_at_end ? 4 * parameters : 0);
             fixture_clear(&fixture);
         }
+    }
+}
+
+/* Sixteen microbatches in rounds of 5, the last of 1: four reductions, of a whole stage or beside
+ * the passes layer by layer, and of shards between the copies of hybrid groups as well. */
+Test(sharding, rounds_reduce_once_each) {
+    for (int k = 0; k < 4; k++) {
+        bool overlaps = k & 1, is_hybrid = k & 2;
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.round = 5;
+        fixture.layout.zero = 2;
+        fixture.layout.reduce = MS_REDUCE_ROUND;
+        fixture.layout.has_reduce_overlap = overlaps;
+        fixture.layout.shard_axes = is_hybrid ? MS_AXIS_BIT(MS_AXIS_DP) : 0;
+        lay_out(&fixture, &CASES[2], 4); /* dp 64, cp 2 */
+        double parameters = fixture.costs.stage[0].parameters;
+        double gathered = (is_hybrid ? 63 / 64.0 : 127 / 128.0) * 2 * parameters;
+        double reduced = is_hybrid ? (63 / 64.0 + 2 * 1 / 2.0 / 64) * 4 * parameters
+                                   : 127 / 128.0 * 4 * parameters;
+        double sent = fixture_step_sent_B(&fixture, MS_AXIS_DP, 16);
+        cr_assert_lt(fixture_gap(sent, gathered + 4 * reduced), 1e-13, "variant %d", k);
+        ms_pass_plan plan = fixture.costs.stage[0].passes[MS_PASS_B];
+        int reductions = 0;
+        for (int i = plan.first; i < plan.first + plan.count; i++) {
+            const ms_segment *segment = &fixture.costs.segments[i];
+            bool is_reduction = segment->is_collective && segment->axis == MS_AXIS_DP;
+            reductions += is_reduction && segment->coll == MS_COLL_REDUCE_SCATTER;
+            cr_assert(!is_reduction || segment->when == MS_WHEN_ROUND);
+        }
+        cr_assert_eq(reductions, overlaps ? 4 : 1, "embedding, two layers and head, or all");
+        fixture_clear(&fixture);
     }
 }
 
@@ -232,17 +264,19 @@ Test(sharding, offloaded_updates_cross_the_host_link) {
 Test(sharding, stages_hold_the_shares_they_say) {
     const struct {
         int zero;
-        bool keeps, every;
+        bool keeps;
+        ms_reduce reduce;
         double parameters, gradients, optimizer; /* 1: all, 0: a share of 1/8 */
-    } ROWS[] = {{0, false, false, 1, 1, 1}, {1, false, false, 1, 1, 0},
-                {2, false, true, 1, 0, 0},  {2, false, false, 1, 1, 0},
-                {3, false, true, 0, 0, 0},  {3, true, true, 1.125, 0, 0}};
+    } ROWS[] = {{0, false, MS_REDUCE_LAST, 1, 1, 1},  {1, false, MS_REDUCE_LAST, 1, 1, 0},
+                {2, false, MS_REDUCE_EVERY, 1, 0, 0}, {2, false, MS_REDUCE_ROUND, 1, 0, 0},
+                {2, false, MS_REDUCE_LAST, 1, 1, 0},  {3, false, MS_REDUCE_EVERY, 0, 0, 0},
+                {3, false, MS_REDUCE_ROUND, 0, 0, 0}, {3, true, MS_REDUCE_EVERY, 1.125, 0, 0}};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         fixture_costs fixture;
         fixture_init(&fixture);
         fixture.layout.zero = ROWS[i].zero;
         fixture.layout.keeps_parameters = ROWS[i].keeps;
-        fixture.layout.reduces_every = ROWS[i].every;
+        fixture.layout.reduce = ROWS[i].reduce;
         lay_out(&fixture, &CASES[0], 4);
         const ms_stage_memory *memory = &fixture.costs.stage[0].memory;
         double parameters = fixture.costs.stage[0].parameters;
@@ -254,6 +288,8 @@ Test(sharding, stages_hold_the_shares_they_say) {
             cr_assert_lt(fixture_gap(HELD[k][0], parameters * HELD[k][1] * share), 1e-14,
                          "row %zu, %d", i, k);
         }
+        cr_assert_eq(memory->round_B,
+                     ROWS[i].reduce == MS_REDUCE_ROUND ? 4 * parameters : 0); /* for a while */
         fixture_clear(&fixture);
     }
 }
@@ -265,7 +301,7 @@ Test(sharding, units_at_work_need_room) {
         fixture_init(&fixture);
         fixture.layout.zero = k > 0 ? 3 : 0;
         fixture.layout.has_gather_overlap = k > 1;
-        fixture.layout.reduces_every = k > 2;
+        fixture.layout.reduce = k > 2 ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
         lay_out(&fixture, &CASES[0], 4);
         working[k] = fixture.costs.stage[0].memory.working_B;
         fixture_clear(&fixture);
@@ -286,7 +322,7 @@ Test(sharding, placed_gathers_are_of_whole_stages) {
             fixture_init(&placed);
             fixture_init(&kept);
             placed.layout.zero = kept.layout.zero = 3;
-            placed.layout.reduces_every = kept.layout.reduces_every = every == 1;
+            placed.layout.reduce = kept.layout.reduce = every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
             placed.layout.has_placed_gathers = true;
             kept.layout.keeps_parameters = true;
             lay_out(&placed, &CASES[i], 4);
