@@ -26,6 +26,7 @@ typedef struct ms_option {
     const char *help;     /**< one line, lower case */
     const char *writes;   /**< endings of the file it names and writes, such as ".svg or .json"; "/"
                                for a folder; NULL: it writes none */
+    const char *section;  /**< heading that --help prints above it; NULL: it goes on */
 } ms_option;
 
 /** What the user gave for one option. */
@@ -72,6 +73,10 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
  * (reported). */
 ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
                         bool *is_second_out);
+/** Check that one thing at most goes to the standard output: of options without an argument those
+ * that were given, of others those that name '-'.  options: names, NULL behind the last.
+ *  MS_E_USAGE (reported). */
+ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options);
 /** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take
  * it. */
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);

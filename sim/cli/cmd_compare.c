@@ -114,29 +114,9 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
     return status;
 }
 
-/* One form at most goes to the standard output. */
-static ms_status check_forms(const ms_invocation *call) {
-    const char *junit = ms_cli_value(call, "junit", "");
-    const struct {
-        const char *name;
-        bool is_wanted;
-    } FORMS[] = {{"--junit -", strcmp(junit, "-") == 0},
-                 {"--json", ms_cli_has(call, "json")},
-                 {"--markdown", ms_cli_has(call, "markdown")}};
-    const char *first = NULL;
-    for (size_t i = 0; i < sizeof FORMS / sizeof FORMS[0]; i++) {
-        if (FORMS[i].is_wanted && first != NULL) {
-            ms_diag_error(call->diag, "'%s' and '%s' both want the standard output", first,
-                          FORMS[i].name);
-            return MS_E_USAGE;
-        }
-        first = FORMS[i].is_wanted ? FORMS[i].name : first;
-    }
-    return MS_OK;
-}
-
 static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
-    ms_status status = check_forms(call);
+    static const char *const FORMS[] = {"junit", "json", "markdown", NULL};
+    ms_status status = ms_cli_check_stdout(call, FORMS);
     if (status == MS_OK) {
         status = parse_tolerances(call, rules);
     }

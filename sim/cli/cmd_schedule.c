@@ -8,6 +8,7 @@
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_schedule.h"
+#include "meshsim/target.h"
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
@@ -69,19 +70,6 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     return show(call, costs, &shown);
 }
 
-/* One thing at most may go to the standard output by option. */
-static ms_status check_stdout(const ms_invocation *call) {
-    bool has_csv = is_stdout(ms_cli_value(call, "csv", NULL));
-    bool has_gantt = is_stdout(ms_cli_value(call, "gantt", NULL));
-    if (has_csv + has_gantt + ms_cli_has(call, "json") > 1) {
-        ms_diag_error(call->diag, "'%s -' and '%s' both want the standard output",
-                      has_csv ? "--csv" : "--gantt",
-                      !has_csv || !has_gantt ? "--json" : "--gantt -");
-        return MS_E_USAGE;
-    }
-    return MS_OK;
-}
-
 static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
@@ -112,8 +100,21 @@ static ms_status run_search(const ms_invocation *call) {
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
+/* What cannot be written is told before anything takes long. */
+static ms_status run_comparison(const ms_invocation *call) {
+    const char *table = ms_cli_value(call, "csv-table", "-");
+    ms_status status =
+        is_stdout(table) ? MS_OK : ms_target_check(table, MS_TARGET_TEXT, call->diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    return ms_cli_has(call, "workload") ? ms_cli_schedule_compare_on_platform(call)
+                                        : ms_cli_schedule_compare(call);
+}
+
 static ms_status run(const ms_invocation *call) {
-    ms_status status = check_stdout(call);
+    static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", NULL};
+    ms_status status = ms_cli_check_stdout(call, OUTPUTS);
     if (status == MS_OK) {
         status = ms_cli_schedule_check_workload(call);
     }
@@ -121,16 +122,18 @@ static ms_status run(const ms_invocation *call) {
         return status;
     }
     if (ms_cli_has(call, "compare")) {
-        return ms_cli_has(call, "workload") ? ms_cli_schedule_compare_on_platform(call)
-                                            : ms_cli_schedule_compare(call);
+        return run_comparison(call);
     }
     if (call->positional_count == 0) {
         ms_diag_error(call->diag, "missing argument: KIND");
         return MS_E_USAGE;
     }
-    if (ms_cli_has(call, "sort")) {
-        ms_diag_error(call->diag, "'--sort' goes with '--compare'");
-        return MS_E_USAGE;
+    static const char *const OF_TABLES[] = {"sort", "csv-table"};
+    for (size_t i = 0; i < sizeof OF_TABLES / sizeof OF_TABLES[0]; i++) {
+        if (ms_cli_has(call, OF_TABLES[i])) {
+            ms_diag_error(call->diag, "'--%s' goes with '--compare'", OF_TABLES[i]);
+            return MS_E_USAGE;
+        }
     }
     bool is_search = strcmp(call->positionals[0], "search") == 0;
     if (ms_cli_has(call, "memory-cap") && !is_search) {
@@ -144,7 +147,7 @@ static ms_status run(const ms_invocation *call) {
 }
 
 static const ms_option OPTIONS[] = {
-    {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks"},
+    {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks", .section = "sizes"},
     {"chunks", 'v', "V", 1, false, NULL,
      .help = "virtual stages per rank (default: 1, or 2 of a V)"},
     {"microbatches", 'm', "M", 1, false, NULL, .help = "microbatches"},
@@ -152,7 +155,8 @@ static const ms_option OPTIONS[] = {
     {"splits", 0, "K", 1, false, "1", .help = "parts of a sequence (seq1f1b, csv:FILE)"},
     {"reorder", 0, NULL, 0, false, NULL,
      .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps"},
-    {"tf", 0, "T", 1, false, "1", .help = "forward time per virtual stage and microbatch"},
+    {"tf", 0, "T", 1, false, "1", .help = "forward time per virtual stage and microbatch",
+     .section = "times, and how passes run"},
     {"tb", 0, "T", 1, false, "1", .help = "input gradient time, likewise"},
     {"tw", 0, "T", 1, false, "1", .help = "weight gradient time, likewise"},
     {"p2p", 0, "T", 1, false, "0",
@@ -166,12 +170,14 @@ static const ms_option OPTIONS[] = {
      .help = "whether a sending rank waits until its message has arrived"},
     {"compare", 0, "KINDS", 1, false, NULL,
      .help =
-         "a table of many: all, or a comma list; times are per rank, and divided among its stages"},
+         "a table of many: all, or a comma list; times are per rank, and divided among its stages",
+     .section = "tables of many, and search"},
     {"sort", 0, "COLUMN", 1, false, "makespan", .help = "column of the table to sort by"},
     {"memory-cap", 0, "X", 1, false, NULL,
      .help = "microbatches in flight per rank at most (--compare, search)"},
     {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
-     .help = "its sizes and computing times for KIND; --compare: simulate on its platform"},
+     .help = "its sizes and computing times for KIND; --compare: simulate on its platform",
+     .section = "on a workload"},
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
     MS_OPTION_FIDELITY,
@@ -180,13 +186,16 @@ static const ms_option OPTIONS[] = {
     {"jobs", 0, "J", 1, false, "processors, at most 4", .help = "--workload: simulations at once"},
     {"csv", 0, "FILE", 1, false, NULL,
      .help = "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form",
-     .writes = ".csv or .txt"},
+     .writes = ".csv or .txt", .section = "output"},
     {"csv-form", 0, "F", 1, false, "compute",
      .help = "compute: passes only; sends: with messages; comms: with messages and parameters"},
     {"csv-dialect", 0, "current|legacy", 1, false, "current",
      .help = "letters I and B, or B and BW as in 2024, for input gradient and whole backward"},
     {"merge-bw", 0, NULL, 0, false, NULL,
      .help = "write I with its W right behind it as one B, which changes the times"},
+    {"csv-table", 0, "FILE", 1, false, NULL,
+     .help = "--compare: write the table, with the names of --json ('-': stdout)",
+     .writes = ".csv or .txt"},
     {"gantt", 0, "FILE.svg", 1, false, NULL,
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg"},

@@ -120,9 +120,13 @@ static bool has_letter_h(const ms_command *command) {
 }
 
 static void add_options(ms_buffer *out, const ms_command *command) {
-    ms_buffer_puts(out, "\noptions:\n");
+    bool has_sections = command->options != NULL && command->options->section != NULL;
+    ms_buffer_puts(out, has_sections ? "" : "\noptions:\n");
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
          option++) {
+        if (option->section != NULL) {
+            ms_buffer_printf(out, "\n%s:\n", option->section);
+        }
         add_option(out, option);
     }
     ms_option help = HELP_OPTION;
@@ -235,6 +239,10 @@ static void add_man_command(ms_buffer *out, const ms_command *command) {
     }
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
          option++) {
+        if (option->section != NULL) {
+            ms_buffer_puts(out, ".PP\n");
+            add_roff(out, option->section);
+        }
         add_man_option(out, option);
     }
     if (command->example != NULL) {

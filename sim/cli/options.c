@@ -246,6 +246,31 @@ const char *ms_cli_value(const ms_invocation *call, const char *name, const char
                                                : given->values[(given->count - 1) * arguments];
 }
 
+static bool wants_stdout(const ms_invocation *call, size_t option) {
+    const ms_given *given = &call->given[option];
+    bool is_flag = call->command->options[option].arguments == 0;
+    return given->count > 0 && (is_flag || strcmp(given->values[given->count - 1], "-") == 0);
+}
+
+ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options) {
+    const ms_option *first = NULL;
+    for (size_t i = 0; options[i] != NULL; i++) {
+        size_t index = own_option(call, options[i]);
+        const ms_option *option = &call->command->options[index];
+        if (!wants_stdout(call, index)) {
+            continue;
+        }
+        if (first != NULL) {
+            ms_diag_error(call->diag, "'--%s%s' and '--%s%s' both want the standard output",
+                          first->name, first->arguments == 0 ? "" : " -", option->name,
+                          option->arguments == 0 ? "" : " -");
+            return MS_E_USAGE;
+        }
+        first = option;
+    }
+    return MS_OK;
+}
+
 ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
                      long high, long *out) {
     const char *text = ms_cli_value(call, name, NULL);

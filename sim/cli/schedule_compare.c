@@ -325,7 +325,7 @@ static ms_status read_options(comparison *c, const char ***names_out, int *count
     return status;
 }
 
-/* The picture and the table; "no" where no row is left for them. */
+/* The picture and the tables; "no" where no row is left for them. */
 static ms_status show(comparison *c) {
     const char *gantt = ms_cli_value(c->call, "gantt", NULL);
     bool is_picture_only = gantt != NULL && strcmp(gantt, "-") == 0;
@@ -334,7 +334,7 @@ static ms_status show(comparison *c) {
     if (gantt != NULL && (has_rows || is_picture_only)) {
         status = ms_cli_schedule_gantt(c->call, c->drawn, c->drawn_count, gantt);
     }
-    if (status == MS_OK && !is_picture_only) {
+    if (status == MS_OK) {
         status = ms_compare_print(c->call, &c->table);
     }
     return status == MS_OK && !has_rows ? MS_E_NO : status;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/show_csv.h"
 #include "cli/show_text.h"
 #include "meshsim/units.h"
 
@@ -330,14 +331,18 @@ static void write_text(const ms_simulated_table *table, ms_buffer *out) {
 }
 
 ms_status ms_simulated_print(const ms_invocation *call, const ms_simulated_table *table) {
+    ms_status status = ms_show_csv_table(call, make_tree(call, table));
+    if (status != MS_OK || !ms_show_has_page(call)) {
+        return status;
+    }
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, make_tree(call, table));
     }
     ms_buffer text;
     ms_buffer_init(&text);
     write_text(table, &text);
-    ms_status status = MS_E_NOMEM;
     if (text.failed) {
+        status = MS_E_NOMEM;
         ms_diag_error(call->diag, "out of memory");
     } else {
         status = ms_cli_write_file(call, "-", ms_buffer_text(&text), text.length);
