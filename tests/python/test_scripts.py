@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What scripts/setup installs and says, with an apt that only keeps a diary, and what scripts/demo asks of it.
+
+usage: tests/python/test_scripts.py MESHSIM
+"""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+NOISE = "Get:1 http://deb.example bookworm InRelease"
+FOR_PROGRAM = {"gcc", "g++", "cmake", "ninja-build", "pkg-config", "libsimgrid-dev", "libyaml-dev", "libhdf5-dev"}
+FOR_TESTS = {"libcriterion-dev", "python3-h5py", "python3-xarray", "python3-pandas"}
+FOR_GUARDS = {"clang-format", "valgrind", "shellcheck"}
+
+
+def write_script(path, body):
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class Setup(unittest.TestCase):
+    """On a machine where nothing is installed, as root."""
+
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.holder.cleanup)
+        self.folder = Path(self.holder.name)
+        write_script(self.folder / "dpkg-query", "exit 1")
+        write_script(self.folder / "id", "echo 0")
+
+    def setup(self, *words, failing=()):
+        """(exit code, what was said, packages that were asked for)."""
+        diary = self.folder / "diary"
+        faults = "\n".join(f'[ "$1" != {verb} ] || exit 100' for verb in failing)
+        write_script(self.folder / "apt-get", f'echo "$@" >>{diary}\necho "{NOISE}"; echo "{NOISE}" >&2\n{faults}')
+        environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")
+        done = subprocess.run([ROOT / "scripts/setup", *words], env=environment, stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        lines = diary.read_text(encoding="utf-8").splitlines() if diary.exists() else []
+        asked = {word for line in lines if line.startswith("install") for word in line.split() if not word.startswith("-")}
+        return done.returncode, done.stdout, asked
+
+    def test_the_program_needs_no_test_packages(self):
+        code, _, asked = self.setup("--program")
+        self.assertEqual(code, 0)
+        self.assertLessEqual(FOR_PROGRAM, asked)
+        self.assertFalse(asked & (FOR_TESTS | FOR_GUARDS))
+
+    def test_without_a_word_the_tests_are_served_as_well(self):
+        _, _, asked = self.setup()
+        self.assertLessEqual(FOR_PROGRAM | FOR_TESTS, asked)
+        self.assertFalse(asked & FOR_GUARDS)
+
+    def test_guards_need_all_of_it(self):
+        self.assertLessEqual(FOR_PROGRAM | FOR_TESTS | FOR_GUARDS, self.setup("--guards")[2])
+
+    def test_unknown_words_are_refused(self):
+        self.assertEqual(self.setup("--programs")[0::2], (2, set()))
+
+    def test_apt_is_quiet(self):
+        code, said, _ = self.setup("--program")
+        self.assertEqual(code, 0)
+        self.assertRegex(said, r"\Ascripts/setup: installing [^\n]*\n\Z")
+
+    def test_lists_that_cannot_be_fetched_stop_nothing(self):
+        code, said, _ = self.setup(failing=["update"])
+        self.assertEqual(code, 0)
+        self.assertIn("'apt-get update' failed", said)
+        self.assertNotIn(NOISE, said)
+
+    def test_what_apt_says_is_shown_when_it_fails(self):
+        code, said, _ = self.setup(failing=["install"])
+        self.assertEqual(code, 1)
+        self.assertEqual(said.count(NOISE), 4)  # of update and install, on both streams
+        self.assertIn("scripts/setup: failed: apt-get install", said)
+
+
+class Demo(unittest.TestCase):
+    """In a tree in which set-up and build are done at once."""
+
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory(prefix="a demo of meshsim-")
+        self.addCleanup(self.holder.cleanup)
+        self.root = Path(self.holder.name).resolve()
+        for name in ("scripts", "build", "elsewhere/far"):
+            (self.root / name).mkdir(parents=True)
+        shutil.copy(ROOT / "scripts/demo", self.root / "scripts/demo")
+        for name in ("setup", "build"):
+            write_script(self.root / "scripts" / name, f'echo "{name} $*" >>diary')
+        (self.root / "build/meshsim").symlink_to(Path(PROGRAM).resolve())
+        for name in ("platforms", "workloads"):
+            (self.root / name).symlink_to(ROOT / name)
+
+    def test_paths_lead_from_where_it_was_called(self):
+        for place in (".", "elsewhere/far", "build", "/"):
+            start = self.root / place
+            done = subprocess.run([self.root / "scripts/demo", "workloads/tiny.yaml"], cwd=start, check=True,
+                                  stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=100)
+            found = dict(re.findall(r"^(trace|picture): +(.*)$", done.stdout, re.M))
+            self.assertEqual(set(found), {"trace", "picture"})
+            self.assertFalse(any(path.startswith("/") for path in found.values()), found)
+            self.assertEqual((start / found["picture"]).resolve(), self.root / "build/demo/tiny.svg")
+            self.assertTrue((start / found["picture"]).read_bytes().startswith(b"<"))
+            self.assertTrue((start / found["trace"]).is_file())
+
+    def test_it_asks_for_the_program_alone(self):
+        subprocess.run([self.root / "scripts/demo", "workloads/tiny.yaml"], check=True, stdout=subprocess.DEVNULL,
+                       stdin=subprocess.DEVNULL, timeout=100)
+        self.assertEqual((self.root / "diary").read_text(encoding="utf-8"), "setup --program\nbuild --program\n")
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
