@@ -36,7 +36,8 @@ typedef struct ms_gantt_box {
     uint8_t half;    /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
                         together) */
     bool is_part;    /**< drawn as a strip inside the box around it: recomputation, communication */
-    bool is_foreign; /**< communication of other ranks that this one waits for: paler */
+    bool is_foreign; /**< waiting for communication of other ranks while the row's own rank has none
+                        of that axis: paler */
 } ms_gantt_box;
 
 /** A step of a row's memory curve. */
@@ -88,7 +89,7 @@ ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *ou
  * one box (two half as high while two passes are under way together), waiting for communication
  * shown where it is on the chain of causes, memory in bytes.
  *  trace: with every column; not needed any more afterwards.  *gantt_out: in `arena`.  Returns
- * MS_OK; MS_E_NOMEM.  O(events). */
+ * MS_OK; MS_E_NOMEM.  O(events log events). */
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out);
 
 /** Events above which a Chrome trace shows passes instead of single operations [count]. */

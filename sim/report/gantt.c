@@ -15,10 +15,11 @@ enum {
     TOP = 26,
     PANEL_GAP = 26,
     AXIS_HEIGHT = 24,
-    ROWS_SHOWN_MAX = 64,       /* of all pictures together, but ... */
-    ROWS_LEAST = 16,           /* of each, where single boxes are not shown */
+    ROWS_SHOWN_MAX = 64,       /* of all pictures together */
+    ROWS_DENSE_MAX = 32,       /* the same where single boxes are not shown, but ... */
+    ROWS_LEAST = 16,           /* of each */
     STACKED_BOXES_MAX = 16000, /* visible ones of all pictures, where some are narrow */
-    STRIPS_MAX = 32,           /* memory curves of single rows on a page */
+    STRIPS_MAX = 24,           /* memory curves of single rows on a page */
     TIPS_MAX = 3000,
     LABEL_MAX = 24
 };
@@ -162,10 +163,13 @@ static void draw_legend(page *p) {
         uint8_t kind;
         const char *text;
     } ENTRIES[] = {
-        {MS_OP_FORWARD, "F forward"},           {MS_OP_BACKWARD, "B backward"},
-        {MS_OP_INPUT_GRAD, "I input gradient"}, {MS_OP_WEIGHT_GRAD, "W weight gradient"},
-        {MS_OP_RECOMPUTE, "recomputation"},     {MS_OP_OPTIMIZER, "optimizer"},
-        {MS_OP_P2P, "exposed communication"},
+        {MS_OP_FORWARD, "F forward"},
+        {MS_OP_BACKWARD, "B backward"},
+        {MS_OP_INPUT_GRAD, "I input gradient"},
+        {MS_OP_WEIGHT_GRAD, "W weight gradient"},
+        {MS_OP_RECOMPUTE, "recomputation"},
+        {MS_OP_OPTIMIZER, "optimizer"},
+        {MS_OP_P2P, "exposed: own communication"},
     };
     contents c = list_contents(p);
     double x = p->left;
@@ -178,14 +182,14 @@ static void draw_legend(page *p) {
     }
     if (c.has_foreign) {
         put_swatch(p, &x, ms_svg_hex(ms_svg_colour(MS_OP_P2P, MS_SVG_FOREIGN), hex),
-                   "that of other ranks");
+                   "exposed: that of other ranks");
     }
     if (c.has_pairs) {
         put_pair_entry(p, &x);
     }
     put_swatch(p, &x, MS_FILL_WARM, "idle: warm-up");
-    put_swatch(p, &x, MS_FILL_STEADY, "steady");
-    put_swatch(p, &x, MS_FILL_COOL, "cool-down");
+    put_swatch(p, &x, MS_FILL_STEADY, "idle: steady");
+    put_swatch(p, &x, MS_FILL_COOL, "idle: cool-down");
     put_line_entry(p, &x, PHASE_LINE, "steady phase of a row begins, ends");
     if (p->count > 1) {
         put_line_entry(p, &x, END_LINE, "end");
@@ -263,17 +267,20 @@ static void draw_ends(const page *p, const ms_gantt *gantt, double top, double b
     }
 }
 
-/* Single boxes get the room for their words, unless excerpts show them. */
-static double row_height(const page *p, bool is_low) {
-    return is_low ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
-                  : fit(640.0 / p->rows_shown, 9.0, 32.0);
+/* Single boxes get the room for their words, unless excerpts show them. Shares of the time have to
+ * be told apart: forward passes are a fifth of it, a pixel and a half in rows of 7, where nothing
+ * was seen of them. */
+static double row_height(const page *p) {
+    return p->is_density     ? ceil(fit(640.0 / p->rows_shown, 10.0, 20.0))
+           : p->has_excerpts ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
+                             : fit(640.0 / p->rows_shown, 9.0, 32.0);
 }
 
 static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
     const ms_panel panel = {.x = p->left,
                             .y = p->y,
                             .width = p->width,
-                            .row_height = row_height(p, p->is_density || p->has_excerpts),
+                            .row_height = row_height(p),
                             .end = p->end,
                             .bin_px = !p->is_density                   ? 0.0
                                       : p->rows_shown > ROWS_SHOWN_MAX ? WIDE_BIN_PX
@@ -306,6 +313,32 @@ typedef struct excerpt {
     const char *text;
 } excerpt;
 
+/* A stretch of a picture around its middle, or as near to that as its ends allow. */
+static excerpt make_middle(const ms_gantt_sorted *sorted, double length, const char *text) {
+    const ms_gantt_period *period = &sorted->period;
+    double half = 0.5 * fmin(length, sorted->gantt->end);
+    double middle = fit(0.5 * (period->from + period->to), half, sorted->gantt->end - half);
+    return (excerpt){middle - half, middle + half, text};
+}
+
+/* The middle excerpt: what the steady phase repeats, twice if there is room for the words in its
+ * boxes, else once if they can be seen; where nothing repeats or it is too long, so much that the
+ * words can be read. */
+static excerpt choose_middle(const ms_gantt_sorted *sorted, double width) {
+    const ms_gantt_period *period = &sorted->period;
+    double pass_px = period->passes == 0 ? 0.0 : width / period->passes;
+    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + sorted->number_length) + 3.5;
+    if (0.5 * pass_px >= word_px) {
+        return make_middle(sorted, 2.0 * period->length, "b  two periods of the steady phase");
+    }
+    if (pass_px >= EXCERPT_LEAST_PX) {
+        return make_middle(sorted, period->length, "b  one period of the steady phase");
+    }
+    return make_middle(sorted, width / word_px * sorted->quartile,
+                       period->passes == 0 ? "b  in the middle"
+                                           : "b  in the middle: part of a period");
+}
+
 static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt excerpts_out[3]) {
     double end = sorted->gantt->end;
     double warm = 0.0;
@@ -316,15 +349,12 @@ static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt
         warm = fmax(warm, steps[0].start);
         cool = fmin(cool, steps[sorted->steps - 1].end);
     }
-    /* outer excerpts: wide enough to see single boxes; inner: to read the words in them */
+    /* outer excerpts: wide enough to see single boxes */
     double longest = width / EXCERPT_LEAST_PX * sorted->median;
-    double word_px = MS_DIGIT_WIDTH * 8.0 * (1 + sorted->number_length) + 3.5;
-    double read = fmin(width / word_px * sorted->quartile, end);
-    double middle = fit(0.5 * (warm + cool), 0.5 * read, end - 0.5 * read);
     double outer_left = fit(1.1 * warm, 0.02 * end, fmin(longest, end));
     double outer_right = fit(1.1 * (end - cool), 0.02 * end, fmin(longest, end));
     excerpts_out[0] = (excerpt){0.0, outer_left, "a  warm-up"};
-    excerpts_out[1] = (excerpt){middle - 0.5 * read, middle + 0.5 * read, "b  in the middle"};
+    excerpts_out[1] = choose_middle(sorted, width);
     excerpts_out[2] = (excerpt){end - outer_right, end, "c  cool-down and end"};
 }
 
@@ -470,8 +500,9 @@ static void choose_look(page *p) {
         p->count == 1 &&
         narrowest < MS_DIGIT_WIDTH * MS_FONT_LEAST * p->pictures[0].number_length + 2.5;
     for (size_t i = 0; i < p->count; i++) {
-        bool has_least = p->is_density && rows_max < ROWS_LEAST;
-        ms_gantt_show_rows(&p->pictures[i], has_least ? ROWS_LEAST : rows_max);
+        int32_t dense_max = ROWS_DENSE_MAX / (int32_t)p->count;
+        dense_max = dense_max < ROWS_LEAST ? ROWS_LEAST : dense_max;
+        ms_gantt_show_rows(&p->pictures[i], p->is_density ? dense_max : rows_max);
         p->rows_shown += p->pictures[i].rows_shown;
     }
 }

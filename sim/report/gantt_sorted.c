@@ -1,4 +1,4 @@
-#include "report/gantt_sorted.h"
+#include "report/gantt_period.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -172,6 +172,7 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     choose_unit(&sorted, axis_end);
     ms_gantt_show_rows(&sorted, gantt->rows);
     ms_status status = measure_passes(gantt, arena, &sorted);
+    status = status == MS_OK ? ms_gantt_find_period(&sorted, arena, &sorted.period) : status;
     if (status == MS_OK) {
         *sorted_out = sorted;
     }

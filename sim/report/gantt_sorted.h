@@ -12,17 +12,26 @@ typedef struct ms_gantt_steady {
     double from, start, end, to; /* no passes: from the step before to the picture's end */
 } ms_gantt_steady;
 
+/* The time in which all rows are in their steady phase, of the step in the middle, and the shortest
+ * sequence of passes that a row repeats there. */
+typedef struct ms_gantt_period {
+    double from, to; /* from >= to: there is no such time */
+    double length;   /* from a pass to the same one of the next sequence; 0: nothing repeats */
+    int32_t passes;  /* boxes of passes in a sequence */
+} ms_gantt_period;
+
 typedef struct ms_gantt_sorted {
     const ms_gantt *gantt;
     const ms_gantt_box *boxes; /* by row, start, passes before their parts */
     size_t *row_first;         /* [rows + 1] */
     ms_gantt_steady *steady;   /* [rows * steps] */
     int32_t steps;
-    double median;     /* length of a pass */
-    double quartile;   /* a quarter of the passes is not longer */
-    int32_t parts;     /* of a sequence per microbatch, 1: whole ones */
-    int number_length; /* characters of the longest number in a box */
-    double unit;       /* time units in one unit of the axis */
+    ms_gantt_period period; /* of the steady phase */
+    double median;          /* length of a pass */
+    double quartile;        /* a quarter of the passes is not longer */
+    int32_t parts;          /* of a sequence per microbatch, 1: whole ones */
+    int number_length;      /* characters of the longest number in a box */
+    double unit;            /* time units in one unit of the axis */
     const char *unit_name;
     int32_t row_step; /* every how many rows one is shown */
     int32_t rows_shown;

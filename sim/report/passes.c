@@ -1,5 +1,7 @@
 #include "report/passes.h"
 
+#include "report/own.h"
+
 /* Communications in a row without a computation between them; a damaged file may chase its tail. */
 enum { CHAIN_MAX = 1000 };
 
@@ -26,6 +28,7 @@ typedef struct row_state {
 
 typedef struct collecting {
     const ms_trace *trace;
+    ms_own own;
     row_state *rows; /* [rank_count] */
     ms_vector *boxes;
     ms_vector *pairs;
@@ -35,29 +38,35 @@ static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->stream[event]].axis != MS_AXIS_NONE;
 }
 
-/* Whether a rank takes part in a communication. */
-static bool is_member(const ms_trace *trace, int32_t event, int32_t rank_index) {
-    const ms_trace_stream *stream = &trace->streams[trace->stream[event]];
-    int32_t low = 0;
-    int32_t high = trace->member_count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (trace->members[middle].event < event) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    bool is_one = stream->rank_index == rank_index || stream->peer_index == rank_index;
-    for (int32_t i = low; !is_one && i < trace->member_count && trace->members[i].event == event;
-         i++) {
-        is_one = trace->streams[trace->members[i].stream].rank_index == rank_index;
-    }
-    return is_one;
-}
-
 static void add_box(collecting *c, const ms_gantt_box *box) {
     (void)ms_vector_add(c->boxes, box, 1);
+}
+
+/* A piece of waiting for a communication. */
+static void add_wait_piece(collecting *c, const ms_gantt_box *wait, const int64_t piece[2],
+                           bool is_foreign) {
+    ms_gantt_box box = *wait;
+    box.start = seconds(piece[0]);
+    box.end = seconds(piece[1]);
+    box.is_foreign = is_foreign;
+    if (piece[1] > piece[0]) {
+        add_box(c, &box);
+    }
+}
+
+/* Waiting in `span` for communication of an axis: its own while the rank communicates along that
+ * axis itself, whichever rank's communication holds it up, and for other ranks' in between. The
+ * first kind sums up to the axis' exposed_s of the rank, both to its share of exposed time. */
+static void add_wait(collecting *c, const ms_gantt_box *wait, const int64_t span[2]) {
+    int64_t from = span[0];
+    while (from < span[1]) {
+        const ms_own_span *own = ms_own_find(&c->own, wait->row, wait->axis, from, span[1]);
+        int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
+        int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
+        add_wait_piece(c, wait, (const int64_t[]){from, start}, true);
+        add_wait_piece(c, wait, (const int64_t[]){start, end}, false);
+        from = end;
+    }
 }
 
 /* Waiting of a row in [from, to): the communications on the chain of causes that leads to what
@@ -73,15 +82,12 @@ static void add_waiting(collecting *c, int32_t row, int32_t cause, const int64_t
         int64_t start = trace->start_ps[at] > gap[0] ? trace->start_ps[at] : gap[0];
         int64_t end = trace->end_ps[at] < to ? trace->end_ps[at] : to;
         if (end > start) {
-            const ms_gantt_box box = {.start = seconds(start),
-                                      .end = seconds(end),
-                                      .row = row,
-                                      .mb = -1,
-                                      .kind = trace->kind[at],
-                                      .axis = trace->axis[at],
-                                      .is_part = is_part,
-                                      .is_foreign = !is_member(trace, at, row)};
-            add_box(c, &box);
+            const ms_gantt_box wait = {.row = row,
+                                       .mb = -1,
+                                       .kind = trace->kind[at],
+                                       .axis = trace->axis[at],
+                                       .is_part = is_part};
+            add_wait(c, &wait, (const int64_t[]){start, end});
             to = start;
         }
     }
@@ -203,8 +209,11 @@ static void add_end(collecting *c) {
 
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes,
                        ms_vector *pairs) {
-    collecting c = {trace, MS_NEW(scratch, row_state, trace->rank_count), boxes, pairs};
-    if (c.rows == NULL) {
+    collecting c = {.trace = trace,
+                    .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                    .boxes = boxes,
+                    .pairs = pairs};
+    if (c.rows == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
         boxes->failed = true;
         return;
     }

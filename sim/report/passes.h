@@ -14,7 +14,7 @@ typedef struct ms_pass_pair {
  * passes. Times in seconds. Two passes whose operations alternate overlap; the forward one has
  * half 1, the other half 2.
  *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair, those that alternate.  Check `failed` of both.
- *  O(events). */
+ *  O(events log events). */
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes,
                        ms_vector *pairs);
 

@@ -119,7 +119,9 @@ Test(schedule_gantt, large_ones_stay_below_three_megabytes, .timeout = 60) {
         ms_run_result run = MS_RUN("schedule", KINDS[i], "-p", "64", "-m", "512", "--gantt", "-");
         cr_assert_eq(run.exit_code, 0, "%s", ms_run_err(&run));
         cr_assert_lt(run.out.length, 3000000U, "%s: %zu", KINDS[i], run.out.length);
-        cr_assert_not_null(strstr(ms_run_out(&run), "b  in the middle"));
+        bool repeats = strcmp(KINDS[i], "gpipe") != 0; /* which has no steady phase */
+        cr_assert_not_null(strstr(ms_run_out(&run), repeats ? "b  two periods of the steady phase"
+                                                            : "b  in the middle<"));
         ms_run_release(&run);
     }
     ms_run_result all =

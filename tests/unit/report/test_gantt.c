@@ -8,6 +8,7 @@
 #include "trace_fixture.h"
 
 #include "meshsim/report.h"
+#include "report/gantt_sorted.h"
 
 enum { SVG_LIMIT_B = 3000000 };
 
@@ -181,12 +182,152 @@ Test(gantt, any_number_of_boxes_stays_small_and_sound, .timeout = 100) {
                                 ROWS[i], (long long)PASSES[j]);
             cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK, "%s", what);
             assert_sound(&svg, what);
-            cr_assert_eq(strstr(ms_buffer_text(&svg), "one row in ") != NULL, ROWS[i] > 64);
+            bool is_density = strstr(ms_buffer_text(&svg), "height of a colour") != NULL;
+            cr_assert_eq(strstr(ms_buffer_text(&svg), "one row in ") != NULL,
+                         ROWS[i] > (is_density ? 32 : 64), "%s", what);
             ms_vector_release(&boxes);
             ms_buffer_release(&svg);
             ms_arena_release(&arena);
         }
     }
+}
+
+/* ---- overviews and excerpts ---- */
+
+/* A row of `times` times the sequence of passes given by their letters, each of its own length. */
+static void add_sequence(ms_vector *boxes, const char *sequence, int times) {
+    double time = 0.0;
+    for (int i = 0; i < times; i++) {
+        for (const char *at = sequence; *at != '\0'; at++) {
+            bool is_later = *at == 'f' || *at == 'b'; /* chunk */
+            bool is_forward = *at == 'F' || *at == 'f';
+            const ms_gantt_box box = {.start = time,
+                                      .end = time + (is_forward ? 1.0 : 2.0),
+                                      .mb = i,
+                                      .chunk = is_later ? 1 : 0,
+                                      .kind = is_forward   ? MS_OP_FORWARD
+                                              : *at == 'W' ? MS_OP_WEIGHT_GRAD
+                                                           : MS_OP_BACKWARD};
+            ms_vector_add(boxes, &box, 1);
+            time = box.end;
+        }
+    }
+}
+
+/* What an excerpt of the middle shows, by the ticks of its axis, which stands below the third
+ * panel: from the first to the last one [time units]. */
+static double ticks_apart(const char *svg, int panel) {
+    const char *at = svg;
+    for (int i = 0; i <= panel; i++) {
+        at = strstr(at + 1, "<g class=\"panel\"");
+        cr_assert_not_null(at);
+    }
+    at = strstr(at, "<g font-size=\"10\" text-anchor=\"middle\"");
+    const char *end = strstr(at, "</g>");
+    double first = NAN;
+    double last = NAN;
+    for (at = strstr(at, "<text "); at != NULL && at < end; at = strstr(at + 1, "<text ")) {
+        last = strtod(strchr(at, '>') + 1, NULL);
+        first = isnan(first) ? last : first;
+    }
+    return last - first;
+}
+
+Test(gantt, the_middle_excerpt_shows_periods_of_the_steady_phase) {
+    static const struct {
+        const char *sequence;
+        const char *caption;
+        int32_t passes;
+        double length, shown; /* 0: as much as can be read */
+    } CASES[] = {
+        {"FB", "b  two periods of the steady phase", 2, 3, 6},
+        {"FBW", "b  two periods of the steady phase", 3, 5, 10},
+        {"FFFFFFFFBBBBBBBBffffffffbbbbbbbb", "b  one period of the steady phase", 32, 48, 48},
+    };
+    ms_arena arena;
+    ms_arena_init(&arena);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_buffer svg;
+        ms_vector boxes;
+        ms_gantt_sorted sorted;
+        ms_buffer_init(&svg);
+        ms_vector_init(&boxes, sizeof(ms_gantt_box));
+        add_sequence(&boxes, CASES[i].sequence, 1200 / (int)strlen(CASES[i].sequence));
+        const ms_gantt_box *last = &MS_AT(&boxes, const ms_gantt_box, boxes.count - 1);
+        const ms_gantt gantt = {.row_labels = labels(&arena, 1),
+                                .rows = 1,
+                                .boxes = boxes.data,
+                                .box_count = boxes.count,
+                                .end = last->end};
+        cr_assert_eq(ms_gantt_sort(&gantt, gantt.end, &arena, &sorted), MS_OK);
+        cr_assert_eq(sorted.period.passes, CASES[i].passes, "%s", CASES[i].sequence);
+        cr_assert_float_eq(sorted.period.length, CASES[i].length, 1e-9, "%s", CASES[i].sequence);
+        cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
+        cr_assert_not_null(strstr(ms_buffer_text(&svg), CASES[i].caption), "%s", CASES[i].sequence);
+        double apart = ticks_apart(ms_buffer_text(&svg), 2);
+        cr_assert(apart <= CASES[i].shown && apart > 0.6 * CASES[i].shown, "%s: %g of %g",
+                  CASES[i].sequence, apart, CASES[i].shown);
+        ms_vector_release(&boxes);
+        ms_buffer_release(&svg);
+    }
+    ms_arena_release(&arena);
+}
+
+/* Passes in an order that nothing repeats have no period. */
+Test(gantt, a_random_order_has_no_period) {
+    ms_random random = {1};
+    ms_arena arena;
+    ms_vector boxes;
+    ms_gantt_sorted sorted;
+    ms_arena_init(&arena);
+    ms_vector_init(&boxes, sizeof(ms_gantt_box));
+    fill_random(&random, 1, 500, &boxes);
+    const ms_gantt gantt = {.row_labels = labels(&arena, 1),
+                            .rows = 1,
+                            .boxes = boxes.data,
+                            .box_count = boxes.count,
+                            .end = 1500};
+    cr_assert_eq(ms_gantt_sort(&gantt, gantt.end, &arena, &sorted), MS_OK);
+    cr_assert_eq(sorted.period.passes, 0);
+    cr_assert_eq(sorted.period.length, 0.0);
+    ms_vector_release(&boxes);
+    ms_arena_release(&arena);
+}
+
+/* Forward passes are a fifth of a long run of many ranks: three pixels or more in its overview. */
+Test(gantt, forward_passes_of_long_runs_are_seen) {
+    ms_arena arena;
+    ms_buffer svg;
+    ms_vector boxes;
+    ms_arena_init(&arena);
+    ms_buffer_init(&svg);
+    ms_vector_init(&boxes, sizeof(ms_gantt_box));
+    for (int32_t row = 0; row < 64; row++) {
+        size_t first = boxes.count;
+        add_sequence(&boxes, "FBW", 600);
+        for (size_t i = first; i < boxes.count; i++) {
+            MS_AT(&boxes, ms_gantt_box, i).row = row;
+        }
+    }
+    const ms_gantt gantt = {.row_labels = labels(&arena, 64),
+                            .rows = 64,
+                            .boxes = boxes.data,
+                            .box_count = boxes.count,
+                            .end = 3000};
+    cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
+    const char *text = ms_buffer_text(&svg);
+    cr_assert_not_null(strstr(text, "height of a colour"));
+    cr_assert_not_null(strstr(text, "one row in 2 is shown, of 64"));
+    const char *path = "<path fill=\"#56b4e9\" d=\"M";
+    cr_assert_eq(count_of(text, path), 32U);
+    double x = 0.0;
+    double bottom = 0.0;
+    double top = 0.0;
+    cr_assert_eq(sscanf(strstr(text, path) + strlen(path), "%lf %lfV%lf", &x, &bottom, &top), 3);
+    cr_assert_geq(bottom - top, 3.0);
+    ms_vector_release(&boxes);
+    ms_buffer_release(&svg);
+    ms_arena_release(&arena);
 }
 
 /* ---- what the legend and the numbers say ---- */
@@ -362,25 +503,31 @@ Test(gantt, a_trace_becomes_one_box_per_pass) {
     trace_fixture_release(&f);
 }
 
-/* What the picture shows as exposed is what the metrics count, axis by axis and rank by rank. */
+/* What the picture shows as exposed is what the metrics count, axis by axis and rank by rank; what
+ * of it is not that of other ranks is the rank's own communication that stalls it. */
 static void assert_exposed(const trace_fixture *f, const ms_gantt *gantt) {
     int32_t ranks = f->result.dag.rank_count;
     for (int32_t row = 0; row < ranks; row++) {
         double shown[MS_AXIS_COUNT] = {0.0};
+        double own[MS_AXIS_COUNT] = {0.0};
         double busy = 0.0;
         for (size_t i = 0; i < gantt->box_count; i++) {
             const ms_gantt_box *box = &gantt->boxes[i];
             double high = box->half == 0 ? 1.0 : 0.5; /* two that share the row: once */
             if (box->row == row && box->kind >= MS_OP_P2P) {
                 shown[box->axis] += box->end - box->start;
+                own[box->axis] += box->is_foreign ? 0.0 : box->end - box->start;
                 busy -= box->is_part ? box->end - box->start : 0.0;
             } else if (box->row == row && !box->is_part) {
                 busy += high * (box->end - box->start);
             }
         }
         const double *time_s = f->result.metrics.ranks[row].time_s;
-        for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
+        for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
             double exposed = time_s[ms_time_category_of_axis((ms_axis)axis)];
+            double stalling = f->result.metrics.ranks[row].axes[axis].exposed_s;
+            cr_assert_float_eq(own[axis], stalling, 1e-9, "row %d axis %d: own %g, %g", row, axis,
+                               own[axis], stalling);
             cr_assert_float_eq(shown[axis], exposed, 1e-9, "row %d axis %d: %g, %g", row, axis,
                                shown[axis], exposed);
         }
@@ -401,7 +548,12 @@ Test(gantt, exposed_communication_is_what_the_metrics_count) {
         "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 2}\n"
         "mesh: {tp: 2, pp: 4, dp: 2}\n"
         "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 512}\n"
-        "schedule: {kind: dualpipev}\nbatch: {global: 32, micro: 1}\n"};
+        "schedule: {kind: dualpipev}\nbatch: {global: 32, micro: 1}\n",
+        "name: sharded\n"
+        "platform: {file: " MS_SOURCE_DIR "/platforms/dgx-a100.yaml, nodes: 1}\n"
+        "mesh: {pp: 2, dp: 4}\n"
+        "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 512}\n"
+        "data_parallel: {zero: 3}\nbatch: {global: 32, micro: 1}\n"};
     for (size_t i = 0; i < sizeof WORKLOADS / sizeof WORKLOADS[0]; i++) {
         trace_fixture f;
         ms_gantt gantt;

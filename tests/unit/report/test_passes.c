@@ -6,14 +6,14 @@
 #include "meshsim/value.h"
 #include "report/gantt_sorted.h"
 
-enum { EVENTS_MAX = MS_CHROME_EVENTS_MAX + 100, STREAMS = 3 };
+enum { EVENTS_MAX = MS_CHROME_EVENTS_MAX + 100, STREAMS = 4 };
 
 typedef struct hand_made {
     ms_arena arena;
     ms_trace trace;
 } hand_made;
 
-/* Two ranks with a compute stream each (0, 1), and the first one's dp stream (2). */
+/* Two ranks with a compute stream (0, 1) and a dp stream (2, 3) each. */
 static void hand_made_init(hand_made *h) {
     memset(h, 0, sizeof *h);
     ms_arena_init(&h->arena);
@@ -29,6 +29,7 @@ static void hand_made_init(hand_made *h) {
         t->streams[i] = (ms_trace_stream){i, -1, MS_AXIS_NONE};
     }
     t->streams[2] = (ms_trace_stream){0, -1, MS_AXIS_DP};
+    t->streams[3] = (ms_trace_stream){1, -1, MS_AXIS_DP};
     t->start_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
     t->end_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
     t->stream = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
@@ -249,9 +250,35 @@ Test(passes, waiting_for_other_ranks_communication_is_marked) {
     h.trace.member_count = 0;
     cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
     cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
-    cr_assert_not_null(strstr(ms_buffer_text(&svg), "that of other ranks"));
+    cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: that of other ranks<"));
+    cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: own communication<"));
     cr_assert_not_null(strstr(ms_buffer_text(&svg), "waiting for other ranks' all_reduce over dp"));
     ms_buffer_release(&svg);
+    ms_arena_release(&h.arena);
+}
+
+/* The second rank's own reduction (2-5) still runs when that of the first one (4-7), which ends the
+ * step, begins; until 4 the second rank waits for the first one's pass. */
+Test(passes, own_communication_is_not_that_of_other_ranks) {
+    hand_made h;
+    ms_gantt gantt;
+    hand_made_init(&h);
+    static const operation OPS[] = {{0, B, 0, 0, 0, 4, -1},
+                                    {1, B, 1, 0, 0, 2, -1},
+                                    {3, MS_OP_ALL_REDUCE, -1, -1, 2, 5, 1},
+                                    {2, MS_OP_ALL_REDUCE, -1, -1, 4, 7, 0}};
+    add_all(&h, OPS, 4);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    static const piece PIECES[2][3] = {{{0, 4, B, 0, false}, {4, 7, MS_OP_ALL_REDUCE, 0, false}},
+                                       {{0, 2, B, 0, false},
+                                        {4, 5, MS_OP_ALL_REDUCE, 0, false},
+                                        {5, 7, MS_OP_ALL_REDUCE, 0, false}}};
+    for (int row = 0; row < 2; row++) {
+        assert_boxes(&gantt, row, PIECES[row], 2 + (size_t)row);
+    }
+    for (size_t i = 0; i < gantt.box_count; i++) {
+        cr_assert_eq(gantt.boxes[i].is_foreign, gantt.boxes[i].start > 4.5e-6);
+    }
     ms_arena_release(&h.arena);
 }
 
