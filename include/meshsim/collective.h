@@ -5,7 +5,8 @@
  *
  * Pure: knows the platform's routes, not the time. A ring runs all its edges at the slowest one's
  * pace, so it is one flow over the multiset of the links of all its edges, carrying the bytes one
- * edge carries.
+ * edge carries. The messages of an all-to-all wait for nobody: those of one kind of route are one
+ * flow (sim/collective/route_kinds.md).
  */
 #ifndef MESHSIM_COLLECTIVE_H
 #define MESHSIM_COLLECTIVE_H
@@ -39,13 +40,17 @@ typedef enum ms_coll_algorithm {
 typedef struct ms_flow_link {
     int32_t link;   /**< platform link */
     int32_t weight; /**< how often the flow crosses it, >= 1 */
+    int32_t load;   /**< how often all flows do that this one stands for: as built, its weight */
 } ms_flow_link;
 
-/** One fluid transfer. */
+/** One fluid transfer: equal messages that are alike in what they cross, or the edges of rings, all
+ * at the same rate. */
 typedef struct ms_flow {
     double bytes;        /**< bytes that cross each entry of the route once [B] */
     ms_flow_link *links; /**< [count], sorted by link; empty: nothing on the way is limited */
     int count;
+    uint64_t kind; /**< tells the flows of a phase apart, and is the same for flows that are alike
+                      in groups that are; 0 where there is one */
 } ms_flow;
 
 /** Flows that run together, then a latency. */
@@ -76,10 +81,12 @@ typedef struct ms_coll_request {
     int members;   /**< >= 1; 2 for p2p */
     double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
                       all-gather its output [B] */
-    double node_B; /**< all-to-all: full buffer of a second one among the members on each node,
-                      beside the first; 0: none [B] */
+    double node_B; /**< all-to-all where a copy crosses to a node once, on its own rail, and is
+                      forwarded inside it: full buffer among the members of a node, while size_B is
+                      that between nodes; 0: every pair of members exchanges [B] */
     double
         skew; /**< all-to-all: bytes of the busiest member over the mean, its time counts; 0: 1 */
+    bool is_coarse; /**< all-to-all: tell messages apart by their outermost tier only */
 } ms_coll_request;
 
 /** Lay out a collective among GPUs of a platform.
@@ -93,9 +100,11 @@ ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request 
 /** The algorithm a kind is laid out with; MS_ALGORITHM_AUTO for a kind that is not built. */
 ms_coll_algorithm ms_coll_algorithm_of(ms_coll_kind kind);
 
-/** Time of a plan with nothing else on the links: sum over phases of latency + slowest flow [s].
- *  A flow takes max over links of bytes * weight / capacity. */
-double ms_coll_plan_time_s(const ms_platform *platform, const ms_coll_plan *plan);
+/** Time of a plan with nothing else on the links: sum over phases of latency + last flow [s].
+ *  A flow alone takes max over links of bytes * load / capacity; flows of a phase share links.
+ *  Returns MS_OK; MS_E_NOMEM, not reported. */
+ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
+                            double *time_s_out);
 
 /** Bus bandwidth as nccl-tests defines it: size / time times 2(n-1)/n for all-reduce, (n-1)/n for
  * reduce-scatter, all-gather and all-to-all, 1 for the rest [B/s].  Source: nccl-tests

@@ -51,6 +51,9 @@ typedef struct ms_dag_flow {
     double bytes;           /**< bytes over each crossing [B], >= 0 */
     int32_t crossing_first; /**< into ms_dag.crossings */
     int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
+    double alone_s;  /**< set by ms_dag_finish: time with the other flows of its phase on the links,
+                        each crossing them for itself only [s] */
+    double loaded_s; /**< the same with all that the flows stand for */
 } ms_dag_flow;
 
 /** Flows that start together; when the last has ended, `latency_s` passes. */
@@ -164,7 +167,7 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream);
 /** Dependency of the newest member; a negative `op` is left out. */
 void ms_dag_add_dep(ms_dag *dag, int32_t op);
 
-/** Set the read pointers and check every index.
+/** Set the read pointers and the times of flows, and check every index.
  *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if an index is out of range, an operation has no
  * member or no step, or a communication no phase. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
@@ -178,11 +181,11 @@ static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
  * text_out. */
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size);
 
-/** Time of flow `flow` with no other on its links [s]; 0 without crossings.
- *  is_alone: it has its links to itself; false: the flows that it stands for cross them with it. */
+/** Time of flow `flow` with nothing but its phase on the links [s]; 0 without crossings.
+ *  is_alone: as the phase of one of those it stands for; false: as that of all of them. */
 double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone);
 
-/** Time of a work with no other on its links: computations their time; communications the sum over
+/** Time of a work with no other on the links: computations their time; communications the sum over
  * phases of the slowest flow and the latency.  is_alone: as for a flow.  *transfer_out (may be
  * NULL): the same without the last phase's latency. */
 double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,

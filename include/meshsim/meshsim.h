@@ -26,6 +26,7 @@
  * | schedule_csv.h | schedules as PyTorch's CSV files                                             |
  * | schedule_study.h | what a makespan consists of, time per microbatch                           |
  * | schedule_search.h | search for a schedule under a memory cap                                  |
+ * | fluid.h      | transfers that start together and share links                                  |
  * | collective.h | collectives as phases of flows                                                 |
  * | dag.h        | the operation graph                                                            |
  * | lower.h      | from schedule, costs, mesh and platform to that graph                          |

@@ -16,12 +16,17 @@ typedef struct ms_random {
     uint64_t state;
 } ms_random;
 
-/** Next 64 uniform bits.  Source: Steele, Lea, Flood, OOPSLA'14, SplitMix64. */
-static inline uint64_t ms_random_next(ms_random *random) {
-    uint64_t z = (random->state += 0x9E3779B97F4A7C15U);
+/** Bits of `z` mixed one to one, so that any change of them changes about half of the result.
+ *  Source: Steele, Lea, Flood, OOPSLA'14, SplitMix64's finaliser. */
+static inline uint64_t ms_random_mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31);
+}
+
+/** Next 64 uniform bits.  Source: Steele, Lea, Flood, OOPSLA'14, SplitMix64. */
+static inline uint64_t ms_random_next(ms_random *random) {
+    return ms_random_mix(random->state += 0x9E3779B97F4A7C15U);
 }
 
 /** Uniform double in [0, 1) with 53 random bits. */

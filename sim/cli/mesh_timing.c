@@ -48,8 +48,12 @@ static ms_status add_group(chorus *c, int index, int phase, double *latency_s) {
         load_links(c, &plan.phases[phase]);
         *latency_s = fmax(*latency_s, plan.phases[phase].latency_s);
     }
+    double alone_s = 0.0;
     if (status == MS_OK && phase == 0) {
-        c->time.alone_s = fmax(c->time.alone_s, ms_coll_plan_time_s(c->platform, &plan));
+        status = ms_coll_plan_time(c->platform, &plan, &alone_s);
+    }
+    if (status == MS_OK && phase == 0) {
+        c->time.alone_s = fmax(c->time.alone_s, alone_s);
         c->time.tier = plan.tier > c->time.tier ? plan.tier : c->time.tier;
         c->phases = plan.phase_count > c->phases ? plan.phase_count : c->phases;
     }

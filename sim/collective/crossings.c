@@ -31,12 +31,16 @@ static int by_link(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+void ms_flow_links_sort(ms_flow_link *links, size_t count) {
+    if (count > 1) {
+        qsort(links, count, sizeof *links, by_link);
+    }
+}
+
 /* Add up crossings of the same link in place; returns how many links there are. */
 static int add_up(ms_flow_link *all, size_t count) {
     int unique = 0;
-    if (count > 1) {
-        qsort(all, count, sizeof *all, by_link);
-    }
+    ms_flow_links_sort(all, count);
     for (size_t i = 0; i < count; i++) {
         if (unique > 0 && all[unique - 1].link == all[i].link) {
             all[unique - 1].weight += all[i].weight;
@@ -47,22 +51,7 @@ static int add_up(ms_flow_link *all, size_t count) {
     return unique;
 }
 
-static int common_divisor(const ms_flow_link *links, int count) {
-    int divisor = 0;
-    for (int i = 0; i < count; i++) {
-        int a = links[i].weight;
-        while (divisor != 0) {
-            int rest = a % divisor;
-            a = divisor;
-            divisor = rest;
-        }
-        divisor = a;
-    }
-    return divisor > 0 ? divisor : 1;
-}
-
-ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out,
-                             int *divisor_out) {
+ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out) {
     if (crossings->links.failed) {
         return MS_E_NOMEM;
     }
@@ -72,12 +61,11 @@ ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *
     if (links == NULL) {
         return MS_E_NOMEM;
     }
-    int divisor = common_divisor(all, count);
     for (int i = 0; i < count; i++) {
-        links[i] = (ms_flow_link){.link = all[i].link, .weight = all[i].weight / divisor};
+        links[i] = all[i];
+        links[i].load = all[i].weight;
     }
     flow_out->links = links;
     flow_out->count = count;
-    *divisor_out = divisor;
     return MS_OK;
 }

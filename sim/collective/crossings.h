@@ -18,10 +18,10 @@ void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform);
 void ms_crossings_release(ms_crossings *crossings);
 /* Add the route from one GPU to another. Memory failures show up in ms_crossings_merge. */
 void ms_crossings_add(ms_crossings *crossings, int source, int destination);
-/* Every link once, sorted, with its crossings divided by their greatest common divisor.
- * *links_out: [*count_out] in `arena`; *divisor_out: what the crossings were divided by, >= 1.
+/* Every link once, sorted, with how often it is crossed.  flow_out: gets its links, in `arena`.
  * Returns MS_OK; MS_E_NOMEM. O(crossings log crossings). */
-ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out,
-                             int *divisor_out);
+ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out);
+/* Sort links of a flow by number. */
+void ms_flow_links_sort(ms_flow_link *links, size_t count);
 
 #endif

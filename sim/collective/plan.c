@@ -5,6 +5,7 @@
 
 #include "collective/crossings.h"
 #include "collective/ring.h"
+#include "collective/route_kinds.h"
 
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     static const char *const NAMES[MS_ALGORITHM_COUNT] = {"auto", "ring", "direct", "tree"};
@@ -19,27 +20,20 @@ typedef struct layout {
     ms_coll_plan *plan;
 } layout;
 
-/* Make collected routes a flow whose crossings carry `crossing_B` each. */
-static ms_status make_flow(layout *l, ms_crossings *crossings, double crossing_B, ms_flow *flow) {
-    int divisor = 1;
-    ms_status status = ms_crossings_merge(crossings, l->arena, flow, &divisor);
-    flow->bytes = crossing_B * divisor;
-    return status;
-}
-
 /* One phase of the routes collected, each crossing carrying `crossing_B`, and after it a latency.
- * There is room for a second flow beside it. */
+ */
 static ms_status set_flow(layout *l, double crossing_B, double latency_s) {
     ms_phase *phase = MS_NEW(l->arena, ms_phase, 1);
-    ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);
-    if (phase == NULL || flows == NULL) {
+    ms_flow *flow = MS_NEW(l->arena, ms_flow, 1);
+    if (phase == NULL || flow == NULL) {
         return MS_E_NOMEM;
     }
-    ms_status status = make_flow(l, &l->crossings, crossing_B, flows);
+    *flow = (ms_flow){.bytes = crossing_B};
+    ms_status status = ms_crossings_merge(&l->crossings, l->arena, flow);
     if (status != MS_OK) {
         return status;
     }
-    *phase = (ms_phase){.latency_s = latency_s, .flows = flows, .count = 1};
+    *phase = (ms_phase){.latency_s = latency_s, .flows = flow, .count = 1};
     l->plan->tier = l->crossings.tier;
     l->plan->phases = phase;
     l->plan->phase_count = 1;
@@ -79,51 +73,26 @@ static ms_status plan_shift(layout *l) {
     return set_flow(l, l->request->size_B, l->crossings.latency_max_s);
 }
 
-/* Beside the first flow the members of each node exchange a buffer of their own; nodes with fewer
- * members set no pace. */
-static ms_status add_node_flow(layout *l, double skew) {
-    const ms_coll_request *request = l->request;
-    ms_crossings crossings;
-    ms_crossings_init(&crossings, l->crossings.platform);
-    int node_members = 1;
-    for (int i = 0; i < request->members; i++) {
-        int here = 1;
-        for (int j = 0; j < request->members; j++) {
-            if (i != j && ms_platform_node(crossings.platform, request->gpus[i]) ==
-                              ms_platform_node(crossings.platform, request->gpus[j])) {
-                ms_crossings_add(&crossings, request->gpus[i], request->gpus[j]);
-                here++;
-            }
-        }
-        node_members = here > node_members ? here : node_members;
-    }
-    ms_phase *phase = &l->plan->phases[0];
-    ms_status status =
-        make_flow(l, &crossings, skew * request->node_B / node_members, &phase->flows[1]);
-    phase->count = 2;
-    l->plan->sent_B += (node_members - 1.0) / node_members * request->node_B;
-    ms_crossings_release(&crossings);
-    return status;
-}
-
-/* Every member sends an n-th of its buffer to every other one, all at once: NCCL posts all sends
- * and receives as one group. */
-static ms_status plan_pairwise(layout *l) {
-    int n = l->request->members;
-    if (n > MS_PAIRWISE_MEMBERS_MAX) {
+static ms_status plan_exchange(layout *l) {
+    if (l->request->members > MS_PAIRWISE_MEMBERS_MAX) {
         return MS_E_RANGE;
     }
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < n; j++) {
-            if (i != j) {
-                ms_crossings_add(&l->crossings, l->request->gpus[i], l->request->gpus[j]);
-            }
-        }
+    ms_exchange exchange;
+    ms_phase *phase = MS_NEW(l->arena, ms_phase, 1);
+    ms_status status =
+        phase == NULL ? MS_E_NOMEM
+                      : ms_exchange_init(l->crossings.platform, l->request, l->arena, &exchange);
+    if (status == MS_OK) {
+        status =
+            ms_route_kinds_fold(&exchange, l->request->is_coarse, l->arena, phase, &l->plan->tier);
     }
-    double skew = l->request->skew > 0.0 ? l->request->skew : 1.0;
-    l->plan->sent_B = (n - 1.0) / n * l->request->size_B;
-    ms_status status = set_flow(l, skew * l->request->size_B / n, l->crossings.latency_max_s);
-    return status == MS_OK && l->request->node_B > 0.0 ? add_node_flow(l, skew) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    l->plan->sent_B = exchange.sent_B;
+    l->plan->phases = phase;
+    l->plan->phase_count = 1;
+    return MS_OK;
 }
 
 /* How each kind is laid out. */
@@ -137,7 +106,7 @@ static const struct {
     {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_RING, plan_ring},
     {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, plan_ring},
     {MS_COLL_RING_SHIFT, MS_ALGORITHM_RING, plan_shift},
-    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, plan_pairwise},
+    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, plan_exchange},
 };
 
 static int find_kind(ms_coll_kind kind) {
@@ -176,24 +145,6 @@ ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request 
         *plan_out = plan;
     }
     return status;
-}
-
-double ms_coll_plan_time_s(const ms_platform *platform, const ms_coll_plan *plan) {
-    double time_s = 0.0;
-    for (int p = 0; p < plan->phase_count; p++) {
-        const ms_phase *phase = &plan->phases[p];
-        double slowest_s = 0.0;
-        for (int f = 0; f < phase->count; f++) {
-            const ms_flow *flow = &phase->flows[f];
-            for (int i = 0; i < flow->count; i++) {
-                ms_link_info link = ms_platform_link(platform, flow->links[i].link);
-                slowest_s =
-                    fmax(slowest_s, flow->bytes * flow->links[i].weight / link.capacity_Bps);
-            }
-        }
-        time_s += slowest_s + phase->latency_s;
-    }
-    return time_s;
 }
 
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s) {

@@ -2,39 +2,12 @@
 
 #include <string.h>
 
-/* The members that sit on one node, in group order. */
-typedef struct node_run {
-    int first;
-    int count;
-} node_run;
-
-/* Sort members by node, keeping their order inside a node, and find the runs. */
-static int find_runs(const ms_platform *platform, int *gpus, int members, node_run *runs) {
-    /* insertion by node is stable; groups come almost sorted, so this is close to linear */
-    for (int i = 1; i < members; i++) {
-        int gpu = gpus[i];
-        int node = ms_platform_node(platform, gpu);
-        int j = i;
-        while (j > 0 && ms_platform_node(platform, gpus[j - 1]) > node) {
-            gpus[j] = gpus[j - 1];
-            j--;
-        }
-        gpus[j] = gpu;
-    }
-    int count = 0;
-    for (int i = 0; i < members; i++) {
-        if (i == 0 ||
-            ms_platform_node(platform, gpus[i]) != ms_platform_node(platform, gpus[i - 1])) {
-            runs[count++] = (node_run){.first = i};
-        }
-        runs[count - 1].count++;
-    }
-    return count;
-}
+#include "collective/nodes.h"
 
 /* Member at place `index` of ring `ring`: inside each node the order is rotated by the ring's
  * number. */
-static void lay_ring(const int *gpus, const node_run *runs, int run_count, int ring, int *order) {
+static void lay_ring(const int *gpus, const ms_node_run *runs, int run_count, int ring,
+                     int *order) {
     int place = 0;
     for (int r = 0; r < run_count; r++) {
         for (int i = 0; i < runs[r].count; i++) {
@@ -43,7 +16,7 @@ static void lay_ring(const int *gpus, const node_run *runs, int run_count, int r
     }
 }
 
-static int count_rings(const ms_platform *platform, const node_run *runs, int run_count) {
+static int count_rings(const ms_platform *platform, const ms_node_run *runs, int run_count) {
     if (run_count == 1) {
         return 1;
     }
@@ -89,12 +62,12 @@ ms_status ms_rings_lay(const ms_coll_request *request, int rings_max, ms_arena *
     }
     int *sorted = MS_NEW(arena, int, members);
     int *order = MS_NEW(arena, int, members);
-    node_run *runs = MS_NEW(arena, node_run, members);
+    ms_node_run *runs = MS_NEW(arena, ms_node_run, members);
     if (sorted == NULL || order == NULL || runs == NULL) {
         return MS_E_NOMEM;
     }
     memcpy(sorted, request->gpus, (size_t)members * sizeof *sorted);
-    int run_count = find_runs(crossings->platform, sorted, members, runs);
+    int run_count = ms_node_runs_find(crossings->platform, sorted, members, runs);
     int rings = count_rings(crossings->platform, runs, run_count);
     rings = rings < rings_max ? rings : rings_max;
     for (int ring = 0; ring < rings; ring++) {

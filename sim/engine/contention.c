@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "meshsim/random.h"
+
 enum {
     WEIGHT_MAX = 65536, /* a route of that many links takes milliseconds, of more is hopeless */
     PAYLOAD_BITS = 52,  /* payloads are exact in a double */
@@ -21,11 +23,12 @@ typedef struct link_use {
 typedef struct finder {
     const ms_dag *dag;
     ms_contention *out;
-    double *flow_Bps; /* [flow_count] most a flow can run at; 0: it is not simulated */
-    bool *can_bind;   /* [link_count] */
-    link_use *links;  /* [link_count] */
-    bool *is_kept;    /* [crossing_count] stands in the route of its flow */
-    int32_t *order;   /* [link_count] links, same users side by side */
+    double *flow_Bps;  /* [flow_count] most a flow can run at; 0: it is not simulated */
+    bool *can_bind;    /* [link_count] */
+    double *phase_Bps; /* [link_count] what the flows of the phase looked at can ask for */
+    link_use *links;   /* [link_count] */
+    bool *is_kept;     /* [crossing_count] stands in the route of its flow */
+    int32_t *order;    /* [link_count] links, same users side by side */
 } finder;
 
 static bool alloc_finder(finder *f, ms_arena *scratch) {
@@ -33,6 +36,7 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
     ms_contention *out = f->out;
     f->flow_Bps = MS_NEW(scratch, double, dag->flow_count);
     f->can_bind = MS_NEW(scratch, bool, dag->link_count);
+    f->phase_Bps = MS_NEW(scratch, double, dag->link_count);
     f->links = MS_NEW(scratch, link_use, dag->link_count);
     f->is_kept = MS_NEW(scratch, bool, dag->crossing_count);
     f->order = MS_NEW(scratch, int32_t, dag->link_count);
@@ -41,9 +45,10 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
     out->payload = MS_NEW(scratch, int64_t, dag->flow_count);
     out->route_first = MS_NEW(scratch, int32_t, (size_t)dag->flow_count + 1);
     out->bandwidths = MS_NEW(scratch, double, dag->link_count);
-    return f->flow_Bps != NULL && f->can_bind != NULL && f->links != NULL && f->is_kept != NULL &&
-           f->order != NULL && out->is_contended_work != NULL && out->is_contended_flow != NULL &&
-           out->payload != NULL && out->route_first != NULL && out->bandwidths != NULL;
+    return f->flow_Bps != NULL && f->can_bind != NULL && f->phase_Bps != NULL && f->links != NULL &&
+           f->is_kept != NULL && f->order != NULL && out->is_contended_work != NULL &&
+           out->is_contended_flow != NULL && out->payload != NULL && out->route_first != NULL &&
+           out->bandwidths != NULL;
 }
 
 static double choose_scale(const ms_dag *dag) {
@@ -82,8 +87,10 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
     double other_Bps = INFINITY;
     int32_t narrowest = -1;
     for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
+        int32_t link = dag->crossings[c].link;
         double rate_Bps = crossing_Bps(dag, &dag->crossings[c]);
-        f->is_kept[c] = f->can_bind[dag->crossings[c].link];
+        f->is_kept[c] = f->can_bind[link] || f->phase_Bps[link] > dag->links[link].capacity_Bps *
+                                                                      (1.0 + MS_CONTENTION_EXCESS);
         if (f->is_kept[c]) {
             binding_Bps = fmin(binding_Bps, rate_Bps);
         } else if (rate_Bps < other_Bps) {
@@ -106,36 +113,63 @@ static int32_t gcd(int32_t a, int32_t b) {
     return a;
 }
 
-static void find_contended(finder *f) {
-    const ms_dag *dag = f->dag;
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        const ms_dag_flow *flow = &dag->flows[i];
-        f->out->is_contended_flow[i] = f->flow_Bps[i] > 0.0 && keep_links(f, flow);
-        for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
-             c++) {
-            f->is_kept[c] = f->is_kept[c] && f->out->is_contended_flow[i];
-            if (f->is_kept[c]) {
-                link_use *link = &f->links[dag->crossings[c].link];
-                link->divisor = gcd(dag->crossings[c].weight, link->divisor);
+static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        const ms_dag_flow *flow = &f->dag->flows[i];
+        for (int32_t c = 0; c < flow->crossing_count && f->flow_Bps[i] > 0.0; c++) {
+            if (f->can_bind[f->dag->crossings[flow->crossing_first + c].link]) {
+                return true;
             }
         }
     }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        const ms_dag_work *work = &dag->works[w];
-        for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
-            const ms_dag_phase *phase = &dag->phases[p];
-            for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-                f->out->is_contended_work[w] |= f->out->is_contended_flow[i];
-            }
+    return false;
+}
+
+/* Note (sign 1) or forget (sign 0) what the flows of a phase can ask of each link together. */
+static void load_phase(finder *f, const ms_dag_phase *phase, int sign) {
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        const ms_dag_flow *flow = &f->dag->flows[i];
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            const ms_dag_crossing *crossing = &f->dag->crossings[flow->crossing_first + c];
+            double *asked_Bps = &f->phase_Bps[crossing->link];
+            *asked_Bps = sign == 0 ? 0.0 : *asked_Bps + f->flow_Bps[i] * crossing->weight;
         }
     }
 }
 
-/* Mix bits.  Source: Steele, Lea, Flood, OOPSLA'14, SplitMix64's finaliser. */
-static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
+static void keep_flow(finder *f, int32_t i) {
+    const ms_dag_flow *flow = &f->dag->flows[i];
+    if (f->flow_Bps[i] <= 0.0 || !keep_links(f, flow)) {
+        return;
+    }
+    f->out->is_contended_flow[i] = true;
+    for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
+        if (f->is_kept[c]) {
+            link_use *link = &f->links[f->dag->crossings[c].link];
+            link->divisor = gcd(f->dag->crossings[c].weight, link->divisor);
+        }
+    }
+}
+
+/* A phase that meets others on its way is simulated with all its flows that share links, with
+ * others or with each other. */
+static void find_contended(finder *f) {
+    const ms_dag *dag = f->dag;
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_work *work = &dag->works[w];
+        for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
+            const ms_dag_phase *phase = &dag->phases[p];
+            if (!crosses_binding(f, phase)) {
+                continue;
+            }
+            f->out->is_contended_work[w] = true;
+            load_phase(f, phase, 1);
+            for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+                keep_flow(f, i);
+            }
+            load_phase(f, phase, 0);
+        }
+    }
 }
 
 static void fingerprint_users(finder *f) {
@@ -148,8 +182,8 @@ static void fingerprint_users(finder *f) {
                 link_use *link = &f->links[dag->crossings[c].link];
                 uint32_t weight = (uint32_t)(dag->crossings[c].weight / link->divisor);
                 uint64_t user = ((uint64_t)(uint32_t)i << 32) | weight;
-                link->users[0] += mix(user);
-                link->users[1] += mix(~user);
+                link->users[0] += ms_random_mix(user);
+                link->users[1] += ms_random_mix(~user);
             }
         }
     }

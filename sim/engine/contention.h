@@ -7,12 +7,17 @@
  * it of the most that one of their phases can ask for. A link that has that much never holds anyone
  * back: taking it out of all routes changes no rate. Neither does taking out one of two links that
  * the same flows use with proportional weights, the one with more room. A flow that no link of the
- * rest crosses has its time alone, and needs no simulation.
+ * rest crosses has its time alone, and needs no simulation; nor do flows of one phase that share
+ * links with each other only, as they start together (see meshsim/fluid.h).
  */
 #ifndef MESHSIM_ENGINE_CONTENTION_H
 #define MESHSIM_ENGINE_CONTENTION_H
 
 #include "engine/core.h"
+
+/** A link is asked for too much only beyond this relative excess, well above the rounding of the
+ * sums and below anything that shows in a result. */
+#define MS_CONTENTION_EXCESS 1e-12
 
 typedef struct ms_contention {
     bool *is_contended_work; /**< [work_count] some flow of it is contended */

@@ -4,10 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A link is asked for too much only beyond this relative excess, well above the rounding of the
- * sums and below anything that shows in a result. */
-#define EXCESS 1e-12
-
 /* A work that runs on a stream. */
 typedef struct work_place {
     int32_t stream;
@@ -55,7 +51,8 @@ static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *
     return count;
 }
 
-static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps) {
+static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps,
+                       double capacity_Bps) {
     if (link->stream != stream + 1) {
         link->stream = stream + 1;
         link->stream_Bps = 0.0;
@@ -64,7 +61,8 @@ static void add_demand(link_demand *link, int64_t phase, int32_t stream, double 
         link->phase = phase;
         link->phase_Bps = 0.0;
     }
-    link->phase_Bps += rate_Bps;
+    /* flows of a phase share the link: together they take no more than it has */
+    link->phase_Bps = fmin(link->phase_Bps + rate_Bps, capacity_Bps);
     if (link->phase_Bps > link->stream_Bps) {
         link->total_Bps += link->phase_Bps - link->stream_Bps;
         link->stream_Bps = link->phase_Bps;
@@ -82,7 +80,7 @@ static void add_place(const ms_dag *dag, const double *flow_Bps, const work_plac
             for (int32_t c = 0; c < flow->crossing_count && flow_Bps[i] > 0.0; c++) {
                 const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
                 add_demand(&links[crossing->link], *phase_number, place->stream,
-                           flow_Bps[i] * crossing->weight);
+                           flow_Bps[i] * crossing->weight, dag->links[crossing->link].capacity_Bps);
             }
         }
     }
@@ -109,7 +107,8 @@ ms_status ms_contention_find_binding(const ms_dag *dag, const double *flow_Bps, 
         }
     }
     for (int32_t i = 0; i < dag->link_count; i++) {
-        can_bind_out[i] = links[i].total_Bps > dag->links[i].capacity_Bps * (1.0 + EXCESS);
+        can_bind_out[i] =
+            links[i].total_Bps > dag->links[i].capacity_Bps * (1.0 + MS_CONTENTION_EXCESS);
     }
     return MS_OK;
 }

@@ -4,96 +4,38 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t hash_key(const ms_work_key *key) {
-    uint64_t bits = 0;
-    memcpy(&bits, &key->size_B, sizeof bits);
-    uint64_t h = bits * 0x9E3779B97F4A7C15U;
-    h ^= ((uint64_t)(uint32_t)key->kind << 40) ^ ((uint64_t)(uint32_t)key->domain << 32);
-    h ^= (uint64_t)(uint32_t)key->first * 0xC2B2AE3D27D4EB4FU;
-    h ^= (uint64_t)(uint32_t)key->second * 0x165667B19E3779F9U;
-    return h ^ (h >> 29);
+/* Kinds of flows that the groups of a class have, where they are not laid out alike. */
+enum { SLOTS_MAX = 2 * MS_TIER_MAX + 2 };
+
+/* Count (sign 1) or forget (sign -1) the crossings of a flow. */
+static void load_links(ms_lowering *l, const ms_flow *flow, int sign) {
+    for (int i = 0; i < flow->count; i++) {
+        l->link_load[flow->links[i].link] += sign * flow->links[i].weight;
+    }
 }
 
-static bool same_key(const ms_work_key *a, const ms_work_key *b) {
-    return a->size_B == b->size_B && a->node_B == b->node_B && a->skew == b->skew &&
-           a->kind == b->kind && a->domain == b->domain && a->first == b->first &&
-           a->second == b->second;
-}
-
-static size_t find_slot(const ms_lowering *l, const ms_work_key *key) {
-    size_t slot = (size_t)(hash_key(key) % l->key_slots);
-    while (l->key_table[slot] >= 0 &&
-           !same_key(&MS_AT(&l->keys, ms_work_key, l->key_table[slot]), key)) {
-        slot = (slot + 1) % l->key_slots;
+/* Give flow `f` of phase `p` of every group's plan the load of all of them on each of its links. */
+static void load_flow(ms_lowering *l, const ms_coll_plan *plans, int groups, int p, int f) {
+    for (int g = 0; g < groups; g++) {
+        load_links(l, &plans[g].phases[p].flows[f], 1);
     }
-    return slot;
-}
-
-int32_t ms_lowering_find(const ms_lowering *l, const ms_work_key *key) {
-    if (l->key_slots == 0) {
-        return -1;
-    }
-    int32_t index = l->key_table[find_slot(l, key)];
-    return index < 0 ? -1 : MS_AT(&l->key_works, int32_t, index);
-}
-
-/* Double the table and enter every key again. */
-static bool grow_table(ms_lowering *l) {
-    size_t slots = l->key_slots == 0 ? 256 : l->key_slots * 2;
-    int32_t *table = MS_NEW(l->arena, int32_t, slots);
-    if (table == NULL) {
-        return false;
-    }
-    memset(table, 0xFF, slots * sizeof *table);
-    l->key_table = table;
-    l->key_slots = slots;
-    for (size_t i = 0; i < l->keys.count; i++) {
-        table[find_slot(l, &MS_AT(&l->keys, ms_work_key, i))] = (int32_t)i;
-    }
-    return true;
-}
-
-void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work) {
-    if (l->keys.count * 2 >= l->key_slots && !grow_table(l)) {
-        l->keys.failed = true;
-        return;
-    }
-    size_t slot = find_slot(l, key);
-    if (ms_vector_add(&l->keys, key, 1) == NULL || ms_vector_add(&l->key_works, &work, 1) == NULL) {
-        l->keys.failed = true;
-        return;
-    }
-    l->key_table[slot] = (int32_t)(l->keys.count - 1);
-}
-
-/* Count (sign 1) or forget (sign -1) the crossings of a plan's links. */
-static void load_links(ms_lowering *l, const ms_coll_plan *plan, int sign) {
-    for (int p = 0; p < plan->phase_count; p++) {
-        for (int f = 0; f < plan->phases[p].count; f++) {
-            const ms_flow *flow = &plan->phases[p].flows[f];
-            for (int i = 0; i < flow->count; i++) {
-                l->link_load[flow->links[i].link] += sign * flow->links[i].weight;
-            }
+    for (int g = 0; g < groups; g++) {
+        const ms_flow *flow = &plans[g].phases[p].flows[f];
+        for (int i = 0; i < flow->count; i++) {
+            flow->links[i].load = l->link_load[flow->links[i].link];
         }
     }
+    for (int g = 0; g < groups; g++) {
+        load_links(l, &plans[g].phases[p].flows[f], -1);
+    }
 }
 
-/* Time of a plan while the whole class runs: every link carries the class's load. */
-static double loaded_time_s(const ms_lowering *l, const ms_coll_plan *plan) {
-    double time_s = 0.0;
-    for (int p = 0; p < plan->phase_count; p++) {
-        double slowest_s = 0.0;
-        for (int f = 0; f < plan->phases[p].count; f++) {
-            const ms_flow *flow = &plan->phases[p].flows[f];
-            for (int i = 0; i < flow->count; i++) {
-                int link = flow->links[i].link;
-                double capacity_Bps = ms_platform_link(l->in->platform, link).capacity_Bps;
-                slowest_s = fmax(slowest_s, flow->bytes * l->link_load[link] / capacity_Bps);
-            }
+static void load_class(ms_lowering *l, const ms_coll_plan *plans, int groups) {
+    for (int p = 0; p < plans[0].phase_count && groups > 1; p++) {
+        for (int f = 0; f < plans[0].phases[p].count; f++) {
+            load_flow(l, plans, groups, p, f);
         }
-        time_s += slowest_s + plan->phases[p].latency_s;
     }
-    return time_s;
 }
 
 static int32_t graph_link(ms_lowering *l, int link) {
@@ -104,39 +46,38 @@ static int32_t graph_link(ms_lowering *l, int link) {
     return l->dag_link[link];
 }
 
-static bool crosses_tier(const ms_lowering *l, const ms_flow *flow, int tier) {
-    for (int i = 0; i < flow->count; i++) {
-        if (ms_platform_link(l->in->platform, flow->links[i].link).tier == tier) {
-            return true;
-        }
-    }
-    return false;
+static int tier_of(const ms_lowering *l, const ms_flow_link *link) {
+    return ms_platform_link(l->in->platform, link->link).tier;
 }
 
 static void add_crossing(ms_lowering *l, const ms_flow_link *crossing) {
-    ms_dag_add_crossing(l->dag, graph_link(l, crossing->link), l->link_load[crossing->link],
-                        crossing->weight);
+    ms_dag_add_crossing(l->dag, graph_link(l, crossing->link), crossing->load, crossing->weight);
 }
 
 /* The simulated group's flow, then the slowest group's links in tiers that the first does not
  * cross. */
 static void add_flow(ms_lowering *l, const ms_flow *own, const ms_flow *slowest) {
+    unsigned tiers = 0;
+    if (slowest->bytes == 0.0) {
+        slowest = own; /* it has no such flow */
+    }
     if (own->bytes != slowest->bytes) {
         own = slowest; /* laid out otherwise altogether, such as with fewer rings */
     }
     ms_dag_add_flow(l->dag, own->bytes);
     for (int i = 0; i < own->count; i++) {
+        tiers |= 1U << tier_of(l, &own->links[i]);
         add_crossing(l, &own->links[i]);
     }
-    for (int i = 0; i < slowest->count; i++) {
-        int tier = ms_platform_link(l->in->platform, slowest->links[i].link).tier;
-        if (!crosses_tier(l, own, tier)) {
+    for (int i = 0; i < slowest->count && own != slowest; i++) {
+        if ((tiers & 1U << tier_of(l, &slowest->links[i])) == 0) {
             add_crossing(l, &slowest->links[i]);
         }
     }
 }
 
-static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms_coll_plan *plans) {
+static ms_status build_plans(ms_lowering *l, const ms_class_request *request, bool is_coarse,
+                             ms_coll_plan *plans) {
     for (int g = 0; g < request->groups; g++) {
         ms_coll_request group = {.kind = request->kind,
                                  .algorithm = MS_ALGORITHM_AUTO,
@@ -144,7 +85,8 @@ static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms
                                  .members = request->members,
                                  .size_B = request->size_B,
                                  .node_B = request->node_B,
-                                 .skew = request->skew};
+                                 .skew = request->skew,
+                                 .is_coarse = is_coarse};
         ms_status status = ms_coll_plan_build(l->in->platform, &group, l->arena, &plans[g]);
         if (status == MS_E_RANGE && request->kind == MS_COLL_ALL_TO_ALL) {
             ms_diag_error(l->diag, "%s among %d ranks is not laid out; at most %d are",
@@ -159,19 +101,102 @@ static ms_status build_plans(ms_lowering *l, const ms_class_request *request, ms
     return MS_OK;
 }
 
-/* The group that takes longest under the class's load. */
-static int find_slowest(ms_lowering *l, const ms_coll_plan *plans, int groups) {
-    int slowest = 0;
-    double longest_s = loaded_time_s(l, &plans[0]);
-    for (int g = 1; g < groups; g++) {
-        double time_s = loaded_time_s(l, &plans[g]);
-        l->is_exact = l->is_exact && fabs(time_s - longest_s) <= 1e-12 * longest_s;
-        if (time_s > longest_s * (1.0 + 1e-12)) {
-            longest_s = time_s;
-            slowest = g;
+static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
+    bool is_same = a->phase_count == b->phase_count;
+    for (int p = 0; p < a->phase_count && is_same; p++) {
+        is_same = a->phases[p].count == b->phases[p].count;
+        for (int f = 0; f < a->phases[p].count && is_same; f++) {
+            is_same = a->phases[p].flows[f].kind == b->phases[p].flows[f].kind;
         }
     }
-    return slowest;
+    return is_same;
+}
+
+static bool have_same_flows(const ms_coll_plan *plans, int groups) {
+    for (int g = 1; g < groups; g++) {
+        if (!has_same_flows(&plans[0], &plans[g])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The kinds of flow that any group has in phase `p`, in the order met; returns how many. */
+static int list_kinds(const ms_coll_plan *plans, int groups, int p, uint64_t *kinds) {
+    int count = 0;
+    for (int g = 0; g < groups; g++) {
+        for (int f = 0; f < plans[g].phases[p].count; f++) {
+            uint64_t kind = plans[g].phases[p].flows[f].kind;
+            int k = 0;
+            while (k < count && kinds[k] != kind) {
+                k++;
+            }
+            if (k == count && count < SLOTS_MAX) {
+                kinds[count++] = kind;
+            }
+        }
+    }
+    return count;
+}
+
+/* Give every group a place for each kind of flow that any group has, empty where it has none. */
+static ms_status align_flows(ms_lowering *l, ms_coll_plan *plans, int groups, int p) {
+    uint64_t kinds[SLOTS_MAX];
+    int count = list_kinds(plans, groups, p, kinds);
+    for (int g = 0; g < groups; g++) {
+        ms_phase *phase = &plans[g].phases[p];
+        ms_flow *flows = MS_NEW(l->arena, ms_flow, count);
+        if (flows == NULL) {
+            return MS_E_NOMEM;
+        }
+        for (int k = 0; k < count; k++) {
+            flows[k].kind = kinds[k];
+            for (int f = 0; f < phase->count; f++) {
+                flows[k] = phase->flows[f].kind == kinds[k] ? phase->flows[f] : flows[k];
+            }
+        }
+        phase->flows = flows;
+        phase->count = count;
+    }
+    return MS_OK;
+}
+
+/* Plans of all groups with the same flows in the same places, each loaded by all groups. */
+static ms_status plan_class(ms_lowering *l, const ms_class_request *request, ms_coll_plan *plans) {
+    ms_status status = build_plans(l, request, false, plans);
+    if (status == MS_OK && !have_same_flows(plans, request->groups)) {
+        l->is_exact = false;
+        status = build_plans(l, request, true, plans);
+        for (int p = 0; status == MS_OK && p < plans[0].phase_count; p++) {
+            status = align_flows(l, plans, request->groups, p);
+        }
+    }
+    if (status == MS_OK) {
+        load_class(l, plans, request->groups);
+    }
+    return status;
+}
+
+/* The group that takes longest while the whole class runs. */
+static ms_status find_slowest(ms_lowering *l, const ms_coll_plan *plans, int groups,
+                              int *slowest_out) {
+    const ms_platform *platform = l->in->platform;
+    double longest_s = 0.0;
+    *slowest_out = 0;
+    for (int g = 0; g < groups && groups > 1; g++) {
+        double time_s = 0.0;
+        ms_status status = ms_coll_plan_time(platform, &plans[g], &time_s);
+        if (status != MS_OK) {
+            return status;
+        }
+        bool is_first = g == 0;
+        l->is_exact = l->is_exact && (is_first || fabs(time_s - longest_s) <= 1e-12 * longest_s);
+        if (is_first || time_s > longest_s * (1.0 + 1e-12)) {
+            longest_s = time_s;
+            *slowest_out = g;
+        }
+    }
+    return MS_OK;
 }
 
 static int32_t add_work(ms_lowering *l, const ms_class_request *request, const ms_coll_plan *own,
@@ -204,17 +229,14 @@ ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t
     if (plans == NULL) {
         return MS_E_NOMEM;
     }
-    ms_status status = build_plans(l, request, plans);
+    int slowest = 0;
+    ms_status status = plan_class(l, request, plans);
+    if (status == MS_OK) {
+        status = find_slowest(l, plans, request->groups, &slowest);
+    }
     if (status != MS_OK) {
         return status;
     }
-    for (int g = 0; g < request->groups; g++) {
-        load_links(l, &plans[g], 1);
-    }
-    const ms_coll_plan *slowest = &plans[find_slowest(l, plans, request->groups)];
-    *work_out = add_work(l, request, &plans[0], slowest);
-    for (int g = 0; g < request->groups; g++) {
-        load_links(l, &plans[g], -1);
-    }
+    *work_out = add_work(l, request, &plans[0], &plans[slowest]);
     return *work_out < 0 ? MS_E_NOMEM : MS_OK;
 }

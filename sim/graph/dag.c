@@ -1,5 +1,7 @@
 #include "meshsim/dag.h"
 
+#include "graph/work_times.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,6 +336,10 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
         ms_diag_error(diag, "bug: the operation graph has %s", fault);
         return MS_E_BUG;
     }
+    if (ms_dag_time_flows(dag) != MS_OK) {
+        ms_diag_error(diag, "out of memory while building the operation graph");
+        return MS_E_NOMEM;
+    }
     return MS_OK;
 }
 
@@ -354,34 +360,4 @@ char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size
     snprintf(text_out, size, "%s%s on rank %d", ms_op_kind_name((ms_op_kind)o->kind), place,
              dag->ranks[stream->rank].rank);
     return text_out;
-}
-
-double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone) {
-    const ms_dag_flow *f = &dag->flows[flow];
-    double time_s = 0.0;
-    for (int32_t i = f->crossing_first; i < f->crossing_first + f->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[i];
-        int32_t times = is_alone ? crossing->own : crossing->weight;
-        time_s = fmax(time_s, f->bytes * times / dag->links[crossing->link].capacity_Bps);
-    }
-    return time_s;
-}
-
-double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,
-                          double *transfer_out) {
-    double time_s = work->time_s;
-    double transfer_s = work->time_s;
-    for (int32_t p = 0; p < work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
-        double slowest_s = 0.0;
-        for (int32_t f = 0; f < phase->flow_count; f++) {
-            slowest_s = fmax(slowest_s, ms_dag_flow_time_s(dag, phase->flow_first + f, is_alone));
-        }
-        transfer_s = time_s + slowest_s;
-        time_s = transfer_s + phase->latency_s;
-    }
-    if (transfer_out != NULL) {
-        *transfer_out = transfer_s;
-    }
-    return time_s;
 }

@@ -72,3 +72,59 @@ Test(experts, a_seed_is_reproducible) {
     job_fixture_release(&a);
     job_fixture_release(&b);
 }
+
+/* Two nodes of DGX H100, one all-to-all group over both; the limit of nodes a token may reach. */
+static double exchange_s(const char *limit, const ms_coll_row **row_out) {
+    static const char LIMITED[] =
+        "platform: {file: dgx-h100, nodes: 2}\n"
+        "model: {type: llama, layers: 4, hidden: 2048, heads: 16, ffn: 8192, vocab: 0,\n"
+        "  sequence: 4096, moe: {experts: 64, top_k: 6, ffn: 1408%s}}\n"
+        "mesh: {ep: 16, order: [ep]}\n"
+        "batch: {global: 16}\n";
+    char text[1024];
+    static job_fixture f;
+    snprintf(text, sizeof text, LIMITED, limit);
+    cr_assert_eq(job_fixture_load_text(&f, text), MS_OK, "%s", ms_buffer_text(&f.messages));
+    cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
+    for (int i = 0; i < f.result.metrics.collective_count; i++) {
+        if (f.result.metrics.collectives[i].axis == MS_AXIS_EP) {
+            *row_out = &f.result.metrics.collectives[i];
+        }
+    }
+    return (*row_out)->time_s;
+}
+
+/* Of 4,096 tokens of 4 KiB, half cross the rail of 46 GB/s where one node is open to each, 0.182
+ * ms; meanwhile each is forwarded to 4.67 of the 8 ranks, 7/8 of that over NVLink of 366.75 GB/s,
+ * 0.187 ms. Rail and NVLink take 17.4 us to cross. With both nodes open 1.976 nodes see a token. */
+Test(experts, a_limit_of_one_node_is_bound_by_forwarding) {
+    const ms_coll_row *row = NULL;
+    double time_s = exchange_s(", node_limit: 1", &row);
+    double ranks = 8 * (1 - 28.0 * 27 * 26 * 25 * 24 * 23 / (32.0 * 31 * 30 * 29 * 28 * 27));
+    double nvlink_s = 4096 * 4096 * ranks * 7 / 8 / (450e9 * 0.815);
+    cr_assert_gt(nvlink_s, 4096 * 4096 / 2 / (400e9 / 8 * 0.92));
+    cr_assert_lt(fabs(time_s / (nvlink_s + 17.4e-6) - 1), 1e-9, "%g", time_s);
+    cr_assert_lt(fabs(time_s / 0.2045e-3 - 1), 0.02);
+    cr_assert_lt(fabs(row->alone_s / time_s - 1), 1e-12);
+}
+
+Test(experts, a_limit_of_two_nodes_is_bound_by_rails) {
+    const ms_coll_row *row = NULL;
+    double time_s = exchange_s(", node_limit: 2", &row);
+    double missed = 1.0; /* no expert of a token's six on a node with 32 of the 64 */
+    for (int i = 0; i < 6; i++) {
+        missed *= (32.0 - i) / (64.0 - i);
+    }
+    double rail_s = 4096 * 4096 * (1 - missed) / (400e9 / 8 * 0.92);
+    cr_assert_lt(fabs(time_s / (rail_s + 17.4e-6) - 1), 1e-9, "%g", time_s);
+    cr_assert_lt(fabs(time_s / 0.378e-3 - 1), 0.02);
+    cr_assert_lt(fabs(row->alone_s / time_s - 1), 1e-12);
+}
+
+Test(experts, without_a_limit_every_copy_crosses) {
+    const ms_coll_row *row = NULL;
+    double time_s = exchange_s("", &row);
+    double rail_s = 4096 * 4096 * 6.0 / 2 / (400e9 / 8 * 0.92);
+    cr_assert_lt(fabs(time_s / (rail_s + 17.4e-6) - 1), 1e-9, "%g", time_s);
+    cr_assert_gt(time_s, 0.378e-3);
+}

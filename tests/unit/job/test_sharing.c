@@ -6,6 +6,7 @@
 
 #include "meshsim/collective.h"
 #include "meshsim/engine.h"
+#include "plan_fixture.h"
 #include "platform_fixture.h"
 
 static const double SIZE_B = 1e9;
@@ -39,7 +40,7 @@ static ms_timeline run_pair(ms_fidelity fidelity, platform_fixture *f, ms_dag *d
                             ms_coll_plan *plan) {
     fixture_platform(f, "dgx-a100", NULL);
     const int gpus[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0};
+    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0, false};
     cr_assert_eq(ms_coll_plan_build(&f->platform, &request, &f->arena, plan), MS_OK);
     ms_dag_init(dag);
     int32_t rank = ms_dag_add_rank(dag, 0, 1, 0);
@@ -70,7 +71,7 @@ Test(sharing, two_all_reduces_get_half_each_while_both_run) {
     ms_coll_plan plan;
     ms_timeline t = run_pair(MS_FIDELITY_FLOW, &f, &dag, &plan);
     double latency_s = plan.phases[0].latency_s;
-    double transfer_s = ms_coll_plan_time_s(&f.platform, &plan) - latency_s;
+    double transfer_s = fixture_plan_time_s(&f, &plan) - latency_s;
     /* the first pair shares until both end together; the third runs alone */
     cr_assert_lt(fabs(t.end_s[0] / (2 * transfer_s + latency_s) - 1), 1e-6, "%g", t.end_s[0]);
     cr_assert_lt(fabs(t.end_s[1] / (2 * transfer_s + latency_s) - 1), 1e-6);
@@ -84,7 +85,7 @@ Test(sharing, analytic_fidelity_does_not_see_it) {
     ms_dag dag;
     ms_coll_plan plan;
     ms_timeline t = run_pair(MS_FIDELITY_ANALYTIC, &f, &dag, &plan);
-    double alone_s = ms_coll_plan_time_s(&f.platform, &plan);
+    double alone_s = fixture_plan_time_s(&f, &plan);
     cr_assert_lt(fabs(t.end_s[0] / alone_s - 1), 1e-12);
     cr_assert_lt(fabs(t.end_s[1] / alone_s - 1), 1e-12);
     cr_assert_lt(fabs(t.end_s[2] / (2 * alone_s) - 1), 1e-12);
@@ -103,7 +104,7 @@ ParameterizedTest(ms_fidelity *fidelity, sharing, lone_all_reduce) {
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", NULL);
     const int gpus[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0};
+    ms_coll_request request = {MS_COLL_ALL_REDUCE, MS_ALGORITHM_AUTO, gpus, 8, SIZE_B, 0, 0, false};
     ms_coll_plan plan;
     cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
     ms_dag dag;

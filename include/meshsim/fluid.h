@@ -1,0 +1,36 @@
+/**
+ * @file
+ * Transfers that start together and share links by max-min fairness, with nothing else on the
+ * links.
+ *
+ * The closed form behind a phase of several flows; one that shares links with other phases is
+ * SimGrid's.
+ */
+#ifndef MESHSIM_FLUID_H
+#define MESHSIM_FLUID_H
+
+#include <stdint.h>
+
+#include "meshsim/status.h"
+
+/** A link on the way of a flow. */
+typedef struct ms_fluid_use {
+    int32_t link;        /**< what tells links apart */
+    int32_t weight;      /**< how much of it a rate of 1 takes, >= 1 */
+    double capacity_Bps; /**< of the link, the same in all uses of it, > 0 and finite */
+} ms_fluid_use;
+
+/** A transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
+typedef struct ms_fluid_flow {
+    double bytes;             /**< >= 0 [B] */
+    const ms_fluid_use *uses; /**< [count], each link at most once; none: it takes no time */
+    int count;
+} ms_fluid_flow;
+
+/** When each of `count` flows that start together ends [s].
+ *  Every flow has the largest rate that takes nothing from one with a smaller rate; when one ends
+ *  the others share what it leaves.  end_s_out: [count].  Returns MS_OK; MS_E_NOMEM (not reported).
+ *  A single flow in O(uses); several in O(count^2 uses) at most. */
+ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out);
+
+#endif

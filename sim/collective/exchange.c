@@ -1,0 +1,80 @@
+/* Two ways to exchange: every member sends to every other one, all at once, as NCCL posts all sends
+ * and receives as one group; or, where a copy crosses to a node once, every member sends to the
+ * member of its own rail on each other node, which forwards to the members of its node what is for
+ * them, while more arrives.  Source of the second: DeepSeek-AI, DeepEP (2025), normal kernels. */
+#include "collective/exchange.h"
+
+#include <string.h>
+
+ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
+                           ms_arena *arena, ms_exchange *exchange_out) {
+    ms_exchange e = {.platform = platform, .members = request->members};
+    e.gpus = MS_NEW(arena, int, e.members);
+    e.runs = MS_NEW(arena, ms_node_run, e.members);
+    if (e.gpus == NULL || e.runs == NULL) {
+        return MS_E_NOMEM;
+    }
+    memcpy(e.gpus, request->gpus, (size_t)e.members * sizeof *e.gpus);
+    e.run_count = ms_node_runs_find(platform, e.gpus, e.members, e.runs);
+    for (int r = 0; r < e.run_count; r++) {
+        e.node_members = e.runs[r].count > e.node_members ? e.runs[r].count : e.node_members;
+    }
+    double skew = request->skew > 0.0 ? request->skew : 1.0;
+    e.is_by_node = request->node_B > 0.0;
+    double ends = e.is_by_node ? e.run_count : e.members;
+    e.message_B[MS_FAMILY_PAIRS] = skew * request->size_B / ends;
+    e.message_B[MS_FAMILY_FORWARDS] = skew * request->node_B / e.node_members;
+    e.sent_B = (ends - 1.0) / ends * request->size_B +
+               (e.node_members - 1.0) / e.node_members * request->node_B;
+    *exchange_out = e;
+    return MS_OK;
+}
+
+/* The NIC of its node that a GPU uses; where the fabric is straight at the GPUs, its place. */
+static int rail_of(const ms_platform *platform, int gpu) {
+    int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
+    return gpu % platform->gpus_per_node % nics;
+}
+
+/* The member of a node that a copy from `source`, the `place`-th of its own node, crosses to: the
+ * one at the same place if it is on the same rail, else the first that is, else the one at the
+ * place. */
+static int landing(const ms_exchange *e, int source, int place, const ms_node_run *node) {
+    const int *gpus = &e->gpus[node->first];
+    int rail = rail_of(e->platform, source);
+    int at_place = gpus[place % node->count];
+    if (rail_of(e->platform, at_place) == rail) {
+        return at_place;
+    }
+    for (int i = 0; i < node->count; i++) {
+        if (rail_of(e->platform, gpus[i]) == rail) {
+            return gpus[i];
+        }
+    }
+    return at_place;
+}
+
+/* Messages from the members of one node to those of another, or among them. */
+static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_node_run *to,
+                        void (*visit)(void *context, const ms_message *message), void *context) {
+    bool is_across = e->is_by_node && from != to;
+    ms_message m = {.family = e->is_by_node && from == to ? MS_FAMILY_FORWARDS : MS_FAMILY_PAIRS};
+    for (int i = 0; i < from->count; i++) {
+        m.source = e->gpus[from->first + i];
+        for (int j = 0; j < (is_across ? 1 : to->count); j++) {
+            m.destination = is_across ? landing(e, m.source, i, to) : e->gpus[to->first + j];
+            if (m.destination != m.source) {
+                visit(context, &m);
+            }
+        }
+    }
+}
+
+void ms_exchange_visit(const ms_exchange *exchange,
+                       void (*visit)(void *context, const ms_message *message), void *context) {
+    for (int from = 0; from < exchange->run_count; from++) {
+        for (int to = 0; to < exchange->run_count; to++) {
+            visit_nodes(exchange, &exchange->runs[from], &exchange->runs[to], visit, context);
+        }
+    }
+}

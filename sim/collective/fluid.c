@@ -1,0 +1,199 @@
+/* Progressive filling.  Source: Bertsekas, Gallager, Data Networks, 2nd ed., section 6.5.2. */
+#include "meshsim/fluid.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "meshsim/arena.h"
+
+/* Flows that have this share of their bytes left, or less, have ended: what rounding leaves. */
+#define REST 1e-13
+
+/* A link while rates are given out. */
+typedef struct fluid_link {
+    double capacity_Bps;
+    double left_Bps; /* of the capacity, not given to flows whose rate is known */
+    double weight;   /* of the flows under way whose rate is not known */
+} fluid_link;
+
+typedef struct fluid_state {
+    const ms_fluid_flow *flows;
+    int count;
+    double *left_B; /* [count] of each flow; 0: it has ended */
+    double *rate;   /* [count] below 0: not known yet */
+    int32_t *at;    /* [uses] index into links of each use, flow after flow */
+    int *first;     /* [count] of each flow's uses */
+    fluid_link *links;
+    int link_count;
+} fluid_state;
+
+/* Number of a link that uses name, and the use that does. */
+typedef struct named_use {
+    int32_t link;
+    int32_t use;
+} named_use;
+
+static int by_link(const void *a, const void *b) {
+    int32_t x = ((const named_use *)a)->link;
+    int32_t y = ((const named_use *)b)->link;
+    return (x > y) - (x < y);
+}
+
+/* Number the links in use from 0. */
+static void number_links(fluid_state *s, named_use *named) {
+    size_t next = 0;
+    for (int f = 0; f < s->count; f++) {
+        s->first[f] = (int)next;
+        for (int u = 0; u < s->flows[f].count; u++) {
+            named[next] = (named_use){s->flows[f].uses[u].link, (int32_t)next};
+            next++;
+        }
+    }
+    qsort(named, next, sizeof *named, by_link);
+    for (size_t i = 0; i < next; i++) {
+        s->link_count += i == 0 || named[i].link != named[i - 1].link;
+        s->at[named[i].use] = s->link_count - 1;
+    }
+}
+
+static ms_status prepare(fluid_state *s, ms_arena *scratch) {
+    int uses = 0;
+    for (int f = 0; f < s->count; f++) {
+        uses += s->flows[f].count;
+    }
+    named_use *named = MS_NEW(scratch, named_use, uses);
+    s->left_B = MS_NEW(scratch, double, s->count);
+    s->rate = MS_NEW(scratch, double, s->count);
+    s->first = MS_NEW(scratch, int, s->count);
+    s->at = MS_NEW(scratch, int32_t, uses);
+    s->links = MS_NEW(scratch, fluid_link, uses);
+    if (named == NULL || s->left_B == NULL || s->rate == NULL || s->first == NULL ||
+        s->at == NULL || s->links == NULL) {
+        return MS_E_NOMEM;
+    }
+    number_links(s, named);
+    for (int f = 0; f < s->count; f++) {
+        const ms_fluid_flow *flow = &s->flows[f];
+        s->left_B[f] = flow->count > 0 ? flow->bytes : 0.0;
+        for (int u = 0; u < flow->count; u++) {
+            s->links[s->at[s->first[f] + u]].capacity_Bps = flow->uses[u].capacity_Bps;
+        }
+    }
+    return MS_OK;
+}
+
+static void begin_sharing(fluid_state *s) {
+    for (int i = 0; i < s->link_count; i++) {
+        s->links[i].left_Bps = s->links[i].capacity_Bps;
+        s->links[i].weight = 0.0;
+    }
+    for (int f = 0; f < s->count; f++) {
+        s->rate[f] = -1.0;
+        for (int u = 0; u < s->flows[f].count && s->left_B[f] > 0.0; u++) {
+            s->links[s->at[s->first[f] + u]].weight += s->flows[f].uses[u].weight;
+        }
+    }
+}
+
+/* The link that leaves the flows of unknown rate the least, -1: there are no such flows.
+ * *share: what the link before left them, then what this one does; rounding never lets it fall. */
+static int find_bottleneck(const fluid_state *s, double *share) {
+    double least = INFINITY;
+    int narrowest = -1;
+    for (int i = 0; i < s->link_count; i++) {
+        /* weights are whole numbers, so nothing but 0 is below a half */
+        if (s->links[i].weight < 0.5) {
+            continue;
+        }
+        double left_Bps = s->links[i].left_Bps / s->links[i].weight;
+        if (left_Bps < least) {
+            narrowest = i;
+            least = left_Bps;
+        }
+    }
+    *share = fmax(*share, least);
+    return narrowest;
+}
+
+/* Give a rate to every flow under way that crosses `link` and has none. */
+static void settle(fluid_state *s, int link, double rate) {
+    for (int f = 0; f < s->count; f++) {
+        const ms_fluid_flow *flow = &s->flows[f];
+        bool crosses = false;
+        for (int u = 0; u < flow->count && s->left_B[f] > 0.0 && s->rate[f] < 0.0; u++) {
+            crosses = crosses || s->at[s->first[f] + u] == link;
+        }
+        if (!crosses) {
+            continue;
+        }
+        s->rate[f] = rate;
+        for (int u = 0; u < flow->count; u++) {
+            fluid_link *crossed = &s->links[s->at[s->first[f] + u]];
+            crossed->left_Bps -= rate * flow->uses[u].weight;
+            crossed->weight -= flow->uses[u].weight;
+        }
+    }
+}
+
+static void share_links(fluid_state *s) {
+    double rate = 0.0;
+    begin_sharing(s);
+    for (int link = find_bottleneck(s, &rate); link >= 0; link = find_bottleneck(s, &rate)) {
+        settle(s, link, rate);
+    }
+}
+
+/* Let time pass until the next flow ends. Returns whether one did. */
+static bool pass_time(fluid_state *s, double *now_s, double *end_s_out) {
+    double step_s = INFINITY;
+    for (int f = 0; f < s->count; f++) {
+        if (s->left_B[f] > 0.0) {
+            step_s = fmin(step_s, s->left_B[f] / s->rate[f]);
+        }
+    }
+    if (!isfinite(step_s)) {
+        return false;
+    }
+    *now_s += step_s;
+    for (int f = 0; f < s->count; f++) {
+        if (s->left_B[f] > 0.0) {
+            s->left_B[f] -= s->rate[f] * step_s;
+            if (s->left_B[f] <= REST * s->flows[f].bytes) {
+                s->left_B[f] = 0.0;
+                end_s_out[f] = *now_s;
+            }
+        }
+    }
+    return true;
+}
+
+static double time_alone(const ms_fluid_flow *flow) {
+    double time_s = 0.0;
+    for (int u = 0; u < flow->count; u++) {
+        time_s = fmax(time_s, flow->bytes * flow->uses[u].weight / flow->uses[u].capacity_Bps);
+    }
+    return time_s;
+}
+
+ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out) {
+    if (count == 1) {
+        end_s_out[0] = time_alone(flows);
+        return MS_OK;
+    }
+    ms_arena scratch;
+    fluid_state s = {.flows = flows, .count = count};
+    ms_arena_init(&scratch);
+    ms_status status = prepare(&s, &scratch);
+    for (int f = 0; f < count && status == MS_OK; f++) {
+        end_s_out[f] = 0.0;
+    }
+    double now_s = 0.0;
+    bool is_running = status == MS_OK;
+    while (is_running) {
+        share_links(&s);
+        is_running = pass_time(&s, &now_s, end_s_out);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}

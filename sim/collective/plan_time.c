@@ -1,0 +1,72 @@
+/* How long plans take with nothing else on the links. */
+#include <math.h>
+
+#include "meshsim/collective.h"
+#include "meshsim/fluid.h"
+
+static double time_alone(const ms_platform *platform, const ms_flow *flow) {
+    double time_s = 0.0;
+    for (int i = 0; i < flow->count; i++) {
+        const ms_flow_link *link = &flow->links[i];
+        double capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps;
+        time_s = fmax(time_s, flow->bytes * link->load / capacity_Bps);
+    }
+    return time_s;
+}
+
+static void use_links(const ms_platform *platform, const ms_flow *flow, ms_fluid_use *uses) {
+    for (int i = 0; i < flow->count; i++) {
+        const ms_flow_link *link = &flow->links[i];
+        uses[i] =
+            (ms_fluid_use){.link = link->link,
+                           .weight = link->load,
+                           .capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps};
+    }
+}
+
+/* When the last flow of a phase ends. */
+static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, ms_arena *scratch,
+                            double *time_s_out) {
+    if (phase->count == 1) { /* most, and many of them */
+        *time_s_out = time_alone(platform, phase->flows);
+        return MS_OK;
+    }
+    ms_fluid_flow *flows = MS_NEW(scratch, ms_fluid_flow, phase->count);
+    double *end_s = MS_NEW(scratch, double, phase->count);
+    if (flows == NULL || end_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int f = 0; f < phase->count; f++) {
+        const ms_flow *flow = &phase->flows[f];
+        ms_fluid_use *uses = MS_NEW(scratch, ms_fluid_use, flow->count);
+        if (uses == NULL) {
+            return MS_E_NOMEM;
+        }
+        use_links(platform, flow, uses);
+        flows[f] = (ms_fluid_flow){.bytes = flow->bytes, .uses = uses, .count = flow->count};
+    }
+    ms_status status = ms_fluid_run(flows, phase->count, end_s);
+    *time_s_out = 0.0;
+    for (int f = 0; f < phase->count && status == MS_OK; f++) {
+        *time_s_out = fmax(*time_s_out, end_s[f]);
+    }
+    return status;
+}
+
+ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
+                            double *time_s_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = MS_OK;
+    double time_s = 0.0;
+    for (int p = 0; p < plan->phase_count && status == MS_OK; p++) {
+        double flows_s = 0.0;
+        status = time_flows(platform, &plan->phases[p], &scratch, &flows_s);
+        time_s += flows_s + plan->phases[p].latency_s;
+    }
+    ms_arena_release(&scratch);
+    if (status == MS_OK) {
+        *time_s_out = time_s;
+    }
+    return status;
+}
