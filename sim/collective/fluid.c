@@ -15,6 +15,7 @@ typedef struct fluid_link {
     double capacity_Bps;
     double left_Bps; /* of the capacity, not given to flows whose rate is known */
     double weight;   /* of the flows under way whose rate is not known */
+    int flows;       /* that cross it */
 } fluid_link;
 
 typedef struct fluid_state {
@@ -77,10 +78,35 @@ static ms_status prepare(fluid_state *s, ms_arena *scratch) {
         const ms_fluid_flow *flow = &s->flows[f];
         s->left_B[f] = flow->count > 0 ? flow->bytes : 0.0;
         for (int u = 0; u < flow->count; u++) {
-            s->links[s->at[s->first[f] + u]].capacity_Bps = flow->uses[u].capacity_Bps;
+            fluid_link *link = &s->links[s->at[s->first[f] + u]];
+            link->capacity_Bps = flow->uses[u].capacity_Bps;
+            link->flows++;
         }
     }
     return MS_OK;
+}
+
+static double time_alone(const ms_fluid_flow *flow) {
+    double time_s = 0.0;
+    for (int u = 0; u < flow->count; u++) {
+        time_s = fmax(time_s, flow->bytes * flow->uses[u].weight / flow->uses[u].capacity_Bps);
+    }
+    return time_s;
+}
+
+/* A flow that shares no link takes its time alone, to the last bit. */
+static void end_private_flows(fluid_state *s, double *end_s_out) {
+    for (int f = 0; f < s->count; f++) {
+        bool is_private = true;
+        for (int u = 0; u < s->flows[f].count; u++) {
+            is_private = is_private && s->links[s->at[s->first[f] + u]].flows == 1;
+        }
+        end_s_out[f] = 0.0;
+        if (is_private) {
+            end_s_out[f] = time_alone(&s->flows[f]);
+            s->left_B[f] = 0.0;
+        }
+    }
 }
 
 static void begin_sharing(fluid_state *s) {
@@ -168,14 +194,6 @@ static bool pass_time(fluid_state *s, double *now_s, double *end_s_out) {
     return true;
 }
 
-static double time_alone(const ms_fluid_flow *flow) {
-    double time_s = 0.0;
-    for (int u = 0; u < flow->count; u++) {
-        time_s = fmax(time_s, flow->bytes * flow->uses[u].weight / flow->uses[u].capacity_Bps);
-    }
-    return time_s;
-}
-
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out) {
     if (count == 1) {
         end_s_out[0] = time_alone(flows);
@@ -185,8 +203,8 @@ ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out)
     fluid_state s = {.flows = flows, .count = count};
     ms_arena_init(&scratch);
     ms_status status = prepare(&s, &scratch);
-    for (int f = 0; f < count && status == MS_OK; f++) {
-        end_s_out[f] = 0.0;
+    if (status == MS_OK) {
+        end_private_flows(&s, end_s_out);
     }
     double now_s = 0.0;
     bool is_running = status == MS_OK;

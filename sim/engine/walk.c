@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+/* Events no farther apart than this, and this share of the time, are together. */
+#define TOGETHER_S 1e-12
+#define TOGETHER   1e-12
+
 ms_status ms_engine_no_memory(ms_diag *diag) {
     ms_diag_error(diag, "out of memory while running the operation graph");
     return MS_E_NOMEM;
@@ -133,14 +137,18 @@ void ms_walk_start(ms_walk *walk) {
     }
 }
 
-/* `op` may not start before `time_s`, when `before` releases it. */
+/* `op` may not start before `time_s`, when `before` releases it. Of those that release it together,
+ * as far as rounding and SimGrid's clock can tell, the lowest is its cause: else the cause, and
+ * what the wait counts as, would depend on how a simulation adds up, folded or not. */
 static inline void release(ms_walk *walk, int32_t op, int32_t before, double time_s) {
     double *start_s = &walk->timeline.start_s[op];
     int32_t *cause = &walk->timeline.cause[op];
-    if (*cause < 0 || time_s > *start_s || (time_s == *start_s && before < *cause)) {
-        *start_s = time_s;
+    double later_s = time_s - *start_s;
+    double together_s = TOGETHER_S + TOGETHER * time_s;
+    if (*cause < 0 || later_s > together_s || (later_s >= -together_s && before < *cause)) {
         *cause = before;
     }
+    *start_s = fmax(*start_s, time_s);
     if (--walk->waiting[op] == 0) {
         walk->ready[walk->ready_count++] = op;
     }

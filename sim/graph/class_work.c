@@ -238,5 +238,5 @@ ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t
         return status;
     }
     *work_out = add_work(l, request, &plans[0], &plans[slowest]);
-    return *work_out < 0 ? MS_E_NOMEM : MS_OK;
+    return *work_out < 0 ? MS_E_NOMEM : ms_fold_note(l, plans, request->groups);
 }

@@ -237,10 +237,12 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     l.sims = input->no_fold ? l.group_ranks : 1;
     ms_vector_init(&l.keys, sizeof(ms_work_key));
     ms_vector_init(&l.key_works, sizeof(int32_t));
+    ms_vector_init(&l.classes, sizeof(ms_fold_class));
     ms_status status = lower_all(&l);
     if (status == MS_OK && (l.keys.failed || l.key_works.failed)) {
         status = MS_E_NOMEM;
     }
+    status = status == MS_OK ? ms_fold_check(&l) : status;
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while laying out the step");
     }
@@ -252,6 +254,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     }
     ms_vector_release(&l.keys);
     ms_vector_release(&l.key_works);
+    ms_vector_release(&l.classes);
     ms_arena_release(&scratch);
     return status;
 }

@@ -29,6 +29,12 @@ typedef struct ms_work_key {
     int32_t second; /* destination of a p2p, else 0 */
 } ms_work_key;
 
+/* A fold class whose groups are laid out. */
+typedef struct ms_fold_class {
+    const ms_coll_plan *plans; /* [groups] the simulated group first, all with the same flows */
+    int groups;
+} ms_fold_class;
+
 /* Domains of the key table beside the axes: what else is kept in it. */
 enum {
     MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT,
@@ -86,6 +92,7 @@ typedef struct ms_lowering {
     int32_t *segment_work; /* [segments] of computations, -1 until used */
     ms_vector keys;        /* of ms_work_key */
     ms_vector key_works;   /* of int32_t, beside keys */
+    ms_vector classes;     /* of ms_fold_class */
     int32_t *key_table;    /* open hash over keys, -1 free */
     size_t key_slots;
     int32_t *dag_link;  /* [platform links] index in the graph, -1 until used */
@@ -100,6 +107,15 @@ void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work);
 /* Note an asynchronous operation (-1: none) of a simulated rank for the step's end. Returns MS_OK;
  * MS_E_NOMEM. */
 ms_status ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op);
+
+/* Remember the plans of a class for ms_fold_check.  plans: borrowed until then.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_fold_note(ms_lowering *l, const ms_coll_plan *plans, int groups);
+
+/* Find out, once all works are made, whether the folded graph stands for all ranks exactly: sets
+ * l->is_exact to false if that is not certain.  Returns MS_OK; MS_E_NOMEM.  O(links of all groups
+ * of all classes). */
+ms_status ms_fold_check(ms_lowering *l);
 
 /* Add the work of a class to the graph: the simulated group's links with the load of the whole
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.

@@ -165,10 +165,8 @@ static int32_t add_all_to_all(ms_dag *dag, layout *l) {
 
 static int32_t add_beside(ms_dag *dag, layout *l) {
     return add_plan(dag, l,
-                    &(ms_coll_request){.kind = MS_COLL_P2P,
-                                       .gpus = l->ends,
-                                       .members = 2,
-                                       .size_B = l->beside_B});
+                    &(ms_coll_request){
+                        .kind = MS_COLL_P2P, .gpus = l->ends, .members = 2, .size_B = l->beside_B});
 }
 
 static void check_layout(uint64_t seed, bool has_beside) {
@@ -228,7 +226,8 @@ Test(exchange, shares_with_a_message_beside_it_as_its_messages_do) {
 
 /* A message that leaves by a port which three of an all-to-all leave by gets a quarter of it. */
 Test(exchange, weighs_as_many_as_it_sends) {
-    layout l = {.gpus = {0, 1, 2, 3}, .members = 4, .ends = {0, 5}, .size_B = 4e9, .beside_B = 0.5e9};
+    layout l = {
+        .gpus = {0, 1, 2, 3}, .members = 4, .ends = {0, 5}, .size_B = 4e9, .beside_B = 0.5e9};
     ms_dag dag;
     fixture_platform(&l.f, "flat", "{nodes: 8}");
     case_init(&dag, 1);

@@ -85,6 +85,24 @@ Test(walk, ties_go_to_the_lowest_index) {
     ms_dag_release(&dag);
 }
 
+/* What ends together but for rounding is a tie as well: the start is the later end, the cause the
+ * lowest. */
+Test(walk, rounding_breaks_no_tie) {
+    ms_dag dag;
+    case_init(&dag, 3);
+    int32_t first = case_compute(&dag, 0.3, 0, -1);
+    int32_t tenths = case_compute(&dag, 0.1 + 0.2, 1, -1); /* a last bit more than 0.3 */
+    int32_t later = case_compute(&dag, 0.3 + 1e-9, 2, -1);
+    int32_t together = case_compute(&dag, 1.0, 0, tenths);
+    int32_t after = case_compute(&dag, 1.0, 1, later);
+    ms_timeline t = run_both(&dag);
+    cr_assert_gt(t.end_s[tenths], t.end_s[first]);
+    cr_assert_eq(t.start_s[together], t.end_s[tenths]);
+    cr_assert_eq(t.cause[together], first);
+    cr_assert_eq(t.cause[after], later);
+    ms_dag_release(&dag);
+}
+
 Test(walk, collective_starts_when_its_last_member_arrives) {
     ms_dag dag;
     case_init(&dag, 3);
