@@ -11,7 +11,10 @@
 
 #include <stdint.h>
 
+#include "meshsim/decls.h"
 #include "meshsim/status.h"
+
+MS_BEGIN_DECLS
 
 /** A link on the way of a flow. */
 typedef struct ms_fluid_use {
@@ -32,5 +35,7 @@ typedef struct ms_fluid_flow {
  *  the others share what it leaves.  end_s_out: [count].  Returns MS_OK; MS_E_NOMEM (not reported).
  *  A single flow in O(uses); several in O(count^2 uses) at most. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out);
+
+MS_END_DECLS
 
 #endif
