@@ -441,7 +441,12 @@ Test(job_load, balanced_shares) {
         int first, inner, before_last, last; /* layers of stages 0, 1, S - 2 and S - 1 */
     } DEALS[] = {
         /* Llama 3 as published, section 3.3.2 */
-        {"llama3-405b-8k", {"schedule.kind=1f1b", "schedule.v=1"}, 7, 8, 8, 7},
+        {"llama3-405b-8k",
+         {"schedule.kind=1f1b", "schedule.v=1", "data_parallel.reduce=last"},
+         7,
+         8,
+         8,
+         7},
         {"llama3-405b-8k", {"schedule.v=8"}, 0, 1, 1, 0},
         {"llama3-405b-8k", {"schedule.v=4"}, 1, 2, 2, 1},
         {"llama3-405b-8k", {"schedule.v=2", "schedule.first_stage_layers=6"}, 6, 4, 4, 3},
