@@ -26,6 +26,9 @@ MS_BEGIN_DECLS
 /** Picoseconds in a second. */
 #define MS_PS_PER_S 1e12
 
+/** Longest run that a trace can hold [s]: 64-bit numbers of picoseconds end at 9.22e6 s. */
+#define MS_TRACE_RUN_MAX_S 9e6
+
 /** Write the trace of a result.
  *  The file is built under a temporary name (target.h), flushed, synced and renamed; after any
  * failure or interrupt the temporary file is gone and an older file at `path` is as it was.  Before
@@ -127,10 +130,13 @@ typedef struct ms_trace {
 } ms_trace;
 
 /** Read a trace.
- *  A child process reads first, because HDF5 itself may crash on a damaged file.
+ *  A child process reads, because HDF5 itself may crash on a damaged file. Every number is checked:
+ * enums and indices lie within their tables, -1 stands for none, counts are at most 2^30, times lie
+ * from 0 to step_ps and end no earlier than they start, bytes and FLOP are finite and not negative.
  *  columns: ms_trace_column values or-ed together.  *trace_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
- * version (reported); MS_E_IO when it cannot be opened; MS_E_NOMEM.  O(events). */
+ * version; MS_E_IO when the system cannot open or read it; MS_E_NOMEM (all reported).  O(events).
+ */
 ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out);
 

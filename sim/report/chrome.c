@@ -186,8 +186,10 @@ static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_
 /* A pipelined message frees its stream before its latency is over, so the next one may start before
  * it has arrived; a viewer wants slices of a thread apart, so it is cut there. */
 static int64_t shown_end(const chrome *c, int32_t event) {
+    int64_t start = c->trace->start_ps[event];
     int64_t end = c->trace->end_ps[event];
-    return end < c->limit_ps[event] ? end : c->limit_ps[event];
+    int64_t limit = c->limit_ps[event] > start ? c->limit_ps[event] : start;
+    return end < limit ? end : limit;
 }
 
 /* An arrow from the message's slice to the pass that uses it. */

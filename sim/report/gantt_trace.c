@@ -126,7 +126,8 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *
  * sequences in parts is as many units. */
 static void find_units(const ms_trace *trace, ms_gantt *gantt) {
     int32_t units = 0;
-    int32_t microbatches = (int32_t)ms_value_number(trace->summary, "num_microbatches", 0.0);
+    double said = ms_value_number(trace->summary, "num_microbatches", 0.0);
+    int32_t microbatches = said >= 0.0 && said < INT32_MAX ? (int32_t)said : 0;
     for (size_t i = 0; i < gantt->box_count; i++) {
         units = gantt->boxes[i].mb >= units ? gantt->boxes[i].mb + 1 : units;
     }

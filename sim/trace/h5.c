@@ -1,5 +1,6 @@
 #include "trace/h5.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +8,48 @@
 #include "meshsim/event.h"
 #include "trace/sha256.h"
 
+typedef struct failure {
+    int error;        /* the system's; 0: none was told */
+    bool has_no_room; /* HDF5 asked for memory in vain */
+    char words[200];  /* HDF5's, of the innermost record that has some */
+} failure;
+
 /* HDF5 puts the system's error into the text of its innermost record: "..., errno = 28, ...". */
-static herr_t find_cause(unsigned depth, const H5E_error2_t *record, void *cause_out) {
-    char *cause = cause_out;
+static herr_t look_at(unsigned depth, const H5E_error2_t *record, void *context) {
+    failure *found = context;
     const char *text = record->desc == NULL ? "" : record->desc;
     const char *number = strstr(text, "errno = ");
     if (number != NULL) {
-        long error = strtol(number + strlen("errno = "), NULL, 10);
-        snprintf(cause, 256, "%s", strerror((int)error));
-        return 1;
+        found->error = (int)strtol(number + strlen("errno = "), NULL, 10);
     }
-    if (depth == 0 || cause[0] == '\0') {
-        snprintf(cause, 256, "HDF5: %.200s", text);
+    found->has_no_room = found->has_no_room || record->maj_num == H5E_RESOURCE ||
+                         record->min_num == H5E_NOSPACE || record->min_num == H5E_CANTALLOC;
+    if (depth == 0 || found->words[0] == '\0') {
+        snprintf(found->words, sizeof found->words, "%s", text);
     }
     return 0;
 }
 
-void ms_h5_cause(char *cause_out, size_t size) {
-    char cause[256] = "";
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_cause, cause);
-    snprintf(cause_out, size, "%s", cause[0] == '\0' ? "HDF5 failed" : cause);
+/* Errors of the system that a file's own numbers bring about, such as a place before its start. */
+static bool is_of_the_file(int error) {
+    return error == EINVAL || error == EOVERFLOW;
+}
+
+ms_status ms_h5_failure(char *cause_out, size_t size) {
+    int error = errno;
+    failure found = {.error = 0};
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_at, &found);
+    if (found.has_no_room || found.error == ENOMEM || error == ENOMEM) {
+        snprintf(cause_out, size, "out of memory");
+        return MS_E_NOMEM;
+    }
+    if (found.error != 0) {
+        snprintf(cause_out, size, "%s", strerror(found.error));
+        return is_of_the_file(found.error) ? MS_E_INPUT : MS_E_IO;
+    }
+    snprintf(cause_out, size, "HDF5%s %s", found.words[0] == '\0' ? "" : ":",
+             found.words[0] == '\0' ? "failed" : found.words);
+    return MS_E_INPUT;
 }
 
 void ms_h5_quiet(void) {
@@ -37,7 +60,7 @@ void ms_h5_quiet(void) {
 bool ms_h5_check(ms_h5 *h5, int64_t status) {
     if (status < 0 && !h5->failed) {
         h5->failed = true;
-        ms_h5_cause(h5->cause, sizeof h5->cause);
+        (void)ms_h5_failure(h5->cause, sizeof h5->cause);
     }
     return !h5->failed;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/status.h"
 
 enum {
     MS_H5_TEXT_B = 48,            /* longest name in a text column, with its NUL */
@@ -89,6 +90,9 @@ void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table);
 /* Fill one cell of a text column: cut at MS_H5_TEXT_B bytes, padded with NULs. */
 void ms_h5_put_text(char *cell_out, const char *text);
 
+/* Bytes of a cell in memory. */
+size_t ms_h5_cell_B(ms_h5_cell cell);
+
 /* Memory type of a cell for reading. */
 hid_t ms_h5_memory_type(ms_h5_cell cell);
 
@@ -96,7 +100,8 @@ hid_t ms_h5_memory_type(ms_h5_cell cell);
  * its error stacks on stderr. To be called before anything else. */
 void ms_h5_quiet(void);
 
-/* Cause of the newest HDF5 error in words: the system's when there was one. */
-void ms_h5_cause(char *cause_out, size_t size);
+/* What the newest HDF5 error was: MS_E_NOMEM, MS_E_IO with the system's words, or else MS_E_INPUT
+ * with HDF5's.  errno: as HDF5 left it. */
+ms_status ms_h5_failure(char *cause_out, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { DEFLATE_LEVEL = 1, SMALL_CELLS = 512 };
 
-static size_t cell_B(ms_h5_cell cell) {
+size_t ms_h5_cell_B(ms_h5_cell cell) {
     static const size_t SIZES[] = {[MS_H5_KIND] = 1,
                                    [MS_H5_AXIS] = 1,
                                    [MS_H5_I16] = 2,
@@ -85,7 +85,7 @@ static void gather(const ms_column *column, size_t first, size_t count, void *ce
     char *to = cells_out;
     size_t stride = column->stride;
     /* fixed sizes, so that the compiler makes plain loads and stores of the copies */
-    switch (cell_B(column->cell)) {
+    switch (ms_h5_cell_B(column->cell)) {
     case 1:
         for (size_t i = 0; i < count; i++, from += stride) {
             to[i] = *from;
@@ -122,7 +122,7 @@ typedef struct column_file {
 } column_file;
 
 static void write_cells(ms_h5 *h5, const ms_column *column, const column_file *file, size_t rows) {
-    size_t step = (size_t)MS_H5_CHUNK_CELLS * sizeof(double) / cell_B(column->cell);
+    size_t step = (size_t)MS_H5_CHUNK_CELLS * sizeof(double) / ms_h5_cell_B(column->cell);
     step = step > MS_H5_CHUNK_CELLS ? MS_H5_CHUNK_CELLS : step;
     for (size_t first = 0; first < rows && !h5->failed; first += step) {
         hsize_t start = first;
@@ -152,7 +152,7 @@ static hid_t column_plist(ms_h5 *h5, const ms_column *column, size_t rows) {
     if (ms_h5_check(h5, plist) && rows > SMALL_CELLS) {
         hsize_t chunk = rows < MS_H5_CHUNK_CELLS ? rows : MS_H5_CHUNK_CELLS;
         ms_h5_check(h5, H5Pset_chunk(plist, 1, &chunk));
-        if (cell_B(column->cell) > 1 && column->cell != MS_H5_TEXT) {
+        if (ms_h5_cell_B(column->cell) > 1 && column->cell != MS_H5_TEXT) {
             ms_h5_check(h5, H5Pset_shuffle(plist));
         }
         ms_h5_check(h5, H5Pset_deflate(plist, DEFLATE_LEVEL));

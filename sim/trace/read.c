@@ -1,27 +1,106 @@
+/* Traces back in memory. A child reads the file with HDF5 (parcel.h); here every number of it is
+ * checked, once, so that nobody behind this door needs to. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "meshsim/event.h"
-#include "meshsim/input.h"
 #include "meshsim/trace.h"
-#include "trace/h5.h"
-#include "trace/summary.h"
+#include "trace/parcel.h"
 
-/* More rows than any simulation here produces; a damaged file must not make us ask for more. */
-enum { ROWS_MAX = 1 << 28, PROBE_LIMIT_S = 60, PROBE_CPU_S = 5 };
+/* Processor time and memory that reading a sound file never needs: some seconds, and one for each
+ * megabyte, which is ten times what it takes; what HDF5 keeps for itself, and twice what all
+ * columns can be. */
+enum { CHILD_CPU_S = 10, CHILD_MEMORY_B = 256 << 20 };
+
+enum { COLUMN_NAME_B = 64 };
+
+/* Numbers of ranks, microbatches and the like, far above any that are simulated, so that sums of
+ * two stay numbers. */
+static const double COUNT_MAX = 1 << 30;
+static const double PS_MAX = MS_TRACE_RUN_MAX_S * MS_PS_PER_S;
+static const double BYTES_MAX = 0x1p62;
+static const double FLOP_MAX = 1e30;
+
+/* The columns that are read, by table; the first of each table sets its length. */
+typedef enum column {
+    STEP_END,
+    RANK,
+    RANK_MULTIPLICITY,
+    RANK_PP,
+    STREAM_RANK,
+    STREAM_PEER,
+    STREAM_AXIS,
+    EVENT_KIND,
+    EVENT_START,
+    EVENT_END,
+    EVENT_STREAM,
+    EVENT_AXIS,
+    EVENT_STAGE,
+    EVENT_CHUNK,
+    EVENT_MB,
+    EVENT_LAYER,
+    EVENT_BYTES,
+    EVENT_FLOP,
+    EVENT_CAUSE,
+    EVENT_STEP,
+    MEMBER_EVENT,
+    MEMBER_STREAM,
+    MEMORY_RANK,
+    MEMORY_TIME,
+    MEMORY_BYTES,
+    COLUMN_COUNT,
+} column;
+
+typedef struct column_spec {
+    const char *name;
+    ms_h5_cell cell;
+    column table;        /* its first column */
+    unsigned asked_with; /* ms_trace_column; 0: always read */
+} column_spec;
+
+static const column_spec SPECS[COLUMN_COUNT] = {
+    [STEP_END] = {"/steps/end_ps", MS_H5_I64, STEP_END, 0},
+    [RANK] = {"/ranks/rank", MS_H5_I32, RANK, 0},
+    [RANK_MULTIPLICITY] = {"/ranks/multiplicity", MS_H5_I32, RANK, 0},
+    [RANK_PP] = {"/ranks/pp", MS_H5_I32, RANK, 0},
+    [STREAM_RANK] = {"/streams/rank", MS_H5_I32, STREAM_RANK, 0},
+    [STREAM_PEER] = {"/streams/peer", MS_H5_I32, STREAM_RANK, 0},
+    [STREAM_AXIS] = {"/streams/axis", MS_H5_AXIS, STREAM_RANK, 0},
+    [EVENT_KIND] = {"/events/kind", MS_H5_KIND, EVENT_KIND, 0},
+    [EVENT_START] = {"/events/start_ps", MS_H5_I64, EVENT_KIND, MS_TRACE_START},
+    [EVENT_END] = {"/events/end_ps", MS_H5_I64, EVENT_KIND, MS_TRACE_END},
+    [EVENT_STREAM] = {"/events/stream", MS_H5_I32, EVENT_KIND, MS_TRACE_STREAM},
+    [EVENT_AXIS] = {"/events/axis", MS_H5_AXIS, EVENT_KIND, MS_TRACE_AXIS},
+    [EVENT_STAGE] = {"/events/stage", MS_H5_I16, EVENT_KIND, MS_TRACE_STAGE},
+    [EVENT_CHUNK] = {"/events/chunk", MS_H5_I16, EVENT_KIND, MS_TRACE_CHUNK},
+    [EVENT_MB] = {"/events/mb", MS_H5_I32, EVENT_KIND, MS_TRACE_MB},
+    [EVENT_LAYER] = {"/events/layer", MS_H5_I16, EVENT_KIND, MS_TRACE_LAYER},
+    [EVENT_BYTES] = {"/events/bytes", MS_H5_F64, EVENT_KIND, MS_TRACE_BYTES},
+    [EVENT_FLOP] = {"/events/flop", MS_H5_F64, EVENT_KIND, MS_TRACE_FLOP},
+    [EVENT_CAUSE] = {"/events/cause", MS_H5_I32, EVENT_KIND, MS_TRACE_CAUSE},
+    [EVENT_STEP] = {"/events/step", MS_H5_I16, EVENT_KIND, MS_TRACE_STEP},
+    [MEMBER_EVENT] = {"/members/event", MS_H5_I32, MEMBER_EVENT, 0},
+    [MEMBER_STREAM] = {"/members/stream", MS_H5_I32, MEMBER_EVENT, 0},
+    [MEMORY_RANK] = {"/memory/rank", MS_H5_I32, MEMORY_RANK, 0},
+    [MEMORY_TIME] = {"/memory/time_ps", MS_H5_I64, MEMORY_RANK, 0},
+    [MEMORY_BYTES] = {"/memory/bytes", MS_H5_F64, MEMORY_RANK, 0},
+};
 
 typedef struct reader {
     const char *path;
     ms_arena *arena;
     ms_diag *diag;
-    hid_t file;
+    ms_parcel *parcel;
+    int pipe;                   /* from the child */
+    int32_t rows[COLUMN_COUNT]; /* of the columns so far */
+    bool has_ended;             /* the child has no more to say */
     ms_status status;
 } reader;
 
@@ -41,21 +120,21 @@ static void fail(reader *read, ms_status status, const char *format, ...) {
     ms_diag_error(read->diag, "cannot read '%s': %s", read->path, text);
 }
 
-static void fail_damaged(reader *read, const char *place) {
-    fail(read, MS_E_INPUT, "the trace is damaged at %s", place);
+static bool goes_on(const reader *read) {
+    return read->status == MS_OK && !read->has_ended;
 }
 
 static void *allocate(reader *read, size_t count, size_t size) {
-    void *memory = ms_arena_alloc(read->arena, count, size);
-    if (memory == NULL) {
+    void *memory = goes_on(read) ? ms_arena_alloc(read->arena, count, size) : NULL;
+    if (memory == NULL && goes_on(read)) {
         fail(read, MS_E_NOMEM, "out of memory");
     }
     return memory;
 }
 
-/* ---- opening ---- */
+/* ---- the child ---- */
 
-static bool is_readable(reader *read) {
+static void check_place(reader *read, int64_t *size_out) {
     struct stat facts;
     if (stat(read->path, &facts) != 0 || access(read->path, R_OK) != 0) {
         fail(read, errno == ENOENT || errno == ENOTDIR ? MS_E_INPUT : MS_E_IO, "%s",
@@ -64,423 +143,373 @@ static bool is_readable(reader *read) {
         fail(read, MS_E_INPUT, "it is a folder");
     } else if (!S_ISREG(facts.st_mode)) {
         fail(read, MS_E_INPUT, "it is no regular file");
-    } else if (H5Fis_hdf5(read->path) <= 0) {
-        char text[512];
-        ms_input_kind kind = ms_input_kind_of(read->path);
-        fail(read, MS_E_INPUT, "it is %s",
-             kind == MS_INPUT_UNKNOWN
-                 ? "no HDF5 file"
-                 : ms_input_explain(kind, MS_INPUT_TRACE, read->path, text, sizeof text));
-    }
-    return read->status == MS_OK;
-}
-
-static void open_file(reader *read) {
-    read->file = H5Fopen(read->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (read->file < 0) {
-        char cause[256];
-        ms_h5_cause(cause, sizeof cause);
-        fail(read, MS_E_INPUT, "%s", cause);
-    }
-}
-
-/* A text attribute of the root; NULL if there is none. */
-static const char *read_text(reader *read, const char *name) {
-    char *text = NULL;
-    const char *copy = NULL;
-    if (read->status != MS_OK || H5Aexists(read->file, name) <= 0) {
-        return NULL;
-    }
-    hid_t attribute = H5Aopen(read->file, name, H5P_DEFAULT);
-    hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    if (type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
-        H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aread(attribute, type, &text) >= 0 &&
-        text != NULL) {
-        copy = ms_arena_strdup(read->arena, text);
-        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
-        if (copy == NULL) {
-            fail(read, MS_E_NOMEM, "out of memory");
-        }
-    }
-    (void)H5Sclose(space);
-    (void)H5Tclose(type);
-    (void)H5Aclose(attribute);
-    return copy;
-}
-
-/* A text of its own, such as /input/workload; NULL if there is none. */
-static const char *read_document(reader *read, const char *name) {
-    char *text = NULL;
-    const char *copy = NULL;
-    if (read->status != MS_OK || H5Lexists(read->file, "/input", H5P_DEFAULT) <= 0 ||
-        H5Lexists(read->file, name, H5P_DEFAULT) <= 0) {
-        return NULL;
-    }
-    hid_t data = H5Dopen2(read->file, name, H5P_DEFAULT);
-    hid_t type = data < 0 ? -1 : H5Dget_type(data);
-    hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    bool is_text = type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
-                   H5Sget_simple_extent_type(space) == H5S_SCALAR;
-    if (is_text && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0 && text != NULL) {
-        copy = ms_arena_strdup(read->arena, text);
-        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
-        if (copy == NULL) {
-            fail(read, MS_E_NOMEM, "out of memory");
-        }
     } else {
-        fail_damaged(read, name);
+        int file = open(read->path, O_RDONLY | O_CLOEXEC);
+        if (file < 0) { /* as HDF5 would find it, which says less */
+            fail(read, MS_E_IO, "%s", strerror(errno));
+        } else {
+            close(file);
+        }
+        *size_out = (int64_t)facts.st_size;
     }
-    (void)H5Sclose(space);
-    (void)H5Tclose(type);
-    (void)H5Dclose(data);
-    return copy;
 }
 
-static void read_inputs(reader *read, ms_trace *trace) {
-    trace->workload_text = read_document(read, "/input/workload");
-    trace->platform_text = read_document(read, "/input/platform");
-    trace->schedule_text = read_document(read, "/input/schedule");
+static void ask(ms_parcel *parcel, unsigned columns) {
+    parcel->column_count = COLUMN_COUNT;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        unsigned asked_with = SPECS[i].asked_with;
+        parcel->columns[i] = (ms_parcel_column){
+            .name = SPECS[i].name,
+            .cell = SPECS[i].cell,
+            .is_wanted = asked_with == 0 || (columns & asked_with) != 0,
+            .is_optional = i == EVENT_STEP, /* not in traces before there were several steps */
+        };
+    }
 }
 
-static int64_t read_version(reader *read) {
-    int64_t version = 0;
-    hid_t attribute = H5Aopen(read->file, "format_version", H5P_DEFAULT);
-    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    if (attribute < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(attribute, H5T_NATIVE_INT64, &version) < 0) {
-        version = 0;
-    }
-    (void)H5Sclose(space);
-    (void)H5Aclose(attribute);
-    return version;
+static ms_child_limits child_limits(const ms_parcel *parcel) {
+    return (ms_child_limits){.cpu_s = CHILD_CPU_S + (rlim_t)parcel->size_B / 1000000,
+                             .memory_B =
+                                 CHILD_MEMORY_B + (rlim_t)ms_parcel_plain_max_B(parcel->size_B)};
 }
 
-static void read_head(reader *read, ms_trace *trace) {
-    const char *format = read_text(read, "format");
-    if (read->status != MS_OK) {
-        return;
+/* What the child says at its end, unless a fault has been found before. */
+static void take_verdict(reader *read, pid_t child) {
+    ms_verdict *verdict = &read->parcel->verdict;
+    if (!goes_on(read) && !read->has_ended) {
+        (void)kill(child, SIGKILL); /* nobody listens to it any more */
     }
-    if (format == NULL || strcmp(format, "meshsim-trace") != 0) {
-        fail(read, MS_E_INPUT, "it is no trace of meshsim (no attribute format = 'meshsim-trace')");
-        return;
+    ms_child_wait(child, verdict);
+    if (verdict->status == MS_E_BUG) {
+        fail(read, MS_E_INPUT, "the trace is damaged: %s over it", verdict->cause);
+    } else if (verdict->status != MS_OK) {
+        fail(read, verdict->status, "%s", verdict->cause);
+    } else if (read->has_ended) {
+        fail(read, MS_E_INPUT, "the trace is damaged");
     }
-    int64_t version = read_version(read);
-    if (version < 1) {
-        fail_damaged(read, "format_version");
-    } else if (version > MS_TRACE_FORMAT_VERSION) {
-        fail(read, MS_E_INPUT, "it has format version %lld, this program reads up to %d",
-             (long long)version, MS_TRACE_FORMAT_VERSION);
-    }
-    const char *program = read_text(read, "program_version");
-    trace->program_version = program == NULL ? "" : program;
 }
 
 /* ---- columns ---- */
 
-static size_t memory_B(ms_h5_cell cell) {
-    return cell <= MS_H5_AXIS ? 1 : cell == MS_H5_I16 ? 2 : cell == MS_H5_I32 ? 4 : 8;
+static void fail_at(reader *read, column at, int32_t row, const char *fault) {
+    fail(read, MS_E_INPUT, "the trace is damaged at %s[%d]: %s", SPECS[at].name, row, fault);
 }
 
-/* Read GROUP/NAME into a new array. *rows: -1 takes the column's length, else it must be that. */
-static void *read_column(reader *read, const char *name, ms_h5_cell cell, int32_t *rows) {
-    void *cells = NULL;
-    if (read->status != MS_OK) {
+static void fetch(reader *from, void *bytes_out, int64_t length) {
+    for (int64_t done = 0; goes_on(from) && done < length;) {
+        ssize_t got = read(from->pipe, (char *)bytes_out + done, (size_t)(length - done));
+        if (got > 0) {
+            done += got;
+        } else if (got == 0) {
+            from->has_ended = true;
+        } else if (errno != EINTR) {
+            fail(from, MS_E_IO, "%s", strerror(errno));
+        }
+    }
+}
+
+static int64_t fetch_number(reader *from) {
+    int64_t number = 0;
+    fetch(from, &number, sizeof number);
+    return number;
+}
+
+#define FIND_OUTSIDE(type)                                                                         \
+    for (int32_t i = 0; i < rows; i++) {                                                           \
+        *value_out = (double)((const type *)cells)[i];                                             \
+        if (!(*value_out >= low && *value_out <= high)) {                                          \
+            return i;                                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    return -1
+
+/* First row that is not within [low, high] (NaN never is), with its value; -1 if all are. */
+static int32_t find_outside(ms_h5_cell cell, const void *cells, int32_t rows, double low,
+                            double high, double *value_out) {
+    switch (cell) {
+    case MS_H5_KIND:
+    case MS_H5_AXIS:
+        FIND_OUTSIDE(int8_t);
+    case MS_H5_I16:
+        FIND_OUTSIDE(int16_t);
+    case MS_H5_I32:
+        FIND_OUTSIDE(int32_t);
+    case MS_H5_I64:
+        FIND_OUTSIDE(int64_t);
+    default:
+        FIND_OUTSIDE(double);
+    }
+}
+
+/* The cells of the next column, each within [low, high], as long as its table; NULL when it was not
+ * asked for, or is not there and need not be. */
+static void *take(reader *read, column at, double low, double high) {
+    const column_spec *spec = &SPECS[at];
+    if (!goes_on(read) || !read->parcel->columns[at].is_wanted) {
         return NULL;
     }
-    hid_t data = H5Dopen2(read->file, name, H5P_DEFAULT);
-    hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    hssize_t count = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-    if (count < 0 || count > ROWS_MAX || H5Sget_simple_extent_ndims(space) != 1 ||
-        (*rows >= 0 && count != *rows)) {
-        fail_damaged(read, name);
-    } else {
-        *rows = (int32_t)count;
-        cells = allocate(read, (size_t)count, memory_B(cell));
-        if (cells != NULL && count > 0 &&
-            H5Dread(data, ms_h5_memory_type(cell), H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0) {
-            fail_damaged(read, name);
-        }
+    int32_t rows = (int32_t)fetch_number(read);
+    read->rows[at] = rows;
+    if (rows < 0) {
+        return NULL;
     }
-    (void)H5Sclose(space);
-    (void)H5Dclose(data);
+    if (goes_on(read) && rows != read->rows[spec->table]) {
+        fail(read, MS_E_INPUT, "the trace is damaged at %s: %d rows, and %s has %d", spec->name,
+             rows, SPECS[spec->table].name, read->rows[spec->table]);
+    }
+    void *cells = allocate(read, (size_t)rows, ms_h5_cell_B(spec->cell));
+    fetch(read, cells, (int64_t)rows * (int64_t)ms_h5_cell_B(spec->cell));
+    double value = 0.0;
+    int32_t bad = goes_on(read) ? find_outside(spec->cell, cells, rows, low, high, &value) : -1;
+    if (bad >= 0) {
+        char fault[96];
+        snprintf(fault, sizeof fault, "%.17g, expected %.17g to %.17g", value, low, high);
+        fail_at(read, at, bad, fault);
+    }
     return cells;
-}
-
-static void check_range(reader *read, const char *name, const int32_t *cells, int32_t rows,
-                        const int32_t limits[2]) {
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
-        if (cells[i] < limits[0] || cells[i] >= limits[1]) {
-            fail_damaged(read, name);
-        }
-    }
-}
-
-static void check_codes(reader *read, const char *name, const uint8_t *cells, int32_t rows,
-                        int count) {
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
-        if (cells[i] >= count) {
-            fail_damaged(read, name);
-        }
-    }
 }
 
 /* ---- ranks, streams, members, memory ---- */
 
-static void read_ranks(reader *read, ms_trace *trace) {
-    int32_t rows = -1;
-    const int32_t *rank = read_column(read, "/ranks/rank", MS_H5_I32, &rows);
-    const int32_t *multiplicity = read_column(read, "/ranks/multiplicity", MS_H5_I32, &rows);
-    const int32_t *pp = read_column(read, "/ranks/pp", MS_H5_I32, &rows);
-    if (read->status == MS_OK) {
-        trace->ranks = allocate(read, (size_t)rows, sizeof *trace->ranks);
-    }
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
-        trace->ranks[i] = (ms_trace_rank){rank[i], multiplicity[i], pp[i]};
-        trace->rank_count = rows;
-    }
+/* A rank of the job and where it stands in /ranks. */
+typedef struct rank_place {
+    int32_t rank;
+    int32_t index;
+} rank_place;
+
+static int by_rank(const void *left, const void *right) {
+    const rank_place *a = left;
+    const rank_place *b = right;
+    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
+                              : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Index of a rank of the job, looked for from `near` on; -1 if it was not simulated. */
-static int32_t rank_index(const ms_trace *trace, int32_t rank, int32_t near) {
-    for (int32_t i = 0; i < trace->rank_count; i++) {
-        int32_t at = near + i < trace->rank_count ? near + i : near + i - trace->rank_count;
-        if (trace->ranks[at].rank == rank) {
-            return at;
+/* Ranks in order, to be looked up. */
+static rank_place *sort_ranks(reader *read, const int32_t *rank, int32_t rows) {
+    rank_place *places = allocate(read, (size_t)rows, sizeof *places);
+    for (int32_t i = 0; places != NULL && i < rows; i++) {
+        places[i] = (rank_place){rank[i], i};
+    }
+    if (places != NULL) {
+        qsort(places, (size_t)rows, sizeof *places, by_rank);
+    }
+    for (int32_t i = 1; places != NULL && i < rows; i++) {
+        if (places[i].rank == places[i - 1].rank) {
+            char fault[64];
+            snprintf(fault, sizeof fault, "%d, as in row %d", places[i].rank, places[i - 1].index);
+            fail_at(read, RANK, places[i].index, fault);
         }
     }
+    return places;
+}
+
+/* Index of a rank of the job in /ranks; fails if it was not simulated. */
+static int32_t rank_index(reader *read, const rank_place *places, column at, int32_t row,
+                          int32_t rank) {
+    int32_t low = 0;
+    int32_t high = read->rows[RANK];
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (places[middle].rank < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < read->rows[RANK] && places[low].rank == rank) {
+        return places[low].index;
+    }
+    char fault[64];
+    snprintf(fault, sizeof fault, "%d is not in /ranks", rank);
+    fail_at(read, at, row, fault);
     return -1;
 }
 
-static void read_streams(reader *read, ms_trace *trace) {
-    int32_t rows = -1;
-    const int32_t *rank = read_column(read, "/streams/rank", MS_H5_I32, &rows);
-    const int32_t *peer = read_column(read, "/streams/peer", MS_H5_I32, &rows);
-    const uint8_t *axis = read_column(read, "/streams/axis", MS_H5_AXIS, &rows);
-    if (read->status == MS_OK) {
-        check_codes(read, "/streams/axis", axis, rows, MS_AXIS_COUNT);
-        trace->streams = allocate(read, (size_t)rows, sizeof *trace->streams);
-    }
-    int32_t near = 0;
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
-        int32_t owner = rank_index(trace, rank[i], near);
-        int32_t other = peer[i] < 0 ? -1 : rank_index(trace, peer[i], near);
-        if (owner < 0 || (peer[i] >= 0 && other < 0)) {
-            fail_damaged(read, "/streams");
-            return;
+static rank_place *read_ranks(reader *read, ms_trace *trace) {
+    const int32_t *rank = take(read, RANK, 0, COUNT_MAX);
+    const int32_t *multiplicity = take(read, RANK_MULTIPLICITY, 1, COUNT_MAX);
+    const int32_t *pp = take(read, RANK_PP, 0, COUNT_MAX);
+    int32_t rows = read->rows[RANK];
+    rank_place *places = goes_on(read) ? sort_ranks(read, rank, rows) : NULL;
+    trace->ranks = allocate(read, (size_t)rows, sizeof *trace->ranks);
+    double sum = 0;
+    for (int32_t i = 0; goes_on(read) && i < rows; i++) {
+        trace->ranks[i] = (ms_trace_rank){rank[i], multiplicity[i], pp[i]};
+        sum += multiplicity[i];
+        if (sum > COUNT_MAX) {
+            fail_at(read, RANK_MULTIPLICITY, i, "all ranks together stand for too many");
         }
-        near = owner;
-        trace->streams[i] = (ms_trace_stream){owner, other, axis[i]};
-        trace->stream_count = rows;
     }
+    trace->rank_count = rows;
+    return places;
+}
+
+static void read_streams(reader *read, const rank_place *places, ms_trace *trace) {
+    const int32_t *rank = take(read, STREAM_RANK, 0, COUNT_MAX);
+    const int32_t *peer = take(read, STREAM_PEER, -1, COUNT_MAX);
+    const uint8_t *axis = take(read, STREAM_AXIS, 0, MS_AXIS_COUNT - 1);
+    int32_t rows = read->rows[STREAM_RANK];
+    trace->streams = allocate(read, (size_t)rows, sizeof *trace->streams);
+    for (int32_t i = 0; goes_on(read) && i < rows; i++) {
+        int32_t owner = rank_index(read, places, STREAM_RANK, i, rank[i]);
+        int32_t other = peer[i] < 0 ? -1 : rank_index(read, places, STREAM_PEER, i, peer[i]);
+        trace->streams[i] = (ms_trace_stream){owner, other, axis[i]};
+    }
+    trace->stream_count = rows;
 }
 
 static void read_members(reader *read, ms_trace *trace) {
-    int32_t rows = -1;
-    const int32_t *event = read_column(read, "/members/event", MS_H5_I32, &rows);
-    const int32_t *stream = read_column(read, "/members/stream", MS_H5_I32, &rows);
-    if (read->status == MS_OK) {
-        const int32_t events[2] = {0, trace->event_count};
-        const int32_t streams[2] = {0, trace->stream_count};
-        check_range(read, "/members/event", event, rows, events);
-        check_range(read, "/members/stream", stream, rows, streams);
-        trace->members = allocate(read, (size_t)rows, sizeof *trace->members);
-    }
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
+    const int32_t *event = take(read, MEMBER_EVENT, 0, trace->event_count - 1);
+    const int32_t *stream = take(read, MEMBER_STREAM, 0, trace->stream_count - 1);
+    int32_t rows = read->rows[MEMBER_EVENT];
+    trace->members = allocate(read, (size_t)rows, sizeof *trace->members);
+    for (int32_t i = 0; goes_on(read) && i < rows; i++) {
         trace->members[i] = (ms_trace_member){event[i], stream[i]};
-        trace->member_count = rows;
     }
+    trace->member_count = rows;
 }
 
-static void read_memory(reader *read, ms_trace *trace) {
-    int32_t rows = -1;
-    const int32_t *rank = read_column(read, "/memory/rank", MS_H5_I32, &rows);
-    const int64_t *time_ps = read_column(read, "/memory/time_ps", MS_H5_I64, &rows);
-    const double *bytes = read_column(read, "/memory/bytes", MS_H5_F64, &rows);
-    if (read->status == MS_OK) {
-        trace->memory = allocate(read, (size_t)rows, sizeof *trace->memory);
-    }
-    int32_t near = 0;
-    for (int32_t i = 0; read->status == MS_OK && i < rows; i++) {
-        near = rank_index(trace, rank[i], near);
-        if (near < 0) {
-            fail_damaged(read, "/memory/rank");
-            return;
+static void read_memory(reader *read, const rank_place *places, double end_ps, ms_trace *trace) {
+    const int32_t *rank = take(read, MEMORY_RANK, 0, COUNT_MAX);
+    const int64_t *time_ps = take(read, MEMORY_TIME, 0, end_ps);
+    const double *bytes = take(read, MEMORY_BYTES, 0, BYTES_MAX);
+    int32_t rows = read->rows[MEMORY_RANK];
+    trace->memory = allocate(read, (size_t)rows, sizeof *trace->memory);
+    for (int32_t i = 0; goes_on(read) && i < rows; i++) {
+        int32_t index = rank_index(read, places, MEMORY_RANK, i, rank[i]);
+        trace->memory[i] = (ms_trace_memory){index, time_ps[i], bytes[i]};
+        const ms_trace_memory *before = i == 0 ? NULL : &trace->memory[i - 1];
+        if (before != NULL && before->rank_index == index && before->time_ps > time_ps[i]) {
+            fail_at(read, MEMORY_TIME, i, "before the row above it");
         }
-        trace->memory[i] = (ms_trace_memory){near, time_ps[i], bytes[i]};
-        trace->memory_count = rows;
     }
+    trace->memory_count = rows;
 }
 
 /* ---- events, steps ---- */
 
-static void read_events(reader *read, unsigned columns, ms_trace *trace) {
-    int32_t rows = -1;
-    (void)read_column(read, "/events/kind", MS_H5_KIND, &rows); /* for the number of events */
-    const struct {
-        unsigned column;
-        const char *name;
-        ms_h5_cell cell;
-        void *place;
-    } TABLE[] = {
-        {MS_TRACE_START, "/events/start_ps", MS_H5_I64, &trace->start_ps},
-        {MS_TRACE_END, "/events/end_ps", MS_H5_I64, &trace->end_ps},
-        {MS_TRACE_STREAM, "/events/stream", MS_H5_I32, &trace->stream},
-        {MS_TRACE_KIND, "/events/kind", MS_H5_KIND, &trace->kind},
-        {MS_TRACE_AXIS, "/events/axis", MS_H5_AXIS, &trace->axis},
-        {MS_TRACE_STAGE, "/events/stage", MS_H5_I16, &trace->stage},
-        {MS_TRACE_CHUNK, "/events/chunk", MS_H5_I16, &trace->chunk},
-        {MS_TRACE_MB, "/events/mb", MS_H5_I32, &trace->mb},
-        {MS_TRACE_LAYER, "/events/layer", MS_H5_I16, &trace->layer},
-        {MS_TRACE_BYTES, "/events/bytes", MS_H5_F64, &trace->bytes},
-        {MS_TRACE_FLOP, "/events/flop", MS_H5_F64, &trace->flop},
-        {MS_TRACE_CAUSE, "/events/cause", MS_H5_I32, &trace->cause},
-    };
-    for (size_t i = 0; i < sizeof TABLE / sizeof TABLE[0]; i++) {
-        if ((columns & TABLE[i].column) != 0) {
-            void *cells = read_column(read, TABLE[i].name, TABLE[i].cell, &rows);
-            memcpy(TABLE[i].place, &cells, sizeof cells);
-        }
-    }
-    if ((columns & MS_TRACE_STEP) != 0 && read->status == MS_OK) {
-        bool has_steps = H5Lexists(read->file, "/events/step", H5P_DEFAULT) > 0;
-        trace->step = has_steps ? read_column(read, "/events/step", MS_H5_I16, &rows)
-                                : allocate(read, (size_t)rows, sizeof *trace->step);
-    }
-    trace->event_count = read->status == MS_OK ? rows : 0;
-}
-
-static void check_events(reader *read, const ms_trace *trace) {
-    int32_t rows = trace->event_count;
-    const int32_t streams[2] = {0, trace->stream_count};
-    const int32_t events[2] = {-1, rows};
-    if (trace->stream != NULL) {
-        check_range(read, "/events/stream", trace->stream, rows, streams);
-    }
-    if (trace->cause != NULL) {
-        check_range(read, "/events/cause", trace->cause, rows, events);
-    }
-    if (trace->kind != NULL) {
-        check_codes(read, "/events/kind", trace->kind, rows, MS_OP_KIND_COUNT);
-    }
-    if (trace->axis != NULL) {
-        check_codes(read, "/events/axis", trace->axis, rows, MS_AXIS_COUNT);
-    }
-    for (int32_t i = 0; trace->start_ps != NULL && trace->end_ps != NULL && i < rows; i++) {
-        if (trace->start_ps[i] < 0 || trace->end_ps[i] < trace->start_ps[i]) {
-            fail_damaged(read, "/events/end_ps");
-            return;
-        }
-    }
-}
-
+/* Steps may overlap, but each ends after the one before. */
 static void read_steps(reader *read, ms_trace *trace) {
-    int32_t rows = -1;
-    const int64_t *end_ps = read_column(read, "/steps/end_ps", MS_H5_I64, &rows);
-    if (read->status == MS_OK) {
-        if (rows < 1 || end_ps[rows - 1] < 0) {
-            fail_damaged(read, "/steps/end_ps");
-        } else {
-            trace->step_ps = end_ps[rows - 1];
+    const int64_t *end_ps = take(read, STEP_END, 0, PS_MAX);
+    int32_t rows = read->rows[STEP_END];
+    if (goes_on(read) && rows < 1) {
+        fail(read, MS_E_INPUT, "the trace is damaged at %s: there is no step",
+             SPECS[STEP_END].name);
+    }
+    for (int32_t i = 0; goes_on(read) && i < rows; i++) {
+        if (end_ps[i] < trace->step_ps) {
+            fail_at(read, STEP_END, i, "before the row above it");
         }
+        trace->step_ps = end_ps[i];
+    }
+}
+
+static void read_events(reader *read, double end_ps, ms_trace *trace) {
+    trace->kind = take(read, EVENT_KIND, 0, MS_OP_KIND_COUNT - 1);
+    int32_t rows = read->rows[EVENT_KIND];
+    trace->event_count = rows;
+    trace->start_ps = take(read, EVENT_START, 0, end_ps);
+    trace->end_ps = take(read, EVENT_END, 0, end_ps);
+    trace->stream = take(read, EVENT_STREAM, 0, trace->stream_count - 1);
+    trace->axis = take(read, EVENT_AXIS, 0, MS_AXIS_COUNT - 1);
+    trace->stage = take(read, EVENT_STAGE, -1, COUNT_MAX);
+    trace->chunk = take(read, EVENT_CHUNK, -1, COUNT_MAX);
+    trace->mb = take(read, EVENT_MB, -1, COUNT_MAX);
+    trace->layer = take(read, EVENT_LAYER, -1, COUNT_MAX);
+    trace->bytes = take(read, EVENT_BYTES, 0, BYTES_MAX);
+    trace->flop = take(read, EVENT_FLOP, 0, FLOP_MAX);
+    trace->cause = take(read, EVENT_CAUSE, -1, rows - 1);
+    trace->step = take(read, EVENT_STEP, 0, read->rows[STEP_END] - 1);
+    if (trace->step == NULL && read->parcel->columns[EVENT_STEP].is_wanted) {
+        trace->step = allocate(read, (size_t)rows, sizeof *trace->step);
+    }
+    bool has_times = trace->start_ps != NULL && trace->end_ps != NULL;
+    for (int32_t i = 0; has_times && goes_on(read) && i < rows; i++) {
+        if (trace->end_ps[i] < trace->start_ps[i]) {
+            fail_at(read, EVENT_END, i, "before its start");
+        }
+    }
+}
+
+/* ---- the whole ---- */
+
+static void read_documents(reader *read, ms_trace *trace) {
+    const char **const places[MS_PARCEL_DOCUMENTS] = {&trace->workload_text, &trace->platform_text,
+                                                      &trace->schedule_text};
+    for (int i = 0; i < MS_PARCEL_DOCUMENTS && goes_on(read); i++) {
+        int64_t length = fetch_number(read);
+        char *text = length < 0 ? NULL : allocate(read, (size_t)length + 1, 1);
+        fetch(read, text, length);
+        *places[i] = text;
     }
 }
 
 static void read_summary(reader *read, ms_trace *trace) {
-    ms_value *summary = NULL;
-    if (read->status != MS_OK) {
-        return;
-    }
-    ms_status status = ms_summary_read(read->file, "summary", read->arena, &summary);
-    if (status == MS_E_NOMEM) {
-        fail(read, status, "out of memory");
-    } else if (status != MS_OK) {
-        fail_damaged(read, "/summary");
-    }
-    trace->summary = summary;
-}
-
-static ms_status read_whole(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
-                            ms_trace *trace_out) {
-    reader read = {.path = path, .arena = arena, .diag = diag, .file = -1};
-    ms_trace trace = {.path = path};
-    open_file(&read);
-    if (read.status == MS_OK) {
-        read_head(&read, &trace);
-        read_inputs(&read, &trace);
-        read_steps(&read, &trace);
-        read_ranks(&read, &trace);
-        read_streams(&read, &trace);
-        read_events(&read, columns, &trace);
-        read_members(&read, &trace);
-        read_memory(&read, &trace);
-        read_summary(&read, &trace);
-        check_events(&read, &trace);
-    }
-    if (read.file >= 0) {
-        (void)H5Fclose(read.file);
-    }
-    if (read.status == MS_OK) {
-        *trace_out = trace;
-    }
-    return read.status;
-}
-
-static void keep_silent(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
-static void close_talk(void) {
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere >= 0) {
-        (void)dup2(nowhere, STDERR_FILENO);
-    }
-}
-
-/* Processor time that reading a sound file never needs: some seconds, and one for each megabyte,
- * which is ten times what it takes. */
-static rlim_t probe_cpu_s(const char *path) {
-    struct stat facts;
-    rlim_t megabytes = stat(path, &facts) == 0 ? (rlim_t)facts.st_size / 1000000 : 0;
-    return PROBE_CPU_S + megabytes;
-}
-
-/* HDF5 1.10 crashes on some damaged files (its global heap has no checksum) and goes round in
- * circles on others, so a process of its own reads first. Returns whether that process lived. */
-static bool survives_reading(const char *path, unsigned columns) {
-    pid_t child = fork();
-    if (child == 0) {
-        const struct rlimit no_core = {0, 0};
-        const struct rlimit cpu = {probe_cpu_s(path), RLIM_INFINITY};
-        ms_diag silent;
-        ms_arena arena;
-        ms_trace trace;
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        (void)setrlimit(RLIMIT_CPU, &cpu);
-        (void)alarm(PROBE_LIMIT_S);
-        close_talk(); /* whatever the C library or a sanitizer says of a crash */
-        ms_diag_init(&silent, keep_silent, NULL);
-        ms_arena_init(&arena);
-        (void)read_whole(path, columns, &arena, &silent, &trace);
-        _exit(0);
-    }
-    int state = 0;
-    while (child > 0 && waitpid(child, &state, 0) < 0) {
-        if (errno != EINTR) {
-            break;
+    int64_t length = goes_on(read) ? fetch_number(read) : 0;
+    char *packed = allocate(read, (size_t)length, 1);
+    fetch(read, packed, length);
+    if (goes_on(read)) {
+        trace->summary = ms_value_unpack(packed, (size_t)length, read->arena);
+        trace->program_version = ms_arena_strdup(read->arena, read->parcel->program_version);
+        if (trace->program_version == NULL || trace->summary == NULL) {
+            fail(read, MS_E_NOMEM, "out of memory");
         }
     }
-    /* without a child (no processes left) the file is read as it is */
-    return child < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0);
+}
+
+static void take_all(reader *read, ms_trace *trace) {
+    read_steps(read, trace);
+    double end_ps = (double)trace->step_ps;
+    const rank_place *places = read_ranks(read, trace);
+    read_streams(read, places, trace);
+    read_events(read, end_ps, trace);
+    read_members(read, trace);
+    read_memory(read, places, end_ps, trace);
+    read_documents(read, trace);
+    read_summary(read, trace);
+}
+
+/* Start the child, and take what it sends. */
+static void read_apart(reader *read, ms_trace *trace) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fail(read, MS_E_IO, "%s", strerror(errno));
+        return;
+    }
+    read->pipe = ends[0];
+    read->parcel->pipe = ends[1];
+    const ms_child_limits limits = child_limits(read->parcel);
+    pid_t child = ms_child_start(ms_parcel_fill, read->parcel, &limits, &read->parcel->verdict);
+    int error = errno;
+    close(ends[1]);
+    if (child < 0) {
+        fail(read, error == ENOMEM ? MS_E_NOMEM : MS_E_IO, "cannot start a process: %s",
+             strerror(error));
+    } else {
+        take_all(read, trace);
+        take_verdict(read, child);
+    }
+    close(ends[0]);
 }
 
 ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out) {
-    ms_h5_quiet();
-    reader read = {.path = path, .arena = arena, .diag = diag, .file = -1};
-    if (is_readable(&read) && !survives_reading(path, columns)) {
-        fail(&read, MS_E_INPUT, "the trace is damaged");
+    reader read = {.path = path, .arena = arena, .diag = diag};
+    ms_trace trace = {.path = path};
+    read.parcel = ms_child_share(sizeof *read.parcel);
+    if (read.parcel == NULL) {
+        fail(&read, MS_E_NOMEM, "out of memory");
+        return read.status;
     }
-    return read.status == MS_OK ? read_whole(path, columns, arena, diag, trace_out) : read.status;
+    read.parcel->path = path;
+    check_place(&read, &read.parcel->size_B);
+    ask(read.parcel, columns);
+    if (read.status == MS_OK) {
+        read_apart(&read, &trace);
+    }
+    if (read.status == MS_OK) {
+        *trace_out = trace;
+    }
+    ms_child_unshare(read.parcel, sizeof *read.parcel);
+    return read.status;
 }

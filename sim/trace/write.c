@@ -11,9 +11,6 @@
 
 enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
 
-/* Times are kept as 64-bit numbers of picoseconds, which end at 9.22e6 s. */
-static const double RUN_MAX_S = 9e6;
-
 static int64_t to_ps(double seconds) {
     return (int64_t)llrint(seconds * MS_PS_PER_S);
 }
@@ -505,11 +502,11 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
 
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag) {
-    if (!(result->timeline.makespan_s <= RUN_MAX_S)) {
+    if (!(result->timeline.makespan_s <= MS_TRACE_RUN_MAX_S)) {
         ms_diag_error(diag,
                       "cannot write '%s': %.3g s are too long for a trace, which counts "
                       "picoseconds up to %.3g s",
-                      path, result->timeline.makespan_s, RUN_MAX_S);
+                      path, result->timeline.makespan_s, MS_TRACE_RUN_MAX_S);
         return MS_E_INPUT;
     }
     ms_target target;

@@ -1,0 +1,255 @@
+#include "trace/parcel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "meshsim/trace.h"
+#include "trace/summary.h"
+
+/* More rows than any simulation here produces. */
+enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
+
+const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
+    "/input/workload", "/input/platform", "/input/schedule"};
+
+int64_t ms_parcel_plain_max_B(int64_t size_B) {
+    return PLAIN_LEAST_B + PLAIN_SHARE * size_B;
+}
+
+static void fail_damaged(ms_verdict *verdict, const char *place) {
+    ms_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at %s", place);
+}
+
+/* HDF5 could not read: memory, the disk, or the file. */
+static void fail_reading(ms_verdict *verdict, const char *place) {
+    char cause[256];
+    ms_status status = ms_h5_failure(cause, sizeof cause);
+    if (status != MS_E_INPUT) {
+        ms_verdict_fail(verdict, status, "%s", cause);
+    } else if (place != NULL) {
+        fail_damaged(verdict, place);
+    } else {
+        ms_verdict_fail(verdict, MS_E_INPUT, "%s", cause);
+    }
+}
+
+/* ---- the head ---- */
+
+/* A text attribute of the root, cut to fit; "" if there is none. */
+static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT_B]) {
+    char *text = NULL;
+    text_out[0] = '\0';
+    hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
+    hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
+    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+    if (type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
+        H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aread(attribute, type, &text) >= 0 &&
+        text != NULL) {
+        snprintf(text_out, MS_PARCEL_TEXT_B, "%s", text);
+        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+    }
+    (void)H5Sclose(space);
+    (void)H5Tclose(type);
+    (void)H5Aclose(attribute);
+}
+
+static int64_t read_version(hid_t file) {
+    int64_t version = 0;
+    hid_t attribute = H5Aopen(file, "format_version", H5P_DEFAULT);
+    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+    if (attribute < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_INT64, &version) < 0) {
+        version = 0;
+    }
+    (void)H5Sclose(space);
+    (void)H5Aclose(attribute);
+    return version;
+}
+
+static void read_head(ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
+    char format[MS_PARCEL_TEXT_B];
+    char cause[256];
+    read_text(file, "format", format);
+    int64_t version = read_version(file);
+    bool is_ours = strcmp(format, "meshsim-trace") == 0;
+    ms_status reason = is_ours && version >= 1 ? MS_OK : ms_h5_failure(cause, sizeof cause);
+    if (reason != MS_OK && reason != MS_E_INPUT) {
+        ms_verdict_fail(verdict, reason, "%s", cause);
+    } else if (!is_ours) {
+        ms_verdict_fail(verdict, MS_E_INPUT,
+                        "it is no trace of meshsim (no attribute format = 'meshsim-trace')");
+    } else if (version < 1) {
+        fail_damaged(verdict, "format_version");
+    } else if (version > MS_TRACE_FORMAT_VERSION) {
+        ms_verdict_fail(verdict, MS_E_INPUT,
+                        "it has format version %lld, this program reads up to %d",
+                        (long long)version, MS_TRACE_FORMAT_VERSION);
+    }
+    read_text(file, "program_version", parcel->program_version);
+}
+
+/* ---- columns ---- */
+
+/* Send bytes to the parent; that nobody takes them any more is no fault of the file. */
+static void send_bytes(const ms_parcel *parcel, const void *bytes, int64_t length,
+                       ms_verdict *verdict) {
+    const char *at = bytes;
+    while (length > 0 && verdict->status == MS_OK) {
+        ssize_t written = write(parcel->pipe, at, (size_t)length);
+        if (written >= 0) {
+            at += written;
+            length -= written;
+        } else if (errno != EINTR) {
+            ms_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
+        }
+    }
+}
+
+static void send_number(const ms_parcel *parcel, int64_t number, ms_verdict *verdict) {
+    send_bytes(parcel, &number, sizeof number, verdict);
+}
+
+static bool has_sane_size(const ms_parcel *parcel, const ms_parcel_column *column, hid_t space,
+                          hssize_t rows, ms_verdict *verdict) {
+    int64_t most_B = ms_parcel_plain_max_B(parcel->size_B);
+    if (rows < 0 || H5Sget_simple_extent_ndims(space) != 1) {
+        fail_reading(verdict, column->name);
+    } else if (rows > ROWS_MAX ||
+               rows * (hssize_t)ms_h5_cell_B(column->cell) > (hssize_t)(most_B - parcel->plain_B)) {
+        ms_verdict_fail(verdict, MS_E_INPUT,
+                        "the trace is damaged at %s: no file of %lld bytes holds %lld rows",
+                        column->name, (long long)parcel->size_B, (long long)rows);
+    }
+    return verdict->status == MS_OK;
+}
+
+static void read_cells(ms_parcel *parcel, const ms_parcel_column *column, hid_t data, int64_t rows,
+                       ms_verdict *verdict) {
+    int64_t size = rows * (int64_t)ms_h5_cell_B(column->cell);
+    ms_arena arena;
+    ms_arena_init(&arena);
+    void *cells = ms_arena_alloc(&arena, (size_t)size, 1);
+    if (cells == NULL) {
+        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+    } else if (rows > 0 && H5Dread(data, ms_h5_memory_type(column->cell), H5S_ALL, H5S_ALL,
+                                   H5P_DEFAULT, cells) < 0) {
+        fail_reading(verdict, column->name);
+    }
+    send_number(parcel, rows, verdict);
+    send_bytes(parcel, cells, size, verdict);
+    parcel->plain_B += size;
+    ms_arena_release(&arena);
+}
+
+static void read_column(ms_parcel *parcel, hid_t file, const ms_parcel_column *column,
+                        ms_verdict *verdict) {
+    if (column->is_optional && H5Lexists(file, column->name, H5P_DEFAULT) == 0) {
+        send_number(parcel, -1, verdict);
+        return;
+    }
+    hid_t data = H5Dopen2(file, column->name, H5P_DEFAULT);
+    hid_t space = data < 0 ? -1 : H5Dget_space(data);
+    hssize_t rows = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
+    if (has_sane_size(parcel, column, space, rows, verdict)) {
+        read_cells(parcel, column, data, rows, verdict);
+    }
+    (void)H5Sclose(space);
+    (void)H5Dclose(data);
+}
+
+/* A text of its own, such as /input/workload: its length, -1 if there is none, and its bytes. */
+static void read_document(const ms_parcel *parcel, hid_t file, const char *name,
+                          ms_verdict *verdict) {
+    if (H5Lexists(file, "/input", H5P_DEFAULT) == 0 || H5Lexists(file, name, H5P_DEFAULT) == 0) {
+        send_number(parcel, -1, verdict);
+        return;
+    }
+    char *text = NULL;
+    hid_t data = H5Dopen2(file, name, H5P_DEFAULT);
+    hid_t type = data < 0 ? -1 : H5Dget_type(data);
+    hid_t space = data < 0 ? -1 : H5Dget_space(data);
+    bool is_text = type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
+                   H5Sget_simple_extent_type(space) == H5S_SCALAR;
+    if (is_text && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0 && text != NULL) {
+        send_number(parcel, (int64_t)strlen(text), verdict);
+        send_bytes(parcel, text, (int64_t)strlen(text), verdict);
+        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+    } else {
+        fail_reading(verdict, name);
+    }
+    (void)H5Sclose(space);
+    (void)H5Tclose(type);
+    (void)H5Dclose(data);
+}
+
+static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
+    ms_arena arena;
+    ms_buffer packed;
+    ms_value *summary = NULL;
+    ms_arena_init(&arena);
+    ms_buffer_init(&packed);
+    ms_status status = ms_summary_read(file, "summary", &arena, &summary);
+    if (status == MS_OK) {
+        ms_value_pack(summary, &packed);
+    }
+    if (status == MS_E_NOMEM || packed.failed) {
+        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+    } else if (status != MS_OK) {
+        fail_reading(verdict, "/summary");
+    }
+    send_number(parcel, (int64_t)packed.length, verdict);
+    send_bytes(parcel, packed.data, (int64_t)packed.length, verdict);
+    ms_buffer_release(&packed);
+    ms_arena_release(&arena);
+}
+
+/* ---- the whole ---- */
+
+static hid_t open_file(const char *path, ms_verdict *verdict) {
+    ms_h5_quiet();
+    if (H5open() < 0) {
+        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+        return -1;
+    }
+    verdict->has_begun = true;
+    htri_t is_hdf5 = H5Fis_hdf5(path);
+    if (is_hdf5 <= 0) {
+        char cause[256];
+        ms_status status = is_hdf5 < 0 ? ms_h5_failure(cause, sizeof cause) : MS_E_INPUT;
+        ms_verdict_fail(verdict, status, "%s", status == MS_E_INPUT ? "it is no HDF5 file" : cause);
+        return -1;
+    }
+    /* a trace never changes under its name, and some file systems have no locks */
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t file = access < 0 || H5Pset_file_locking(access, false, true) < 0
+                     ? -1
+                     : H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (file < 0) {
+        fail_reading(verdict, NULL);
+    }
+    (void)H5Pclose(access);
+    return file;
+}
+
+void ms_parcel_fill(void *context, ms_verdict *verdict) {
+    ms_parcel *parcel = context;
+    hid_t file = open_file(parcel->path, verdict);
+    if (file < 0) {
+        return;
+    }
+    read_head(parcel, file, verdict);
+    for (int i = 0; i < parcel->column_count && verdict->status == MS_OK; i++) {
+        if (parcel->columns[i].is_wanted) {
+            read_column(parcel, file, &parcel->columns[i], verdict);
+        }
+    }
+    for (int i = 0; i < MS_PARCEL_DOCUMENTS && verdict->status == MS_OK; i++) {
+        read_document(parcel, file, MS_PARCEL_DOCUMENT_NAMES[i], verdict);
+    }
+    if (verdict->status == MS_OK) {
+        read_summary(parcel, file, verdict);
+    }
+    (void)H5Fclose(file);
+}

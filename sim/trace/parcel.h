@@ -1,0 +1,48 @@
+/* What a child reads of a trace with HDF5, sent to its parent as it stands in the file: nothing of
+ * it is checked but that it can be held. read.c does the rest.
+ *
+ * The child writes for each column that is wanted, in order, the number of its rows and its cells,
+ * then for each document its length (-1: there is none) and its bytes, and the same of the packed
+ * summary; each number is an int64_t. Where it fails it
+ * just ends, and its verdict says why. */
+#ifndef MS_TRACE_PARCEL_H
+#define MS_TRACE_PARCEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/child.h"
+#include "trace/h5.h"
+
+enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 3 };
+
+/* Texts beside the tables, in the order in which they are sent. */
+extern const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS];
+
+typedef struct ms_parcel_column {
+    const char *name; /* "/events/mb" */
+    ms_h5_cell cell;
+    bool is_wanted;
+    bool is_optional; /* may be missing: -1 rows */
+} ms_parcel_column;
+
+/* In shared memory. */
+typedef struct ms_parcel {
+    ms_verdict verdict;
+    const char *path;
+    int64_t size_B; /* of the trace */
+    int pipe;       /* where to write */
+    ms_parcel_column columns[MS_PARCEL_COLUMNS_MAX];
+    int column_count;
+    int64_t plain_B; /* of all columns so far */
+    char program_version[MS_PARCEL_TEXT_B];
+} ms_parcel;
+
+/* Most bytes that the columns of a file of `size_B` can hold: deflate, which traces use, packs up
+ * to 1,032 bytes into one. A damaged file must not make us ask for more. */
+int64_t ms_parcel_plain_max_B(int64_t size_B);
+
+/* Read what the parcel asks for; `context` is the parcel. To be run in a child. */
+void ms_parcel_fill(void *context, ms_verdict *verdict);
+
+#endif
