@@ -89,6 +89,10 @@ typedef struct ms_result {
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);
 
+/** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
+ * axis of size 1.  O(ranks * axes) routes. */
+void ms_job_add_tiers(const ms_job *job, ms_value *parent);
+
 /** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
  * after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);

@@ -34,6 +34,7 @@
  * | metrics.h    | where the time went, memory                                                    |
  * | job.h        | a workload file from reading to result                                         |
  * | outlook.h    | what can be said without simulating                                            |
+ * | advice.h     | warnings about where groups lie and what latency costs                         |
  * | knobs.h      | what would save memory, and how much                                           |
  * | apart.h      | many jobs, each in a process of its own                                        |
  * | trace.h      | the HDF5 file                                                                  |

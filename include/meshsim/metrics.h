@@ -100,6 +100,7 @@ typedef struct ms_coll_row {
     double ranks;          /**< of the job that take part in some of them; of messages, that send */
     double time_s;         /**< mean of end - start */
     double alone_s;        /**< the same on idle links: what time_s has more is contention */
+    double latency_s;      /**< of alone_s, what no bandwidth would take away */
     double wait_s;         /**< mean over members of start - own arrival */
 } ms_coll_row;
 

@@ -123,6 +123,11 @@ int ms_platform_gpus(const ms_platform *platform);
  * switch joins all GPUs. */
 int ms_platform_fast_domain(const ms_platform *platform);
 
+/** Number of GPUs in a row, from a multiple of it on, that reach each other over a tier and those
+ * inside it: of tier 0 the fast domain, of the next one a unit, then a pod; all GPUs of the
+ * outermost.  tier: index into tiers. */
+int ms_platform_domain(const ms_platform *platform, int tier);
+
 /** Node of a GPU. */
 int ms_platform_node(const ms_platform *platform, int gpu);
 

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "meshsim/advice.h"
 #include "meshsim/knobs.h"
 #include "meshsim/outlook.h"
 #include "meshsim/units.h"
@@ -52,6 +53,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
     }
+    ms_job_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
@@ -187,6 +189,10 @@ static ms_status run(const ms_invocation *call) {
     }
     status = status == MS_OK ? look_at(call, &f) : status;
     status = status == MS_OK ? print_findings(call, &f) : status;
+    if (status == MS_OK) {
+        ms_advise_placement(&f.job, call->diag);
+        status = ms_advise_latency_ahead(&f.job, &f.look, call->diag);
+    }
     bool is_no = !f.look.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }

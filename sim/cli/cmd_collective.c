@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "meshsim/advice.h"
 #include "meshsim/collective.h"
 #include "meshsim/engine.h"
 #include "meshsim/lower.h"
@@ -52,7 +53,7 @@ static const ms_option OPTIONS[] = {
      .argument = "A",
      .arguments = 1,
      .fallback = "auto",
-     .help = "auto, ring, or direct (p2p and all_to_all)"},
+     .help = "auto (so far a ring for every size; direct for p2p and all_to_all), ring, or direct"},
     {.name = "fidelity",
      .argument = "L",
      .arguments = 1,
@@ -231,6 +232,37 @@ static void print_table(const ms_platform *platform, const study *s) {
     }
 }
 
+/* Latency of a row's collective: what no bandwidth would take away. */
+static double latency_s(const study *s, int row) {
+    const ms_dag_work *work = &s->dag.works[s->dag.ops[row].work];
+    double sum_s = 0.0;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        sum_s += s->dag.phases[work->phase_first + p].latency_s;
+    }
+    return sum_s;
+}
+
+/* Small messages among many: the ring's steps take the time, which another algorithm would not. */
+static void warn_of_latency(const ms_invocation *call, const study *s) {
+    int last = -1;
+    for (int i = 0; i < s->rows; i++) {
+        last = latency_s(s, i) > MS_LATENCY_DOMINATES * s->times_s[i] ? i : last;
+    }
+    if (s->used != MS_ALGORITHM_RING || s->ranks <= 2 || last < 0) {
+        return;
+    }
+    char small[32];
+    char large[32];
+    char time[32];
+    ms_diag_warning(call->diag,
+                    "latency is most of the ring's time up to %s (%.0f %% of %s for %s among "
+                    "%d); " MS_AUTO_IS_RING,
+                    ms_unit_format(s->sizes[last], MS_DIM_BYTES, large, sizeof large),
+                    100.0 * latency_s(s, 0) / s->times_s[0],
+                    ms_unit_format(s->times_s[0], MS_DIM_TIME, time, sizeof time),
+                    ms_unit_format(s->sizes[0], MS_DIM_BYTES, small, sizeof small), s->ranks);
+}
+
 static ms_status run_study(const ms_invocation *call, study *s) {
     ms_platform platform;
     const char *name = ms_cli_value(call, "platform", NULL);
@@ -245,10 +277,15 @@ static ms_status run_study(const ms_invocation *call, study *s) {
         return status;
     }
     if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, make_json(call, s));
+        status = ms_cli_print_json(call, make_json(call, s));
+    } else {
+        print_table(&platform, s);
+        status = ms_cli_finish_stdout(call);
     }
-    print_table(&platform, s);
-    return ms_cli_finish_stdout(call);
+    if (status == MS_OK) {
+        warn_of_latency(call, s);
+    }
+    return status;
 }
 
 static ms_status run(const ms_invocation *call) {
@@ -273,7 +310,9 @@ const ms_command ms_cmd_collective = {
         "KIND is p2p, all_reduce, reduce_scatter, all_gather, all_to_all or ring_shift (every rank "
         "sends its buffer to the next one). Runs it on an otherwise "
         "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
-        "bandwidth as nccl-tests defines them.",
+        "bandwidth as nccl-tests defines them. With auto, all_reduce, reduce_scatter, all_gather "
+        "and ring_shift are a ring at every size; NCCL takes trees and faster protocols for small "
+        "messages, so a warning says where the latency of the ring's steps is most of its time.",
     .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "meshsim/advice.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 
@@ -57,6 +58,10 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
     }
     if (status == MS_OK) {
         status = print_result(call, &result);
+    }
+    if (status == MS_OK) {
+        ms_advise_placement(job, call->diag);
+        ms_advise_latency(&result, call->diag);
     }
     if (status == MS_OK) {
         status = judge_memory(call, &result);

@@ -16,6 +16,19 @@ static const char *bytes_text(double bytes, char *out) {
     return ms_unit_format(bytes, MS_DIM_BYTES, out, sizeof(text));
 }
 
+/* Which tier the groups of each axis reach across. */
+static void show_tiers(const ms_job *job, FILE *out) {
+    const char *before = "tiers      ";
+    for (int a = 0; a < job->mesh.axes; a++) {
+        int tier = ms_mesh_axis_tier(&job->mesh, a, &job->platform);
+        if (tier >= 0) {
+            fprintf(out, "%s%s %s", before, job->mesh.names[a], job->platform.tiers[tier].name);
+            before = ", ";
+        }
+    }
+    fprintf(out, "%s", before[0] == ',' ? "\n" : "");
+}
+
 void ms_show_job(const ms_job *job, FILE *out) {
     fprintf(out, "workload   %s\n", job->name);
     fprintf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name, job->platform.nodes,
@@ -26,6 +39,7 @@ void ms_show_job(const ms_job *job, FILE *out) {
         fprintf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a], job->mesh.sizes[a]);
     }
     fprintf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
+    show_tiers(job, out);
     fprintf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
             job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
             job->microbatches);

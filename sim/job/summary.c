@@ -27,8 +27,21 @@ static void add_job(const ms_job *job, ms_value *root) {
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_string(order, NULL, job->mesh.names[a]);
     }
+    ms_job_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->fidelity));
+}
+
+void ms_job_add_tiers(const ms_job *job, ms_value *parent) {
+    ms_value *tiers = object(parent, "mesh_tiers");
+    for (int a = 0; a < job->mesh.axes; a++) {
+        int tier = ms_mesh_axis_tier(&job->mesh, a, &job->platform);
+        if (tier < 0) {
+            ms_value_add(tiers, job->mesh.names[a], MS_VALUE_NULL);
+        } else {
+            ms_value_add_string(tiers, job->mesh.names[a], job->platform.tiers[tier].name);
+        }
+    }
 }
 
 static void add_rates(const ms_result *result, ms_value *root) {
@@ -109,6 +122,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
         ms_value_add_double(row, "size_B", c->size_B);
         ms_value_add_double(row, "time_s", c->time_s);
         ms_value_add_double(row, "alone_s", c->alone_s);
+        ms_value_add_double(row, "latency_s", c->latency_s);
         ms_value_add_double(row, "busbw_Bps",
                             ms_coll_busbw_Bps(c->kind, c->group_size, c->size_B, c->time_s));
         ms_value_add_double(row, "wait_s", c->wait_s);

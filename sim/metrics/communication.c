@@ -103,6 +103,14 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
+static double latency_of(const ms_dag *dag, const ms_dag_work *work) {
+    double latency_s = 0.0;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        latency_s += dag->phases[work->phase_first + p].latency_s;
+    }
+    return latency_s;
+}
+
 static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     const ms_timeline *timeline = ops->timeline;
@@ -120,6 +128,7 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
         row->count_per_rank += weight;
         row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
         row->alone_s += weight * alone_s;
+        row->latency_s += weight * latency_of(dag, work);
         row->wait_s += weight * wait_s;
     }
 }
@@ -150,6 +159,7 @@ static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *
         *row = MS_AT(&all->list, ms_coll_row, i);
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
+        row->latency_s /= row->count_per_rank;
         row->wait_s /= row->count_per_rank;
         row->count_per_rank /= ranks * ops->measured.steps;
     }

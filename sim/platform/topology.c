@@ -59,6 +59,23 @@ int ms_platform_fast_domain(const ms_platform *platform) {
     return is_flat ? ms_platform_gpus(platform) : platform->gpus_per_node;
 }
 
+int ms_platform_domain(const ms_platform *platform, int tier) {
+    const ms_topology *topology = ms_topology_of(platform);
+    int gpus = ms_platform_gpus(platform);
+    if (tier == 0) {
+        return ms_platform_fast_domain(platform);
+    }
+    bool is_torus = topology->kind == MS_FABRIC_TORUS;
+    int64_t unit = (int64_t)topology->nodes_per_unit * platform->gpus_per_node;
+    int64_t domain = gpus;
+    if (!is_torus && tier == topology->port_tier && topology->spine_tier >= 0) {
+        domain = unit;
+    } else if (!is_torus && tier == topology->spine_tier && topology->core_tier >= 0) {
+        domain = unit * topology->units_per_pod;
+    }
+    return domain < gpus ? (int)domain : gpus;
+}
+
 int ms_platform_node(const ms_platform *platform, int gpu) {
     return gpu / platform->gpus_per_node;
 }

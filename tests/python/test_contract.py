@@ -30,7 +30,8 @@ SHARES = ("compute optimizer bubble_warmup bubble_steady bubble_cooldown imbalan
 PATH = "compute optimizer imbalance tp cp ep pp dp other".split()
 # A dict is an object with exactly these keys; {"*": x} an object with any keys; [x] a list of x.
 RUN = {
-    "workload": str, "platform": str, "gpus": int, "mesh": {"*": int}, "order": [str], "schedule": str, "fidelity": str,
+    "workload": str, "platform": str, "gpus": int, "mesh": {"*": int}, "order": [str], "mesh_tiers": {"*": (str, type(None))},
+    "schedule": str, "fidelity": str,
     "steps": int, "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": NUMBER, "tokens_per_s_per_gpu": NUMBER,
     "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": NUMBER, "mfu": NUMBER, "mfu_causal": NUMBER,
     "hfu": NUMBER, "flop_convention": str, "bubble_fraction": NUMBER, "bubble_ratio": NUMBER, "idle_fraction": NUMBER,
@@ -38,7 +39,7 @@ RUN = {
     "other_parts": {"host": NUMBER, "norm": NUMBER},
     "comm": {axis: AXIS for axis in ("tp", "cp", "ep", "pp", "dp", "other")},
     "collectives": [{"axis": str, "kind": str, "tier": str, "algorithm": str, "count_per_rank": NUMBER, "size_B": NUMBER,
-                     "time_s": NUMBER, "alone_s": NUMBER, "busbw_Bps": NUMBER, "wait_s": NUMBER}],
+                     "time_s": NUMBER, "alone_s": NUMBER, "latency_s": NUMBER, "busbw_Bps": NUMBER, "wait_s": NUMBER}],
     "tiers": {"*": {"bytes": NUMBER, "busy_s": NUMBER, "peak_use": NUMBER}},
     "kernels": [{"name": str, "shape": str, "count": NUMBER, "time_s": NUMBER, "flop_per_s": NUMBER, "bound": str}],
     "memory": {"capacity_B": NUMBER, "peak_B": NUMBER, "fits": bool, "parameters_B": NUMBER, "gradients_B": NUMBER,
@@ -71,8 +72,9 @@ def meshsim(*words, code=0):
 
 
 def result(*words, code=0):
-    """The one JSON object that the program prints."""
+    """The one JSON object that the program prints; what it warns of stands apart."""
     stdout, stderr = meshsim(*words, "--json", code=code)
+    stderr = "".join(line for line in stderr.splitlines(True) if not line.startswith("meshsim: warning: "))
     value, end = json.JSONDecoder(parse_constant=refuse_constant).raw_decode(stdout)
     if stdout[end:] != "\n" or not isinstance(value, dict) or stderr:
         raise AssertionError(f"{words}: expected one JSON object and nothing else, got also {stdout[end:]!r}, {stderr!r}")

@@ -287,3 +287,36 @@ Test(platform_check, finds_what_is_broken) {
         fixture_release(&fixture);
     }
 }
+
+/* GPUs that share a tier: a run of them reaches itself over that tier, the next one does not. */
+Test(platform_route, a_domain_is_what_its_tier_joins) {
+    static const struct {
+        const char *platform, *overrides;
+        int domains[4];
+    } CASES[] = {{"flat", NULL, {1024}},
+                 {"dgx-a100", "{nodes: 40}", {8, 160, 320}},
+                 {"selene-a100", NULL, {8, 160, 0, 4480}},
+                 {"tpu-v4-palm", NULL, {3072, 6144}},
+                 {"gb200-nvl72", "{nodes: 16}", {72, 576, 1152}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        platform_fixture fixture;
+        fixture_init(&fixture);
+        cr_assert_eq(fixture_load(&fixture, CASES[i].platform, CASES[i].overrides), MS_OK);
+        const ms_platform *platform = &fixture.platform;
+        int gpus = ms_platform_gpus(platform);
+        for (int tier = 0; tier < platform->tier_count; tier++) {
+            int domain = ms_platform_domain(platform, tier);
+            ms_route inside;
+            ms_platform_route(platform, 0, domain - 1, &inside);
+            cr_assert_leq(inside.tier, tier, "%s tier %d", CASES[i].platform, tier);
+            cr_assert(CASES[i].domains[tier] == 0 || domain == CASES[i].domains[tier], "%s: %d",
+                      CASES[i].platform, domain);
+            if (domain < gpus) {
+                ms_route outside;
+                ms_platform_route(platform, 0, domain, &outside);
+                cr_assert_gt(outside.tier, tier, "%s tier %d", CASES[i].platform, tier);
+            }
+        }
+        fixture_release(&fixture);
+    }
+}
