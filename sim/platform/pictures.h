@@ -8,6 +8,26 @@
 void ms_platform_dot_name(const char *name, ms_buffer *out);
 void ms_platform_svg_text(const char *text, ms_buffer *out);
 
+/* Start a picture of so many pixels in the look of the other pictures: page, title, subtitle. */
+enum { MS_PICTURE_WIDTH = 1000 };
+void ms_platform_svg_head(const ms_platform *platform, int height, ms_buffer *out);
+
+/* Size of letters, at most `wanted`, at which so many fit into a width [px]; below 6.5 none are
+ * readable. */
+double ms_platform_svg_fit(double wanted, size_t letters, double width);
+
+/* What a tier is: name and links, below them bandwidth and latency of a link, left of the drawing.
+ */
+void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_buffer *out);
+
+/* Fills of core, spine and leaf switches, nodes, and what joins the GPUs of a node: the palette of
+ * the other pictures, halfway to white, under black letters. */
+#define MS_FILL_CORE   "#f3cf80"
+#define MS_FILL_SPINE  "#80cfb9"
+#define MS_FILL_LEAF   "#abdaf4"
+#define MS_FILL_NODE   "#f2f2f2"
+#define MS_FILL_INSIDE "#e6bcd3"
+
 /* "25 GB/s" or "unlimited".  out: [size].  Returns out. */
 char *ms_platform_bandwidth_text(double value_Bps, char *out, size_t size);
 

@@ -2,18 +2,19 @@
  * there are more units than fit, the first ones and the last stand for all. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "meshsim/units.h"
 #include "platform/pictures.h"
 
 /* Page, in pixels: tier names on the left, the graph on the right. */
 enum {
-    WIDTH = 1000,
     LEFT = 210,
     RIGHT = 980,
     ROW = 96,
     BOX = 34,
-    TOP = 56,
+    TOP = 66,
+    LABEL = 12, /* size of letters */
     UNITS_SHOWN = 6,
     LEAVES_SHOWN = 16,
     GPUS_SHOWN = 16
@@ -46,21 +47,47 @@ void ms_platform_svg_text(const char *text, ms_buffer *out) {
     }
 }
 
-static void write_text(const picture *p, double x, double y, const char *text) {
-    ms_buffer_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-    ms_platform_svg_text(text, p->out);
-    ms_buffer_puts(p->out, "</text>\n");
+/* Mean width of a letter at size 1, rather more than that of the fonts named below. */
+static const double LETTER_WIDTH = 0.6;
+static const double LEAST_SIZE = 6.5;
+
+double ms_platform_svg_fit(double wanted, size_t letters, double width) {
+    double most = letters == 0 ? wanted : width / (LETTER_WIDTH * (double)letters);
+    return most < wanted ? floor(2.0 * most) / 2.0 : wanted;
 }
 
-static void write_box(const picture *p, const box *b, const char *label) {
+/* A line of text that ends before `right`. */
+static void put_line_of_text(ms_buffer *out, const double at[2], double right, const char *look,
+                             const char *text) {
+    double size = ms_platform_svg_fit(LABEL, strlen(text), right - at[0]);
+    ms_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\"%s>", at[0], at[1], size,
+                     look);
+    ms_platform_svg_text(text, out);
+    ms_buffer_puts(out, "</text>\n");
+}
+
+static void write_text(const picture *p, double x, double y, const char *text) {
+    put_line_of_text(p->out, (const double[]){x, y}, LEFT - 4, "", text);
+}
+
+/* A box with its label, in letters of a size that the whole row has; smaller ones are left out. */
+static void write_box(const picture *p, const box *b, double size, const char *label) {
     ms_buffer_printf(p->out,
-                     "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\" "
-                     "fill=\"%s\" stroke=\"#444\"/>\n",
+                     "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\" "
+                     "stroke=\"#999\"/>\n",
                      b->x, b->y, b->width, (int)BOX, b->fill);
-    ms_buffer_printf(p->out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", b->x + b->width / 2,
-                     b->y + BOX / 2.0 + 4);
-    ms_platform_svg_text(label, p->out);
-    ms_buffer_puts(p->out, "</text>\n");
+    if (size >= LEAST_SIZE) {
+        ms_buffer_printf(p->out,
+                         "<text text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\" font-size=\"%g\">",
+                         b->x + b->width / 2, b->y + BOX / 2.0 + 0.35 * size, size);
+        ms_platform_svg_text(label, p->out);
+        ms_buffer_puts(p->out, "</text>\n");
+    }
+}
+
+/* Size at which a label fits boxes of a width. */
+static double label_size(const char *label, double width) {
+    return ms_platform_svg_fit(LABEL, strlen(label), width - 4.0);
 }
 
 static void write_line(const picture *p, double x0, double y0, double x1, double y1) {
@@ -69,20 +96,44 @@ static void write_line(const picture *p, double x0, double y0, double x1, double
                      x0, y0, x1, y1);
 }
 
-/* Name, achieved bandwidth and latency of a tier, between two rows. */
-static void write_tier(const picture *p, int tier, int row_y) {
-    const ms_tier *facts = &p->platform->tiers[tier];
-    ms_link_info link = ms_platform_link(p->platform, facts->first_link);
-    char speed[64] = "unlimited", delay[64], line[192];
-    double y = row_y + BOX + 20;
-    if (!isinf(link.capacity_Bps)) {
-        ms_unit_format(link.capacity_Bps, MS_DIM_BANDWIDTH, speed, sizeof speed);
-    }
+void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_buffer *out) {
+    const ms_tier *facts = &platform->tiers[tier];
+    ms_link_info link = ms_platform_link(platform, facts->first_link);
+    char speed[64], delay[64], line[192];
+    ms_platform_bandwidth_text(link.capacity_Bps, speed, sizeof speed);
     ms_unit_format(facts->latency_s, MS_DIM_TIME, delay, sizeof delay);
     snprintf(line, sizeof line, "%s: %d links", facts->name, facts->links);
-    write_text(p, 16, y, line);
+    put_line_of_text(out, (const double[]){16, y}, LEFT - 4, " font-weight=\"bold\"", line);
     snprintf(line, sizeof line, "%s a link, %s", speed, delay);
-    write_text(p, 16, y + 16, line);
+    put_line_of_text(out, (const double[]){16, y + 16}, LEFT - 4, " fill=\"#444\"", line);
+}
+
+/* A tier between two rows. */
+static void write_tier(const picture *p, int tier, int row_y) {
+    ms_platform_svg_tier(p->platform, tier, row_y + BOX + 20, p->out);
+}
+
+void ms_platform_svg_head(const ms_platform *platform, int height, ms_buffer *out) {
+    char title[320];
+    int links = 0;
+    for (int tier = 0; tier < platform->tier_count; tier++) {
+        links += platform->tiers[tier].links;
+    }
+    snprintf(title, sizeof title, "%s: %d nodes of %d x %s", platform->name, platform->nodes,
+             platform->gpus_per_node, platform->gpu.name);
+    ms_buffer_printf(out,
+                     "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
+                     "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, "
+                     "'DejaVu Sans', sans-serif\" fill=\"#111\">\n"
+                     "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+                     "<text x=\"16\" y=\"26\" font-size=\"%g\" font-weight=\"bold\">",
+                     (int)MS_PICTURE_WIDTH, height, (int)MS_PICTURE_WIDTH, height,
+                     ms_platform_svg_fit(18.0, strlen(title), MS_PICTURE_WIDTH - 32));
+    ms_platform_svg_text(title, out);
+    ms_buffer_printf(out,
+                     "</text>\n<text x=\"16\" y=\"46\" font-size=\"13\" fill=\"#444\">%d GPUs "
+                     "\xc2\xb7 %d links</text>\n",
+                     ms_platform_gpus(platform), links);
 }
 
 static double column_x(const picture *p, int column) {
@@ -102,7 +153,7 @@ static void write_leaves(const picture *p, int column) {
     for (int i = 0; i < drawn; i++) {
         char label[32] = "leaf";
         double x = column_x(p, column) + i * step;
-        const box b = {.x = x, .y = p->leaf_y, .width = step - 2, .fill = "#cfe3f5"};
+        const box b = {.x = x, .y = p->leaf_y, .width = step - 2, .fill = MS_FILL_LEAF};
         if (leaves > 1) {
             snprintf(label, sizeof label, "%d", i);
         }
@@ -110,8 +161,33 @@ static void write_leaves(const picture *p, int column) {
         if (p->spine_y >= 0) {
             write_line(p, x + step / 2, p->leaf_y, x + step / 2, p->spine_y + BOX);
         }
-        write_box(p, &b, drawn < leaves && i == drawn - 1 ? ".." : label);
+        write_box(p, &b,
+                  label_size(leaves > 10  ? "00"
+                             : leaves > 1 ? "0"
+                                          : label,
+                             b.width),
+                  drawn < leaves && i == drawn - 1 ? ".." : label);
     }
+}
+
+/* "unit 3: 20 nodes" */
+static void name_unit(const picture *p, int unit, char *label, size_t size) {
+    const ms_topology *topology = ms_topology_of(p->platform);
+    int left = p->platform->nodes - unit * topology->nodes_per_unit;
+    int nodes = left < topology->nodes_per_unit ? left : topology->nodes_per_unit;
+    int length = topology->units > 1 ? snprintf(label, size, "unit %d: ", unit) : 0;
+    snprintf(label + length, size - (size_t)length, "%d node%s", nodes, nodes == 1 ? "" : "s");
+}
+
+/* Letters of the row's longest label, that of the last unit or the one before it. */
+static double unit_size(const picture *p) {
+    double size = LABEL;
+    for (int c = 0; c < p->shown; c++) {
+        char label[64];
+        name_unit(p, p->units[c], label, sizeof label);
+        size = fmin(size, label_size(label, column_width(p)));
+    }
+    return size;
 }
 
 static void write_units(const picture *p) {
@@ -120,19 +196,15 @@ static void write_units(const picture *p) {
                topology->leaves_per_unit > 1 ? "one leaf switch per rail" : "leaf switches");
     for (int c = 0; c < p->shown; c++) {
         int unit = p->units[c];
-        int first = unit * topology->nodes_per_unit;
-        int left = p->platform->nodes - first;
-        int nodes = left < topology->nodes_per_unit ? left : topology->nodes_per_unit;
         char label[64];
-        int length = topology->units > 1 ? snprintf(label, sizeof label, "unit %d: ", unit) : 0;
-        snprintf(label + length, sizeof label - (size_t)length, "%d node%s", nodes,
-                 nodes == 1 ? "" : "s");
+        name_unit(p, unit, label, sizeof label);
         write_leaves(p, c);
         const box b = {
-            .x = column_x(p, c), .y = p->node_y, .width = column_width(p), .fill = "#f2f2f2"};
-        write_box(p, &b, label);
+            .x = column_x(p, c), .y = p->node_y, .width = column_width(p), .fill = MS_FILL_NODE};
+        write_box(p, &b, unit_size(p), label);
         if (c > 0 && unit != p->units[c - 1] + 1) {
-            write_text(p, column_x(p, c) - 12, p->node_y + BOX / 2.0 + 4, "..");
+            ms_buffer_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">..</text>\n",
+                             column_x(p, c) - 11, p->node_y + BOX / 2.0 + 4);
         }
     }
 }
@@ -149,19 +221,19 @@ static void write_spines(const picture *p) {
         double x = column_x(p, c);
         char label[64] = "spine";
         const box b = {
-            .x = x, .y = p->spine_y, .width = column_x(p, end) - 14 - x, .fill = "#d8ecd0"};
+            .x = x, .y = p->spine_y, .width = column_x(p, end) - 14 - x, .fill = MS_FILL_SPINE};
         if (topology->pods > 1) {
             snprintf(label, sizeof label, "spine of pod %d", pod);
         }
         if (p->core_y >= 0) {
             write_line(p, x + b.width / 2, p->spine_y, x + b.width / 2, p->core_y + BOX);
         }
-        write_box(p, &b, label);
+        write_box(p, &b, label_size(label, b.width), label);
         c = end;
     }
     if (p->core_y >= 0) {
-        const box b = {.x = LEFT, .y = p->core_y, .width = RIGHT - LEFT - 14, .fill = "#f5e3c4"};
-        write_box(p, &b, "core");
+        const box b = {.x = LEFT, .y = p->core_y, .width = RIGHT - LEFT - 14, .fill = MS_FILL_CORE};
+        write_box(p, &b, LABEL, "core");
     }
 }
 
@@ -170,16 +242,18 @@ static void write_inside(const picture *p) {
     int gpus = p->platform->gpus_per_node;
     int drawn = gpus < GPUS_SHOWN ? gpus : GPUS_SHOWN;
     double step = (double)(RIGHT - 14 - LEFT) / drawn;
-    const box bar = {.x = LEFT, .y = p->inside_y, .width = RIGHT - LEFT - 14, .fill = "#e6dcf2"};
+    const box bar = {
+        .x = LEFT, .y = p->inside_y, .width = RIGHT - LEFT - 14, .fill = MS_FILL_INSIDE};
     for (int i = 0; i < drawn; i++) {
         char label[32];
         double x = LEFT + i * step;
         const box b = {.x = x, .y = p->inside_y + ROW, .width = step - 6, .fill = "#ffffff"};
         snprintf(label, sizeof label, "GPU %d", i);
         write_line(p, x + step / 2, p->inside_y + BOX, x + step / 2, p->inside_y + ROW);
-        write_box(p, &b, drawn < gpus && i == drawn - 1 ? ".." : label);
+        write_box(p, &b, label_size("GPU 00", b.width),
+                  drawn < gpus && i == drawn - 1 ? ".." : label);
     }
-    write_box(p, &bar, "inside a node");
+    write_box(p, &bar, LABEL, "inside a node");
     write_tier(p, ms_topology_of(p->platform)->node_tier, p->inside_y);
 }
 
@@ -217,17 +291,7 @@ void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out) {
         return;
     }
     lay_out(platform, out, &p);
-    ms_buffer_printf(out,
-                     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-                     "font-family=\"sans-serif\" font-size=\"12\">\n"
-                     "<style>.mid{text-anchor:middle}</style>\n"
-                     "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                     (int)WIDTH, p.height, (int)WIDTH, p.height);
-    ms_buffer_puts(out, "<text x=\"16\" y=\"28\" font-size=\"15\">");
-    ms_platform_svg_text(platform->name, out);
-    ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
-    ms_platform_svg_text(platform->gpu.name, out);
-    ms_buffer_puts(out, "</text>\n");
+    ms_platform_svg_head(platform, p.height, out);
     write_spines(&p);
     write_units(&p);
     if (p.inside_y >= 0) {

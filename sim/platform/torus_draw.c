@@ -117,31 +117,21 @@ static void write_plane(const ms_torus *torus, int left, int top, ms_buffer *out
     }
     for (int i = 0; i < rows * columns; i++) {
         ms_buffer_printf(out,
-                         "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"#cfe3f5\" "
-                         "stroke=\"#444\"/>\n",
+                         "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"" MS_FILL_LEAF "\" "
+                         "stroke=\"#999\"/>\n",
                          left + i % columns * PITCH, top + i / columns * PITCH);
     }
 }
 
-static void write_tier(const ms_platform *platform, int tier, int y, ms_buffer *out) {
-    char speed[TEXT_SIZE], delay[TEXT_SIZE];
-    ms_unit_format(platform->tiers[tier].latency_s, MS_DIM_TIME, delay, sizeof delay);
-    ms_buffer_printf(out, "<text x=\"16\" y=\"%d\">", y);
-    ms_platform_svg_text(platform->tiers[tier].name, out);
-    ms_buffer_printf(out, ": %d links</text>\n<text x=\"16\" y=\"%d\">%s a link, %s</text>\n",
-                     platform->tiers[tier].links, y + 16,
-                     speed_text(platform, tier, speed, sizeof speed), delay);
-}
-
-static void write_pod(const ms_platform *platform, int pod, ms_buffer *out) {
+static void write_pod(const ms_platform *platform, int pod, int top, ms_buffer *out) {
     const ms_torus *torus = &ms_topology_of(platform)->torus;
     char shape[TEXT_SIZE];
     int left = 210 + pod * 260;
-    ms_buffer_printf(out, "<text x=\"%d\" y=\"128\">pod %d: %s</text>\n", left, pod,
-                     shape_text(torus, shape, sizeof shape));
-    write_plane(torus, left + PITCH, 152, out);
+    ms_buffer_printf(out, "<text x=\"%d\" y=\"%d\" font-size=\"12\">pod %d: %s</text>\n", left,
+                     top + 16, pod, shape_text(torus, shape, sizeof shape));
+    write_plane(torus, left + PITCH, top + 40, out);
     if (torus->pods > 1) {
-        write_line(out, (const int[4]){left + 110, 84, left + 110, 112});
+        write_line(out, (const int[4]){left + 110, top - 28, left + 110, top});
     }
 }
 
@@ -149,27 +139,24 @@ void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
     const ms_topology *topology = ms_topology_of(platform);
     const ms_torus *torus = &topology->torus;
     int shown = torus->pods < PODS_SHOWN ? torus->pods : PODS_SHOWN;
-    ms_buffer_puts(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 430\" "
-                        "font-family=\"sans-serif\" font-size=\"12\">\n"
-                        "<rect width=\"1000\" height=\"430\" fill=\"#fff\"/>\n"
-                        "<text x=\"16\" y=\"28\" font-size=\"15\">");
-    ms_platform_svg_text(platform->name, out);
-    ms_buffer_printf(out, ": %d nodes of %d x ", platform->nodes, platform->gpus_per_node);
-    ms_platform_svg_text(platform->gpu.name, out);
-    ms_buffer_puts(out, "</text>\n");
+    int rows = torus->shape[1] < SIDE_SHOWN ? torus->shape[1] : SIDE_SHOWN;
+    int top = torus->pods > 1 ? 128 : 62;
+    int height = top + 40 + rows * PITCH + 40;
+    ms_platform_svg_head(platform, height, out);
     for (int pod = 0; pod < shown; pod++) {
-        write_pod(platform, pod, out);
+        write_pod(platform, pod, top, out);
     }
     if (torus->pods > 1) {
-        ms_buffer_puts(out, "<rect x=\"210\" y=\"50\" width=\"760\" height=\"34\" rx=\"3\" "
-                            "fill=\"#f5e3c4\" stroke=\"#444\"/>\n");
-        write_tier(platform, topology->port_tier, 66, out);
+        ms_buffer_puts(out, "<rect x=\"210\" y=\"66\" width=\"760\" height=\"34\" "
+                            "fill=\"" MS_FILL_CORE "\" stroke=\"#999\"/>\n");
+        ms_platform_svg_tier(platform, topology->port_tier, 82, out);
     }
-    write_tier(platform, 0, 166, out);
+    ms_platform_svg_tier(platform, 0, top + 54, out);
     ms_buffer_printf(out,
-                     "<text x=\"16\" y=\"416\">%s%d pod%s; one plane of each is drawn%s; lines "
-                     "that leave a plane come back on the other side</text>\n</svg>\n",
-                     shown < torus->pods ? "first of " : "", torus->pods,
+                     "<text x=\"16\" y=\"%d\" font-size=\"11\" fill=\"#666\">%s%d pod%s; one plane "
+                     "of each is drawn%s; lines that leave a plane come back on the other "
+                     "side</text>\n</svg>\n",
+                     height - 14, shown < torus->pods ? "first of " : "", torus->pods,
                      torus->pods == 1 ? "" : "s",
                      torus->dimensions > 2 ? ", piles of planes are closed likewise" : "");
 }

@@ -41,6 +41,55 @@ Test(platform_svg, shows_the_levels) {
     }
 }
 
+/* Value of an attribute of the tag at `tag`. */
+static double attribute(const char *tag, const char *name) {
+    const char *at = strstr(tag, name);
+    cr_assert_not_null(at);
+    return strtod(at + strlen(name), NULL);
+}
+
+/* Room of the text of the tag at `text`: the box that it stands in the middle of, the column left
+ * of the drawing, or the page. */
+static double room_of(const char *text, const char *box) {
+    bool is_label = strncmp(text, "<text text-anchor=\"middle\"", 26) == 0;
+    double x = attribute(text, " x=\"");
+    bool is_beside = x < 17.0 && attribute(text, "font-size=\"") == 12.0;
+    return is_label ? attribute(box, " width=\"") : is_beside ? 210.0 - x : 1000.0 - x;
+}
+
+/* No text is wider than its room, letters counted as 0.6 of their size, and it is in the look of
+ * the other pictures. */
+Test(platform_svg, texts_keep_to_their_room) {
+    static const char *const CASES[][2] = {
+        {"dgx-h100", NULL},
+        {"meta-roce-h100", NULL},
+        {"gb200-nvl72", NULL},
+        {"selene-a100", "{nodes: 262144}"},
+        {"tpu-v4", "{nodes: 4096}"},
+        {"flat",
+         "{name: a-name-that-is-longer-than-anyone-would-give-a-cluster-in-earnest-but-is-allowed, "
+         "gpu: {name: and-so-is-that-of-its-accelerators-of-which-there-may-be-many}}"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        platform_fixture fixture;
+        const ms_platform *platform = fixture_platform(&fixture, CASES[i][0], CASES[i][1]);
+        ms_buffer svg;
+        ms_buffer_init(&svg);
+        ms_platform_write_svg(platform, &svg);
+        const char *box = NULL;
+        for (const char *at = ms_buffer_text(&svg); (at = strchr(at + 1, '<')) != NULL;) {
+            box = strncmp(at, "<rect", 5) == 0 ? at : box;
+            if (strncmp(at, "<text ", 6) == 0) {
+                const char *words = strchr(at, '>') + 1;
+                double width = 0.6 * attribute(at, "font-size=\"") * (double)strcspn(words, "<");
+                cr_assert_leq(width, room_of(at, box), "case %zu: %.100s", i, at);
+            }
+        }
+        cr_assert_not_null(strstr(ms_buffer_text(&svg), "font-family=\"Helvetica, Arial"));
+        ms_buffer_release(&svg);
+        fixture_release(&fixture);
+    }
+}
+
 /* A large platform's graph stays small: one shape per level. */
 Test(platform_dot, large_platforms_are_summed_up) {
     platform_fixture fixture;
