@@ -113,7 +113,7 @@ ms_status ms_compare(const ms_value *a, const ms_value *b, const ms_compare_rule
 ms_status ms_compare_check_keys(const ms_compare_rules *rules, const ms_vector *keys,
                                 ms_diag *diag);
 
-/** Compare the inputs of two traces, key by key, as they are written.
+/** Compare the inputs of two traces, key by key; a quantity in another unit is the same.
  *  a, b: as ms_trace_read left them.  *differences_out: in `arena`.  Returns MS_OK; MS_E_INPUT
  * (reported) when an input is no YAML; MS_E_NOMEM. */
 ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,

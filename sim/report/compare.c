@@ -189,13 +189,12 @@ static void compare_values(comparing *c, const char *key, const ms_value *a, con
     if (ms_trace_is_volatile(key)) {
         return;
     }
-    bool are_trees = is_tree(a) && is_tree(b) && a->type == b->type;
-    if (are_trees && a->type == MS_VALUE_ARRAY) {
-        compare_lists(c, key, a, b);
-    } else if (are_trees) {
-        compare_objects(c, key, a, b);
-    } else if (is_tree(a) || is_tree(b) || a == NULL || b == NULL) {
+    if (a == NULL || b == NULL || ((is_tree(a) || is_tree(b)) && a->type != b->type)) {
         compare_unlike(c, key, a, b);
+    } else if (a->type == MS_VALUE_ARRAY) {
+        compare_lists(c, key, a, b);
+    } else if (a->type == MS_VALUE_OBJECT) {
+        compare_objects(c, key, a, b);
     } else {
         compare_leaves(c, key, a, b);
     }

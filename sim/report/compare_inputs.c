@@ -4,6 +4,7 @@
 
 #include "meshsim/compare.h"
 #include "meshsim/config.h"
+#include "meshsim/units.h"
 
 /* A tree with one text per key.  Adders of trees keep the first lack of memory as NULL. */
 typedef struct inputs {
@@ -142,10 +143,24 @@ static void put_order(const ms_trace *a, const ms_trace *b, inputs sides[2]) {
 
 /* ---- both sides ---- */
 
+/* The same quantity in other words, such as "400 Gbit/s" and "50GB/s". */
+static bool says_the_same(const char *a, const char *b) {
+    for (int dimension = 0; dimension < MS_DIM_COUNT; dimension++) {
+        const char *reason = NULL;
+        double x = 0.0;
+        double y = 0.0;
+        if (ms_unit_parse(a, (ms_dimension)dimension, &x, &reason) == MS_OK &&
+            ms_unit_parse(b, (ms_dimension)dimension, &y, &reason) == MS_OK) {
+            return fabs(x - y) <= MS_COMPARE_NOISE * fabs(x);
+        }
+    }
+    return strcmp(a, b) == 0;
+}
+
 static void note(ms_differences *differences, const char *key, const ms_value *a,
                  const ms_value *b) {
     differences->compared++;
-    if (a == NULL || b == NULL || strcmp(a->as.string, b->as.string) != 0) {
+    if (a == NULL || b == NULL || !says_the_same(a->as.string, b->as.string)) {
         differences->items[differences->count++] =
             (ms_difference){.key = key, .a = a, .b = b, .relative = INFINITY, .guard = -1};
     }

@@ -458,13 +458,13 @@ Test(compare, inputs_differ_key_by_key) {
         .path = "a.h5",
         .workload_text =
             "name: w\nplatform:\n  file: p\n  nodes: 1\nmesh:\n  dp: 2\n  order: [pp, dp]\n",
-        .platform_text = "name: p\nnodes: 2\n",
+        .platform_text = "name: p\nnodes: 2\nport: 400 Gbit/s\nload: 5 %\n",
         .schedule_text = "0F0,0B0\n1F0,1B0\n",
     };
     const ms_trace b = {
         .path = "b.h5",
         .workload_text = "name: w\nplatform: p\nmesh:\n  dp: 2\n  order: [dp, pp]\nsteps: 2\n",
-        .platform_text = "name: p\nnodes: 4\n",
+        .platform_text = "name: p\nnodes: 4\nport: 50GB/s\nload: 0.05\n",
         .schedule_text = "0F0,0B0\n1F0,,1B0\n",
     };
     cr_assert_eq(ms_compare_inputs(&a, &b, &arena, &diag, &differences), MS_OK);
