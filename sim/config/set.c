@@ -179,12 +179,8 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
     return MS_E_INPUT;
 }
 
-/* Whether a value takes a given key out: the word null, not just nothing, which a forgotten shell
- * variable leaves. */
-static bool takes_out(const ms_node *value) {
-    return ms_node_is_null(value) && value->text[0] != '\0';
-}
-
+/* null takes a key out that is there. Nothing behind '=', which a forgotten shell variable leaves,
+ * is refused as a value before it comes to that. */
 static ms_status apply(assignment *a, ms_node *root) {
     ms_node *value = NULL;
     ms_status status = parse_value(a, a->step_count, &value);
@@ -199,7 +195,7 @@ static ms_status apply(assignment *a, ms_node *root) {
             was_there = status == MS_OK && parent->count == count;
         }
     }
-    if (status == MS_OK && was_there && parent->type == MS_NODE_MAPPING && takes_out(value)) {
+    if (status == MS_OK && was_there && parent->type == MS_NODE_MAPPING && ms_node_is_null(value)) {
         ms_node_remove(parent, node);
         return MS_OK;
     }

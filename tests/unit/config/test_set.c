@@ -29,6 +29,8 @@ static const good_set GOOD[] = {
     {"name='a.b'", "name", "\"a.b\"\n"},
     {"mesh.tp=null", "mesh", "pp: 4\n"}, /* takes the key out */
     {"mesh.pp=~", "mesh", "tp: 2\n"},
+    {"mesh.pp=&a", "mesh", "tp: 2\n"},
+    {"order[1]=null", "order", "[pp, null]\n"},           /* an entry stays */
     {"mesh.cp=null", "mesh", "tp: 2\npp: 4\ncp: null\n"}, /* there is none to take out */
 };
 
@@ -78,6 +80,8 @@ static const bad_set BAD[] = {
     {"mesh[0]=3", MS_E_INPUT,
      "--set:1:6: error: expected a key here, got the number of a list entry"},
     {"name=", MS_E_INPUT, "--set:1:6: error: expected a value behind '=', got nothing"},
+    {"mesh.tp=", MS_E_INPUT, "--set:1:9: error: expected a value behind '=', got nothing"},
+    {"mesh.tp=  # 2", MS_E_INPUT, "--set:1:9: error: expected a value behind '=', got nothing"},
     {"name=[1", MS_E_INPUT, "--set:1:8: error: not valid YAML: did not find expected ',' or ']'"},
     {"name=@", MS_E_INPUT,
      "--set:1:6: error: not valid YAML: a value cannot start with '@'; put it in quotes"},
