@@ -100,7 +100,8 @@ static double forced_idle_of_v(const ms_rank_way *r, double cap, double microbat
 /* Memory: a chunk 0 is held at least for a microbatch's whole way from here and back, a chunk 1 for
  * the way to the last stage and back, and K at a time. Besides, the places fill up one forward pass
  * after the other and become free one weight gradient after the other, which wastes a triangle at
- * either end; they do not overlap in a span of at least (K - 1) of both. */
+ * either end. They do not overlap: K - 1 of both are less than the rank's own work, as K is at most
+ * the number of its chunks. */
 static double memory_bound(const ms_search_spec *spec, const ms_rank_way *r, double cap) {
     double chunk1 = r->forward[1] + r->turn + r->input[1] + r->weight[1];
     double chunk0 = r->forward[0] + r->down + r->forward[1] + r->turn + r->input[1] + r->up +
@@ -110,9 +111,7 @@ static double memory_bound(const ms_search_spec *spec, const ms_rank_way *r, dou
         slope = least(r->forward[0], r->forward[1]) + least(r->weight[0], r->weight[1]);
     }
     double held = chunk0 + (spec->chunks == 2 ? chunk1 : 0);
-    double flat = spec->microbatches * held / cap;
-    double ramp = slope * (cap - 1);
-    return fmax(flat, least(ramp, flat + ramp / 2));
+    return spec->microbatches * held / cap + slope * (cap - 1) / 2;
 }
 
 double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *r) {
