@@ -67,10 +67,8 @@ static const bound_case CASES[] = {
 Test(schedule_bound, every_term) {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         const bound_case *c = &CASES[i];
-        const ms_schedule_costs costs = {.forward = c->forward,
-                                         .input_grad = c->input,
-                                         .weight_grad = c->weight,
-                                         .p2p = c->p2p};
+        const ms_schedule_costs costs = {
+            .forward = c->forward, .input_grad = c->input, .weight_grad = c->weight, .p2p = c->p2p};
         int rank = 0;
         cr_assert_float_eq(ms_schedule_span_bound(&c->spec, &costs, &rank), c->span, 1e-12,
                            "case %zu", i);
