@@ -129,33 +129,42 @@ static void add_collectives(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Bytes of a tier in a step: every flow of every work, times the works it stands for, times its
- * operations. */
-static double tier_bytes(const ms_dag *dag, int tier) {
+/* Bytes of a tier that one operation of a work moves, of all works it stands for. */
+static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     double bytes = 0.0;
-    for (int32_t i = 0; i < dag->op_count; i++) {
-        const ms_dag_work *work = &dag->works[dag->ops[i].work];
-        /* the flows are the busiest member's; the tier carries the mean of all */
-        double share = work->stands_for / (work->skew > 0.0 ? work->skew : 1.0);
-        for (int32_t p = 0; p < work->phase_count; p++) {
-            const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
-            for (int32_t f = 0; f < phase->flow_count; f++) {
-                const ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
-                for (int32_t c = 0; c < flow->crossing_count; c++) {
-                    const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
-                    bool is_here = dag->links[crossing->link].tier == tier;
-                    bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
-                }
+    /* the flows are the busiest member's; the tier carries the mean of all */
+    double share = work->stands_for / (work->skew > 0.0 ? work->skew : 1.0);
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            const ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
+            for (int32_t c = 0; c < flow->crossing_count; c++) {
+                const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
+                bool is_here = dag->links[crossing->link].tier == tier;
+                bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
             }
         }
+    }
+    return bytes;
+}
+
+/* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */
+static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
+    double bytes = 0.0;
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        bytes += counts[w] * work_bytes(dag, &dag->works[w], tier);
     }
     return bytes / dag->step_count;
 }
 
-static void add_tiers(const ms_result *result, ms_value *root) {
+static void add_tiers(const ms_result *result, ms_arena *arena, ms_value *root) {
     const ms_platform *platform = &result->job->platform;
+    double *counts = MS_NEW(arena, double, result->dag.work_count);
+    for (int32_t i = 0; counts != NULL && i < result->dag.op_count; i++) {
+        counts[result->dag.ops[i].work]++;
+    }
     ms_value *tiers = object(root, "tiers");
-    for (int t = 0; t < platform->tier_count; t++) {
+    for (int t = 0; counts != NULL && t < platform->tier_count; t++) {
         double busy_s = 0.0;
         double peak = 0.0;
         for (int32_t l = 0; l < result->dag.link_count; l++) {
@@ -165,7 +174,7 @@ static void add_tiers(const ms_result *result, ms_value *root) {
             }
         }
         ms_value *tier = object(tiers, platform->tiers[t].name);
-        ms_value_add_double(tier, "bytes", tier_bytes(&result->dag, t));
+        ms_value_add_double(tier, "bytes", tier_bytes(&result->dag, counts, t));
         ms_value_add_double(tier, "busy_s", busy_s / result->dag.step_count);
         ms_value_add_double(tier, "peak_use", peak);
     }
@@ -288,7 +297,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_shares(result, root);
     add_comm(result, root);
     add_collectives(result, root);
-    add_tiers(result, root);
+    add_tiers(result, arena, root);
     add_kernels(result, arena, root);
     add_memory(result, root);
     add_stages(result, root);
