@@ -1,8 +1,14 @@
-/* What the links carried, how long they were busy, and how full they were at most. */
+/* What the links carried, how long they were busy, and how full they were at most.
+ *
+ * The ports of ranks that do the same carry the same: links of one capacity that the same flows
+ * cross as often are accounted for once, by the first of them. */
 #include "engine/core.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/random.h"
 
 /* State of one link while the transfers are swept in time order. */
 typedef struct link_state {
@@ -27,56 +33,145 @@ static int compare_points(const void *a, const void *b) {
     return (x->record > y->record) - (x->record < y->record);
 }
 
-static void begin_transfer(ms_walk *walk, link_state *states, const ms_flow_record *record) {
-    const ms_dag *dag = walk->dag;
-    const ms_dag_flow *flow = &dag->flows[record->flow];
-    double rate_Bps = flow->bytes / (record->end_s - record->start_s);
-    for (int32_t i = flow->crossing_first; i < flow->crossing_first + flow->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[i];
-        link_state *state = &states[crossing->link];
+/* A link and what it is used for. */
+typedef struct link_use {
+    uint64_t
+        users; /* sum of the mixed flows across it and their weights, then its capacity's bits */
+    int32_t link;
+} link_use;
+
+typedef struct accounting {
+    ms_walk *walk;
+    link_state *states;   /* [links] */
+    int32_t *first_alike; /* [links] the lowest link that is used the same, itself or a lower one */
+    int32_t *first;       /* [flows + 1] into crossings */
+    int32_t *crossings;   /* of each flow, those of links that are the first of their like */
+} accounting;
+
+static int by_users(const void *a, const void *b) {
+    const link_use *x = a;
+    const link_use *y = b;
+    if (x->users != y->users) {
+        return x->users < y->users ? -1 : 1;
+    }
+    return (x->link > y->link) - (x->link < y->link);
+}
+
+static void find_users(const ms_dag *dag, link_use *uses) {
+    for (int32_t i = 0; i < dag->link_count; i++) {
+        uses[i].link = i;
+    }
+    for (int32_t f = 0; f < dag->flow_count; f++) {
+        const ms_dag_flow *flow = &dag->flows[f];
+        for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
+             c++) {
+            const ms_dag_crossing *crossing = &dag->crossings[c];
+            uses[crossing->link].users +=
+                ms_random_mix(((uint64_t)f + 1) << 32 | (uint32_t)crossing->weight);
+        }
+    }
+    for (int32_t i = 0; i < dag->link_count; i++) {
+        uint64_t capacity = 0;
+        memcpy(&capacity, &dag->links[i].capacity_Bps, sizeof capacity);
+        uses[i].users = ms_random_mix(uses[i].users ^ capacity);
+    }
+}
+
+static void list_crossings(accounting *a) {
+    const ms_dag *dag = a->walk->dag;
+    int32_t count = 0;
+    for (int32_t f = 0; f < dag->flow_count; f++) {
+        const ms_dag_flow *flow = &dag->flows[f];
+        a->first[f] = count;
+        for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
+             c++) {
+            if (a->first_alike[dag->crossings[c].link] == dag->crossings[c].link) {
+                a->crossings[count++] = c;
+            }
+        }
+    }
+    a->first[dag->flow_count] = count;
+}
+
+static bool find_alike(accounting *a, ms_arena *scratch) {
+    const ms_dag *dag = a->walk->dag;
+    link_use *uses = MS_NEW(scratch, link_use, dag->link_count);
+    a->states = MS_NEW(scratch, link_state, dag->link_count);
+    a->first_alike = MS_NEW(scratch, int32_t, dag->link_count);
+    a->first = MS_NEW(scratch, int32_t, (size_t)dag->flow_count + 1);
+    a->crossings = MS_NEW(scratch, int32_t, dag->crossing_count);
+    if (uses == NULL || a->states == NULL || a->first_alike == NULL || a->first == NULL ||
+        a->crossings == NULL) {
+        return false;
+    }
+    find_users(dag, uses);
+    qsort(uses, (size_t)dag->link_count, sizeof *uses, by_users);
+    for (int32_t i = 0; i < dag->link_count; i++) {
+        bool is_first = i == 0 || uses[i].users != uses[i - 1].users;
+        a->first_alike[uses[i].link] = is_first ? uses[i].link : a->first_alike[uses[i - 1].link];
+    }
+    list_crossings(a);
+    return true;
+}
+
+static void begin_transfer(accounting *a, const ms_flow_record *record) {
+    const ms_dag *dag = a->walk->dag;
+    double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
+    for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
+        const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
+        link_state *state = &a->states[crossing->link];
         if (state->flows++ == 0) {
             state->busy_since_s = record->start_s;
             state->share = 0.0;
         }
         state->share += rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
-        double *peak = &walk->timeline.link_peak[crossing->link];
+        double *peak = &a->walk->timeline.link_peak[crossing->link];
         *peak = fmin(1.0, fmax(*peak, state->share));
     }
 }
 
-static void end_transfer(ms_walk *walk, link_state *states, const ms_flow_record *record) {
-    const ms_dag *dag = walk->dag;
-    const ms_dag_flow *flow = &dag->flows[record->flow];
-    double rate_Bps = flow->bytes / (record->end_s - record->start_s);
-    for (int32_t i = flow->crossing_first; i < flow->crossing_first + flow->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[i];
-        link_state *state = &states[crossing->link];
+static void end_transfer(accounting *a, const ms_flow_record *record) {
+    const ms_dag *dag = a->walk->dag;
+    double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
+    for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
+        const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
+        link_state *state = &a->states[crossing->link];
         if (--state->flows == 0) {
-            walk->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
+            a->walk->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
         }
         state->share -= rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
     }
 }
 
-static void count_bytes(ms_walk *walk) {
-    const ms_dag *dag = walk->dag;
-    for (int64_t i = 0; i < walk->account.count; i++) {
-        const ms_dag_flow *flow = &dag->flows[walk->account.records[i].flow];
-        for (int32_t c = 0; c < flow->crossing_count; c++) {
-            const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
-            walk->timeline.link_bytes[crossing->link] += flow->bytes * crossing->weight;
+static void count_bytes(accounting *a) {
+    const ms_dag *dag = a->walk->dag;
+    for (int64_t i = 0; i < a->walk->account.count; i++) {
+        int32_t f = a->walk->account.records[i].flow;
+        for (int32_t c = a->first[f]; c < a->first[f + 1]; c++) {
+            const ms_dag_crossing *crossing = &dag->crossings[a->crossings[c]];
+            a->walk->timeline.link_bytes[crossing->link] += dag->flows[f].bytes * crossing->weight;
         }
+    }
+}
+
+static void copy_to_alike(accounting *a) {
+    ms_timeline *timeline = &a->walk->timeline;
+    for (int32_t i = 0; i < a->walk->dag->link_count; i++) {
+        int32_t first = a->first_alike[i];
+        timeline->link_bytes[i] = timeline->link_bytes[first];
+        timeline->link_busy_s[i] = timeline->link_busy_s[first];
+        timeline->link_peak[i] = timeline->link_peak[first];
     }
 }
 
 ms_status ms_account_links(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
     const ms_account *account = &walk->account;
     point *points = MS_NEW(scratch, point, 2 * account->count);
-    link_state *states = MS_NEW(scratch, link_state, walk->dag->link_count);
-    if (points == NULL || states == NULL) {
+    accounting a = {.walk = walk};
+    if (points == NULL || !find_alike(&a, scratch)) {
         return ms_engine_no_memory(diag);
     }
-    count_bytes(walk);
+    count_bytes(&a);
     size_t count = 0;
     for (int64_t i = 0; i < account->count; i++) {
         const ms_flow_record *record = &account->records[i];
@@ -89,10 +184,11 @@ ms_status ms_account_links(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
     for (size_t i = 0; i < count; i++) {
         int32_t record = points[i].record;
         if (record >= 0) {
-            begin_transfer(walk, states, &account->records[record]);
+            begin_transfer(&a, &account->records[record]);
         } else {
-            end_transfer(walk, states, &account->records[~record]);
+            end_transfer(&a, &account->records[~record]);
         }
     }
+    copy_to_alike(&a);
     return MS_OK;
 }
