@@ -130,8 +130,16 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     return kept;
 }
 
-/* The widest gradients of a layer's backward pass, with what is gathered or repeated for it. */
-static double layer_working_B(const ms_cost_builder *builder, int layer) {
+/* The widest gradients of a layer's backward pass, with what is gathered or repeated for it.  A
+ * layer that is repeated as a whole is whole then: no part of it is left out to be repeated later.
+ * position: 0-based in its virtual stage. */
+static double layer_working_B(const ms_cost_builder *stage, int layer, int position) {
+    bool is_whole = ms_is_recomputed(stage->layout, position);
+    ms_model_layout layout = *stage->layout;
+    layout.recompute_parts = is_whole ? 0 : layout.recompute_parts;
+    ms_cost_builder own = *stage;
+    own.layout = &layout;
+    const ms_cost_builder *builder = &own;
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
     double mlp_B = ms_layer_is_moe(builder->model, layer)
@@ -144,7 +152,7 @@ static double layer_working_B(const ms_cost_builder *builder, int layer) {
     double attention_B =
         scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
-    double repeated_B = ms_is_recomputed(builder->layout, 0) ? layer_kept_B(builder, layer) : 0;
+    double repeated_B = is_whole ? layer_kept_B(builder, layer) : 0;
     return fmax(mlp_B, attention_B) + planes_B + repeated_B;
 }
 
@@ -175,7 +183,7 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
     double layer_B = 0, head_B = 0;
     int modules = content.is_last ? builder->model->mtp_layers : 0; /* behind the last layer */
     for (int i = 0; i < content.layers + modules; i++) {
-        layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i));
+        layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i, i));
     }
     if (content.is_last && builder->model->vocab > 0) {
         head_B = loss_working_B(builder);

@@ -104,13 +104,16 @@ double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
     for (int round = 0; round < moe->experts && pass_on(popularity, moe->experts, tokens);
          round++) {
     }
+    bool is_dropped = false;
     for (int i = 0; i < moe->experts; i++) {
-        if (moe->capacity_factor > 0) {
-            popularity[i] = fmin(popularity[i], capacity_of(moe, tokens));
+        if (moe->capacity_factor > 0 && popularity[i] > capacity_of(moe, tokens)) {
+            popularity[i] = capacity_of(moe, tokens);
+            is_dropped = true;
         }
         sum += popularity[i];
     }
-    return sum;
+    /* without a rounding of sums, which can be a tile of a product more */
+    return is_dropped ? sum : tokens * moe->top_k;
 }
 
 /* All experts alike: closed form, without a rounding of sums. */

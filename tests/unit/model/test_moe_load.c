@@ -103,6 +103,24 @@ Test(moe_load, a_small_spread_stays_near_the_closed_form) {
     }
 }
 
+/* Where nothing is dropped all copies are sent, to the bit: a sum of what the experts get would
+ * differ in its last digits, and with it the tiles of a product. */
+Test(moe_load, no_copy_is_lost_in_a_sum) {
+    double scratch[EXPERTS_MAX];
+    for (int seed = 0; seed < 20; seed++) {
+        for (int capacity = 0; capacity <= 1; capacity++) {
+            ms_moe moe = {.experts = EXPERTS_MAX,
+                          .top_k = 4,
+                          .imbalance = MS_IMBALANCE_LOGNORMAL,
+                          .spread = 0.7,
+                          .capacity_factor = capacity * EXPERTS_MAX,
+                          .seed = seed};
+            ms_moe_load load = ms_moe_load_of(&moe, 0, 1, 1000, scratch);
+            cr_assert(load.sent == 4000 && load.busiest == 4000 && load.delivered == 4000);
+        }
+    }
+}
+
 Test(moe_load, seeds_repeat_and_differ) {
     double first[64], second[64];
     ms_moe moe = {

@@ -115,3 +115,28 @@ Test(recompute_parts, copies_are_kept_as_they_came) {
     fixture_clear(&wide);
     fixture_clear(&narrow);
 }
+
+/* A layer that is repeated as a whole has all its tensors then, so no part of it saves memory. */
+Test(recompute_parts, mean_nothing_in_layers_recomputed_as_a_whole) {
+    ms_gpu_type gpu = fixture_a100();
+    ms_model model = fixture_deepseek_v3();
+    model.layers = 4;
+    for (int recomputed = 0; recomputed <= 2; recomputed += 2) { /* 0: all layers */
+        double working_B[2], kept_B[2];
+        for (int k = 0; k < 2; k++) {
+            fixture_costs fixture;
+            fixture_init(&fixture);
+            fixture.layout.recompute = MS_RECOMPUTE_FULL;
+            fixture.layout.recompute_layers = recomputed;
+            fixture.layout.recompute_parts = k == 0 ? 0 : 7;
+            fixture.layout.ep = 8;
+            fixture_run(&fixture, &model, &gpu);
+            cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+            working_B[k] = fixture.costs.stage[0].memory.working_B;
+            kept_B[k] = fixture.costs.stage[0].memory.activation_B;
+            fixture_clear(&fixture);
+        }
+        cr_assert_eq(working_B[1], working_B[0]);
+        cr_assert(recomputed == 0 ? kept_B[1] == kept_B[0] : kept_B[1] < kept_B[0]);
+    }
+}
