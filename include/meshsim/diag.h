@@ -44,6 +44,11 @@ void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format
 /** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
 void ms_diag_warning(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/** Report something worth knowing about an input: "file:line:column: note: key.path: ..." on one
+ * line. Not counted, and not cut.  mark: NULL or without file prints "meshsim: note: ...". */
+void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /** Report a fault of an input: "file:line:column: error: key.path: ...", the source line and a
  * caret. mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. */
 void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)

@@ -37,6 +37,13 @@ typedef struct ms_job_request {
     bool no_fold;         /**< simulate every rank */
 } ms_job_request;
 
+/** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
+typedef struct ms_job_note {
+    const char *key; /**< dotted path, such as "data_parallel.bucket" */
+    ms_mark mark;    /**< where it stands */
+    const char *why; /**< as the end of "changes nothing: ..." */
+} ms_job_note;
+
 /** A workload, checked and laid out. Everything lives in the arena of ms_job_load. */
 typedef struct ms_job {
     const char *name;
@@ -67,7 +74,10 @@ typedef struct ms_job {
     bool is_balanced;       /**< layers are dealt so that ranks are as evenly busy as can be */
     bool is_validated_late; /**< as in ms_lower_input, and so the next two */
     bool is_blocking;
+    bool has_pairs; /**< the order pairs passes, whether or not they then run together */
     uint64_t seed;
+    const ms_job_note *notes; /**< [note_count] keys without an effect, in no order */
+    int note_count;
 } ms_job;
 
 /** The outcome of a simulation. */

@@ -167,6 +167,8 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag);
  *  Source: torch.distributed.pipelining.schedules, _add_unshard_reshard (max_active_stages). */
 ms_status ms_program_place_shards(ms_program *program, int active, ms_arena *arena, ms_diag *diag);
 
+/** Whether some passes of a program run together, as overlapped pairs. */
+bool ms_program_has_pairs(const ms_program *program);
 /** Let overlapped pairs run as what they are made of: forward, then backward pass. */
 void ms_program_part_pairs(ms_program *program);
 

@@ -123,27 +123,43 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
     }
 }
 
+/* "file:line:column: error: key.path: " */
+static void add_head(ms_buffer *text, const ms_mark *mark, const char *word, const char *key_path) {
+    if (mark != NULL && mark->file != NULL) {
+        add_place(text, mark);
+    } else {
+        ms_buffer_puts(text, "meshsim");
+    }
+    ms_buffer_printf(text, ": %s: ", word);
+    if (key_path != NULL && key_path[0] != '\0') {
+        ms_buffer_printf(text, "%s: ", key_path);
+    }
+}
+
+void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                  ...) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    add_head(&text, mark, "note", key_path);
+    va_list args;
+    va_start(args, format);
+    add_formatted(&text, format, args);
+    va_end(args);
+    emit(diag, &text);
+}
+
 void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...) {
     if (diag->errors++ >= diag->limit) {
         return;
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    bool has_place = mark != NULL && mark->file != NULL;
-    if (has_place) {
-        add_place(&text, mark);
-    } else {
-        ms_buffer_puts(&text, "meshsim");
-    }
-    ms_buffer_puts(&text, ": error: ");
-    if (key_path != NULL && key_path[0] != '\0') {
-        ms_buffer_printf(&text, "%s: ", key_path);
-    }
+    add_head(&text, mark, "error", key_path);
     va_list args;
     va_start(args, format);
     add_formatted(&text, format, args);
     va_end(args);
-    if (has_place) {
+    if (mark != NULL && mark->file != NULL) {
         add_caret(&text, mark);
     }
     emit(diag, &text);

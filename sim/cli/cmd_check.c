@@ -42,6 +42,15 @@ static void add_knobs(const findings *f, ms_value *root) {
     }
 }
 
+static void add_notes(const ms_job *job, ms_value *root) {
+    ms_value *rows = ms_value_add(root, "notes", MS_VALUE_ARRAY);
+    for (int i = 0; i < job->note_count; i++) {
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "key", job->notes[i].key);
+        ms_value_add_string(row, "changes_nothing", job->notes[i].why);
+    }
+}
+
 static ms_value *make_json(const ms_invocation *call, const findings *f) {
     const ms_job *job = &f->job;
     const ms_outlook *look = &f->look;
@@ -79,6 +88,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
     add_knobs(f, root);
+    add_notes(job, root);
     return root;
 }
 

@@ -93,7 +93,12 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
     ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
-    return status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
+    status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
+    for (int i = 0; status == MS_OK && i < job_out->note_count; i++) {
+        const ms_job_note *note = &job_out->notes[i];
+        ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);
+    }
+    return status;
 }
 
 /* An override of a platform may be written as for a workload, with "platform." in front. */

@@ -78,6 +78,24 @@ static ms_reduce usual_reduce(const ms_model_layout *layout) {
     return layout->zero >= 2 && layout->pp == 1 && has_replicas ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
 }
 
+/* Only a ring has blocks that travel beside the attention.
+ * Source: Megatron-LM, cp_comm_type: p2p "can be overlapped with attention compute", all_gather "is
+ * not async, and cannot be overlapped". */
+static ms_status check_context_overlap(const ms_workload *w, const ms_model_layout *layout,
+                                       ms_diag *diag) {
+    static const char *const WHEN[] = {[MS_CP_ALL_GATHER] = "all_gather has keys and values",
+                                       [MS_CP_ALL_TO_ALL] = "all_to_all has all that it needs"};
+    if (layout->cp <= 1 || layout->cp_kind == MS_CP_RING || !layout->has_cp_overlap) {
+        return MS_OK;
+    }
+    return ms_config_fault(
+        diag, ms_node_get(ms_node_get(w->root, "context_parallel"), "overlap"),
+        "context_parallel.overlap",
+        "%s before the attention begins: only a ring's blocks travel beside it; leave it out, or "
+        "set context_parallel.kind to ring",
+        WHEN[layout->cp_kind]);
+}
+
 ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *arena, ms_diag *diag,
                          ms_model_layout *layout_out) {
     ms_model_layout layout = w->layout;
@@ -100,6 +118,8 @@ ms_status ms_layout_find(const ms_workload *w, const ms_mesh *mesh, ms_arena *ar
     }
     layout.micro_batch = w->batch.micro;
     ms_status status = check_axes(w, mesh, arena, diag);
+    ms_status overlap = check_context_overlap(w, &layout, diag);
+    status = status == MS_OK ? overlap : status;
     if (status == MS_OK) {
         status = read_shard_axes(w, mesh, diag, &layout.shard_axes);
     }

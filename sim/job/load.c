@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "job/deal.h"
+#include "job/idle_keys.h"
 #include "job/layout.h"
 #include "job/pipeline.h"
 #include "job/relay.h"
@@ -373,6 +374,9 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
     load_parts(&ld);
     if (ld.status == MS_OK) {
         fault(&ld, set_names(&ld));
+    }
+    if (ld.status == MS_OK) {
+        fault(&ld, ms_idle_keys_find(&ld.w, arena, diag, job));
     }
     if (ld.status == MS_OK) {
         *job_out = *job;

@@ -191,6 +191,7 @@ ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *ar
     ms_relay relay = {.diag = diag, .node = place_of(w), .path = "schedule"};
     ms_diag placed;
     ms_relay_init(&placed, &relay);
+    job->has_pairs = ms_program_has_pairs(&job->program);
     if (w->schedule.overlap == MS_OVERLAP_SERIAL) {
         ms_program_part_pairs(&job->program);
     }

@@ -4,12 +4,12 @@
 
 #include "meshsim/input.h"
 
-static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};
+static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};          /* as MS_DTYPE_ */
 static const char *const RECOMPUTES[] = {"none", "full", "selective", NULL}; /* as ms_recompute */
 static const char *const FIDELITIES[] = {"analytic", "flow", NULL};
 
 double ms_dtype_B(int dtype) {
-    return dtype == 2 ? 4.0 : 2.0;
+    return dtype == MS_DTYPE_FP32 ? 4.0 : 2.0;
 }
 
 #define AT(member) offsetof(ms_workload, member)

@@ -78,6 +78,8 @@ extern const ms_field MS_DATA_FIELDS[];
 extern const ms_field MS_PIPELINE_FIELDS[];
 extern const ms_field MS_MEMORY_FIELDS[];
 
+/* Values of precision.parameters and precision.gradients. */
+enum { MS_DTYPE_BF16, MS_DTYPE_FP16, MS_DTYPE_FP32 };
 /* Bytes per element of a dtype word. */
 double ms_dtype_B(int dtype);
 

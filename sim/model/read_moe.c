@@ -140,6 +140,12 @@ static ms_status check_moe(const place *at, const ms_model *model) {
                  moe->first_dense_layers, model->layers);
         status = fault(at, "moe", "first_dense_layers", why);
     }
+    if (moe->every > model->layers - moe->first_dense_layers && status == MS_OK) {
+        snprintf(why, sizeof why, "no layer has experts: %d layers, the first %d dense, every %d%s",
+                 model->layers, moe->first_dense_layers, moe->every,
+                 moe->every > 1 ? "th of the rest with them" : " of the rest with them");
+        status = fault(at, "moe", moe->every > 1 ? "every" : "first_dense_layers", why);
+    }
     if (moe->spread > 0 && (model->layers > DRAWN_LAYERS_MAX ||
                             (double)moe->experts * moe->top_k * model->layers > DRAWN_MAX)) {
         snprintf(why, sizeof why,

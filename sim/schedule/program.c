@@ -304,6 +304,16 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     return status;
 }
 
+bool ms_program_has_pairs(const ms_program *program) {
+    size_t count = program->first[program->spec.pipeline_ranks];
+    for (size_t i = 0; i < count; i++) {
+        if (program->actions[i].is_overlapped != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void ms_program_part_pairs(ms_program *program) {
     size_t count = program->first[program->spec.pipeline_ranks];
     for (size_t i = 0; i < count; i++) {

@@ -1,0 +1,249 @@
+/* Keys that the user gave and that change nothing in the job at hand: what they ask for needs
+ * another key or another mesh. Where a value would say something untrue it is refused where it is
+ * read; what is left for here does no harm, but whoever wrote it may believe that it does
+ * something. A value that asks for nothing (`offload: false`) is not worth a note. */
+#include "job/idle_keys.h"
+
+#include <string.h>
+
+/* At most one note per key of the file. */
+enum { NOTES_MAX = 64 };
+
+typedef struct finding {
+    const ms_workload *w;
+    const ms_job *job;
+    const ms_model_layout *layout;
+    ms_job_note *notes; /* [NOTES_MAX] */
+    int count;
+} finding;
+
+/* The node of a dotted path; NULL: the user did not give it. */
+static const ms_node *node_at(const ms_node *root, const char *path) {
+    const ms_node *node = root;
+    while (node != NULL && *path != '\0') {
+        char key[64];
+        size_t length = strcspn(path, ".");
+        if (length >= sizeof key) {
+            return NULL;
+        }
+        memcpy(key, path, length);
+        key[length] = '\0';
+        node = ms_node_get(node, key);
+        path += length + (path[length] == '.');
+    }
+    return node;
+}
+
+/* Note a key that the user gave, for the first reason found.  is_idle: it asks for something, and
+ * cannot have it. */
+static void note(finding *f, const char *key, bool is_idle, const char *why) {
+    const ms_node *node = is_idle ? node_at(f->w->root, key) : NULL;
+    for (int i = 0; i < f->count && node != NULL; i++) {
+        node = strcmp(f->notes[i].key, key) == 0 ? NULL : node;
+    }
+    if (node != NULL && f->count < NOTES_MAX) {
+        f->notes[f->count++] = (ms_job_note){.key = key, .mark = node->key_mark, .why = why};
+    }
+}
+
+/* Whether the schedule's order is the same without moving passes to earlier gaps. */
+static ms_status find_gaps(const ms_job *job, ms_arena *arena, ms_diag *diag, bool *has_none_out) {
+    ms_schedule_spec spec = job->program.spec;
+    ms_program plain;
+    *has_none_out = false;
+    if (!spec.is_reordered) {
+        return MS_OK;
+    }
+    spec.is_reordered = false;
+    ms_status status = ms_schedule_build(&spec, arena, diag, &plain);
+    if (status == MS_OK) {
+        *has_none_out = ms_program_crc32(&plain) == ms_program_crc32(&job->program);
+    }
+    return status;
+}
+
+static void check_schedule(finding *f, bool has_no_gaps) {
+    const ms_workload_schedule *schedule = &f->w->schedule;
+    bool is_alone = f->layout->pp <= 1;
+    note(f, "schedule.reorder", has_no_gaps, "no pass has an earlier gap to move to");
+    note(f, "schedule.overlap", schedule->overlap == MS_OVERLAP_SERIAL && !f->job->has_pairs,
+         "the schedule pairs no passes");
+    note(f, "schedule.sends", f->job->is_blocking && is_alone,
+         "mesh.pp is 1: no stage sends anything");
+    note(f, "schedule.step_end", f->job->is_validated_late && f->job->mesh.ranks == 1,
+         "one rank waits for no other");
+    note(f, "schedule.deal",
+         schedule->deal == MS_DEAL_BALANCED && f->job->program.model_stages == 1,
+         "there is one stage to deal layers to");
+    note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
+    note(f, "seed", f->job->seed != 1,
+         "nothing here is drawn by it; experts that are chosen unevenly have 'model.moe.seed'");
+}
+
+static void check_tensor(finding *f) {
+    static const char ALONE[] = "mesh.tp is 1: no ranks share a layer";
+    const ms_model_layout *l = f->layout;
+    bool is_alone = l->tp <= 1;
+    note(f, "tensor_parallel.sequence", l->has_sequence_parallel && is_alone, ALONE);
+    note(f, "tensor_parallel.overlap", l->tp_overlap != MS_TP_OVERLAP_NONE && is_alone, ALONE);
+    note(f, "tensor_parallel.chunks", is_alone, ALONE);
+    note(f, "tensor_parallel.chunks", l->tp_overlap != MS_TP_OVERLAP_CHUNKS,
+         "only 'tensor_parallel.overlap: chunks' cuts products into them");
+    note(f, "tensor_parallel.allow_slow",
+         f->w->allows_slow_tp && l->tp <= ms_platform_fast_domain(&f->job->platform),
+         "the tp ranks share the fast links");
+    note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->pp <= 1,
+         "mesh.pp is 1: no stage sends anything");
+    note(f, "pipeline.scatter_gather", l->has_scatter_gather && is_alone, ALONE);
+    note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->has_sequence_parallel,
+         "with 'tensor_parallel.sequence' each tp rank sends its own share anyway");
+}
+
+static void check_context(finding *f) {
+    static const char ALONE[] = "mesh.cp is 1: no ranks share a sequence";
+    const ms_model_layout *l = f->layout;
+    note(f, "context_parallel.kind", l->cp_kind != MS_CP_RING && l->cp <= 1, ALONE);
+    note(f, "context_parallel.overlap", l->cp <= 1, ALONE);
+}
+
+/* What a single replica gathers and reduces goes nowhere, but the buffers for it are there:
+ * parameters beside their shards (ZeRO 3), a bucket beside the shards of gradients. */
+static void check_replicas(finding *f) {
+    static const char ALONE[] = "the mesh has one replica: dp, cp and ep are 1";
+    const ms_model_layout *l = f->layout;
+    bool is_alone = l->dp * l->cp * l->ep * l->other == 1;
+    bool has_units = l->zero >= 3, is_last = l->reduce == MS_REDUCE_LAST;
+    bool has_bucket = l->reduce == MS_REDUCE_EVERY;
+    note(f, "data_parallel.zero", l->zero > 0 && is_alone && !has_units && is_last, ALONE);
+    note(f, "data_parallel.shard", is_alone, ALONE);
+    note(f, "data_parallel.overlap_reduce", l->has_reduce_overlap && is_alone, ALONE);
+    note(f, "data_parallel.overlap_gather", l->has_gather_overlap && is_alone && !has_units, ALONE);
+    note(f, "data_parallel.bucket", l->bucket_B > 0 && is_alone && !has_bucket, ALONE);
+    note(f, "data_parallel.bucket", l->bucket_B > 0 && !l->has_reduce_overlap && !has_bucket,
+         is_last ? "all gradients are reduced together at the step's end; 'overlap_reduce' and "
+                   "'reduce: every' reduce them in buckets"
+                 : "a round's gradients are reduced stage by stage; 'overlap_reduce' reduces them "
+                   "in buckets");
+}
+
+/* Whether every layer is recomputed as a whole. */
+static bool recomputes_all(const ms_model_layout *layout) {
+    bool is_all = layout->recompute == MS_RECOMPUTE_FULL;
+    for (int s = 0; s < layout->pp * layout->chunks && layout->recompute_layers > 0; s++) {
+        is_all = is_all && layout->stage_layers[s] <= layout->recompute_layers;
+    }
+    return is_all;
+}
+
+static void check_precision(finding *f) {
+    note(f, "precision.parameters", f->w->precision.parameters == MS_DTYPE_FP16,
+         "fp16 has the bytes and the FLOP/s of bf16");
+    note(f, "recompute_parts", f->layout->recompute_parts != 0 && recomputes_all(f->layout),
+         "'recompute: full' repeats every layer as a whole");
+}
+
+/* Layers with experts. */
+static int count_expert_layers(const ms_model *model) {
+    int left = model->layers - model->moe.first_dense_layers;
+    return model->moe.experts > 0 && left > 0 ? left / model->moe.every : 0;
+}
+
+static void check_model(finding *f) {
+    const ms_model *model = &f->job->model;
+    bool is_latent = model->mla.kv_rank > 0;
+    bool has_all_experts = count_expert_layers(model) == model->layers;
+    bool is_given = node_at(f->w->root, "model.moe.ffn") != NULL;
+    static const char NO_VOCAB[] = "model.vocab is 0: there is neither embedding nor head";
+    note(f, "model.tied_embeddings", model->has_tied_embeddings && model->vocab == 0, NO_VOCAB);
+    note(f, "model.loss", model->has_plain_loss && model->vocab == 0, NO_VOCAB);
+    note(f, "model.positions", is_latent && model->vocab == 0,
+         "latent attention turns its keys anyway, and without a vocabulary no positions are "
+         "learned");
+    note(f, "model.head_dim", is_latent, "heads of latent attention have the sizes of 'model.mla'");
+    note(f, "model.ffn", has_all_experts && is_given,
+         "every layer has experts, and these have 'model.moe.ffn'");
+}
+
+/* Whether some backward pass holds both its halves. */
+static bool has_whole_backward(const ms_program *program) {
+    size_t count = program->first[program->spec.pipeline_ranks];
+    for (size_t i = 0; i < count; i++) {
+        if (program->actions[i].pass == MS_PASS_B) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether no expert can have more copies than its capacity. */
+static bool drops_nothing(const ms_moe *moe, bool is_even) {
+    double most = is_even ? 1 : (double)moe->experts / moe->top_k;
+    return moe->capacity_factor >= most && !moe->has_padding;
+}
+
+static void check_choice(finding *f) {
+    const ms_moe *moe = &f->job->model.moe;
+    bool has_kind = moe->imbalance != MS_IMBALANCE_NONE;
+    bool is_even = !has_kind || moe->spread <= 0;
+    bool is_unseen = f->layout->ep <= 1 && moe->capacity_factor <= 0;
+    static const char UNSEEN[] =
+        "mesh.ep is 1 and no 'capacity_factor' is given: the rank has all experts' tokens, however "
+        "they are spread";
+    note(f, "model.moe.capacity_factor", drops_nothing(moe, is_even),
+         is_even ? "all experts are chosen equally often ('imbalance' says otherwise), none gets "
+                   "more than it takes"
+                 : "it is as much as all tokens, so none is dropped");
+    note(f, "model.moe.imbalance.distribution", has_kind && moe->spread <= 0,
+         "'model.moe.imbalance.spread' is 0");
+    note(f, "model.moe.imbalance.spread", moe->spread > 0 && !has_kind,
+         "'model.moe.imbalance.distribution' is none");
+    note(f, "model.moe.imbalance.distribution", has_kind && is_unseen, UNSEEN);
+    note(f, "model.moe.imbalance.spread", moe->spread > 0 && is_unseen, UNSEEN);
+    note(f, "model.moe.seed", is_even, "all experts are chosen equally often ('imbalance')");
+    note(f, "model.moe.seed", is_unseen, UNSEEN);
+}
+
+static void check_experts(finding *f) {
+    static const char ALONE[] = "mesh.ep is 1: no token is sent to another rank";
+    const ms_moe *moe = &f->job->model.moe;
+    const ms_model_layout *l = f->layout;
+    bool is_alone = l->ep <= 1, has_shared = moe->shared_experts > 0;
+    note(f, "model.moe.shared_ffn", !has_shared, "there are no 'shared_experts'");
+    note(f, "model.moe.node_limit", moe->node_limit > 0 && is_alone, ALONE);
+    note(f, "model.moe.node_limit", moe->node_limit > 0 && l->ep_node_ranks == l->ep,
+         "the ranks of an ep group are on one node");
+    note(f, "model.moe.dispatch", moe->dispatch_element_B > 0 && is_alone, ALONE);
+    note(f, "model.moe.combine", moe->combine_element_B > 0 && is_alone, ALONE);
+    note(f, "model.moe.overlap", moe->overlap != MS_MOE_OVERLAP_NONE && is_alone, ALONE);
+    note(f, "model.moe.overlap", moe->overlap == MS_MOE_OVERLAP_SHARED && !has_shared,
+         "there are no 'shared_experts'");
+    note(f, "model.moe.overlap",
+         moe->overlap == MS_MOE_OVERLAP_ALL && !has_shared && !has_whole_backward(&f->job->program),
+         "there are no 'shared_experts', and the schedule has the weight gradients in passes of "
+         "their own");
+}
+
+ms_status ms_idle_keys_find(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    finding f = {.w = w, .job = job, .layout = &job->layout};
+    f.notes = MS_NEW(arena, ms_job_note, NOTES_MAX);
+    bool has_no_gaps = false;
+    ms_status status = f.notes == NULL ? MS_E_NOMEM : find_gaps(job, arena, diag, &has_no_gaps);
+    if (status != MS_OK) {
+        return status;
+    }
+    check_schedule(&f, has_no_gaps);
+    if (job->has_model) {
+        check_tensor(&f);
+        check_context(&f);
+        check_replicas(&f);
+        check_precision(&f);
+        check_model(&f);
+    }
+    if (job->has_model && job->model.moe.experts > 0) {
+        check_choice(&f);
+        check_experts(&f);
+    }
+    job->notes = f.notes;
+    job->note_count = f.count;
+    return MS_OK;
+}

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""No key of a workload does nothing in silence: where it applies the result changes, elsewhere a note or a fault names it.
+
+usage: tests/python/test_keys.py MESHSIM [unittest arguments]
+
+The keys are those that the program knows, as its message about an unknown one lists them: a new one needs a row in CASES.
+"""
+# ctest: 4 parts
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from parts import load_tests  # noqa: F401 (unittest looks for it)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+ECHOES = {"workload", "platform", "mesh", "order", "schedule", "fidelity", "engine"}  # what was asked for, and how it was run
+BY_HAND = {"mesh.tp", "mesh.order", "platform.file", "platform.nodes"}  # mappings without a table, which list no keys
+FOR_READERS = {"name", "description", "model.name"}
+
+BASES = {
+    # a dense model on one node, two of each axis
+    "dense": """
+platform: {file: dgx-a100, nodes: 1}
+model: {type: llama, layers: 8, hidden: 1024, heads: 16, ffn: 4096, vocab: 51200, sequence: 1024}
+mesh: {dp: 2, pp: 2, tp: 2}
+batch: {global: 16}
+""",
+    "alone": """
+platform: {file: dgx-a100, nodes: 1, node: {gpus: 1, nics: 1}}
+model: {type: llama, layers: 8, hidden: 1024, heads: 16, ffn: 4096, vocab: 51200, sequence: 1024}
+mesh: {dp: 1}
+batch: {global: 4}
+""",
+    "context": """
+platform: {file: dgx-h100, nodes: 1}
+model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, sequence: 32768}
+mesh: {cp: 8}
+batch: {global: 2}
+""",
+    # experts over two nodes
+    "experts": """
+platform: {file: dgx-h100, nodes: 2}
+model: {type: llama, layers: 4, hidden: 1024, heads: 16, vocab: 32000, sequence: 1024, moe: {experts: 32, top_k: 4, ffn: 512}}
+mesh: {ep: 16, order: [ep]}
+batch: {global: 32}
+""",
+    # the same, all experts on every rank
+    "local": """
+platform: {file: dgx-h100, nodes: 2}
+model: {type: llama, layers: 4, hidden: 1024, heads: 16, vocab: 32000, sequence: 1024, moe: {experts: 32, top_k: 4, ffn: 512}}
+mesh: {dp: 16}
+batch: {global: 32}
+""",
+    "latent": """
+platform: {file: dgx-h100, nodes: 1}
+model: {type: llama, layers: 4, hidden: 1024, heads: 16, vocab: 32000, sequence: 1024, ffn: 4096,
+  mla: {q_rank: 256, kv_rank: 128, qk_nope: 64, qk_rope: 32, v_dim: 64}}
+mesh: {dp: 8}
+batch: {global: 16}
+""",
+    "costs": """
+platform: {file: flat, nodes: 4}
+mesh: {pp: 4}
+costs: {forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms}
+batch: {microbatches: 8}
+""",
+    "costs alone": """
+platform: {file: flat, nodes: 1}
+mesh: {pp: 1}
+costs: {forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms}
+batch: {microbatches: 8}
+""",
+}
+
+
+class Case:
+    """A key's two values, one of them None for "not given", where they make a difference, and what else that takes.
+
+    idle: (base, settings, value) where the second value, or the third entry, makes none.
+    """
+
+    def __init__(self, before, after, base, *sets, idle=()):
+        self.values, self.base, self.sets, self.idle = (before, after), base, sets, idle
+
+
+ROUNDS = ("schedule.kind=interleaved", "schedule.v=2", "data_parallel.zero=2", "data_parallel.reduce=round")
+# A list where a key has more than one way of being idle.
+CASES = {
+    "platform.file": Case("dgx-a100", "dgx-h100", "dense"),
+    "platform.nodes": Case(1, 2, "dense", "mesh.dp=4", idle=[]),
+    "mesh.tp": Case(2, 4, "dense", "platform.nodes=2"),
+    "mesh.order": Case("[pp, dp, tp]", "[tp, dp, pp]", "dense", "platform.nodes=2", "mesh.dp=4"),
+    "schedule.kind": Case("1f1b", "gpipe", "dense"),
+    "schedule.v": Case(1, 2, "dense", "schedule.kind=interleaved", idle=[("dense", (), 2)]),
+    "schedule.group": Case(2, 4, "dense", "schedule.kind=interleaved", "schedule.v=2", idle=[("dense", (), 4)]),
+    "schedule.splits": Case(1, 2, "dense", "schedule.kind=seq1f1b", idle=[("dense", (), 2)]),
+    "schedule.reorder": Case("false", "true", "costs", "schedule.kind=vhalf",
+                             idle=[("costs", ("schedule.kind=vmin",), "true"), ("dense", (), "true")]),
+    "schedule.overlap": Case("fused", "serial", "experts", "schedule.kind=dualpipev", "mesh.pp=2", "mesh.ep=8", "mesh.order=[pp, ep]",
+                             idle=[("dense", (), "serial")]),
+    "schedule.sends": Case("async", "blocking", "dense", idle=[("alone", (), "blocking"), ("costs alone", (), "blocking")]),
+    "schedule.step_end": Case("synchronous", "post_validation", "costs", "steps=4", "schedule.kind=zbh2",
+                              idle=[("alone", ("steps=4",), "post_validation")]),
+    "schedule.deal": Case("even", "balanced", "dense", idle=[("alone", (), "balanced")]),
+    "schedule.first_stage_layers": Case(None, 3, "dense"),
+    "schedule.last_stage_layers": Case(None, 3, "dense"),
+    "schedule.stage_layers": Case(None, "[3, 5]", "dense"),
+    "batch.global": Case(16, 32, "dense"),
+    "batch.micro": Case(1, 2, "dense"),
+    "batch.microbatches": Case(8, 16, "costs"),
+    "precision.parameters": Case(None, None, "dense", idle=[("dense", (), "fp16")]),
+    "precision.gradients": Case("fp32", "bf16", "dense"),
+    "precision.optimizer": Case("12 B", "8 B", "dense"),
+    "tensor_parallel.sequence": Case("false", "true", "dense", idle=[("alone", (), "true")]),
+    "tensor_parallel.overlap": Case("none", "bulk", "dense", idle=[("alone", (), "bulk")]),
+    "tensor_parallel.chunks": Case(4, 8, "dense", "tensor_parallel.sequence=true", "tensor_parallel.overlap=chunks",
+                                   idle=[("dense", ("tensor_parallel.overlap=bulk",), 8), ("alone", (), 8)]),
+    "tensor_parallel.allow_slow": Case("false", "true", "dense", "platform.nodes=2", "mesh.tp=16", "mesh.dp=1", "mesh.pp=1",
+                                       idle=[("dense", (), "true")]),
+    "context_parallel.kind": Case("ring", "all_gather", "context", idle=[("dense", (), "all_gather")]),
+    "context_parallel.overlap": Case("true", "false", "context",
+                                     idle=[("context", ("context_parallel.kind=all_gather",), "true"),
+                                           ("context", ("context_parallel.kind=all_to_all",), "true"), ("dense", (), "true")]),
+    "data_parallel.zero": Case(0, 1, "dense", idle=[("alone", (), 1)]),
+    "data_parallel.shard": Case(None, "[dp]", "dense", "mesh.cp=2", "platform.nodes=2", "mesh.order=[pp, dp, cp, tp]", "data_parallel.zero=1",
+                                idle=[("dense", (), "[dp]"), ("alone", ("data_parallel.zero=1",), "[dp]")]),
+    "data_parallel.keep_parameters": Case("false", "true", "dense", "data_parallel.zero=3",
+                                          idle=[("dense", (), "true"), ("dense", ("data_parallel.zero=2",), "true")]),
+    "data_parallel.gather_stages": Case(0, 2, "dense", "data_parallel.zero=3", idle=[("dense", (), 2)]),
+    "data_parallel.reduce": Case("last", "every", "dense", "data_parallel.zero=2",
+                                 idle=[("dense", (), "every"), ("dense", ("data_parallel.zero=1",), "round"),
+                                       ("dense", ("data_parallel.zero=2",), "round")]),
+    "data_parallel.overlap_reduce": Case("false", "true", "dense", idle=[("alone", (), "true")]),
+    "data_parallel.overlap_gather": Case("false", "true", "dense", "data_parallel.zero=3",
+                                         idle=[("dense", (), "true"), ("alone", ("data_parallel.zero=1",), "true")]),
+    "data_parallel.bucket": Case("0 B", "1 GB", "dense", "data_parallel.overlap_reduce=true",
+                                 idle=[("dense", (), "25 MB"), ("dense", ROUNDS, "25 MB"), ("alone", ("data_parallel.overlap_reduce=true",), "25 MB")]),
+    "data_parallel.offload": Case("false", "true", "dense"),
+    "pipeline.scatter_gather": Case("false", "true", "dense",
+                                    idle=[("dense", ("tensor_parallel.sequence=true",), "true"), ("alone", (), "true"),
+                                          ("dense", ("mesh.pp=1", "mesh.dp=4"), "true"), ("dense", ("mesh.tp=1", "mesh.dp=4"), "true")]),
+    "memory.allocator_overhead": Case(0, 0.1, "dense"),
+    "recompute": Case("none", "selective", "dense"),
+    "recompute_parts": Case(None, "[norms]", "dense", idle=[("dense", ("recompute=full",), "[norms, activations]"), ("dense", (), "[latent_up]"),
+                                                            ("dense", ("recompute=full", "recompute_layers=4"), "[norms]")]),
+    "recompute_layers": Case(0, 1, "dense", "recompute=full", idle=[("dense", (), 1), ("dense", ("recompute=selective",), 1)]),
+    "steps": Case(3, 4, "costs", "schedule.kind=zbh2", "schedule.step_end=post_validation"),
+    "fidelity": Case("flow", "analytic", "dense", "platform.nodes=2", "mesh.order=[tp, dp, pp]", "mesh.dp=4", "batch.global=32"),
+    "seed": Case(None, None, "dense", idle=[("dense", (), 2), ("experts", ("model.moe.imbalance.spread=0.5",), 2), ("costs", (), 2)]),
+    "model.type": Case("llama", "gpt", "dense"),
+    "model.layers": Case(8, 16, "dense"),
+    "model.hidden": Case(1024, 2048, "dense"),
+    "model.heads": Case(16, 8, "dense"),
+    "model.kv_heads": Case(16, 4, "dense", idle=[("latent", (), 4)]),
+    "model.head_dim": Case(64, 128, "dense", idle=[("latent", (), 128)]),
+    "model.ffn": Case(4096, 8192, "dense", idle=[("experts", (), 8192)]),
+    "model.vocab": Case(51200, 32000, "dense"),
+    "model.sequence": Case(1024, 2048, "dense"),
+    "model.tied_embeddings": Case("false", "true", "dense", idle=[("dense", ("model.vocab=0",), "true")]),
+    "model.flash_attention": Case("true", "false", "dense", idle=[("latent", (), "false")]),
+    "model.fused_accumulation": Case("true", "false", "dense"),
+    "model.loss": Case("vocab_parallel", "plain", "dense", idle=[("dense", ("model.vocab=0",), "plain")]),
+    "model.parameters_override": Case(0, 1e9, "dense"),
+    "model.dropout": Case(0, 0.1, "dense"),
+    "model.bias": Case("false", "true", "dense", idle=[("latent", (), "true"), ("experts", (), "true")]),
+    "model.norm": Case("rms", "layer", "dense"),
+    "model.positions": Case("rotary", "learned", "dense", idle=[("latent", ("model.vocab=0",), "learned")]),
+    "model.gated": Case("true", "false", "dense"),
+    "model.mtp_layers": Case(0, 1, "dense", idle=[("dense", ("model.vocab=0",), 1)]),
+    "model.moe.experts": Case(32, 64, "experts"),
+    "model.moe.top_k": Case(4, 8, "experts"),
+    "model.moe.ffn": Case(512, 1024, "experts"),
+    "model.moe.shared_experts": Case(0, 1, "experts"),
+    "model.moe.shared_ffn": Case(512, 1024, "experts", "model.moe.shared_experts=1", idle=[("experts", (), 1024)]),
+    "model.moe.first_dense_layers": Case(0, 1, "experts", "model.ffn=4096", idle=[("experts", ("model.moe.every=4", "model.ffn=4096"), 1)]),
+    "model.moe.every": Case(1, 2, "experts", "model.ffn=4096", idle=[("experts", ("model.ffn=4096",), 5)]),
+    "model.moe.capacity_factor": Case(0, 1.1, "experts", "model.moe.imbalance.spread=0.5",
+                                      idle=[("experts", (), 1.25), ("experts", ("model.moe.imbalance.spread=0.5",), 8)]),
+    "model.moe.pad": Case("false", "true", "experts", "model.moe.capacity_factor=1.25", idle=[("experts", (), "true")]),
+    "model.moe.node_limit": Case(0, 1, "experts", idle=[("local", (), 1), ("experts", ("mesh.dp=2", "mesh.ep=8", "mesh.order=[dp, ep]"), 1)]),
+    "model.moe.router_bias": Case("false", "true", "experts"),
+    "model.moe.dispatch": Case("as_activations", "fp8", "experts", idle=[("local", (), "fp8")]),
+    "model.moe.combine": Case("as_activations", "fp8", "experts", idle=[("local", (), "fp8")]),
+    "model.moe.kept": Case("as_activations", "fp8", "experts"),
+    "model.moe.overlap": Case("none", "shared", "experts", "model.moe.shared_experts=1",
+                              idle=[("experts", (), "shared"), ("local", ("model.moe.shared_experts=1",), "shared"), ("local", (), "all"),
+                                    ("experts", ("mesh.pp=2", "mesh.ep=8", "mesh.order=[pp, ep]", "schedule.kind=zbh1"), "all")]),
+    "model.moe.imbalance.distribution": Case("lognormal", "zipf", "experts", "model.moe.imbalance.spread=0.5",
+                                             idle=[("experts", (), "zipf"), ("local", ("model.moe.imbalance.spread=0.5",), "zipf")]),
+    "model.moe.imbalance.spread": Case(0, 0.5, "experts", idle=[("local", (), 0.5), ("experts", ("model.moe.imbalance.distribution=none",), 0.5)]),
+    "model.moe.seed": Case(0, 1, "experts", "model.moe.imbalance.spread=0.5",
+                           idle=[("experts", (), 1), ("local", ("model.moe.imbalance.spread=0.5",), 1)]),
+    "model.mla.q_rank": Case(256, 512, "latent"),
+    "model.mla.kv_rank": Case(128, 256, "latent"),
+    "model.mla.qk_nope": Case(64, 128, "latent"),
+    "model.mla.qk_rope": Case(32, 64, "latent"),
+    "model.mla.v_dim": Case(64, 128, "latent"),
+    "costs.forward": Case("2 ms", "3 ms", "costs"),
+    "costs.input_gradient": Case("2 ms", "3 ms", "costs"),
+    "costs.weight_gradient": Case("1 ms", "2 ms", "costs"),
+    "costs.p2p": Case("0 B", "4 MiB", "costs", idle=[("costs alone", (), "4 MiB")]),
+    "costs.optimizer": Case("0 s", "1 ms", "costs"),
+}
+
+
+def meshsim(command, base, sets):
+    """The finished process on a base with settings, run once for all who ask."""
+    return run(command, base, tuple(sets))
+
+
+@functools.lru_cache(maxsize=None)
+def run(command, base, sets):
+    with tempfile.TemporaryDirectory(prefix="meshsim-keys-") as folder:
+        path = Path(folder) / "base.yaml"
+        path.write_text(BASES[base], encoding="utf-8")
+        words = [word for one in sets for word in ("--set", one)]
+        options = ["--json"] + (["--ignore-memory"] if command == "run" else [])
+        return subprocess.run([PROGRAM, command, path, *options, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+
+
+def listed(base, mapping):
+    """The keys the program knows in a mapping, as its message about an unknown one tells them; empty: it is none."""
+    path = f"{mapping}.no_such_key_at_all" if mapping else "no_such_key_at_all"
+    done = meshsim("check", base, [f"{path}=1"])
+    found = re.search(r"no_such_key_at_all: unknown key; the keys here are (.*)\n", done.stderr)
+    if done.returncode != 3:
+        raise AssertionError(f"{path}: {done.returncode} {done.stderr}")
+    return found.group(1).split(", ") if found else []
+
+
+def keys_below(base, mapping=""):
+    """All keys below a mapping that hold a value."""
+    for key in listed(base, mapping):
+        path = f"{mapping}.{key}" if mapping else key
+        below = list(keys_below(base, path)) if path not in ("platform", "mesh") else []
+        yield from below or [path]
+
+
+def setting(key, value):
+    return [] if value is None else [f"{key}={value}"]
+
+
+def notes_on(done, key):
+    return [line for line in done.stderr.splitlines() if f": note: {key}: changes nothing: " in line]
+
+
+def result_of(done):
+    """What the simulation found out."""
+    return {key: value for key, value in json.loads(done.stdout).items() if key not in ECHOES}
+
+
+class Keys(unittest.TestCase):
+    def test_every_key_has_a_case(self):
+        known = set(keys_below("experts")) | set(keys_below("costs", "costs"))
+        self.assertGreater(len(known), 80)
+        known -= {"platform", "mesh", "costs", "model", *FOR_READERS}
+        self.assertEqual(sorted((known | BY_HAND) ^ set(CASES)), [], "keys without a case, and cases without a key")
+
+    def check_effect(self, key, case):
+        before, after = (meshsim("run", case.base, [*case.sets, *setting(key, value)]) for value in case.values)
+        if before.returncode == 3:  # the key is what makes it legal
+            self.assertIn(key.partition(".")[0], before.stderr)
+            self.assertEqual(after.returncode, 0, after.stderr)
+            return
+        self.assertEqual((before.returncode, after.returncode), (0, 0), before.stderr + after.stderr)
+        self.assertFalse(result_of(before) == result_of(after), f"{case.values} make no difference")
+        self.assertEqual(notes_on(before, key) + notes_on(after, key), [])
+
+    def check_idle(self, key, base, sets, value):
+        without = meshsim("run", base, sets)
+        given = meshsim("run", base, [*sets, f"{key}={value}"])
+        self.assertEqual(without.returncode, 0, without.stderr)
+        self.assertEqual(notes_on(without, key), [], "a note on what nobody gave")
+        if given.returncode == 3:
+            self.assertIn("error: ", given.stderr)
+            return
+        self.assertEqual((given.returncode, len(notes_on(given, key))), (0, 1), given.stderr)
+        self.assertTrue(result_of(without) == result_of(given), "a note on what makes a difference")
+        check = json.loads(meshsim("check", base, [*sets, f"{key}={value}"]).stdout)
+        self.assertIn(key, [note["key"] for note in check["notes"]])
+
+    def check_key(self, key):
+        case = CASES[key]
+        if case.values != (None, None):
+            self.check_effect(key, case)
+        for base, sets, value in case.idle:
+            with self.subTest(f"{key}={value} on '{base}' with {', '.join(sets) or 'nothing else'}"):
+                self.check_idle(key, base, sets, value)
+
+
+for name in CASES:
+    setattr(Keys, f"test_{name.replace('.', '_')}", lambda self, key=name: self.check_key(key))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
