@@ -56,6 +56,7 @@ typedef struct ms_tier {
                              not limited */
     double efficiency;    /**< share of it that transfers achieve, 0..1 */
     double latency_s;     /**< of one link crossing [s] */
+    bool is_in_bits;      /**< the file counts its bandwidth in bits, and so is it shown */
     int first_link;       /**< links of the tier are first_link .. first_link + links - 1 */
     int links;
 } ms_tier;
@@ -153,6 +154,10 @@ ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int me
 
 /** Facts of a link.  link: 0..link_count-1.  O(tiers). */
 ms_link_info ms_platform_link(const ms_platform *platform, int link);
+
+/** A bandwidth of a tier's links for people, in the unit of its file: "25 GB/s", "200 Gbit/s" or
+ * "unlimited".  text_out: [size], NUL-terminated.  Returns text_out. */
+char *ms_tier_bandwidth_text(const ms_tier *tier, double value_Bps, char *text_out, size_t size);
 
 /** Name of a link for people, such as "nvlink:gpu12:up".  text_out: [size], NUL-terminated. Returns
  * text_out. */

@@ -49,6 +49,14 @@ char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, 
  * "1.5 GiB". text_out: [size] bytes, always NUL-terminated.  Returns text_out. */
 char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size);
 
+/** The same of a bandwidth in bits, such as "400 Gbit/s": how networks are sold, and how their
+ * links stand in platform files. */
+char *ms_unit_format_bits(double value_Bps, char *text_out, size_t size);
+
+/** The same of a memory's capacity, with the unit that its maker counts in beside it, such as
+ * "131.3 GiB (141 GB)". */
+char *ms_unit_format_capacity(double value_B, char *text_out, size_t size);
+
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */
 const char *ms_unit_example(ms_dimension dimension);
 

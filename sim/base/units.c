@@ -437,6 +437,11 @@ static const scale BYTE_SCALES[] = {{"B", 1, 0},       {"KiB", KIB, KIB}, {"MiB"
 static const scale BANDWIDTH_SCALES[] = {
     {"B/s", 1, 0},        {"kB/s", 1e3, 1e3},   {"MB/s", 1e6, 1e6}, {"GB/s", 1e9, 1e9},
     {"TB/s", 1e12, 1e12}, {"PB/s", 1e15, 1e15}, {NULL, 0, 0}};
+static const scale BIT_SCALES[] = {{"bit/s", 0.125, 0},      {"kbit/s", 125, 125},
+                                   {"Mbit/s", 125e3, 125e3}, {"Gbit/s", 125e6, 125e6},
+                                   {"Tbit/s", 125e9, 125e9}, {NULL, 0, 0}};
+static const scale DECIMAL_SCALES[] = {{"B", 1, 0},      {"kB", 1e3, 1e3},   {"MB", 1e6, 1e6},
+                                       {"GB", 1e9, 1e9}, {"TB", 1e12, 1e12}, {NULL, 0, 0}};
 static const scale RATE_SCALES[] = {{"FLOP/s", 1, 0},        {"kFLOP/s", 1e3, 1e3},
                                     {"MFLOP/s", 1e6, 1e6},   {"GFLOP/s", 1e9, 1e9},
                                     {"TFLOP/s", 1e12, 1e12}, {"PFLOP/s", 1e15, 1e15},
@@ -482,12 +487,9 @@ static void format_digits(double number, char *text_out, size_t size) {
     }
 }
 
-char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size) {
-    const scale *at = scales_of(dimension);
-    if (at == NULL) {
-        snprintf(text_out, size, "%.4g", value);
-        return text_out;
-    }
+/* A value by a table of scales, whose unit of 0 and of what is no number is `si_unit`. */
+static char *format_scaled(double value, const scale *at, const char *si_unit, char *text_out,
+                           size_t size) {
     double magnitude = fabs(value);
     if (magnitude == 0 || !isfinite(value)) {
         snprintf(text_out, size, "%s %s",
@@ -495,7 +497,7 @@ char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_
                  : isnan(value) ? "nan"
                  : value > 0    ? "inf"
                                 : "-inf",
-                 WORDS[dimension].si_unit);
+                 si_unit);
         return text_out;
     }
     char digits[32];
@@ -509,5 +511,27 @@ char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_
         format_digits(magnitude / at->factor, digits, sizeof digits);
     }
     snprintf(text_out, size, "%s%s %s", value < 0 ? "-" : "", digits, at->unit);
+    return text_out;
+}
+
+char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size) {
+    const scale *scales = scales_of(dimension);
+    if (scales == NULL) {
+        snprintf(text_out, size, "%.4g", value);
+        return text_out;
+    }
+    return format_scaled(value, scales, WORDS[dimension].si_unit, text_out, size);
+}
+
+char *ms_unit_format_bits(double value_Bps, char *text_out, size_t size) {
+    return format_scaled(value_Bps, BIT_SCALES, BIT_SCALES[0].unit, text_out, size);
+}
+
+char *ms_unit_format_capacity(double value_B, char *text_out, size_t size) {
+    char binary[64];
+    char decimal[64];
+    snprintf(
+        text_out, size, "%s (%s)", ms_unit_format(value_B, MS_DIM_BYTES, binary, sizeof binary),
+        format_scaled(value_B, DECIMAL_SCALES, DECIMAL_SCALES[0].unit, decimal, sizeof decimal));
     return text_out;
 }

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "cli/show_text.h"
 #include "meshsim/advice.h"
 #include "meshsim/knobs.h"
 #include "meshsim/outlook.h"
@@ -144,7 +145,7 @@ static void print_outlook(const findings *f) {
     char step[32];
     char busiest[32];
     char peak[32];
-    char capacity[32];
+    char capacity[96];
     ms_show_job(job, stdout);
     if (job->has_model) {
         char count[32];
@@ -157,10 +158,10 @@ static void print_outlook(const findings *f) {
            100.0 * look->bubble_fraction);
     printf("           %s computation and optimizer on the busiest rank\n",
            ms_unit_format(look->busiest_s, MS_DIM_TIME, busiest, sizeof busiest));
-    printf("memory     %s of %s usable on pipeline rank %d: %s\n",
+    printf("memory     %s on pipeline rank %d: %s\n           %s\n",
            ms_unit_format(look->ranks[look->peak_rank].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-           ms_unit_format(look->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity),
-           look->peak_rank, look->fits ? "fits" : "DOES NOT FIT");
+           look->peak_rank, look->fits ? "fits" : "DOES NOT FIT",
+           ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
     print_ranks(job, look);
     if (!look->fits) {
         print_knobs(f);

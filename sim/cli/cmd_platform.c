@@ -44,15 +44,8 @@ typedef struct path {
     int from, to;
     ms_route route;
     double bottleneck_Bps; /* INFINITY when nothing on the way is limited */
+    int bottleneck_tier;
 } path;
-
-static char *bandwidth(double value_Bps, char text[TEXT_SIZE]) {
-    if (isinf(value_Bps)) {
-        memcpy(text, "unlimited", sizeof "unlimited");
-        return text;
-    }
-    return ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, text, TEXT_SIZE);
-}
 
 static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]) {
     return ms_unit_format(value, dimension, text, TEXT_SIZE);
@@ -66,8 +59,8 @@ static void print_tiers(const ms_platform *platform) {
         const ms_tier *tier = &platform->tiers[t];
         ms_link_info link = ms_platform_link(platform, tier->first_link);
         printf("%-12s %9d %12s %9d %14s %10s\n", tier->name, tier->links,
-               bandwidth(tier->bandwidth_Bps, nominal), link.parallel,
-               bandwidth(link.capacity_Bps, achieved),
+               ms_tier_bandwidth_text(tier, tier->bandwidth_Bps, nominal, TEXT_SIZE), link.parallel,
+               ms_tier_bandwidth_text(tier, link.capacity_Bps, achieved, TEXT_SIZE),
                quantity(tier->latency_s, MS_DIM_TIME, latency));
     }
     printf("\nA link has one direction; achieved is what its parallel cables carry together.\n");
@@ -77,7 +70,8 @@ static void print_gpu(const ms_gpu_type *gpu) {
     char peak[TEXT_SIZE], hbm[TEXT_SIZE], reserve[TEXT_SIZE], speed[TEXT_SIZE];
     printf("GPU           %s: %s\n", gpu->name,
            quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak));
-    printf("GPU memory    %s, %s of it reserved, at %s\n", quantity(gpu->hbm_B, MS_DIM_BYTES, hbm),
+    printf("GPU memory    %s, %s of it reserved, at %s\n",
+           ms_unit_format_capacity(gpu->hbm_B, hbm, TEXT_SIZE),
            quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
            quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
 }
@@ -94,7 +88,8 @@ static void print_platform(const ms_platform *platform) {
     }
     print_gpu(&platform->gpu);
     printf("bisection     %s per direction\n\n",
-           bandwidth(ms_platform_bisection_Bps(platform), text));
+           ms_tier_bandwidth_text(&platform->tiers[platform->tier_count - 1],
+                                  ms_platform_bisection_Bps(platform), text, TEXT_SIZE));
     print_tiers(platform);
 }
 
@@ -106,10 +101,13 @@ static void print_path(const ms_platform *platform, const path *p) {
         ms_link_info link = ms_platform_link(platform, p->route.links[i]);
         printf("  %-32s %14s %9s\n",
                ms_platform_link_name(platform, p->route.links[i], name, sizeof name),
-               bandwidth(link.capacity_Bps, capacity),
+               ms_tier_bandwidth_text(&platform->tiers[link.tier], link.capacity_Bps, capacity,
+                                      TEXT_SIZE),
                quantity(link.latency_s, MS_DIM_TIME, latency));
     }
-    printf("bottleneck %s, latency %s, outermost tier %s\n", bandwidth(p->bottleneck_Bps, capacity),
+    const ms_tier *narrowest = &platform->tiers[p->bottleneck_tier];
+    printf("bottleneck %s, latency %s, outermost tier %s\n",
+           ms_tier_bandwidth_text(narrowest, p->bottleneck_Bps, capacity, TEXT_SIZE),
            quantity(p->route.latency_s, MS_DIM_TIME, latency),
            p->route.tier < 0 ? "none" : platform->tiers[p->route.tier].name);
 }
@@ -211,9 +209,13 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     }
     ms_platform_route(platform, out->from, out->to, &out->route);
     out->bottleneck_Bps = INFINITY;
+    out->bottleneck_tier = 0;
     for (int i = 0; i < out->route.count; i++) {
-        double capacity_Bps = ms_platform_link(platform, out->route.links[i]).capacity_Bps;
-        out->bottleneck_Bps = fmin(out->bottleneck_Bps, capacity_Bps);
+        ms_link_info link = ms_platform_link(platform, out->route.links[i]);
+        if (link.capacity_Bps < out->bottleneck_Bps) {
+            out->bottleneck_Bps = link.capacity_Bps;
+            out->bottleneck_tier = link.tier;
+        }
     }
     return MS_OK;
 }

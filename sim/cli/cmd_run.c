@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_result.h"
+#include "cli/show_text.h"
 #include "meshsim/advice.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
@@ -41,12 +42,12 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
         return MS_OK;
     }
     char peak[32];
-    char capacity[32];
+    char capacity[96];
     double peak_B = result->memory[result->peak_rank].peak_B;
-    fprintf(stderr, "meshsim: does not fit in memory: rank %d needs %s of %s\n",
+    fprintf(stderr, "meshsim: does not fit in memory: rank %d needs %s, %s\n",
             result->dag.ranks[result->peak_rank].rank,
             ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
-            ms_unit_format(result->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity));
+            ms_show_capacity(&result->job->platform.gpu, capacity, sizeof capacity));
     return MS_E_NO;
 }
 

@@ -200,10 +200,10 @@ static double percent(const ms_simulated *row, const char *path) {
 
 static void add_head(const ms_simulated_table *table, ms_buffer *out) {
     const ms_job *job = table->job;
-    char capacity[32];
-    ms_buffer_printf(out, "workload   %s\nplatform   %s: %d GPUs, %s usable each\n", job->name,
+    char capacity[96];
+    ms_buffer_printf(out, "workload   %s\nplatform   %s: %d GPUs, %s each\n", job->name,
                      job->platform.name, job->mesh.ranks,
-                     ms_unit_format(table->capacity_B, MS_DIM_BYTES, capacity, sizeof capacity));
+                     ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
     ms_buffer_printf(out, "mesh       ");
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_buffer_printf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a],

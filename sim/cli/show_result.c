@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "cli/show_text.h"
 #include "meshsim/units.h"
 
 enum { BAR_WIDTH = 34 };
@@ -153,10 +154,10 @@ static void show_memory(const ms_result *result, FILE *out) {
     if (!result->job->has_model) {
         return;
     }
-    text size;
-    fprintf(out, "\nmemory at the peak (rank %d), of %s usable: %s\n",
-            result->dag.ranks[result->peak_rank].rank, bytes_text(result->capacity_B, size),
-            result->fits ? "fits" : "DOES NOT FIT");
+    char usable[96];
+    fprintf(out, "\nmemory at the peak (rank %d): %s\n  %s\n",
+            result->dag.ranks[result->peak_rank].rank, result->fits ? "fits" : "DOES NOT FIT",
+            ms_show_capacity(&result->job->platform.gpu, usable, sizeof usable));
     double capacity_B = result->capacity_B;
     ms_show_memory_row("parameters", peak->parameter_B, capacity_B, out);
     ms_show_memory_row("gradients", peak->gradient_B, capacity_B, out);

@@ -1,7 +1,10 @@
 #include "cli/show_text.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "meshsim/units.h"
 
 enum { PAGE_WIDTH = 80 };
 
@@ -38,4 +41,13 @@ void ms_show_reason(const char *name, const char *reason, ms_buffer *out) {
     ms_show_wrapped("  ", ms_buffer_text(&text), out);
     out->failed = out->failed || text.failed;
     ms_buffer_release(&text);
+}
+
+char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size) {
+    char usable[32];
+    char whole[64];
+    snprintf(text_out, size, "%s usable of %s",
+             ms_unit_format(gpu->hbm_B - gpu->reserve_B, MS_DIM_BYTES, usable, sizeof usable),
+             ms_unit_format_capacity(gpu->hbm_B, whole, sizeof whole));
+    return text_out;
 }

@@ -3,6 +3,7 @@
 #define MS_CLI_SHOW_TEXT_H
 
 #include "meshsim/buffer.h"
+#include "meshsim/platform.h"
 
 /** Columns of a schedule's name in a table. */
 #define MS_SHOW_NAME_WIDTH 20
@@ -17,5 +18,9 @@ void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);
 
 /** Append the line of something that is left out: its name and why, wrapped. */
 void ms_show_reason(const char *name, const char *reason, ms_buffer *out);
+
+/** Memory of a GPU as "77 GiB usable of 80 GiB (85.9 GB)".  text_out: [size], NUL-terminated.
+ * Returns text_out. */
+char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size);
 
 #endif

@@ -20,20 +20,20 @@ void ms_platform_dot_name(const char *name, ms_buffer *out) {
     }
 }
 
-char *ms_platform_bandwidth_text(double value_Bps, char *out, size_t size) {
+char *ms_tier_bandwidth_text(const ms_tier *tier, double value_Bps, char *text_out, size_t size) {
     if (isinf(value_Bps)) {
-        snprintf(out, size, "unlimited");
-    } else {
-        ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, out, size);
+        snprintf(text_out, size, "unlimited");
+        return text_out;
     }
-    return out;
+    return tier->is_in_bits ? ms_unit_format_bits(value_Bps, text_out, size)
+                            : ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, text_out, size);
 }
 
 /* What one link of a tier achieves, as an edge label. */
 static void write_label(const ms_platform *platform, int tier, int times, ms_buffer *out) {
     char text[64];
     ms_link_info info = ms_platform_link(platform, platform->tiers[tier].first_link);
-    ms_platform_bandwidth_text(info.capacity_Bps, text, sizeof text);
+    ms_tier_bandwidth_text(&platform->tiers[tier], info.capacity_Bps, text, sizeof text);
     ms_buffer_puts(out, " [label=\"");
     if (times > 1) {
         ms_buffer_printf(out, "%d x ", times);

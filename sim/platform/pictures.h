@@ -28,9 +28,6 @@ void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_bu
 #define MS_FILL_NODE   "#f2f2f2"
 #define MS_FILL_INSIDE "#e6bcd3"
 
-/* "25 GB/s" or "unlimited".  out: [size].  Returns out. */
-char *ms_platform_bandwidth_text(double value_Bps, char *out, size_t size);
-
 /* The graph between the braces: chips with their links, or one shape per pod above 256 chips. */
 void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out);
 

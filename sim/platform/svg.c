@@ -100,7 +100,7 @@ void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_bu
     const ms_tier *facts = &platform->tiers[tier];
     ms_link_info link = ms_platform_link(platform, facts->first_link);
     char speed[64], delay[64], line[192];
-    ms_platform_bandwidth_text(link.capacity_Bps, speed, sizeof speed);
+    ms_tier_bandwidth_text(facts, link.capacity_Bps, speed, sizeof speed);
     ms_unit_format(facts->latency_s, MS_DIM_TIME, delay, sizeof delay);
     snprintf(line, sizeof line, "%s: %d links", facts->name, facts->links);
     put_line_of_text(out, (const double[]){16, y}, LEFT - 4, " font-weight=\"bold\"", line);

@@ -26,7 +26,7 @@ static char *shape_text(const ms_torus *torus, char *out, size_t size) {
 /* What a link of a tier achieves. */
 static char *speed_text(const ms_platform *platform, int tier, char *out, size_t size) {
     ms_link_info link = ms_platform_link(platform, platform->tiers[tier].first_link);
-    return ms_platform_bandwidth_text(link.capacity_Bps, out, size);
+    return ms_tier_bandwidth_text(&platform->tiers[tier], link.capacity_Bps, out, size);
 }
 
 /* Each pair of neighbours once: the one the way up leads to; where that is the chip itself, or was

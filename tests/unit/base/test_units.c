@@ -202,6 +202,25 @@ Test(units, formats_for_people) {
     }
 }
 
+Test(units, formats_bits_and_capacities_as_they_are_sold) {
+    static const struct {
+        double value;
+        const char *bits, *capacity;
+    } CASES[] = {{50e9, "400 Gbit/s", "46.6 GiB (50 GB)"},
+                 {46e9, "368 Gbit/s", "42.8 GiB (46 GB)"},
+                 {125e9, "1 Tbit/s", "116.4 GiB (125 GB)"},
+                 {80.0 * 1024 * 1024 * 1024, "687.2 Gbit/s", "80 GiB (85.9 GB)"},
+                 {141e9, "1.13 Tbit/s", "131.3 GiB (141 GB)"},
+                 {0.125, "1 bit/s", "0.125 B (0.125 B)"},
+                 {0, "0 bit/s", "0 B (0 B)"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[64];
+        cr_assert_str_eq(ms_unit_format_bits(CASES[i].value, text, sizeof text), CASES[i].bits);
+        cr_assert_str_eq(ms_unit_format_capacity(CASES[i].value, text, sizeof text),
+                         CASES[i].capacity);
+    }
+}
+
 Test(units, format_fits_any_storage) {
     char text[4] = "abc";
     cr_assert_str_eq(ms_unit_format(0.08787, MS_DIM_TIME, text, sizeof text), "87.");

@@ -10,7 +10,7 @@ static const picture_case SVG[] = {
     {"selene-a100",
      NULL,
      {">core: 8 links<", ">spine of pod 0<", ">spine of pod 3<", ">unit 27: 20 nodes<",
-      ">23 GB/s a link, 7 us<", ">GPU 7<"}},
+      ">184 Gbit/s a link, 7 us<", ">GPU 7<"}},
     {"dgx-a100", NULL, {">spine<", ">16 nodes<", ">one leaf switch per rail<"}},
     {"dgx-a100", "{nodes: 50}", {">unit 2: 10 nodes<"}},
     {"flat", NULL, {">1024 nodes<", ">25 GB/s a link, 500 ns<"}},
@@ -101,7 +101,8 @@ Test(platform_dot, large_platforms_are_summed_up) {
     cr_assert_not_null(strstr(ms_buffer_text(&text), "262144 nodes"));
     cr_assert_not_null(strstr(ms_buffer_text(&text), "104864 leaf switches"));
     cr_assert_not_null(strstr(ms_buffer_text(&text), "1873 spine layers"));
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "spine -- core [label=\"1873 x 25.8 TB/s\"]"));
+    cr_assert_not_null(
+        strstr(ms_buffer_text(&text), "spine -- core [label=\"1873 x 206.1 Tbit/s\"]"));
     ms_buffer_release(&text);
     fixture_release(&fixture);
 }
@@ -142,10 +143,12 @@ Test(platform_dot, tori) {
     cr_assert_eq(count_edges("{nodes: 2}", "-- chip", &text), 12); /* a cube */
     ms_buffer_release(&text);
     cr_assert_eq(count_edges("{nodes: 4, fabric: {shape: [4, 2]}}", "-- network", &text), 4);
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "chip8 -- network [label=\"1 x 6.59 GB/s\"]"));
+    cr_assert_not_null(
+        strstr(ms_buffer_text(&text), "chip8 -- network [label=\"1 x 52.7 Gbit/s\"]"));
     ms_buffer_release(&text);
     cr_assert_eq(count_edges("{nodes: 2048}", "-- network", &text), 2);
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "pod1 -- network [label=\"1024 x 6.59 GB/s"));
+    cr_assert_not_null(
+        strstr(ms_buffer_text(&text), "pod1 -- network [label=\"1024 x 52.7 Gbit/s"));
     ms_buffer_release(&text);
     cr_assert_eq(count_edges("{nodes: 102400}", "-- network", &text), 1);
     cr_assert_not_null(strstr(ms_buffer_text(&text), "100 pods, each"));
