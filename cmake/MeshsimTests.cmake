@@ -104,7 +104,7 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ms_flags meshsim_library PkgConfig::SIMGRID PkgConfig::YAML hdf5::hdf5)
+  target_link_libraries(${name} PRIVATE ms_flags meshsim_library PkgConfig::SIMGRID PkgConfig::YAML hdf5::hdf5 ZLIB::ZLIB)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
   # libFuzzer declares its entry point in no header
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)

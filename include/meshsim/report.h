@@ -109,7 +109,7 @@ typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t leng
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
 
 /** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
- * .json takes one trace.  The traces are read one after the other.
+ * .json takes one trace, .json.gz the same compressed.  The traces are read one after the other.
  *  traces: [count] paths, count >= 1.  Returns MS_OK; MS_E_USAGE (reported) for another ending or
  * too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report
  * cannot be written, an older file stays as it was; MS_E_NOMEM. */

@@ -7,7 +7,7 @@ static const ms_option OPTIONS[] = {
      .letter = 'o',
      .argument = "FILE",
      .arguments = 1,
-     .help = "where to write; the ending chooses the kind: .svg or .json",
+     .help = "where to write; the ending chooses the kind: .svg, .json or .json.gz",
      .writes = ".svg or .json"},
     {0},
 };
@@ -33,7 +33,8 @@ const ms_command ms_cmd_report = {
         "pipeline: ranks from top to bottom, time to the right, a colour and a letter per pass, "
         "waiting for communication visible, idle time by phase, memory per rank below. Of several "
         "traces (at most 8) the pictures are stacked on one time axis, with the distance of each "
-        "to the shortest. FILE.json becomes a trace in Chrome's format for ui.perfetto.dev or "
+        "to the shortest. FILE.json (or FILE.json.gz, compressed) becomes a trace in Chrome's "
+        "format for ui.perfetto.dev or "
         "chrome://tracing; above 200,000 operations it shows whole passes instead of single "
         "operations.",
     .example = "meshsim report tiny.h5 -o tiny.svg",

@@ -19,7 +19,7 @@ static const file_format FORMATS[] = {
     {"a trace in HDF5", {".h5", ".hdf5", ".hdf"}, "meshsim run WORKLOAD.yaml -o ", "writes it"},
     {"a picture", {".svg"}, "meshsim report TRACE.h5 -o ", "draws it"},
     {"JSON",
-     {".json"},
+     {".json", ".gz"},
      "meshsim report TRACE.h5 -o ",
      "writes a viewer's trace, and '--json' prints results"},
     {"a table", {".csv"}, "meshsim schedule KIND -p P -m M --csv ", "writes a schedule as one"},

@@ -5,6 +5,7 @@
 
 #include "meshsim/report.h"
 #include "report/consumers.h"
+#include "report/gantt_sorted.h"
 #include "report/passes.h"
 
 enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
@@ -23,6 +24,8 @@ typedef struct chrome {
     int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
     ms_vector boxes;   /* ms_gantt_box, the passes */
     ms_vector pairs;   /* ms_pass_pair */
+    ms_vector idle;    /* ms_idle_piece */
+    ms_gantt_sorted sorted; /* for the phases of idle time */
     ms_consumers consumers;
 } chrome;
 
@@ -141,6 +144,29 @@ static const char *letter_of(uint8_t kind) {
     }
 }
 
+/* The name among those that Chrome's viewer has colours for which is nearest to the colour of
+ * pictures (svg.c). Perfetto takes no colours from a trace, but chooses one by a slice's name:
+ * names therefore hold no numbers, and all passes of a kind look alike. Source: catapult,
+ * tracing/tracing/base/color_scheme.html; google/perfetto issues 208 and 624. */
+static const char *colour_of(uint8_t kind) {
+    switch (kind) {
+    case MS_OP_FORWARD:
+        return "rail_response"; /* 67, 135, 253 */
+    case MS_OP_INPUT_GRAD:
+        return "thread_state_uninterruptible"; /* 182, 125, 143 */
+    case MS_OP_WEIGHT_GRAD:
+        return "startup"; /* 230, 230, 0 */
+    case MS_OP_BACKWARD:
+        return "rail_load"; /* 13, 168, 97 */
+    case MS_OP_RECOMPUTE:
+        return "rail_idle"; /* 238, 142, 0 */
+    case MS_OP_OPTIMIZER:
+        return "black";
+    default:
+        return "rail_animation"; /* 244, 74, 63 */
+    }
+}
+
 static void put_argument(chrome *c, const char *key, int64_t value, bool *has_some) {
     if (value >= 0) {
         ms_buffer_printf(&c->piece, "%s\"%s\":%lld", *has_some ? "," : "", key, (long long)value);
@@ -161,15 +187,11 @@ static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_
     const ms_trace *trace = c->trace;
     bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
     bool has_some = false;
-    char name[64];
-    int used = snprintf(name, sizeof name, "%s", letter_of(trace->kind[event]));
-    if (trace->mb[event] >= 0) {
-        snprintf(name + used, sizeof name - (size_t)used, " %d", trace->mb[event]);
-    }
     const int64_t span[2] = {trace->start_ps[event], end_ps};
-    put_slice(c, stream, span, name,
+    put_slice(c, stream, span, letter_of(trace->kind[event]),
               is_computation ? ms_op_kind_name((ms_op_kind)trace->kind[event])
                              : ms_axis_name((ms_axis)trace->axis[event]));
+    put_text(c, "cname", colour_of(trace->kind[event]));
     ms_buffer_puts(&c->piece, ",\"args\":{");
     put_argument(c, "event", event, &has_some);
     put_argument(c, "stage", trace->stage[event], &has_some);
@@ -240,12 +262,66 @@ static void put_passes(chrome *c) {
         begin(c, 'X', box->row, thread_of(c, box));
         put_time(c, "ts", start);
         put_time(c, "dur", llrint(box->end * MS_PS_PER_S) - start);
-        ms_buffer_printf(&c->piece, ",\"name\":\"%s", letter_of(box->kind));
-        if (box->mb >= 0) {
-            ms_buffer_printf(&c->piece, " %d", box->mb);
+        put_text(c, "name", letter_of(box->kind));
+        put_text(c, "cat", ms_op_kind_name((ms_op_kind)box->kind));
+        put_text(c, "cname", colour_of(box->kind));
+        bool has_some = false;
+        ms_buffer_puts(&c->piece, ",\"args\":{");
+        put_argument(c, "mb", box->mb, &has_some);
+        put_argument(c, "chunk", box->chunk, &has_some);
+        ms_buffer_puts(&c->piece, "}}");
+    }
+}
+
+/* ---- idle time ---- */
+
+/* Category of a stretch of idle time, as time_share counts it. */
+static ms_time_category category_of(const chrome *c, const ms_idle_piece *idle) {
+    if (idle->cause == MS_IDLE_OWN || idle->cause == MS_IDLE_FOREIGN) {
+        return ms_time_category_of_axis((ms_axis)idle->axis);
+    }
+    if (idle->cause != MS_IDLE_BUBBLE) {
+        return idle->cause == MS_IDLE_IMBALANCE ? MS_TIME_IMBALANCE : MS_TIME_OTHER;
+    }
+    int32_t last = c->sorted.steps - 1;
+    int32_t step = idle->step < 0 ? 0 : idle->step > last ? last : idle->step;
+    const ms_gantt_steady *steady = &c->sorted.steady[idle->row * c->sorted.steps + step];
+    double middle = 0.5 * (double)(idle->start_ps + idle->end_ps) / MS_PS_PER_S;
+    return middle < steady->start ? MS_TIME_BUBBLE_WARMUP
+           : middle < steady->end ? MS_TIME_BUBBLE_STEADY
+                                  : MS_TIME_BUBBLE_COOLDOWN;
+}
+
+static void put_idle(chrome *c, const ms_idle_piece *idle) {
+    static const struct {
+        const char *text, *colour;
+    } CAUSES[] = {
+        [MS_IDLE_BUBBLE] = {"computation of another pipeline rank", "grey"},
+        [MS_IDLE_IMBALANCE] = {"computation of another rank of the stage", "grey"},
+        [MS_IDLE_OWN] = {"own communication", "rail_animation"},
+        [MS_IDLE_FOREIGN] = {"communication of other ranks", "thread_state_unknown"},
+        [MS_IDLE_HOST] = {"host", "generic_work"},
+    };
+    bool has_some = true;
+    begin(c, 'X', idle->row, c->compute[idle->row]);
+    put_time(c, "ts", idle->start_ps);
+    put_time(c, "dur", idle->end_ps - idle->start_ps);
+    put_text(c, "name", ms_time_category_name(category_of(c, idle)));
+    put_text(c, "cat", "idle");
+    put_text(c, "cname", CAUSES[idle->cause].colour);
+    ms_buffer_puts(&c->piece, ",\"args\":{\"waits_for\":");
+    ms_json_write_string(&c->piece, CAUSES[idle->cause].text);
+    put_argument(c, "event", idle->event, &has_some);
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+/* Idle time fills the thread of computations; inside whole passes it is left out. */
+static void put_all_idle(chrome *c) {
+    for (size_t i = 0; i < c->idle.count && c->status == MS_OK; i++) {
+        const ms_idle_piece *idle = &MS_AT(&c->idle, const ms_idle_piece, i);
+        if (!c->has_passes || !idle->is_part) {
+            put_idle(c, idle);
         }
-        ms_buffer_printf(&c->piece, "\",\"cat\":\"%s\",\"args\":{\"mb\":%d,\"chunk\":%d}}",
-                         ms_op_kind_name((ms_op_kind)box->kind), box->mb, box->chunk);
     }
 }
 
@@ -270,6 +346,19 @@ static void put_head(chrome *c) {
     put_text(c, "workload",
              workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
     ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");
+}
+
+/* When the phases of every rank and step begin and end; without any time there is no idle time. */
+static ms_status find_phases(chrome *c, ms_arena *arena) {
+    ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);
+    if (gantt == NULL) {
+        return MS_E_NOMEM;
+    }
+    gantt->rows = c->trace->rank_count;
+    gantt->boxes = c->boxes.data;
+    gantt->box_count = c->boxes.count;
+    gantt->end = (double)c->trace->step_ps / MS_PS_PER_S;
+    return c->idle.count == 0 ? MS_OK : ms_gantt_sort(gantt, gantt->end, arena, &c->sorted);
 }
 
 static ms_status prepare(chrome *c, ms_arena *arena) {
@@ -299,10 +388,13 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
         c->limit_ps[i] = next_ps[trace->stream[i]];
         next_ps[trace->stream[i]] = trace->start_ps[i];
     }
-    ms_passes_collect(trace, arena, &c->boxes, &c->pairs);
-    return c->boxes.failed || c->pairs.failed
-               ? MS_E_NOMEM
-               : ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers);
+    ms_passes_collect(trace, arena, &c->boxes, &c->pairs, &c->idle);
+    if (c->boxes.failed || c->pairs.failed || c->idle.failed) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = find_phases(c, arena);
+    return status == MS_OK ? ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers)
+                           : status;
 }
 
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
@@ -315,6 +407,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
     ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
+    ms_vector_init(&c.idle, sizeof(ms_idle_piece));
     c.status = prepare(&c, &arena);
     if (c.status == MS_OK) {
         put_head(&c);
@@ -324,12 +417,14 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
         if (c.has_passes) {
             put_passes(&c);
         }
+        put_all_idle(&c);
         put_memory(&c);
         ms_buffer_puts(&c.piece, "\n]}\n");
         flush(&c);
     }
     ms_vector_release(&c.boxes);
     ms_vector_release(&c.pairs);
+    ms_vector_release(&c.idle);
     ms_buffer_release(&c.piece);
     ms_arena_release(&arena);
     return c.status;

@@ -109,7 +109,7 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *
     ms_vector pairs;
     ms_vector_init(&boxes, sizeof(ms_gantt_box));
     ms_vector_init(&pairs, sizeof(ms_pass_pair));
-    ms_passes_collect(trace, arena, &boxes, &pairs);
+    ms_passes_collect(trace, arena, &boxes, &pairs, NULL);
     ms_passes_cut_pairs(&boxes, &pairs);
     ms_gantt_box *kept =
         boxes.failed || pairs.failed ? NULL : MS_NEW(arena, ms_gantt_box, boxes.count);

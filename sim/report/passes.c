@@ -32,6 +32,7 @@ typedef struct collecting {
     row_state *rows; /* [rank_count] */
     ms_vector *boxes;
     ms_vector *pairs;
+    ms_vector *idle; /* NULL: not wanted */
 } collecting;
 
 static bool is_communication(const ms_trace *trace, int32_t event) {
@@ -42,54 +43,100 @@ static void add_box(collecting *c, const ms_gantt_box *box) {
     (void)ms_vector_add(c->boxes, box, 1);
 }
 
+/* A stretch in which a row computes nothing. */
+typedef struct gap {
+    int64_t from, to; /* [ps] */
+    int32_t row;
+    int32_t cause; /* what ended it */
+    int16_t step;
+    bool is_part;
+} gap;
+
+static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
+                     const ms_idle_piece *why) {
+    ms_idle_piece idle = *why;
+    idle.start_ps = piece[0];
+    idle.end_ps = piece[1];
+    idle.row = g->row;
+    idle.step = g->step;
+    idle.is_part = g->is_part;
+    if (c->idle != NULL && piece[1] > piece[0]) {
+        (void)ms_vector_add(c->idle, &idle, 1);
+    }
+}
+
 /* A piece of waiting for a communication. */
-static void add_wait_piece(collecting *c, const ms_gantt_box *wait, const int64_t piece[2],
+static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int64_t piece[2],
                            bool is_foreign) {
-    ms_gantt_box box = *wait;
-    box.start = seconds(piece[0]);
-    box.end = seconds(piece[1]);
-    box.is_foreign = is_foreign;
+    const ms_gantt_box box = {.start = seconds(piece[0]),
+                              .end = seconds(piece[1]),
+                              .row = g->row,
+                              .mb = -1,
+                              .kind = c->trace->kind[event],
+                              .axis = c->trace->axis[event],
+                              .is_part = g->is_part,
+                              .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
         add_box(c, &box);
     }
+    add_idle(c, g, piece,
+             &(ms_idle_piece){.event = event,
+                              .axis = box.axis,
+                              .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
 /* Waiting in `span` for communication of an axis: its own while the rank communicates along that
  * axis itself, whichever rank's communication holds it up, and for other ranks' in between. The
  * first kind sums up to the axis' exposed_s of the rank, both to its share of exposed time. */
-static void add_wait(collecting *c, const ms_gantt_box *wait, const int64_t span[2]) {
+static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
-        const ms_own_span *own = ms_own_find(&c->own, wait->row, wait->axis, from, span[1]);
+        const ms_own_span *own = ms_own_find(&c->own, g->row, c->trace->axis[event], from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
-        add_wait_piece(c, wait, (const int64_t[]){from, start}, true);
-        add_wait_piece(c, wait, (const int64_t[]){start, end}, false);
+        add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
+        add_wait_piece(c, g, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
 
-/* Waiting of a row in [from, to): the communications on the chain of causes that leads to what
- * ended the gap. The rest of the gap, up to the end of the computation at the head of the chain, is
- * left white. */
-static void add_waiting(collecting *c, int32_t row, int32_t cause, const int64_t gap[2],
-                        bool is_part) {
+/* The head of a gap, up to `to`, before the first communication of the chain begins: waiting for
+ * computation `event` until that ends, then for the host. */
+static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
     const ms_trace *trace = c->trace;
-    int64_t to = gap[1];
-    int32_t at = cause;
-    for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > gap[0];
+    int64_t until = g->from;
+    if (event >= 0) {
+        int32_t other = trace->streams[trace->stream[event]].rank_index;
+        bool is_same_stage = trace->ranks[other].pp == trace->ranks[g->row].pp;
+        uint8_t cause = other == g->row ? MS_IDLE_HOST
+                        : is_same_stage ? MS_IDLE_IMBALANCE
+                                        : MS_IDLE_BUBBLE;
+        int64_t end = trace->end_ps[event] < to ? trace->end_ps[event] : to;
+        until = end > until ? end : until;
+        add_idle(c, g, (const int64_t[]){g->from, until},
+                 &(ms_idle_piece){.event = event, .cause = cause});
+    }
+    add_idle(c, g, (const int64_t[]){until, to},
+             &(ms_idle_piece){.event = -1, .cause = MS_IDLE_HOST});
+}
+
+/* Split a gap: the communications on the chain of causes that leads to what ended it, then the
+ * computation at the head of the chain, which pictures leave white. */
+static void add_waiting(collecting *c, const gap *g) {
+    const ms_trace *trace = c->trace;
+    int64_t to = g->to;
+    int32_t at = g->cause;
+    for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
          step++, at = trace->cause[at]) {
-        int64_t start = trace->start_ps[at] > gap[0] ? trace->start_ps[at] : gap[0];
+        int64_t start = trace->start_ps[at] > g->from ? trace->start_ps[at] : g->from;
         int64_t end = trace->end_ps[at] < to ? trace->end_ps[at] : to;
         if (end > start) {
-            const ms_gantt_box wait = {.row = row,
-                                       .mb = -1,
-                                       .kind = trace->kind[at],
-                                       .axis = trace->axis[at],
-                                       .is_part = is_part};
-            add_wait(c, &wait, (const int64_t[]){start, end});
+            add_wait(c, g, at, (const int64_t[]){start, end});
             to = start;
         }
+    }
+    if (to > g->from) {
+        add_head(c, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
     }
 }
 
@@ -177,10 +224,15 @@ static void add_computation(collecting *c, int32_t event) {
     int which = belongs(c, &state->passes[0], event)   ? 0
                 : belongs(c, &state->passes[1], event) ? 1
                                                        : -1;
-    const int64_t gap[2] = {state->end_ps, trace->start_ps[event]};
+    const gap before = {.from = state->end_ps,
+                        .to = trace->start_ps[event],
+                        .row = row,
+                        .cause = trace->cause[event],
+                        .step = trace->step[event],
+                        .is_part = which >= 0};
     size_t waits_first = c->boxes->count;
-    add_waiting(c, row, trace->cause[event], gap, which >= 0);
-    bool is_hold = trace->stage[event] < 0 && gap[1] == trace->end_ps[event];
+    add_waiting(c, &before);
+    bool is_hold = trace->stage[event] < 0 && before.to == trace->end_ps[event];
     if (which >= 0 && !c->boxes->failed) {
         grow_box(c, state, which, event);
     } else if (!is_hold) { /* a hold only waits */
@@ -202,17 +254,22 @@ static void add_end(collecting *c) {
         }
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        const int64_t gap[2] = {c->rows[row].end_ps, trace->step_ps};
-        add_waiting(c, row, last, gap, false);
+        const gap rest = {.from = c->rows[row].end_ps,
+                          .to = trace->step_ps,
+                          .row = row,
+                          .cause = last,
+                          .step = last < 0 ? 0 : trace->step[last]};
+        add_waiting(c, &rest);
     }
 }
 
-void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes,
-                       ms_vector *pairs) {
+void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
+                       ms_vector *idle) {
     collecting c = {.trace = trace,
                     .rows = MS_NEW(scratch, row_state, trace->rank_count),
                     .boxes = boxes,
-                    .pairs = pairs};
+                    .pairs = pairs,
+                    .idle = idle};
     if (c.rows == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
         boxes->failed = true;
         return;

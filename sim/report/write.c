@@ -4,15 +4,21 @@
 
 #include "meshsim/report.h"
 #include "meshsim/target.h"
+#include "report/gzip.h"
 
-typedef enum report_format { FORMAT_NONE, FORMAT_SVG, FORMAT_JSON } report_format;
+typedef enum report_format { FORMAT_NONE, FORMAT_SVG, FORMAT_JSON, FORMAT_JSON_GZ } report_format;
+
+static bool has_ending(const char *path, const char *ending) {
+    size_t length = strlen(path);
+    size_t end = strlen(ending);
+    return length >= end && strcmp(path + length - end, ending) == 0;
+}
 
 static report_format format_of(const char *path) {
-    const char *dot = strrchr(path, '.');
-    if (dot != NULL && strcmp(dot, ".svg") == 0) {
-        return FORMAT_SVG;
-    }
-    return dot != NULL && strcmp(dot, ".json") == 0 ? FORMAT_JSON : FORMAT_NONE;
+    return has_ending(path, ".svg")       ? FORMAT_SVG
+           : has_ending(path, ".json")    ? FORMAT_JSON
+           : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
+                                          : FORMAT_NONE;
 }
 
 static ms_status check_format(const char *path, ms_diag *diag) {
@@ -23,7 +29,8 @@ static ms_status check_format(const char *path, ms_diag *diag) {
     if (dot != NULL && strcmp(dot, ".html") == 0) {
         ms_diag_error(diag, "'%s': HTML reports are not built; write .svg or .json", path);
     } else {
-        ms_diag_error(diag, "'%s': unknown kind of report; the name must end in .svg or .json",
+        ms_diag_error(diag,
+                      "'%s': unknown kind of report; the name must end in .svg, .json or .json.gz",
                       path);
     }
     return MS_E_USAGE;
@@ -32,7 +39,7 @@ static ms_status check_format(const char *path, ms_diag *diag) {
 /* What can be known before the traces are read. */
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
-    if (status == MS_OK && format_of(path) == FORMAT_JSON && count > 1) {
+    if (status == MS_OK && format_of(path) != FORMAT_SVG && count > 1) {
         ms_diag_error(diag,
                       "'%s': a trace for a viewer is made of one run, got %zu; .svg stacks "
                       "several",
@@ -117,6 +124,24 @@ static ms_status put(void *context, const char *text, size_t length) {
     return ms_target_write(context, text, length);
 }
 
+/* The trace for a viewer to an open file, compressed where its name says so. */
+static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target *target) {
+    if (!is_compressed) {
+        return ms_chrome_write(trace, put, target);
+    }
+    ms_arena arena;
+    ms_gzip *gzip;
+    ms_arena_init(&arena);
+    ms_status status = ms_gzip_begin(put, target, &arena, &gzip);
+    if (status == MS_OK) {
+        status = ms_chrome_write(trace, ms_gzip_put, gzip);
+        ms_status end = ms_gzip_end(gzip);
+        status = status == MS_OK ? end : status;
+    }
+    ms_arena_release(&arena);
+    return status;
+}
+
 /* A trace for a viewer is large, so it goes to the file piece by piece. */
 static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
     ms_target target;
@@ -124,11 +149,13 @@ static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) 
     if (status != MS_OK) {
         return status;
     }
-    status = ms_chrome_write(trace, put, &target);
+    status = put_chrome(trace, format_of(path) == FORMAT_JSON_GZ, &target);
     if (status != MS_OK && status != MS_E_IO) {
+        bool is_full = status == MS_E_NOMEM;
         ms_target_abandon(&target);
-        ms_diag_error(diag, "cannot write '%s': out of memory", path);
-        return status;
+        ms_diag_error(diag, "cannot write '%s': %s", path,
+                      is_full ? "out of memory" : "the trace contradicts itself");
+        return is_full ? status : MS_E_INPUT;
     }
     return ms_target_commit(&target, diag);
 }

@@ -5,6 +5,7 @@ usage: tests/python/test_trace.py MESHSIM
 """
 
 import bisect
+import gzip
 import hashlib
 import json
 import subprocess
@@ -187,6 +188,8 @@ class Chrome(Run):
         path = Path(self.folder.name) / "c.json"
         meshsim("run", ROOT / "workloads/tiny.yaml", "-o", trace, *settings)
         meshsim("report", trace, "-o", path)
+        meshsim("report", trace, "-o", f"{path}.gz")
+        self.assertEqual(gzip.decompress(Path(f"{path}.gz").read_bytes()), path.read_bytes())
         return json.loads(path.read_text(encoding="utf-8"))
 
     def check(self, report):
@@ -231,6 +234,12 @@ class Chrome(Run):
     def test_operations(self):
         report = self.load()
         self.assertEqual(report["otherData"]["detail"], "operations")
+        ends = defaultdict(float)  # computations and idle time fill the step of every rank
+        for event in report["traceEvents"]:
+            if event["ph"] == "X" and event["cat"] in ("forward", "backward", "optimizer", "idle"):
+                ends[event["pid"]] += event["dur"]
+        for end in ends.values():
+            self.assertAlmostEqual(end * 1e-6, self.printed["step_time_s"], delta=1e-9)
         self.assertGreaterEqual(sum(map(len, self.check(report).values())), self.printed["engine"]["ops"])
 
     def test_operations_of_every_rank(self):
