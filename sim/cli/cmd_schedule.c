@@ -46,6 +46,34 @@ static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
                                     : print_text(call, shown);
 }
 
+static void note_idle(const ms_invocation *call, const char *option, bool is_idle,
+                      const char *why) {
+    if (is_idle && ms_cli_has(call, option)) {
+        ms_diag_note(call->diag, NULL, NULL, "'--%s' changes nothing: %s", option, why);
+    }
+}
+
+/* Options that say how pairs and messages run, where there are none. */
+static void note_idle_options(const ms_invocation *call, const ms_program *program,
+                              const ms_schedule_costs *costs, const ms_schedule_result *result) {
+    bool has_pairs = ms_program_has_pairs(program), has_messages = false, is_slow = false;
+    for (int p = 0; p < program->spec.pipeline_ranks; p++) {
+        has_messages = has_messages || result->ranks[p].messages_sent > 0;
+    }
+    for (int s = 0; s + 1 < program->model_stages; s++) {
+        is_slow = is_slow || costs->p2p[s] > 0;
+    }
+    bool is_scaled = costs->pair_scale > 0 && costs->pair_scale != 1;
+    note_idle(call, "overlap", costs->is_serial && !has_pairs, "the schedule pairs no passes");
+    note_idle(call, "fbscale", is_scaled && !has_pairs, "the schedule pairs no passes");
+    note_idle(call, "fbscale", is_scaled && has_pairs && costs->is_serial,
+              "with '--overlap serial' pairs run one after the other");
+    note_idle(call, "p2p", is_slow && !has_messages, "no stage sends to another rank");
+    note_idle(call, "sends", costs->is_blocking && !has_messages, "no stage sends to another rank");
+    note_idle(call, "sends", costs->is_blocking && has_messages && !is_slow,
+              "messages take no time, see '--p2p'");
+}
+
 static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_costs *costs) {
     const char *csv = ms_cli_value(call, "csv", NULL);
@@ -54,6 +82,7 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     ms_status status =
         ms_schedule_evaluate(&schedule->program, costs, call->arena, call->diag, &result);
     if (status == MS_OK) {
+        note_idle_options(call, &schedule->program, costs, &result);
         status = ms_cli_schedule_write(call, schedule);
     }
     if (status == MS_OK && gantt != NULL) {

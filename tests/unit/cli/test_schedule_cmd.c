@@ -435,3 +435,32 @@ Test(schedule_command, largest_costs_have_a_sum) {
         ms_run_release(&result);
     }
 }
+
+/* Options without an effect are named, those with one are not. */
+Test(schedule_command, names_options_that_change_nothing) {
+    static const struct {
+        const char *words[10], *note; /* NULL: none */
+    } ROWS[] = {
+        {{"1f1b", "-p4", "--overlap", "serial"}, "'--overlap' changes nothing: the schedule pairs"},
+        {{"1f1b", "-p4", "--overlap", "fused"}, NULL},
+        {{"1f1b", "-p4", "--fbscale", "0.8"}, "'--fbscale' changes nothing: the schedule pairs"},
+        {{"dualpipev", "-p4", "--fbscale", "0.8", "--overlap", "serial"}, "'--fbscale' changes"},
+        {{"dualpipev", "-p4", "--fbscale", "0.8"}, NULL},
+        {{"dualpipev", "-p4", "--overlap", "serial"}, NULL},
+        {{"1f1b", "-p4", "--sends", "blocking"}, "'--sends' changes nothing: messages take no"},
+        {{"1f1b", "-p4", "--sends", "blocking", "--p2p", "0.1"}, NULL},
+        {{"1f1b", "-p1", "--sends", "blocking"}, "'--sends' changes nothing: no stage sends"},
+        {{"interleaved", "-p1", "-v2", "--p2p", "0.1"}, "'--p2p' changes nothing: no stage sends"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const char *words[16] = {"schedule", "-m8"};
+        memcpy(words + 2, ROWS[i].words, sizeof ROWS[i].words);
+        ms_run_setup setup = {0};
+        ms_run_result r = ms_run_with(&setup, words);
+        const char *err = ms_run_err(&r);
+        cr_assert_eq(r.exit_code, 0, "%zu: %s", i, err);
+        bool is_right = ROWS[i].note == NULL ? err[0] == '\0' : strstr(err, ROWS[i].note) != NULL;
+        cr_assert(is_right, "%zu: %s", i, err);
+        ms_run_release(&r);
+    }
+}
