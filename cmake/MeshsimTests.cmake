@@ -99,25 +99,38 @@ if(TARGET meshsim)
   ms_add_check(guards.manifest ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_manifest --build ${PROJECT_BINARY_DIR})
 endif()
 
-# tests/fuzz/fuzz_*.c: with MESHSIM_FUZZ libFuzzer drives them (scripts/fuzz); without, the kept inputs are replayed
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
-foreach(source ${sources})
-  get_filename_component(name ${source} NAME_WE)
+# ms_add_fuzz_program(NAME SOURCE): a fuzz target without its driver
+function(ms_add_fuzz_program name source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ms_flags meshsim_library PkgConfig::SIMGRID PkgConfig::YAML hdf5::hdf5 ZLIB::ZLIB)
+  if(name MATCHES "^fuzz_cli")
+    target_link_libraries(${name} PRIVATE ms_cli)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
   # libFuzzer declares its entry point in no header
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# tests/fuzz/fuzz_*.c: with MESHSIM_FUZZ libFuzzer drives them (scripts/fuzz), and those with a planted trap are built with
+# it as well; without, the kept inputs are replayed
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  ms_add_fuzz_program(${name} ${source})
   if(MESHSIM_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    file(STRINGS ${source} trap REGEX MS_FUZZ_TRAP)
+    if(trap)
+      ms_add_fuzz_program(${name}_trap ${source})
+      target_compile_definitions(${name}_trap PRIVATE MS_FUZZ_TRAP)
+      target_link_options(${name}_trap PRIVATE -fsanitize=fuzzer)
+    endif()
   else()
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/replay.c)
-    set(inputs ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/platforms)
-    if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-      list(APPEND inputs ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    endif()
-    ms_add_check(replay.${name} ${name} ${inputs})
+    file(GLOB kept ${PROJECT_SOURCE_DIR}/tests/fuzz/slow/${name})
+    ms_add_check(replay.${name} ${name} ${PROJECT_SOURCE_DIR}/workloads ${PROJECT_SOURCE_DIR}/platforms
+                 ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name} ${kept})
   endif()
 endforeach()
 

@@ -6,7 +6,7 @@
 
 #include "report/svg.h"
 
-enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85 };
+enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85, TICKS_MAX = 100 };
 
 static const double SMOOTH_PASSES = 3.0; /* to either side, but no more than ... */
 static const double SMOOTH_MOST_PX = 16.0;
@@ -468,8 +468,11 @@ static void draw_axis(const pen *p, double height) {
     double bottom = panel->y + height;
     double tick = ms_svg_tick((panel->end - panel->start) / unit, (int)(panel->width / TICK_PX));
     ms_buffer_puts(p->out, "<g font-size=\"10\" text-anchor=\"middle\" fill=\"#444\">\n");
-    for (double at = fmax(ceil(panel->start / unit / tick - 1e-9), 0.0);
-         at * tick * unit <= panel->end; at += 1.0) {
+    double first = fmax(ceil(panel->start / unit / tick - 1e-9), 0.0);
+    /* counted, as where a window is short and late, adding 1 to so large a number changes nothing
+     */
+    for (int i = 0; i < TICKS_MAX && (first + i) * tick * unit <= panel->end; i++) {
+        double at = first + i;
         double x = ms_svg_round(x_of(p, at * tick * unit));
         ms_buffer_printf(p->out,
                          "<path d=\"M%g %gv4\" stroke=\"#888\"/><text x=\"%g\" y=\"%g\">%.*f%s%s"

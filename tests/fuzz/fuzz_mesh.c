@@ -1,5 +1,6 @@
 /* libFuzzer target: any bytes as a workload's `mesh:` mapping. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "meshsim/mesh.h"
@@ -31,6 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         ms_mesh_check(&mesh, &diag) != MS_OK) {
         abort();
     }
+#ifdef MS_FUZZ_TRAP /* scripts/fuzz --traps: a fault that only mutation leads to */
+    if (status == MS_OK && mesh.ranks % 7 == 0) {
+        fputs("the planted trap\n", stderr);
+        abort();
+    }
+#endif
     ms_arena_release(&arena);
     return 0;
 }
