@@ -139,6 +139,13 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)
+    # tests/preload: sanitizers bring an allocator of their own
+    add_library(failing MODULE ${PROJECT_SOURCE_DIR}/tests/preload/failing.c)
+    target_compile_definitions(failing PRIVATE _GNU_SOURCE)
+    target_compile_options(failing PRIVATE -Wall -Wextra -Werror)
+    target_link_libraries(failing PRIVATE ${CMAKE_DL_LIBS})
+    ms_add_check(preload.failing ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/preload/test_failing.py
+                 $<TARGET_FILE:meshsim> $<TARGET_FILE:failing>)
     file(GLOB readmes RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md
          ${PROJECT_SOURCE_DIR}/platforms/README.md ${PROJECT_SOURCE_DIR}/workloads/README.md
          ${PROJECT_SOURCE_DIR}/workloads/schedules.md

@@ -10,6 +10,7 @@
 #define MESHSIM_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "meshsim/decls.h"
@@ -19,6 +20,7 @@ MS_BEGIN_DECLS
 typedef struct ms_arena {
     struct ms_arena_block *head; /**< newest block */
     size_t used_B;               /**< bytes handed out [B] */
+    bool has_failed;             /**< something asked for was not given, since init or release */
     long fail_after;             /**< allocations until the test hook fails them; < 0: never */
 } ms_arena;
 

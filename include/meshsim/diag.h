@@ -29,7 +29,8 @@ typedef struct ms_diag {
     void (*write)(void *context, const char *text); /**< receives whole messages, LF at the end */
     void *context;                                  /**< first argument of `write` */
     int errors;                                     /**< faults reported so far */
-    int limit; /**< faults printed at most (20); later ones only counted */
+    int limit;          /**< faults printed at most (20); later ones only counted */
+    bool has_no_memory; /**< a message could not be put together, and that has been said */
 } ms_diag;
 
 /** A sink that prints to stderr. */

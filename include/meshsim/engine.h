@@ -44,7 +44,9 @@ typedef struct ms_timeline {
 
 /** Run a graph.
  *  *timeline_out: in `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other
- * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM.  At most
+ * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM. Where
+ * memory runs out within SimGrid, which does not survive that, the process reports it and ends at
+ * once with exit code 4.  At most
  * one MS_FIDELITY_FLOW run per process: SimGrid's clock never resets (a second is MS_E_RANGE,
  * reported). */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,

@@ -51,12 +51,14 @@ static struct ms_arena_block *add_block(ms_arena *arena, size_t need) {
     return block;
 }
 
+static void *fail(ms_arena *arena) {
+    arena->has_failed = true;
+    return NULL;
+}
+
 void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size) {
-    if (size != 0 && count > (SIZE_MAX / 2) / size) {
-        return NULL;
-    }
-    if (arena->fail_after == 0) {
-        return NULL;
+    if ((size != 0 && count > (SIZE_MAX / 2) / size) || arena->fail_after == 0) {
+        return fail(arena);
     }
     if (arena->fail_after > 0) {
         arena->fail_after--;
@@ -66,7 +68,7 @@ void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size) {
     if (block == NULL || block->size - block->used < need) {
         block = add_block(arena, need);
         if (block == NULL) {
-            return NULL;
+            return fail(arena);
         }
     }
     char *memory = (char *)(block + 1) + block->used;

@@ -30,8 +30,12 @@ static void add_formatted(ms_buffer *text, const char *format, va_list args) {
 }
 
 static void emit(ms_diag *diag, ms_buffer *text) {
-    diag->write(diag->context,
-                text->failed ? "meshsim: error: out of memory\n" : ms_buffer_text(text));
+    if (!text->failed) {
+        diag->write(diag->context, ms_buffer_text(text));
+    } else if (!diag->has_no_memory) { /* once: whoever hears of it has something to say */
+        diag->has_no_memory = true;
+        diag->write(diag->context, "meshsim: error: out of memory\n");
+    }
     ms_buffer_release(text);
 }
 

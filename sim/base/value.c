@@ -69,6 +69,7 @@ ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *str
         child->as.string = ms_arena_strdup(parent->arena, string);
         if (child->as.string == NULL) {
             child->type = MS_VALUE_NULL;
+            return NULL;
         }
     }
     return child;

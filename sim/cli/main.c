@@ -119,6 +119,9 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
 }
 
 static void finish_talk(const ms_invocation *call, ms_status status) {
+    if (status == MS_E_NOMEM && call->diag->errors == 0) {
+        ms_diag_error(call->diag, "out of memory"); /* who found out had no words */
+    }
     ms_diag_finish(call->diag);
     if (status == MS_E_USAGE) {
         fprintf(stderr, "meshsim: try 'meshsim %s%s--help'\n",

@@ -21,7 +21,7 @@ static ms_status write_stdout(const ms_invocation *call, const char *text, size_
 }
 
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
-    if (root == NULL) {
+    if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
         ms_diag_error(call->diag, "out of memory");
         return MS_E_NOMEM;
     }

@@ -206,7 +206,9 @@ static ms_status add_row(comparison *c, const char *name) {
         status = check_sizes(c, &schedule.program.spec, row);
         status =
             status == MS_OK && row->reason == NULL ? evaluate(c, &schedule.program, row) : status;
-    } else if (is_file(name) || status == MS_E_NOMEM) {
+    } else if (status == MS_E_NOMEM || talk.failed) {
+        status = report_no_memory(c->call);
+    } else if (is_file(name)) {
         ms_diag_finish(&diag);
         c->call->diag->errors++;
         c->call->diag->write(c->call->diag->context, ms_buffer_text(&talk));

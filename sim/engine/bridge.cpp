@@ -50,13 +50,28 @@ struct bridge {
 bridge *the_bridge = nullptr; // one per process, kept to its end
 char error_text[256] = "";
 
+// What `new` calls in place of throwing, while SimGrid is at work.
+const ms_bridge_setup *the_setup = nullptr;
+
+void on_no_memory() {
+    the_setup->on_no_memory(the_setup->context);
+}
+
+struct new_handler_guard {
+    std::new_handler before = std::set_new_handler(on_no_memory);
+    new_handler_guard() = default;
+    new_handler_guard(const new_handler_guard &) = delete;
+    new_handler_guard &operator=(const new_handler_guard &) = delete;
+    ~new_handler_guard() {
+        std::set_new_handler(before);
+    }
+};
+
 template <class F> ms_status guarded(F body) noexcept {
+    const new_handler_guard guard;
     try {
         body();
         return MS_OK;
-    } catch (const std::bad_alloc &) {
-        std::snprintf(error_text, sizeof error_text, "out of memory");
-        return MS_E_NOMEM;
     } catch (const std::exception &fault) {
         std::snprintf(error_text, sizeof error_text, "%s", fault.what());
     } catch (...) {
@@ -126,6 +141,7 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
 } // namespace
 
 extern "C" ms_status ms_bridge_start(const ms_bridge_setup *setup) {
+    the_setup = setup;
     return guarded([=] { start(setup); });
 }
 

@@ -21,12 +21,15 @@ typedef struct ms_bridge_setup {
     const double *link_bandwidths; /**< [link_count] payload units per second, > 0 */
     int32_t link_count;
     double precision_s; /**< events closer than that may count as simultaneous [s] */
-    void *context;      /**< first argument of both functions, which must not throw */
+    void *context;      /**< first argument of the functions, which must not throw */
     void (*on_wake)(void *context, int32_t token); /**< the date of a wake-up has come */
     void (*on_flow)(void *context, int32_t token); /**< a transfer has ended */
+    /** Memory has run out within SimGrid, which does not survive that: its lists are torn, and its
+     * exit handlers crash. Must not return, nor call exit(). */
+    void (*on_no_memory)(void *context);
 } ms_bridge_setup;
 
-/** Build engine and links.  Returns MS_OK; MS_E_BUG if SimGrid refuses; MS_E_NOMEM.  O(links). */
+/** Build engine and links.  Returns MS_OK; MS_E_BUG if SimGrid refuses.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
 /** Call on_wake(token) once the clock reaches `date_s` [s]; before the first ms_bridge_run only

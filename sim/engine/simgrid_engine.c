@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <unistd.h>
 
 /* SimGrid replaces these; ours are put back once it is up. */
 static const int SIGNALS[] = {SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGABRT, SIGPIPE};
@@ -23,8 +24,10 @@ typedef struct flow_run {
     ms_walk *walk;
     ms_contention contention;
     active_op *active; /* [stream_count] by the operation's lowest stream */
-    int32_t live;      /* contended flows under way */
-    ms_status status;  /* first failure of the bridge */
+    ms_diag *diag;
+    ms_bridge_setup setup;
+    int32_t live;     /* contended flows under way */
+    ms_status status; /* first failure of the bridge */
 } flow_run;
 
 const char *ms_engine_simgrid_version(void) {
@@ -166,18 +169,25 @@ static double choose_precision_s(const ms_walk *walk, double *busy_s) {
     return fmax(1e-12, ldexp(busiest_s, 5 - 52));
 }
 
+static void on_no_memory(void *context) {
+    const flow_run *run = context;
+    ms_diag_error(run->diag, "out of memory while simulating");
+    _exit(ms_status_exit_code(MS_E_NOMEM));
+}
+
 static ms_status start_simgrid(flow_run *run, double precision_s) {
     struct sigaction handlers[SIGNAL_COUNT];
-    ms_bridge_setup setup = {.link_bandwidths = run->contention.bandwidths,
-                             .link_count = run->contention.link_count,
-                             .precision_s = precision_s,
-                             .context = run,
-                             .on_wake = on_wake,
-                             .on_flow = on_flow};
+    run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
+                                   .link_count = run->contention.link_count,
+                                   .precision_s = precision_s,
+                                   .context = run,
+                                   .on_wake = on_wake,
+                                   .on_flow = on_flow,
+                                   .on_no_memory = on_no_memory};
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], NULL, &handlers[i]);
     }
-    ms_status status = ms_bridge_start(&setup);
+    ms_status status = ms_bridge_start(&run->setup);
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], &handlers[i], NULL);
     }
@@ -206,7 +216,7 @@ ms_status ms_engine_run_flows(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
                             "before each further run");
         return MS_E_RANGE;
     }
-    flow_run run = {.walk = walk, .status = MS_OK};
+    flow_run run = {.walk = walk, .diag = diag, .status = MS_OK};
     run.active = MS_NEW(scratch, active_op, walk->dag->stream_count);
     double *busy_s = MS_NEW(scratch, double, walk->dag->stream_count);
     if (run.active == NULL || busy_s == NULL) {

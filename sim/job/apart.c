@@ -149,6 +149,8 @@ static void explain_end(int state, ms_apart_outcome *outcome, ms_buffer *talk) {
         outcome->status = MS_E_NOMEM;
         ms_buffer_puts(talk,
                        "meshsim: error: the simulation was killed, as when memory runs out\n");
+    } else if (code == ms_status_exit_code(MS_E_NOMEM) && talk->length > 0) {
+        outcome->status = MS_E_NOMEM; /* which it has said itself */
     } else if (code > EXIT_SIGNAL) {
         outcome->status = MS_E_INTERRUPTED;
         ms_buffer_puts(talk, "meshsim: error: the simulation was interrupted\n");

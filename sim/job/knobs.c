@@ -117,15 +117,20 @@ static void ignore(void *context, const char *text) {
     (void)text;
 }
 
-/* Highest peak with a layout; INFINITY if the model cannot take it. */
-static double peak_with(const ms_job *job, const ms_model_layout *layout, ms_arena *scratch) {
+/* Highest peak with a layout; INFINITY if the model cannot take it.  MS_E_NOMEM. */
+static ms_status peak_with(const ms_job *job, const ms_model_layout *layout, double *peak_B_out) {
+    ms_arena scratch;
     ms_diag silent;
+    ms_arena_init(&scratch);
     ms_diag_init(&silent, ignore, NULL);
     ms_job changed = *job;
     changed.layout = *layout;
     ms_status status = ms_model_costs(&job->model, layout, &job->precision, &job->platform.gpu,
-                                      scratch, &silent, &changed.costs);
-    return status == MS_OK ? ms_outlook_peak_B(&changed) : INFINITY;
+                                      &scratch, &silent, &changed.costs);
+    *peak_B_out = status == MS_OK ? ms_outlook_peak_B(&changed) : INFINITY;
+    status = status == MS_E_NOMEM || scratch.has_failed ? MS_E_NOMEM : MS_OK;
+    ms_arena_release(&scratch);
+    return status;
 }
 
 static int by_saving(const void *a, const void *b) {
@@ -139,13 +144,13 @@ ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, 
     double today_B = ms_outlook_peak_B(job);
     int count = 0;
     for (size_t i = 0; job->has_model && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
-        ms_arena scratch;
-        ms_arena_init(&scratch);
         ms_model_layout layout = job->layout;
         int number = 0;
-        bool is_change = CHANGES[i].apply(job, &layout, &number);
-        double peak_B = is_change ? peak_with(job, &layout, &scratch) : INFINITY;
-        ms_arena_release(&scratch);
+        double peak_B = INFINITY;
+        if (CHANGES[i].apply(job, &layout, &number) &&
+            peak_with(job, &layout, &peak_B) == MS_E_NOMEM) {
+            return MS_E_NOMEM;
+        }
         if (!(peak_B < today_B)) {
             continue;
         }

@@ -180,11 +180,12 @@ ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
     int ranks = job->layout.pp;
     ms_outlook look = {.ranks = MS_NEW(arena, ms_rank_outlook, ranks)};
     ms_schedule_result paper;
-    ms_status status = look.ranks == NULL ? MS_E_NOMEM : run_on_paper(job, arena, diag, &paper);
+    if (look.ranks == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    ms_status status = run_on_paper(job, arena, diag, &paper);
     if (status != MS_OK) {
-        if (status == MS_E_NOMEM) {
-            ms_diag_error(diag, "out of memory");
-        }
         return status;
     }
     for (int p = 0; p < ranks; p++) {

@@ -303,8 +303,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_stages(result, root);
     add_critical_path(result, root);
     add_engine(result, root);
-    /* the engine object comes last, so it is missing whenever memory ran out on the way there */
-    if (ms_value_get(ms_value_get(root, "engine"), "peak_rss_B") == NULL) {
+    if (arena->has_failed) { /* something may be missing anywhere in the tree */
         return MS_E_NOMEM;
     }
     *summary_out = root;

@@ -152,10 +152,13 @@ static hid_t column_plist(ms_h5 *h5, const ms_column *column, size_t rows) {
     if (ms_h5_check(h5, plist) && rows > SMALL_CELLS) {
         hsize_t chunk = rows < MS_H5_CHUNK_CELLS ? rows : MS_H5_CHUNK_CELLS;
         ms_h5_check(h5, H5Pset_chunk(plist, 1, &chunk));
+        /* mandatory: an optional filter that finds no memory leaves the chunk as it is, and the
+         * same run would give other bytes */
+        const unsigned level = DEFLATE_LEVEL;
         if (ms_h5_cell_B(column->cell) > 1 && column->cell != MS_H5_TEXT) {
-            ms_h5_check(h5, H5Pset_shuffle(plist));
+            ms_h5_check(h5, H5Pset_filter(plist, H5Z_FILTER_SHUFFLE, H5Z_FLAG_MANDATORY, 0, NULL));
         }
-        ms_h5_check(h5, H5Pset_deflate(plist, DEFLATE_LEVEL));
+        ms_h5_check(h5, H5Pset_filter(plist, H5Z_FILTER_DEFLATE, H5Z_FLAG_MANDATORY, 1, &level));
     }
     return plist;
 }

@@ -18,27 +18,34 @@ int64_t ms_parcel_plain_max_B(int64_t size_B) {
     return PLAIN_LEAST_B + PLAIN_SHARE * size_B;
 }
 
-static void fail_damaged(ms_verdict *verdict, const char *place) {
-    ms_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at %s", place);
+/* HDF5 could not read: memory, the disk, or else what is said of the file (NULL: HDF5's words). */
+static void fail_unless_system(ms_verdict *verdict, const char *fault) {
+    char cause[256];
+    ms_status status = ms_h5_failure(cause, sizeof cause);
+    ms_verdict_fail(verdict, status, "%s", status == MS_E_INPUT && fault != NULL ? fault : cause);
 }
 
-/* HDF5 could not read: memory, the disk, or the file. */
-static void fail_reading(ms_verdict *verdict, const char *place) {
+/* HDF5 may have failed, of which only the system's causes count; to be asked before the next call
+ * of HDF5, which forgets. */
+static void note_system(ms_verdict *verdict) {
     char cause[256];
     ms_status status = ms_h5_failure(cause, sizeof cause);
     if (status != MS_E_INPUT) {
         ms_verdict_fail(verdict, status, "%s", cause);
-    } else if (place != NULL) {
-        fail_damaged(verdict, place);
-    } else {
-        ms_verdict_fail(verdict, MS_E_INPUT, "%s", cause);
     }
+}
+
+static void fail_reading(ms_verdict *verdict, const char *place) {
+    char fault[256];
+    snprintf(fault, sizeof fault, "the trace is damaged at %s", place);
+    fail_unless_system(verdict, fault);
 }
 
 /* ---- the head ---- */
 
 /* A text attribute of the root, cut to fit; "" if there is none. */
-static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT_B]) {
+static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT_B],
+                      ms_verdict *verdict) {
     char *text = NULL;
     text_out[0] = '\0';
     hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
@@ -49,19 +56,22 @@ static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT
         text != NULL) {
         snprintf(text_out, MS_PARCEL_TEXT_B, "%s", text);
         (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+    } else {
+        note_system(verdict);
     }
     (void)H5Sclose(space);
     (void)H5Tclose(type);
     (void)H5Aclose(attribute);
 }
 
-static int64_t read_version(hid_t file) {
+static int64_t read_version(hid_t file, ms_verdict *verdict) {
     int64_t version = 0;
     hid_t attribute = H5Aopen(file, "format_version", H5P_DEFAULT);
     hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
     if (attribute < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
         H5Aread(attribute, H5T_NATIVE_INT64, &version) < 0) {
         version = 0;
+        note_system(verdict);
     }
     (void)H5Sclose(space);
     (void)H5Aclose(attribute);
@@ -70,24 +80,22 @@ static int64_t read_version(hid_t file) {
 
 static void read_head(ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
     char format[MS_PARCEL_TEXT_B];
-    char cause[256];
-    read_text(file, "format", format);
-    int64_t version = read_version(file);
-    bool is_ours = strcmp(format, "meshsim-trace") == 0;
-    ms_status reason = is_ours && version >= 1 ? MS_OK : ms_h5_failure(cause, sizeof cause);
-    if (reason != MS_OK && reason != MS_E_INPUT) {
-        ms_verdict_fail(verdict, reason, "%s", cause);
-    } else if (!is_ours) {
+    read_text(file, "format", format, verdict);
+    if (strcmp(format, "meshsim-trace") != 0) {
         ms_verdict_fail(verdict, MS_E_INPUT,
-                        "it is no trace of meshsim (no attribute format = 'meshsim-trace')");
-    } else if (version < 1) {
-        fail_damaged(verdict, "format_version");
+                        "it is no trace of meshsim (no attribute format = "
+                        "'meshsim-trace')");
+        return;
+    }
+    int64_t version = read_version(file, verdict);
+    if (version < 1) {
+        ms_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at format_version");
     } else if (version > MS_TRACE_FORMAT_VERSION) {
         ms_verdict_fail(verdict, MS_E_INPUT,
                         "it has format version %lld, this program reads up to %d",
                         (long long)version, MS_TRACE_FORMAT_VERSION);
     }
-    read_text(file, "program_version", parcel->program_version);
+    read_text(file, "program_version", parcel->program_version, verdict);
 }
 
 /* ---- columns ---- */
@@ -190,14 +198,14 @@ static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdic
     ms_value *summary = NULL;
     ms_arena_init(&arena);
     ms_buffer_init(&packed);
-    ms_status status = ms_summary_read(file, "summary", &arena, &summary);
+    char cause[256] = "the trace is damaged at /summary";
+    ms_status status = ms_summary_read(file, "summary", &arena, &summary, cause);
     if (status == MS_OK) {
         ms_value_pack(summary, &packed);
+        status = packed.failed ? MS_E_NOMEM : MS_OK;
     }
-    if (status == MS_E_NOMEM || packed.failed) {
-        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
-    } else if (status != MS_OK) {
-        fail_reading(verdict, "/summary");
+    if (status != MS_OK) {
+        ms_verdict_fail(verdict, status, "%s", status == MS_E_NOMEM ? "out of memory" : cause);
     }
     send_number(parcel, (int64_t)packed.length, verdict);
     send_bytes(parcel, packed.data, (int64_t)packed.length, verdict);
@@ -216,9 +224,7 @@ static hid_t open_file(const char *path, ms_verdict *verdict) {
     verdict->has_begun = true;
     htri_t is_hdf5 = H5Fis_hdf5(path);
     if (is_hdf5 <= 0) {
-        char cause[256];
-        ms_status status = is_hdf5 < 0 ? ms_h5_failure(cause, sizeof cause) : MS_E_INPUT;
-        ms_verdict_fail(verdict, status, "%s", status == MS_E_INPUT ? "it is no HDF5 file" : cause);
+        fail_unless_system(verdict, "it is no HDF5 file");
         return -1;
     }
     /* a trace never changes under its name, and some file systems have no locks */
@@ -227,7 +233,7 @@ static hid_t open_file(const char *path, ms_verdict *verdict) {
                      ? -1
                      : H5Fopen(path, H5F_ACC_RDONLY, access);
     if (file < 0) {
-        fail_reading(verdict, NULL);
+        fail_unless_system(verdict, NULL);
     }
     (void)H5Pclose(access);
     return file;

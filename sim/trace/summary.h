@@ -12,7 +12,8 @@
 void ms_summary_write(ms_h5 *h5, const char *name, const ms_value *object);
 
 /* Read group `name` back into a tree in `arena`.  *object_out: new.  Returns MS_OK; MS_E_INPUT if
- * it is not such a tree (not reported); MS_E_NOMEM. */
-ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out);
+ * it is not such a tree; MS_E_NOMEM; MS_E_IO, with the system's words in `cause_out`. */
+ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out,
+                          char cause_out[256]);
 
 #endif

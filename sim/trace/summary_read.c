@@ -14,14 +14,21 @@ typedef struct reader {
     ms_arena *arena;
     ms_value *parent; /* of the values being read */
     ms_status status;
+    char *io_cause; /* [256] the system's words where it failed */
     int depth;
     long values;
 } reader;
 
+/* To be called before the next call of HDF5, which forgets why the one before failed. */
 static herr_t stop(reader *read, ms_status status) {
-    if (read->status == MS_OK) {
-        read->status = status;
+    if (read->status == MS_OK && status == MS_E_INPUT) {
+        char cause[256];
+        status = ms_h5_failure(cause, sizeof cause);
+        if (status == MS_E_IO) {
+            memcpy(read->io_cause, cause, sizeof cause);
+        }
     }
+    read->status = read->status == MS_OK ? status : read->status;
     return -1;
 }
 
@@ -153,26 +160,31 @@ static herr_t add_items(reader *read, hid_t group, int64_t length) {
     for (int64_t i = 0; i < length && result == 0; i++) {
         char name[24];
         snprintf(name, sizeof name, "%03lld", (long long)i);
-        result = H5Aexists(group, name) > 0 ? add_attribute(read, group, name, NULL)
-                                            : add_group(read, group, name, NULL);
+        htri_t is_attribute = H5Aexists(group, name);
+        result = is_attribute < 0   ? stop(read, MS_E_INPUT)
+                 : is_attribute > 0 ? add_attribute(read, group, name, NULL)
+                                    : add_group(read, group, name, NULL);
     }
     return result;
 }
 
-/* Length of an array that is stored as a group; -1: it is an object. */
-static int64_t array_length(hid_t group) {
-    int64_t length = -1;
-    if (H5Aexists(group, "array_length") > 0) {
-        hid_t attribute = H5Aopen(group, "array_length", H5P_DEFAULT);
-        hid_t space = H5Aget_space(attribute);
-        if (H5Sget_simple_extent_npoints(space) != 1 ||
-            H5Aread(attribute, H5T_NATIVE_INT64, &length) < 0) {
-            length = -1;
-        }
-        (void)H5Sclose(space);
-        (void)H5Aclose(attribute);
+/* Length of an array that is stored as a group; -1: it is an object.  False when that cannot be
+ * read. */
+static bool array_length(hid_t group, int64_t *length_out) {
+    *length_out = -1;
+    htri_t exists = H5Aexists(group, "array_length");
+    if (exists <= 0) {
+        return exists == 0;
     }
-    return length;
+    hid_t attribute = H5Aopen(group, "array_length", H5P_DEFAULT);
+    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_INT64, length_out) < 0 || *length_out < 0) {
+        return false;
+    }
+    (void)H5Sclose(space);
+    (void)H5Aclose(attribute);
+    return true;
 }
 
 static herr_t add_children(reader *read, hid_t group, int64_t length) {
@@ -188,11 +200,13 @@ static herr_t add_children(reader *read, hid_t group, int64_t length) {
 
 static herr_t add_group(reader *read, hid_t parent, const char *name, const char *key) {
     hid_t group = H5Gopen2(parent, name, H5P_DEFAULT);
-    if (group < 0 || read->depth >= DEPTH_MAX || ++read->values > VALUES_MAX) {
+    int64_t length = 0;
+    if (group < 0 || read->depth >= DEPTH_MAX || ++read->values > VALUES_MAX ||
+        !array_length(group, &length)) {
+        herr_t result = stop(read, MS_E_INPUT);
         (void)H5Gclose(group);
-        return stop(read, MS_E_INPUT);
+        return result;
     }
-    int64_t length = array_length(group);
     ms_value *above = read->parent;
     read->parent = ms_value_add(above, key, length >= 0 ? MS_VALUE_ARRAY : MS_VALUE_OBJECT);
     read->depth++;
@@ -204,8 +218,9 @@ static herr_t add_group(reader *read, hid_t parent, const char *name, const char
     return result;
 }
 
-ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out) {
-    reader read = {.arena = arena};
+ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out,
+                          char cause_out[256]) {
+    reader read = {.arena = arena, .io_cause = cause_out};
     read.parent = ms_value_new_object(arena);
     ms_value *root = read.parent;
     if (root == NULL) {
@@ -213,7 +228,8 @@ ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_valu
     }
     hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
     if (group < 0) {
-        return MS_E_INPUT;
+        (void)stop(&read, MS_E_INPUT);
+        return read.status;
     }
     (void)add_children(&read, group, -1);
     (void)H5Gclose(group);

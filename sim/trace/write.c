@@ -2,10 +2,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "meshsim/engine.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
+#include "trace/child.h"
 #include "trace/h5.h"
 #include "trace/summary.h"
 
@@ -500,6 +502,41 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
     ms_summary_write(h5, "summary", result->summary);
 }
 
+/* What a child is to write, and where. */
+typedef struct writing {
+    const char *path;
+    const ms_result *result;
+    const char *program_version;
+} writing;
+
+static void write_file(void *context, ms_verdict *verdict) {
+    const writing *what = context;
+    ms_arena scratch;
+    ms_h5 h5;
+    ms_arena_init(&scratch);
+    ms_h5_create(&h5, what->path, &scratch);
+    verdict->has_begun = !h5.failed;
+    if (!h5.failed) {
+        write_all(&h5, what->result, what->program_version);
+    }
+    if (!ms_h5_close(&h5)) {
+        ms_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);
+    }
+    ms_arena_release(&scratch);
+}
+
+/* In a child, or here where the system starts none. */
+static void write_apart(const char *path, const ms_result *result, const char *program_version,
+                        ms_verdict *verdict) {
+    writing what = {path, result, program_version};
+    pid_t child = ms_child_start(write_file, &what, &(ms_child_limits){0}, verdict);
+    if (child < 0) {
+        write_file(&what, verdict);
+    } else {
+        ms_child_wait(child, verdict);
+    }
+}
+
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag) {
     if (!(result->timeline.makespan_s <= MS_TRACE_RUN_MAX_S)) {
@@ -514,14 +551,18 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
     if (status != MS_OK) {
         return status;
     }
-    ms_arena scratch;
-    ms_arena_init(&scratch);
-    ms_h5 h5;
-    ms_h5_create(&h5, target.temporary, &scratch);
-    if (!h5.failed) {
-        write_all(&h5, result, program_version);
+    ms_verdict *verdict = ms_child_share(sizeof *verdict);
+    if (verdict == NULL) {
+        return ms_target_fail(&target, "out of memory", diag);
     }
-    bool is_whole = ms_h5_close(&h5);
-    ms_arena_release(&scratch);
-    return is_whole ? ms_target_commit(&target, diag) : ms_target_fail(&target, h5.cause, diag);
+    /* HDF5 is given the open file: by its name it would make it anew where an interrupt has just
+     * removed it */
+    char open_file[32];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
+    bool has_proc = access(open_file, W_OK) == 0;
+    write_apart(has_proc ? open_file : target.temporary, result, program_version, verdict);
+    status = verdict->status == MS_OK ? ms_target_commit(&target, diag)
+                                      : ms_target_fail(&target, verdict->cause, diag);
+    ms_child_unshare(verdict, sizeof *verdict);
+    return status;
 }

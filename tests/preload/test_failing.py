@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Where memory runs out, or the disk is slow or broken: the right answer, or exit code 4 and one message.
+
+usage: tests/preload/test_failing.py MESHSIM FAILING.so [--all] [unittest arguments]
+
+Fails single allocations, and all from one on, of each command; the sample depends on MS_SEED (default 1). --all fails
+each allocation of `check`, `mesh` and `schedule`, and twenty times as many of the commands that take longer.
+"""
+
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TINY = ROOT / "workloads/tiny.yaml"
+PROGRAM, LIBRARY = "", ""
+WHOLE = False
+FOREVER = 2**60
+
+# words of the command, with {} for the folder it writes to and {trace} for a trace; samples of each kind
+COMMANDS = [
+    (["mesh", "--shape", "dp=2,pp=2,tp=2", "--order", "pp,dp,tp", "--json"], 100),
+    (["schedule", "zbv", "-p", "4", "-m", "8", "--p2p", "0.1"], 100),
+    (["schedule", "--compare", "1f1b,zbv", "-p", "4", "-m", "8", "--json"], 20),
+    (["check", TINY, "--json"], 50),
+    (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
+    (["report", "{trace}", "-o", "{}/t.svg"], 20),
+    (["report", "{trace}", "-o", "{}/t.json"], 10),
+    (["compare", "{trace}", "{trace}", "--json"], 20),
+]
+
+
+def plain(out):
+    """What a command printed, without what differs from run to run."""
+    try:
+        value = json.loads(out)
+    except ValueError:
+        return out
+    if "engine" in value:
+        value["engine"] = {k: v for k, v in value["engine"].items() if k not in ("wall_s", "peak_rss_B")}
+    return value
+
+
+class Failing(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.trace = Path(cls.holder.name) / "trace.h5"
+        subprocess.run([PROGRAM, "run", TINY, "-o", cls.trace], check=True, stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.holder.cleanup()
+
+    def run_program(self, words, **settings):
+        """Exit code, output, errors, files and allocations of a command."""
+        folder = Path(tempfile.mkdtemp(dir=self.holder.name))
+        count = Path(self.holder.name) / "count"
+        count.write_bytes(bytes(8))
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, MS_FAIL_COUNT=str(count), **{k: str(v) for k, v in settings.items()})
+        words = [str(word).replace("{trace}", str(self.trace)).replace("{}", str(folder)) for word in words]
+        result = subprocess.run([PROGRAM, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        shutil.rmtree(folder)
+        allocations, = struct.unpack("=Q", count.read_bytes())
+        return result.returncode, plain(result.stdout), result.stderr.decode(), files, allocations
+
+    def sweep(self, words, samples):
+        code, out, error, files, allocations = self.run_program(words)
+        self.assertEqual((code, error), (0, ""))
+        self.assertGreater(allocations, 5)
+        numbers = random.Random(int(os.environ.get("MS_SEED", "1")))
+        samples = samples if not WHOLE else 20 * samples if files else allocations
+        for last in (None, FOREVER):
+            for at in sorted(numbers.sample(range(1, allocations + 1), min(samples, allocations))):
+                found = self.run_program(words, MS_FAIL_AT=at, MS_FAIL_LAST=last or at)[:4]
+                place = f"{words[0]}: MS_FAIL_AT={at} MS_FAIL_LAST={last or at}: {found[0]}, {found[2]}"
+                if found[0] == 0:
+                    self.assertEqual(found, (0, out, "", files), place)
+                    continue
+                self.assertEqual(found[:2], (4, b""), place)
+                self.assertEqual(found[2].count("error: "), 1, place)
+                self.assertIn("out of memory", found[2], place)
+                self.assertTrue(found[3].items() <= files.items(), f"{place} {found[3].keys()}")
+
+    def test_memory_runs_out(self):
+        for words, samples in COMMANDS:
+            self.sweep(words, samples)
+
+    def test_a_broken_disk_is_not_a_damaged_trace(self):
+        codes = []
+        for read in (1, 2, 3, 5, 10, 20, 50, 100, 10**6):
+            code, _, error, _, _ = self.run_program(["compare", "{trace}", "{trace}"], MS_FAIL_READ=read)
+            codes.append(code)
+            if code != 0:
+                self.assertEqual((code, error), (4, f"meshsim: error: cannot read '{self.trace}': Input/output error\n"))
+        self.assertEqual((codes[0], codes[-1]), (4, 0))
+
+    def test_a_slow_disk_takes_its_time(self):
+        code, _, error, _, _ = self.run_program(["compare", "{trace}", "{trace}"], MS_SLOW_READ=10000)
+        self.assertEqual((code, error), (0, ""))
+
+
+if __name__ == "__main__":
+    if "--all" in sys.argv:
+        sys.argv.remove("--all")
+        WHOLE = True
+    PROGRAM, LIBRARY = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
+    unittest.main()
