@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "meshsim/input.h"
 #include "meshsim/trace.h"
 #include "trace/summary.h"
 
@@ -215,6 +216,22 @@ static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdic
 
 /* ---- the whole ---- */
 
+/* Whether a file is HDF5. Most often one that is not is a workload where a trace is wanted. */
+static bool is_hdf5(const char *path, ms_verdict *verdict) {
+    if (H5Fis_hdf5(path) > 0) {
+        return true;
+    }
+    char text[512];
+    char what[560];
+    ms_input_kind kind = ms_input_kind_of(path);
+    snprintf(what, sizeof what, "it is %s",
+             kind == MS_INPUT_UNKNOWN
+                 ? "no HDF5 file"
+                 : ms_input_explain(kind, MS_INPUT_TRACE, path, text, sizeof text));
+    fail_unless_system(verdict, what);
+    return false;
+}
+
 static hid_t open_file(const char *path, ms_verdict *verdict) {
     ms_h5_quiet();
     if (H5open() < 0) {
@@ -222,9 +239,7 @@ static hid_t open_file(const char *path, ms_verdict *verdict) {
         return -1;
     }
     verdict->has_begun = true;
-    htri_t is_hdf5 = H5Fis_hdf5(path);
-    if (is_hdf5 <= 0) {
-        fail_unless_system(verdict, "it is no HDF5 file");
+    if (!is_hdf5(path, verdict)) {
         return -1;
     }
     /* a trace never changes under its name, and some file systems have no locks */
