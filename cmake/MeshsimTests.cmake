@@ -136,6 +136,8 @@ endforeach()
 
 # The installed library and program, and what the READMEs say: once, in the build that people use
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  ms_add_check(install.hardening ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/hardening.py
+               $<TARGET_FILE:meshsim>)
   ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)

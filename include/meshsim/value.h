@@ -83,6 +83,11 @@ void ms_json_write_string(ms_buffer *out, const char *text);
  * control characters, line feeds too, and bytes that are not UTF-8 become '?'. */
 void ms_xml_write_text(ms_buffer *out, const char *text);
 
+/** Append a text for people to read: control characters (U+0000 to U+001F but tab and line feed,
+ * U+007F to U+009F) and bytes that are no UTF-8 become '?', so that no name from a file or a
+ * command line gives a terminal orders.  O(length). */
+void ms_terminal_write_text(ms_buffer *out, const char *text);
+
 MS_END_DECLS
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "meshsim/buffer.h"
+#include "meshsim/value.h"
 
 enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
 
@@ -30,12 +31,16 @@ static void add_formatted(ms_buffer *text, const char *format, va_list args) {
 }
 
 static void emit(ms_diag *diag, ms_buffer *text) {
-    if (!text->failed) {
-        diag->write(diag->context, ms_buffer_text(text));
+    ms_buffer shown;
+    ms_buffer_init(&shown);
+    ms_terminal_write_text(&shown, ms_buffer_text(text));
+    if (!text->failed && !shown.failed) {
+        diag->write(diag->context, ms_buffer_text(&shown));
     } else if (!diag->has_no_memory) { /* once: whoever hears of it has something to say */
         diag->has_no_memory = true;
         diag->write(diag->context, "meshsim: error: out of memory\n");
     }
+    ms_buffer_release(&shown);
     ms_buffer_release(text);
 }
 

@@ -130,6 +130,11 @@ static size_t utf8_length(const unsigned char *text) {
     return is_overlong || is_surrogate || is_beyond ? 0 : length;
 }
 
+/* U+0080 to U+009F, of which terminals take some for the start of an order. */
+static bool is_c1(const unsigned char *text, size_t length) {
+    return length == 2 && text[0] == 0xC2 && text[1] < 0xA0;
+}
+
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     const unsigned char *at = (const unsigned char *)text;
@@ -140,8 +145,11 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
             at++;
         } else if (*at == '"' || *at == '\\') {
             ms_buffer_printf(out, "\\%c", *at++);
-        } else if (*at < 0x20) {
+        } else if (*at < 0x20 || *at == 0x7F) {
             ms_buffer_printf(out, "\\u%04x", *at++);
+        } else if (is_c1(at, length)) {
+            ms_buffer_printf(out, "\\u%04x", at[1]);
+            at += length;
         } else {
             ms_buffer_add(out, (const char *)at, length);
             at += length;
@@ -167,6 +175,20 @@ void ms_xml_write_text(ms_buffer *out, const char *text) {
                                            : NULL;
         if (escaped != NULL || !is_in_xml(at, length)) {
             ms_buffer_puts(out, escaped != NULL ? escaped : "?");
+        } else {
+            ms_buffer_add(out, (const char *)at, length);
+        }
+        at += length == 0 ? 1 : length;
+    }
+}
+
+void ms_terminal_write_text(ms_buffer *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = utf8_length(at);
+        bool is_c0 = (*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7F;
+        if (length == 0 || is_c0 || is_c1(at, length)) {
+            ms_buffer_puts(out, "?");
         } else {
             ms_buffer_add(out, (const char *)at, length);
         }

@@ -61,7 +61,7 @@ Test(value, strings_are_escaped_and_always_utf8) {
     } CASES[] = {
         {"", "\"\""},
         {"\"\\/", "\"\\\"\\\\/\""},
-        {"\n\t\x01\x1f\x7f", "\"\\u000a\\u0009\\u0001\\u001f\x7f\""},
+        {"\n\t\x01\x1f\x7f", "\"\\u000a\\u0009\\u0001\\u001f\\u007f\""},
         {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
         {"a\xff"
          "b",
@@ -204,4 +204,35 @@ Test(value, text_in_xml_is_escaped_and_legal) {
         cr_assert_str_eq(ms_buffer_text(&out), CASES[i].expected, "case %zu", i);
         ms_buffer_release(&out);
     }
+}
+
+Test(json, terminals_get_no_orders) {
+    static const struct {
+        const char *text, *shown;
+    } CASES[] = {{"plain, \xC3\xA4 \xE2\x82\xAC\n\tline", "plain, \xC3\xA4 \xE2\x82\xAC\n\tline"},
+                 {"\x1B[31mred\x1B]0;title\x07", "?[31mred?]0;title?"},
+                 {"back\b\r\x7F", "back???"},
+                 {"\xC2\x9B"
+                  "31m \xC2\x80 \xC2\x9F \xC2\xA0",
+                  "?31m ? ? \xC2\xA0"},
+                 {"\x9B"
+                  "31m \xFF \xC3",
+                  "?31m ? ?"},
+                 {"", ""}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_buffer out;
+        ms_buffer_init(&out);
+        ms_terminal_write_text(&out, CASES[i].text);
+        cr_assert_str_eq(ms_buffer_text(&out), CASES[i].shown);
+        ms_buffer_release(&out);
+    }
+}
+
+Test(json, control_characters_are_escaped) {
+    ms_buffer out;
+    ms_buffer_init(&out);
+    ms_json_write_string(&out, "\x1B\x7F\xC2\x80\xC2\x9F\xC2\xA0\x9B\n");
+    cr_assert_str_eq(ms_buffer_text(&out),
+                     "\"\\u001b\\u007f\\u0080\\u009f\xC2\xA0\\ufffd\\u000a\"");
+    ms_buffer_release(&out);
 }
