@@ -5,6 +5,8 @@
  * MS_FAIL_LAST=M   and all after it up to the M-th; N when not given
  * MS_FAIL_COUNT=F  the number of allocations so far, as 8 bytes of a file that exists
  * MS_FAIL_READ=N   the N-th pread() of a process and all after it fail with EIO
+ * MS_SYNC_LOG=F    calls of fsync() and rename(), a line each, with the inode; F exists
+ * MS_FAIL_SYNC=1   fsync() of a file fails with EIO, of a folder with EINVAL
  * MS_SLOW_READ=T   each pread() takes T microseconds more, and for alarm() a second is a minute */
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,9 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -93,6 +97,35 @@ ssize_t pread(int file, void *bytes, size_t size, off_t at) {
         return -1;
     }
     return syscall(SYS_pread64, file, bytes, size, at);
+}
+
+/* A line for the log: `call` on something that `facts` tells of. */
+static void note(const char *call, const struct stat *facts) {
+    const char *path = getenv("MS_SYNC_LOG");
+    int log = path == NULL ? -1 : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (log >= 0) {
+        dprintf(log, "%s %s %llu\n", call, S_ISDIR(facts->st_mode) ? "folder" : "file",
+                (unsigned long long)facts->st_ino);
+        close(log);
+    }
+}
+
+int fsync(int file) {
+    struct stat facts = {0};
+    (void)fstat(file, &facts);
+    note("fsync", &facts);
+    if (number_of("MS_FAIL_SYNC", 0) > 0) {
+        errno = S_ISDIR(facts.st_mode) ? EINVAL : EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, file);
+}
+
+int rename(const char *from, const char *to) {
+    struct stat facts = {0};
+    (void)stat(from, &facts);
+    note("rename", &facts);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 unsigned alarm(unsigned seconds) {

@@ -107,6 +107,41 @@ class Failing(unittest.TestCase):
         code, _, error, _, _ = self.run_program(["compare", "{trace}", "{trace}"], MS_SLOW_READ=10000)
         self.assertEqual((code, error), (0, ""))
 
+    def writers(self):
+        return {
+            "t.h5": ["run", TINY, "-o"],
+            "t.svg": ["report", self.trace, "-o"],
+            "t.json.gz": ["report", self.trace, "-o"],
+            "t.csv": ["schedule", "1f1b", "-p4", "-m8", "--csv"],
+        }
+
+    def write(self, words, folder, **settings):
+        """Exit code and errors of a command that writes to `folder`, and the calls that bring files to disk."""
+        log = Path(self.holder.name) / "log"
+        log.write_text("")
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, MS_SYNC_LOG=str(log), **settings)
+        result = subprocess.run([PROGRAM, *map(str, words)], env=environment, cwd=folder, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, timeout=100)
+        return result.returncode, result.stderr.decode(), log.read_text().splitlines()
+
+    def test_files_are_on_disk_before_their_name_and_then_the_folder(self):
+        for name, words in self.writers().items():
+            with tempfile.TemporaryDirectory(dir=self.holder.name) as folder:
+                code, error, calls = self.write([*words, name], folder)
+                self.assertEqual((code, error), (0, ""), name)
+                file, above = (Path(folder) / name).stat().st_ino, Path(folder).stat().st_ino
+                self.assertEqual(calls, [f"fsync file {file}", f"rename file {file}", f"fsync folder {above}"], name)
+
+    def test_what_does_not_reach_the_disk_gets_no_name(self):
+        for name, words in self.writers().items():
+            with tempfile.TemporaryDirectory(dir=self.holder.name) as folder:
+                (Path(folder) / name).write_text("older")
+                code, error, calls = self.write([*words, name], folder, MS_FAIL_SYNC="1")
+                self.assertEqual((code, error), (4, f"meshsim: error: cannot write '{name}': Input/output error\n"))
+                self.assertEqual([call.split()[:2] for call in calls], [["fsync", "file"]], name)
+                self.assertEqual(os.listdir(folder), [name])
+                self.assertEqual((Path(folder) / name).read_text(), "older")
+
 
 if __name__ == "__main__":
     if "--all" in sys.argv:

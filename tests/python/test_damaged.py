@@ -52,6 +52,18 @@ VALUES = {
     "memory/bytes": (-1.0, -(2.0**62), 1e300, INF, -INF, NAN),
 }
 
+# what counts rows of which table; ranks are all there, from 0 on
+INDICES = {
+    "events/stream": "streams/rank",
+    "events/cause": "events/kind",
+    "events/step": "steps/end_ps",
+    "members/event": "events/kind",
+    "members/stream": "streams/rank",
+    "streams/rank": "ranks/rank",
+    "streams/peer": "ranks/rank",
+    "memory/rank": "ranks/rank",
+}
+
 
 class Damaged(unittest.TestCase):
     @classmethod
@@ -99,6 +111,17 @@ class Damaged(unittest.TestCase):
                 self.assert_refused(self.read(path), path, f"/{name}[{row}]: ")
                 if not name.startswith("events") and value == values[0]:
                     self.assert_refused(self.read(path, "compare"), path, f"/{name}[{row}]: ")
+
+    def test_indices_end_where_their_table_does(self):
+        """The number of rows is no index any more; the last row is one, whatever else it contradicts."""
+        for name, table in INDICES.items():
+            with h5py.File(self.sound) as trace:
+                rows = trace[table].shape[0]
+            path = self.poke(name, 3, rows)
+            self.assert_refused(self.read(path), path, f"/{name}[3]: ")
+            path = self.poke(name, 3, rows - 1)
+            self.assertNotIn("damaged", self.read(path).stderr.decode())
+            (Path(self.holder.name) / "x.svg").unlink(missing_ok=True)
 
     def test_the_first_bad_value_is_named(self):
         path = self.poke("events/mb", slice(5, None), MOST)

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 import xml.etree.ElementTree as ElementTree
@@ -77,6 +78,14 @@ class Hdf5(Run):
             self.assertEqual((folder / name).read_bytes(), self.path.read_bytes(), name)
         with h5py.File(self.path) as trace:
             self.assertNotIn("command_line", trace.attrs)
+
+    def test_the_time_of_day_is_in_no_byte(self):
+        """HDF5 dates objects in whole seconds unless told not to."""
+        until = int(self.path.stat().st_mtime) + 2
+        time.sleep(max(0.0, until - time.time()))
+        later = Path(self.folder.name) / "later.h5"
+        meshsim("run", ROOT / "workloads/tiny.yaml", "-o", later)
+        self.assertEqual(later.read_bytes(), self.path.read_bytes())
 
     def test_every_column_is_described_and_of_one_length(self):
         with h5py.File(self.path) as trace:
@@ -253,6 +262,13 @@ class Chrome(Run):
             microbatches = trace["events/mb"][:].max() + 1
         self.assertEqual(passes, 2 * 2 * microbatches)
         self.check(report)
+
+    def test_passes_that_run_together_have_threads_of_their_own(self):
+        report = self.load("--set", "batch.global=24000", "--set", "schedule.kind=dualpipe")
+        self.assertEqual(report["otherData"]["detail"], "passes")
+        self.check(report)
+        names = [e["args"]["name"] for e in report["traceEvents"] if e["name"] == "thread_name"]
+        self.assertEqual((names.count("compute"), names.count("compute, overlapped")), (2, 2))
 
 
 class Svg(Run):

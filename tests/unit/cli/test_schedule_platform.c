@@ -61,6 +61,21 @@ Test(schedule_platform, rows_are_single_runs) {
     ms_run_release(&table);
 }
 
+/* A workload's own schedule is compared as it stands, also where it splits no sequence. */
+Test(schedule_platform, one_part_of_a_sequence_is_not_two) {
+    static const char ONE[] = "schedule={kind: seq1f1b, splits: 1}";
+    ms_run_result table = MS_RUN("schedule", "--compare", "seq1f1b", "--workload", TINY, "--set",
+                                 ONE, "--json", "--sends", "blocking");
+    ms_run_result run = MS_RUN("run", TINY, "--set", ONE, "--json", "--sends", "blocking");
+    char here[64];
+    char there[64];
+    cr_assert_eq(table.exit_code, 0, "%s", ms_run_err(&table));
+    cr_assert_str_eq(number_after(ms_run_out(&table), "step_time_s", here, sizeof here),
+                     number_after(ms_run_out(&run), "step_time_s", there, sizeof there));
+    ms_run_release(&table);
+    ms_run_release(&run);
+}
+
 static size_t longest_line(const char *text) {
     size_t longest = 0;
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {

@@ -57,6 +57,19 @@ Test(cells, quotes_that_are_no_quotes) {
     expect("\"\"\"\n", "!\"\"\"]/");
 }
 
+/* A quote behind the end of the text is none of it. */
+Test(cells, a_text_ends_where_its_length_says) {
+    ms_span body = ms_cells_body("a, \"b\"", 3);
+    ms_span line;
+    ms_cell cell;
+    cr_assert(ms_cells_take_line(&body, &line));
+    cr_assert(ms_cells_take(&line, &cell));
+    cr_assert(ms_cells_take(&line, &cell));
+    cr_assert_null(cell.fault, "%s", cell.fault);
+    cr_assert_eq(cell.text.from, cell.text.to);
+    cr_assert_not(ms_cells_take(&line, &cell));
+}
+
 Test(cells, places_hold_the_quotes) {
     static const char TEXT[] = "x, \"a\" ,y";
     ms_span body = ms_cells_body(TEXT, strlen(TEXT));

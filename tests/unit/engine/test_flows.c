@@ -213,6 +213,37 @@ Test(flows, payloads_that_round_to_nothing_end) {
     ms_dag_release(&dag);
 }
 
+/* A whole number of bytes stays one beside terabytes. */
+Test(flows, hundreds_of_bytes_beside_terabytes_are_exact) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t small = add_flow(&dag, 301.0, &link, 1, 1);
+    int32_t large = add_flow(&dag, 4e12 + 1.0, &link, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_eq(run->timeline.flows, 2);
+    NEAR(run->timeline.end_s[small], 602e-9);
+    NEAR(run->timeline.end_s[large], 4000.0 + 302e-9);
+    ms_dag_release(&dag);
+}
+
+/* Half a byte and 0.9 of the smallest unit of payloads, 2^-30 bytes: rounded up, not down. */
+Test(flows, parts_of_a_byte_are_rounded_to_the_nearest_unit) {
+    double bytes = 0.5 + ldexp(0.9, -30);
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e3, 0, 0);
+    int32_t small = add_flow(&dag, bytes, &link, 1, 1);
+    int32_t large = add_flow(&dag, 2000.0, &link, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_eq(run->timeline.flows, 2);
+    NEAR(run->timeline.end_s[small], 2e-3 * bytes);
+    NEAR(run->timeline.end_s[large], 2.0 + 1e-3 * bytes);
+    ms_dag_release(&dag);
+}
+
 Test(flows, long_clocks_lose_no_event) {
     ms_dag dag;
     case_init(&dag, 2);
