@@ -102,8 +102,9 @@ typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t leng
  * process per simulated rank, a thread per stream, flow arrows for point-to-point messages, a
  * counter for memory.  Above MS_CHROME_EVENTS_MAX events the operations of a pass are merged and
  * collectives inside it left out; otherData.detail says which.
- *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; what the sink returns.  O(events log
- * events), streamed in pieces of at most 64 KiB.
+ *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times
+ * contradict causes, nothing written; what the sink returns.  O(events log events), streamed in
+ * pieces of at most 64 KiB.
  *  Source: Trace Event Format, Google, sections JSON Object Format, Complete, Counter, Flow and
  * Metadata events. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
