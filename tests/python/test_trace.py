@@ -270,6 +270,16 @@ class Chrome(Run):
         names = [e["args"]["name"] for e in report["traceEvents"] if e["name"] == "thread_name"]
         self.assertEqual((names.count("compute"), names.count("compute, overlapped")), (2, 2))
 
+    def test_messages_under_way_together_are_cut_apart(self):
+        """A message frees its stream before its latency is over: in the trace it overlaps the next, on a thread it may not."""
+        report = self.load("--set", "schedule.kind=gpipe", "--set", "mesh={dp: 4, pp: 2, tp: 1}",
+                           "--set", "platform.tiers.nvlink.latency=20ms")
+        with h5py.File(Path(self.folder.name) / "c.h5") as trace:
+            stream, start, end = (trace["events"][name][:] for name in ("stream", "start_ps", "end_ps"))
+        overlaps = sum(int((start[stream == i][1:] < end[stream == i][:-1]).sum()) for i in set(stream))
+        self.assertGreater(overlaps, 0)
+        self.check(report)
+
 
 class Svg(Run):
     def test_picture_is_xml_with_a_row_per_rank_and_numbers_as_text(self):
