@@ -158,10 +158,12 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
 }
 
-/* Whether XML 1.0 knows the character: no controls, no U+FFFE and U+FFFF. */
+/* Whether a text in XML may have the character: none that XML 1.0 does not know (controls, U+FFFE
+ * and U+FFFF), nor DEL and U+0080 to U+009F, which it discourages and terminals may obey. */
 static bool is_in_xml(const unsigned char *text, size_t length) {
     bool is_no_character = length == 3 && text[0] == 0xEF && text[1] == 0xBF && text[2] >= 0xBE;
-    return length > 0 && text[0] >= 0x20 && !is_no_character;
+    bool is_control = text[0] < 0x20 || text[0] == 0x7F || is_c1(text, length);
+    return length > 0 && !is_control && !is_no_character;
 }
 
 void ms_xml_write_text(ms_buffer *out, const char *text) {

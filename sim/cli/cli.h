@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/buffer.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
 #include "meshsim/value.h"
@@ -77,6 +78,11 @@ ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char 
  * that were given, of others those that name '-'.  options: names, NULL behind the last.
  *  MS_E_USAGE (reported). */
 ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options);
+/** Print a page for people on stdout, with '?' for what would give a terminal orders (see
+ * ms_terminal_write_text), and release it.  Every page goes out here; data that a user asked for
+ * ('-') keeps its bytes, see ms_cli_write_file. MS_E_NOMEM, also when a part of the page found no
+ * memory; MS_E_IO if stdout cannot take it (both reported). */
+ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page);
 /** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take
  * it. */
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);

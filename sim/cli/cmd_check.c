@@ -93,17 +93,19 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     return root;
 }
 
-static void print_ranks(const ms_job *job, const ms_outlook *look) {
-    printf("\npipeline rank  layers    compute      static  activations    buffers        peak\n");
+static void print_ranks(const ms_job *job, const ms_outlook *look, ms_buffer *page) {
+    ms_buffer_printf(
+        page,
+        "\npipeline rank  layers    compute      static  activations    buffers        peak\n");
     for (int p = 0; p < job->layout.pp; p++) {
         const ms_rank_outlook *rank = &look->ranks[p];
         char text[5][32];
-        printf("%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
-               ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
-               ms_unit_format(rank->static_B, MS_DIM_BYTES, text[1], sizeof text[1]),
-               ms_unit_format(rank->activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
-               ms_unit_format(rank->buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
-               ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
+        ms_buffer_printf(page, "%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
+                         ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
+                         ms_unit_format(rank->static_B, MS_DIM_BYTES, text[1], sizeof text[1]),
+                         ms_unit_format(rank->activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
+                         ms_unit_format(rank->buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
+                         ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
     }
 }
 
@@ -121,56 +123,61 @@ static const char *parameters_text(double count, char *text, size_t size) {
     return text;
 }
 
-static void print_knobs(const findings *f) {
+static void print_knobs(const findings *f, ms_buffer *page) {
     if (f->knob_count > 0) {
-        printf("\nany one of these changes would save memory%17s %11s\n", "saves", "peak");
+        ms_buffer_printf(page, "\nany one of these changes would save memory%17s %11s\n", "saves",
+                         "peak");
     }
     for (int i = 0; i < f->knob_count; i++) {
         char saved[32];
         char peak[32];
-        printf("  %-42s %14s %11s%s\n", f->knobs[i].setting,
-               ms_unit_format(f->knobs[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
-               ms_unit_format(f->knobs[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-               f->knobs[i].fits ? " *" : "");
-        printf("      %s\n", f->knobs[i].note);
+        ms_buffer_printf(page, "  %-42s %14s %11s%s\n", f->knobs[i].setting,
+                         ms_unit_format(f->knobs[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
+                         ms_unit_format(f->knobs[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
+                         f->knobs[i].fits ? " *" : "");
+        ms_buffer_printf(page, "      %s\n", f->knobs[i].note);
     }
     if (f->knob_count > 0) {
-        printf("* fits\n");
+        ms_buffer_printf(page, "* fits\n");
     }
 }
 
-static void print_outlook(const findings *f) {
+static void print_outlook(const findings *f, ms_buffer *page) {
     const ms_job *job = &f->job;
     const ms_outlook *look = &f->look;
     char step[32];
     char busiest[32];
     char peak[32];
     char capacity[96];
-    ms_show_job(job, stdout);
+    ms_show_job(job, page);
     if (job->has_model) {
         char count[32];
-        printf("model      %s parameters, %d layers\n",
-               parameters_text(job->costs.parameters_total, count, sizeof count),
-               job->model.layers);
+        ms_buffer_printf(page, "model      %s parameters, %d layers\n",
+                         parameters_text(job->costs.parameters_total, count, sizeof count),
+                         job->model.layers);
     }
-    printf("ideal      %s a step without any communication, bubble %.2f %%\n",
-           ms_unit_format(look->ideal_step_s, MS_DIM_TIME, step, sizeof step),
-           100.0 * look->bubble_fraction);
-    printf("           %s computation and optimizer on the busiest rank\n",
-           ms_unit_format(look->busiest_s, MS_DIM_TIME, busiest, sizeof busiest));
-    printf("memory     %s on pipeline rank %d: %s\n           %s\n",
-           ms_unit_format(look->ranks[look->peak_rank].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-           look->peak_rank, look->fits ? "fits" : "DOES NOT FIT",
-           ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
-    print_ranks(job, look);
+    ms_buffer_printf(page, "ideal      %s a step without any communication, bubble %.2f %%\n",
+                     ms_unit_format(look->ideal_step_s, MS_DIM_TIME, step, sizeof step),
+                     100.0 * look->bubble_fraction);
+    ms_buffer_printf(page, "           %s computation and optimizer on the busiest rank\n",
+                     ms_unit_format(look->busiest_s, MS_DIM_TIME, busiest, sizeof busiest));
+    ms_buffer_printf(
+        page, "memory     %s on pipeline rank %d: %s\n           %s\n",
+        ms_unit_format(look->ranks[look->peak_rank].peak_B, MS_DIM_BYTES, peak, sizeof peak),
+        look->peak_rank, look->fits ? "fits" : "DOES NOT FIT",
+        ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
+    print_ranks(job, look, page);
     if (!look->fits) {
-        print_knobs(f);
+        print_knobs(f, page);
     }
 }
 
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
-    printf("# workload\n%s\n# platform\n%s", job->effective_text, job->platform_effective_text);
-    return ms_cli_finish_stdout(call);
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_printf(&page, "# workload\n%s\n# platform\n%s", job->effective_text,
+                     job->platform_effective_text);
+    return ms_cli_print_page(call, &page);
 }
 
 static ms_status look_at(const ms_invocation *call, findings *f) {
@@ -188,8 +195,10 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, make_json(call, f));
     }
-    print_outlook(f);
-    return ms_cli_finish_stdout(call);
+    ms_buffer page;
+    ms_buffer_init(&page);
+    print_outlook(f, &page);
+    return ms_cli_print_page(call, &page);
 }
 
 static ms_status run(const ms_invocation *call) {

@@ -222,13 +222,15 @@ static ms_value *make_json(const ms_invocation *call, const study *s) {
     return root;
 }
 
-static void print_table(const ms_platform *platform, const study *s) {
-    printf("# %s on %d GPUs of %s, %s, fidelity %s\n", ms_coll_kind_name(s->kind), s->ranks,
-           platform->name, ms_coll_algorithm_name(s->used), ms_fidelity_name(s->fidelity));
-    printf("#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)", "busbw (GB/s)");
+static void print_table(const ms_platform *platform, const study *s, ms_buffer *page) {
+    ms_buffer_printf(page, "# %s on %d GPUs of %s, %s, fidelity %s\n", ms_coll_kind_name(s->kind),
+                     s->ranks, platform->name, ms_coll_algorithm_name(s->used),
+                     ms_fidelity_name(s->fidelity));
+    ms_buffer_printf(page, "#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)",
+                     "busbw (GB/s)");
     for (int i = 0; i < s->rows; i++) {
-        printf("%16.0f %16.2f %14.2f %14.2f\n", s->sizes[i], 1e6 * s->times_s[i],
-               1e-9 * bandwidth_Bps(s, i, false), 1e-9 * bandwidth_Bps(s, i, true));
+        ms_buffer_printf(page, "%16.0f %16.2f %14.2f %14.2f\n", s->sizes[i], 1e6 * s->times_s[i],
+                         1e-9 * bandwidth_Bps(s, i, false), 1e-9 * bandwidth_Bps(s, i, true));
     }
 }
 
@@ -279,8 +281,10 @@ static ms_status run_study(const ms_invocation *call, study *s) {
     if (ms_cli_has(call, "json")) {
         status = ms_cli_print_json(call, make_json(call, s));
     } else {
-        print_table(&platform, s);
-        status = ms_cli_finish_stdout(call);
+        ms_buffer page;
+        ms_buffer_init(&page);
+        print_table(&platform, s, &page);
+        status = ms_cli_print_page(call, &page);
     }
     if (status == MS_OK) {
         warn_of_latency(call, s);

@@ -127,11 +127,19 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 typedef void (*ms_difference_writer)(const ms_shown_comparison *shown, ms_buffer *out);
 
-static ms_status write_text(const ms_invocation *call, const char *path,
-                            const ms_shown_comparison *shown, ms_difference_writer writer) {
+static ms_status print_text(const ms_invocation *call, const ms_shown_comparison *shown,
+                            ms_difference_writer writer) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    writer(shown, &page);
+    return ms_cli_print_page(call, &page);
+}
+
+static ms_status write_junit(const ms_invocation *call, const char *path,
+                             const ms_shown_comparison *shown) {
     ms_buffer text;
     ms_buffer_init(&text);
-    writer(shown, &text);
+    ms_show_differences_junit(shown, &text);
     ms_status status = text.failed
                            ? report_no_memory(call)
                            : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
@@ -143,7 +151,7 @@ static ms_status write_text(const ms_invocation *call, const char *path,
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     const char *junit = ms_cli_value(call, "junit", NULL);
     if (junit != NULL) {
-        ms_status status = write_text(call, junit, shown, ms_show_differences_junit);
+        ms_status status = write_junit(call, junit, shown);
         if (status != MS_OK || strcmp(junit, "-") == 0) {
             return status;
         }
@@ -151,7 +159,7 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, ms_show_differences_tree(shown));
     }
-    return write_text(call, "-", shown,
+    return print_text(call, shown,
                       ms_cli_has(call, "markdown") ? ms_show_differences_markdown
                                                    : ms_show_differences);
 }

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "meshsim/buffer.h"
 #include "meshsim/units.h"
 
 enum { TEXT_SIZE = 96 };
@@ -51,65 +50,67 @@ static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]
     return ms_unit_format(value, dimension, text, TEXT_SIZE);
 }
 
-static void print_tiers(const ms_platform *platform) {
+static void print_tiers(const ms_platform *platform, ms_buffer *page) {
     char nominal[TEXT_SIZE], achieved[TEXT_SIZE], latency[TEXT_SIZE];
-    printf("%-12s %9s %12s %9s %14s %10s\n", "tier", "links", "nominal", "parallel", "achieved",
-           "latency");
+    ms_buffer_printf(page, "%-12s %9s %12s %9s %14s %10s\n", "tier", "links", "nominal", "parallel",
+                     "achieved", "latency");
     for (int t = 0; t < platform->tier_count; t++) {
         const ms_tier *tier = &platform->tiers[t];
         ms_link_info link = ms_platform_link(platform, tier->first_link);
-        printf("%-12s %9d %12s %9d %14s %10s\n", tier->name, tier->links,
-               ms_tier_bandwidth_text(tier, tier->bandwidth_Bps, nominal, TEXT_SIZE), link.parallel,
-               ms_tier_bandwidth_text(tier, link.capacity_Bps, achieved, TEXT_SIZE),
-               quantity(tier->latency_s, MS_DIM_TIME, latency));
+        ms_buffer_printf(page, "%-12s %9d %12s %9d %14s %10s\n", tier->name, tier->links,
+                         ms_tier_bandwidth_text(tier, tier->bandwidth_Bps, nominal, TEXT_SIZE),
+                         link.parallel,
+                         ms_tier_bandwidth_text(tier, link.capacity_Bps, achieved, TEXT_SIZE),
+                         quantity(tier->latency_s, MS_DIM_TIME, latency));
     }
-    printf("\nA link has one direction; achieved is what its parallel cables carry together.\n");
+    ms_buffer_printf(
+        page, "\nA link has one direction; achieved is what its parallel cables carry together.\n");
 }
 
-static void print_gpu(const ms_gpu_type *gpu) {
+static void print_gpu(const ms_gpu_type *gpu, ms_buffer *page) {
     char peak[TEXT_SIZE], hbm[TEXT_SIZE], reserve[TEXT_SIZE], speed[TEXT_SIZE];
-    printf("GPU           %s: %s\n", gpu->name,
-           quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak));
-    printf("GPU memory    %s, %s of it reserved, at %s\n",
-           ms_unit_format_capacity(gpu->hbm_B, hbm, TEXT_SIZE),
-           quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
-           quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
+    ms_buffer_printf(page, "GPU           %s: %s\n", gpu->name,
+                     quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak));
+    ms_buffer_printf(page, "GPU memory    %s, %s of it reserved, at %s\n",
+                     ms_unit_format_capacity(gpu->hbm_B, hbm, TEXT_SIZE),
+                     quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
+                     quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
 }
 
-static void print_platform(const ms_platform *platform) {
+static void print_platform(const ms_platform *platform, ms_buffer *page) {
     char text[TEXT_SIZE];
-    printf("platform      %s\n", platform->name);
-    printf("GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform), platform->nodes,
-           platform->gpus_per_node);
-    printf("fabric        %s\n", platform->fabric);
+    ms_buffer_printf(page, "platform      %s\n", platform->name);
+    ms_buffer_printf(page, "GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform),
+                     platform->nodes, platform->gpus_per_node);
+    ms_buffer_printf(page, "fabric        %s\n", platform->fabric);
     if (platform->nics_per_node > 0) {
-        printf("NICs          %d a node%s\n", platform->nics_per_node,
-               platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
+        ms_buffer_printf(page, "NICs          %d a node%s\n", platform->nics_per_node,
+                         platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
     }
-    print_gpu(&platform->gpu);
-    printf("bisection     %s per direction\n\n",
-           ms_tier_bandwidth_text(&platform->tiers[platform->tier_count - 1],
-                                  ms_platform_bisection_Bps(platform), text, TEXT_SIZE));
-    print_tiers(platform);
+    print_gpu(&platform->gpu, page);
+    ms_buffer_printf(page, "bisection     %s per direction\n\n",
+                     ms_tier_bandwidth_text(&platform->tiers[platform->tier_count - 1],
+                                            ms_platform_bisection_Bps(platform), text, TEXT_SIZE));
+    print_tiers(platform, page);
 }
 
-static void print_path(const ms_platform *platform, const path *p) {
+static void print_path(const ms_platform *platform, const path *p, ms_buffer *page) {
     char name[TEXT_SIZE], capacity[TEXT_SIZE], latency[TEXT_SIZE];
-    printf("\nroute from GPU %d (node %d) to GPU %d (node %d)\n", p->from,
-           ms_platform_node(platform, p->from), p->to, ms_platform_node(platform, p->to));
+    ms_buffer_printf(page, "\nroute from GPU %d (node %d) to GPU %d (node %d)\n", p->from,
+                     ms_platform_node(platform, p->from), p->to, ms_platform_node(platform, p->to));
     for (int i = 0; i < p->route.count; i++) {
         ms_link_info link = ms_platform_link(platform, p->route.links[i]);
-        printf("  %-32s %14s %9s\n",
-               ms_platform_link_name(platform, p->route.links[i], name, sizeof name),
-               ms_tier_bandwidth_text(&platform->tiers[link.tier], link.capacity_Bps, capacity,
-                                      TEXT_SIZE),
-               quantity(link.latency_s, MS_DIM_TIME, latency));
+        ms_buffer_printf(page, "  %-32s %14s %9s\n",
+                         ms_platform_link_name(platform, p->route.links[i], name, sizeof name),
+                         ms_tier_bandwidth_text(&platform->tiers[link.tier], link.capacity_Bps,
+                                                capacity, TEXT_SIZE),
+                         quantity(link.latency_s, MS_DIM_TIME, latency));
     }
     const ms_tier *narrowest = &platform->tiers[p->bottleneck_tier];
-    printf("bottleneck %s, latency %s, outermost tier %s\n",
-           ms_tier_bandwidth_text(narrowest, p->bottleneck_Bps, capacity, TEXT_SIZE),
-           quantity(p->route.latency_s, MS_DIM_TIME, latency),
-           p->route.tier < 0 ? "none" : platform->tiers[p->route.tier].name);
+    ms_buffer_printf(page, "bottleneck %s, latency %s, outermost tier %s\n",
+                     ms_tier_bandwidth_text(narrowest, p->bottleneck_Bps, capacity, TEXT_SIZE),
+                     quantity(p->route.latency_s, MS_DIM_TIME, latency),
+                     p->route.tier < 0 ? "none" : platform->tiers[p->route.tier].name);
 }
 
 static void add_tiers(const ms_platform *platform, ms_value *root) {
@@ -310,11 +311,13 @@ static ms_status run(const ms_invocation *call) {
     if (ms_cli_has(call, "json")) {
         return print_platform_json(call, &platform, has_route ? &route : NULL);
     }
-    print_platform(&platform);
+    ms_buffer page;
+    ms_buffer_init(&page);
+    print_platform(&platform, &page);
     if (has_route) {
-        print_path(&platform, &route);
+        print_path(&platform, &route, &page);
     }
-    return ms_cli_finish_stdout(call);
+    return ms_cli_print_page(call, &page);
 }
 
 const ms_command ms_cmd_platform = {

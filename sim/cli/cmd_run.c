@@ -32,8 +32,10 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, result->summary);
     }
-    ms_show_result(result, stdout);
-    return ms_cli_finish_stdout(call);
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_show_result(result, &page);
+    return ms_cli_print_page(call, &page);
 }
 
 /* Say what does not fit, and by how much. */

@@ -10,20 +10,11 @@
 #include "cli/show_schedule.h"
 #include "meshsim/target.h"
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 static ms_status print_text(const ms_invocation *call, const ms_cli_shown *shown) {
     ms_buffer text;
     ms_buffer_init(&text);
     ms_cli_schedule_text(shown, &text);
-    ms_status status = text.failed
-                           ? report_no_memory(call)
-                           : ms_cli_write_file(call, "-", ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_print_page(call, &text);
 }
 
 static bool is_stdout(const char *path) {

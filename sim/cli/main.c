@@ -33,14 +33,6 @@ static ms_status unknown_command(ms_diag *diag, const char *name) {
     return MS_E_USAGE;
 }
 
-static ms_status print_page(const ms_invocation *call, const ms_buffer *page) {
-    if (page->failed) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
-    }
-    return ms_cli_write_file(call, "-", ms_buffer_text(page), page->length);
-}
-
 static ms_status print_help(const ms_invocation *call, const ms_command *command) {
     ms_buffer page;
     ms_buffer_init(&page);
@@ -49,18 +41,14 @@ static ms_status print_help(const ms_invocation *call, const ms_command *command
     } else {
         ms_cli_help_command(command, &page);
     }
-    ms_status status = print_page(call, &page);
-    ms_buffer_release(&page);
-    return status;
+    return ms_cli_print_page(call, &page);
 }
 
 static ms_status print_man(const ms_invocation *call) {
     ms_buffer page;
     ms_buffer_init(&page);
     ms_cli_help_man(&page);
-    ms_status status = print_page(call, &page);
-    ms_buffer_release(&page);
-    return status;
+    return ms_cli_print_page(call, &page);
 }
 
 static ms_status run_help(const ms_invocation *call, int count, char *const *words) {

@@ -20,6 +20,23 @@ static ms_status write_stdout(const ms_invocation *call, const char *text, size_
     return ms_cli_finish_stdout(call);
 }
 
+/* Names and texts on a page come from files, traces and the command line, so none goes out as it
+ * is, whatever a command put there. */
+ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
+    ms_buffer shown;
+    ms_buffer_init(&shown);
+    ms_terminal_write_text(&shown, ms_buffer_text(page));
+    ms_status status = MS_E_NOMEM;
+    if (page->failed || shown.failed) {
+        ms_diag_error(call->diag, "out of memory");
+    } else {
+        status = write_stdout(call, ms_buffer_text(&shown), shown.length);
+    }
+    ms_buffer_release(&shown);
+    ms_buffer_release(page);
+    return status;
+}
+
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
         ms_diag_error(call->diag, "out of memory");

@@ -167,123 +167,136 @@ ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v
     return ms_cli_print_json(call, root);
 }
 
-static void print_group(const ms_mesh *mesh, const ms_group *group) {
-    printf("    {");
+static void print_group(const ms_mesh *mesh, const ms_group *group, ms_buffer *page) {
+    ms_buffer_printf(page, "    {");
     for (int i = 0; i < group->size; i++) {
         if (group->size > RANKS_SHOWN && i == RANKS_SHOWN - RANKS_AT_END) {
-            printf(", ..");
+            ms_buffer_printf(page, ", ..");
             i = group->size - RANKS_AT_END;
         }
-        printf("%s%d", i == 0 ? "" : ", ", ms_mesh_device(mesh, group->first + i * group->stride));
+        ms_buffer_printf(page, "%s%d", i == 0 ? "" : ", ",
+                         ms_mesh_device(mesh, group->first + i * group->stride));
     }
-    printf("}\n");
+    ms_buffer_printf(page, "}\n");
 }
 
-static void print_axis(const ms_mesh_view *v, int axis) {
+static void print_axis(const ms_mesh_view *v, int axis, ms_buffer *page) {
     int count = ms_mesh_group_count(&v->mesh, axis);
     int shown = count < GROUPS_SHOWN ? count : GROUPS_SHOWN;
-    printf("\n%s: %d group%s of %d\n", v->mesh.names[axis], count, count == 1 ? "" : "s",
-           v->mesh.sizes[axis]);
+    ms_buffer_printf(page, "\n%s: %d group%s of %d\n", v->mesh.names[axis], count,
+                     count == 1 ? "" : "s", v->mesh.sizes[axis]);
     for (int i = 0; i < shown; i++) {
         ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
-        print_group(&v->mesh, &group);
+        print_group(&v->mesh, &group, page);
     }
     if (count > shown) {
-        printf("    and %d more\n", count - shown);
+        ms_buffer_printf(page, "    and %d more\n", count - shown);
     }
 }
 
-static void print_shape(const ms_tensor *tensor, const int64_t *shape) {
+static void print_shape(const ms_tensor *tensor, const int64_t *shape, ms_buffer *page) {
     char text[TEXT_SIZE];
     for (int d = 0; d < tensor->dimensions; d++) {
-        printf("%s%lld", d == 0 ? "" : " x ", (long long)shape[d]);
+        ms_buffer_printf(page, "%s%lld", d == 0 ? "" : " x ", (long long)shape[d]);
     }
-    printf(", %s\n",
-           ms_unit_format(ms_tensor_bytes(tensor, shape), MS_DIM_BYTES, text, sizeof text));
+    ms_buffer_printf(
+        page, ", %s\n",
+        ms_unit_format(ms_tensor_bytes(tensor, shape), MS_DIM_BYTES, text, sizeof text));
 }
 
 static void print_spec(const ms_mesh_view *v, const char *title, const ms_spec *spec,
-                       const int64_t *local) {
+                       const int64_t *local, ms_buffer *page) {
     char text[TEXT_SIZE];
-    printf("\n%s:", title);
+    ms_buffer_printf(page, "\n%s:", title);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
-        printf(" %s=%s", v->mesh.names[axis], ms_placement_text(spec->on[axis], text, sizeof text));
+        ms_buffer_printf(page, " %s=%s", v->mesh.names[axis],
+                         ms_placement_text(spec->on[axis], text, sizeof text));
     }
-    printf("\n    each rank holds ");
-    print_shape(&v->tensor.tensor, local);
+    ms_buffer_printf(page, "\n    each rank holds ");
+    print_shape(&v->tensor.tensor, local, page);
 }
 
-static void print_steps(const ms_mesh_view *v) {
+static void print_steps(const ms_mesh_view *v, ms_buffer *page) {
     const ms_reshard_plan *plan = &v->tensor.plan;
     char size[TEXT_SIZE], sent[TEXT_SIZE], time[TEXT_SIZE], alone[TEXT_SIZE];
-    printf("\n%-15s %-8s %12s %12s %s\n", "step", "axis", "buffer", "rank sends",
-           v->platform == NULL ? "" : "        time    one alone  tier");
+    ms_buffer_printf(page, "\n%-15s %-8s %12s %12s %s\n", "step", "axis", "buffer", "rank sends",
+                     v->platform == NULL ? "" : "        time    one alone  tier");
     for (int i = 0; i < plan->count; i++) {
         const ms_reshard_step *step = &plan->steps[i];
-        printf("%-15s %-8s %12s %12s", step_name(step), v->mesh.names[step->axis],
-               ms_unit_format(step->size_B, MS_DIM_BYTES, size, sizeof size),
-               ms_unit_format(step->sent_B, MS_DIM_BYTES, sent, sizeof sent));
+        ms_buffer_printf(page, "%-15s %-8s %12s %12s", step_name(step), v->mesh.names[step->axis],
+                         ms_unit_format(step->size_B, MS_DIM_BYTES, size, sizeof size),
+                         ms_unit_format(step->sent_B, MS_DIM_BYTES, sent, sizeof sent));
         if (v->platform != NULL) {
             int tier = v->times[i].tier;
-            printf(" %12s %12s  %s",
-                   ms_unit_format(v->times[i].together_s, MS_DIM_TIME, time, sizeof time),
-                   ms_unit_format(v->times[i].alone_s, MS_DIM_TIME, alone, sizeof alone),
-                   tier < 0 ? "none" : v->platform->tiers[tier].name);
+            ms_buffer_printf(page, " %12s %12s  %s",
+                             ms_unit_format(v->times[i].together_s, MS_DIM_TIME, time, sizeof time),
+                             ms_unit_format(v->times[i].alone_s, MS_DIM_TIME, alone, sizeof alone),
+                             tier < 0 ? "none" : v->platform->tiers[tier].name);
         }
-        printf("\n");
+        ms_buffer_printf(page, "\n");
     }
-    printf("%-15s %-8s %12s %12s", "all", "", "",
-           ms_unit_format(plan->sent_B, MS_DIM_BYTES, sent, sizeof sent));
+    ms_buffer_printf(page, "%-15s %-8s %12s %12s", "all", "", "",
+                     ms_unit_format(plan->sent_B, MS_DIM_BYTES, sent, sizeof sent));
     if (v->platform != NULL) {
-        printf(" %12s", ms_unit_format(total_time_s(v), MS_DIM_TIME, time, sizeof time));
+        ms_buffer_printf(page, " %12s",
+                         ms_unit_format(total_time_s(v), MS_DIM_TIME, time, sizeof time));
     }
-    printf("\n");
+    ms_buffer_printf(page, "\n");
 }
 
-static void print_tensor(const ms_mesh_view *v) {
+static void print_tensor(const ms_mesh_view *v, ms_buffer *page) {
     const ms_tensor_study *s = &v->tensor;
     if (!s->is_given) {
         return;
     }
-    printf("\ntensor ");
-    print_shape(&s->tensor, s->tensor.shape);
-    print_spec(v, s->is_moved ? "from" : "spec", &s->spec, s->local);
+    ms_buffer_printf(page, "\ntensor ");
+    print_shape(&s->tensor, s->tensor.shape, page);
+    print_spec(v, s->is_moved ? "from" : "spec", &s->spec, s->local, page);
     if (s->is_moved) {
-        print_spec(v, "to", &s->target, s->target_local);
-        print_steps(v);
+        print_spec(v, "to", &s->target, s->target_local, page);
+        print_steps(v, page);
     }
 }
 
-static void print_ranks(const ms_mesh *mesh) {
-    printf("%d ranks", mesh->ranks);
+static void print_ranks(const ms_mesh *mesh, ms_buffer *page) {
+    ms_buffer_printf(page, "%d ranks", mesh->ranks);
     for (int place = 0; place < mesh->ranks && !is_plain(mesh); place++) {
         if (mesh->ranks > RANKS_SHOWN && place == RANKS_SHOWN - RANKS_AT_END) {
-            printf(", ..");
+            ms_buffer_printf(page, ", ..");
             place = mesh->ranks - RANKS_AT_END;
         }
-        printf("%s%d", place == 0 ? " on GPUs " : ", ",
-               ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
+        ms_buffer_printf(page, "%s%d", place == 0 ? " on GPUs " : ", ",
+                         ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
     }
-    printf("\n\n");
+    ms_buffer_printf(page, "\n\n");
+}
+
+static void print_mesh(const ms_mesh_view *v, ms_buffer *page) {
+    print_ranks(&v->mesh, page);
+    ms_buffer_printf(page, "%-8s %8s %8s%s\n", "axis", "size", "stride",
+                     v->platform == NULL ? "" : "  tier");
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        ms_buffer_printf(page, "%-8s %8d %8d", v->mesh.names[axis], v->mesh.sizes[axis],
+                         v->mesh.strides[axis]);
+        if (v->platform != NULL) {
+            int tier = ms_mesh_axis_tier(&v->mesh, axis, v->platform);
+            ms_buffer_printf(page, "  %s", tier < 0 ? "none" : v->platform->tiers[tier].name);
+        }
+        ms_buffer_printf(page, "\n");
+    }
+    ms_buffer_printf(
+        page, "axes from outermost to innermost; stride is the distance of neighbours in ranks\n");
+    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        if (is_shown(v, axis)) {
+            print_axis(v, axis, page);
+        }
+    }
+    print_tensor(v, page);
 }
 
 ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *v) {
-    print_ranks(&v->mesh);
-    printf("%-8s %8s %8s%s\n", "axis", "size", "stride", v->platform == NULL ? "" : "  tier");
-    for (int axis = 0; axis < v->mesh.axes; axis++) {
-        printf("%-8s %8d %8d", v->mesh.names[axis], v->mesh.sizes[axis], v->mesh.strides[axis]);
-        if (v->platform != NULL) {
-            int tier = ms_mesh_axis_tier(&v->mesh, axis, v->platform);
-            printf("  %s", tier < 0 ? "none" : v->platform->tiers[tier].name);
-        }
-        printf("\n");
-    }
-    printf("axes from outermost to innermost; stride is the distance of neighbours in ranks\n");
-    for (int axis = 0; axis < v->mesh.axes; axis++) {
-        if (is_shown(v, axis)) {
-            print_axis(v, axis);
-        }
-    }
-    print_tensor(v);
-    return ms_cli_finish_stdout(call);
+    ms_buffer page;
+    ms_buffer_init(&page);
+    print_mesh(v, &page);
+    return ms_cli_print_page(call, &page);
 }

@@ -341,12 +341,5 @@ ms_status ms_simulated_print(const ms_invocation *call, const ms_simulated_table
     ms_buffer text;
     ms_buffer_init(&text);
     write_text(table, &text);
-    if (text.failed) {
-        status = MS_E_NOMEM;
-        ms_diag_error(call->diag, "out of memory");
-    } else {
-        status = ms_cli_write_file(call, "-", ms_buffer_text(&text), text.length);
-    }
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_print_page(call, &text);
 }

@@ -1,6 +1,7 @@
 #include "cli/show_result.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "cli/show_text.h"
 #include "meshsim/units.h"
@@ -18,65 +19,67 @@ static const char *bytes_text(double bytes, char *out) {
 }
 
 /* Which tier the groups of each axis reach across. */
-static void show_tiers(const ms_job *job, FILE *out) {
+static void show_tiers(const ms_job *job, ms_buffer *out) {
     const char *before = "tiers      ";
     for (int a = 0; a < job->mesh.axes; a++) {
         int tier = ms_mesh_axis_tier(&job->mesh, a, &job->platform);
         if (tier >= 0) {
-            fprintf(out, "%s%s %s", before, job->mesh.names[a], job->platform.tiers[tier].name);
+            ms_buffer_printf(out, "%s%s %s", before, job->mesh.names[a],
+                             job->platform.tiers[tier].name);
             before = ", ";
         }
     }
-    fprintf(out, "%s", before[0] == ',' ? "\n" : "");
+    ms_buffer_printf(out, "%s", before[0] == ',' ? "\n" : "");
 }
 
-void ms_show_job(const ms_job *job, FILE *out) {
-    fprintf(out, "workload   %s\n", job->name);
-    fprintf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name, job->platform.nodes,
-            job->platform.nodes == 1 ? "" : "s", job->platform.gpus_per_node,
-            job->platform.gpu.name);
-    fprintf(out, "mesh       ");
+void ms_show_job(const ms_job *job, ms_buffer *out) {
+    ms_buffer_printf(out, "workload   %s\n", job->name);
+    ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name,
+                     job->platform.nodes, job->platform.nodes == 1 ? "" : "s",
+                     job->platform.gpus_per_node, job->platform.gpu.name);
+    ms_buffer_printf(out, "mesh       ");
     for (int a = 0; a < job->mesh.axes; a++) {
-        fprintf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a], job->mesh.sizes[a]);
+        ms_buffer_printf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a],
+                         job->mesh.sizes[a]);
     }
-    fprintf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
+    ms_buffer_printf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
     show_tiers(job, out);
-    fprintf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
-            job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
-            job->microbatches);
+    ms_buffer_printf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
+                     job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
+                     job->microbatches);
     if (job->has_model) {
-        fprintf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
+        ms_buffer_printf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
     }
-    fprintf(out, "\n");
+    ms_buffer_printf(out, "\n");
     if (job->steps > 1) {
-        fprintf(out, "steps      %d, %s\n", job->steps,
-                job->is_validated_late ? "updates validated afterwards"
-                                       : "all ranks meet before they update");
+        ms_buffer_printf(out, "steps      %d, %s\n", job->steps,
+                         job->is_validated_late ? "updates validated afterwards"
+                                                : "all ranks meet before they update");
     }
 }
 
-static void show_bar(double share, FILE *out) {
+static void show_bar(double share, ms_buffer *out) {
     int filled = (int)lround(share * BAR_WIDTH);
-    fprintf(out, "%s", filled > 0 ? "  " : "");
+    ms_buffer_printf(out, "%s", filled > 0 ? "  " : "");
     for (int i = 0; i < filled; i++) {
-        fputc('#', out);
+        ms_buffer_puts(out, "#");
     }
 }
 
-static void show_share(const ms_result *result, const char *name, double share, FILE *out) {
+static void show_share(const ms_result *result, const char *name, double share, ms_buffer *out) {
     text time;
     if (share < 5e-6) {
         return;
     }
-    fprintf(out, "  %-16s %10s %6.2f %%", name,
-            time_text(share * result->metrics.step_time_s, time), 100.0 * share);
+    ms_buffer_printf(out, "  %-16s %10s %6.2f %%", name,
+                     time_text(share * result->metrics.step_time_s, time), 100.0 * share);
     show_bar(share, out);
-    fputc('\n', out);
+    ms_buffer_puts(out, "\n");
 }
 
 /* `other` as the parts that it consists of: alone it says nothing. */
-static void show_shares(const ms_result *result, FILE *out) {
-    fprintf(out, "\nwhere the time goes (mean over GPUs)\n");
+static void show_shares(const ms_result *result, ms_buffer *out) {
+    ms_buffer_printf(out, "\nwhere the time goes (mean over GPUs)\n");
     for (int c = 0; c < MS_TIME_OTHER; c++) {
         show_share(result, ms_time_category_name((ms_time_category)c), result->metrics.share[c],
                    out);
@@ -91,9 +94,10 @@ static void show_shares(const ms_result *result, FILE *out) {
 
 /* A GPU's own communication; what stalls it is also exposed, but it may wait for other GPUs' too.
  */
-static void show_comm(const ms_result *result, FILE *out) {
-    fprintf(out,
-            "\nGPU's own communication  sent      busy  stalling overlapped   in idle   waiting\n");
+static void show_comm(const ms_result *result, ms_buffer *out) {
+    ms_buffer_printf(
+        out,
+        "\nGPU's own communication  sent      busy  stalling overlapped   in idle   waiting\n");
     for (int a = MS_AXIS_TP; a < MS_AXIS_COUNT; a++) {
         const ms_axis_use *use = &result->metrics.axes[a];
         if (use->bytes <= 0.0 && use->busy_s <= 0.0) {
@@ -105,18 +109,19 @@ static void show_comm(const ms_result *result, FILE *out) {
         text overlapped;
         text in_idle;
         text waiting;
-        fprintf(out, "  %-15s %11s %9s %9s %10s %9s %9s\n", ms_axis_name((ms_axis)a),
-                bytes_text(use->bytes, sent), time_text(use->busy_s, busy),
-                time_text(use->exposed_s, stalling), time_text(use->overlapped_s, overlapped),
-                time_text(use->in_idle_s, in_idle), time_text(use->wait_s, waiting));
+        ms_buffer_printf(out, "  %-15s %11s %9s %9s %10s %9s %9s\n", ms_axis_name((ms_axis)a),
+                         bytes_text(use->bytes, sent), time_text(use->busy_s, busy),
+                         time_text(use->exposed_s, stalling),
+                         time_text(use->overlapped_s, overlapped),
+                         time_text(use->in_idle_s, in_idle), time_text(use->wait_s, waiting));
     }
 }
 
-void ms_show_memory_row(const char *label, double bytes, double capacity_B, FILE *out) {
+void ms_show_memory_row(const char *label, double bytes, double capacity_B, ms_buffer *out) {
     text size;
     if (bytes > 0.0) {
-        fprintf(out, "  %-16s %10s %6.2f %%\n", label, bytes_text(bytes, size),
-                100.0 * bytes / capacity_B);
+        ms_buffer_printf(out, "  %-16s %10s %6.2f %%\n", label, bytes_text(bytes, size),
+                         100.0 * bytes / capacity_B);
     }
 }
 
@@ -127,7 +132,7 @@ static double times_of(const ms_result *result, const ms_coll_row *row) {
 
 /* Communication that took longer than on idle links, and by how much: overlap pays for what it
  * hides with shared links. */
-static void show_contention(const ms_result *result, FILE *out) {
+static void show_contention(const ms_result *result, ms_buffer *out) {
     bool has_title = false;
     for (int i = 0; i < result->metrics.collective_count; i++) {
         const ms_coll_row *row = &result->metrics.collectives[i];
@@ -137,27 +142,30 @@ static void show_contention(const ms_result *result, FILE *out) {
         text time;
         text alone;
         text size;
-        fprintf(out, "%s",
-                has_title ? ""
-                          : "\nslowed by sharing links        size     alone    shared   slower"
-                            "  times on GPUs\n");
+        ms_buffer_printf(out, "%s",
+                         has_title
+                             ? ""
+                             : "\nslowed by sharing links        size     alone    shared   slower"
+                               "  times on GPUs\n");
         has_title = true;
-        fprintf(out, "  %-5s %-15s %11s %9s %9s %6.2f x %6.4g %7.0f\n", ms_axis_name(row->axis),
-                ms_coll_kind_name(row->kind), bytes_text(row->size_B, size),
-                time_text(row->alone_s, alone), time_text(row->time_s, time),
-                row->time_s / row->alone_s, times_of(result, row), row->ranks);
+        ms_buffer_printf(out, "  %-5s %-15s %11s %9s %9s %6.2f x %6.4g %7.0f\n",
+                         ms_axis_name(row->axis), ms_coll_kind_name(row->kind),
+                         bytes_text(row->size_B, size), time_text(row->alone_s, alone),
+                         time_text(row->time_s, time), row->time_s / row->alone_s,
+                         times_of(result, row), row->ranks);
     }
 }
 
-static void show_memory(const ms_result *result, FILE *out) {
+static void show_memory(const ms_result *result, ms_buffer *out) {
     const ms_rank_memory *peak = &result->memory[result->peak_rank];
     if (!result->job->has_model) {
         return;
     }
     char usable[96];
-    fprintf(out, "\nmemory at the peak (rank %d): %s\n  %s\n",
-            result->dag.ranks[result->peak_rank].rank, result->fits ? "fits" : "DOES NOT FIT",
-            ms_show_capacity(&result->job->platform.gpu, usable, sizeof usable));
+    ms_buffer_printf(out, "\nmemory at the peak (rank %d): %s\n  %s\n",
+                     result->dag.ranks[result->peak_rank].rank,
+                     result->fits ? "fits" : "DOES NOT FIT",
+                     ms_show_capacity(&result->job->platform.gpu, usable, sizeof usable));
     double capacity_B = result->capacity_B;
     ms_show_memory_row("parameters", peak->parameter_B, capacity_B, out);
     ms_show_memory_row("gradients", peak->gradient_B, capacity_B, out);
@@ -167,25 +175,26 @@ static void show_memory(const ms_result *result, FILE *out) {
     ms_show_memory_row("total", peak->peak_B, capacity_B, out);
 }
 
-static void show_headline(const ms_result *result, FILE *out) {
+static void show_headline(const ms_result *result, ms_buffer *out) {
     text step;
     const ms_value *s = result->summary;
-    fprintf(out, "\nstep time  %s", time_text(result->metrics.step_time_s, step));
+    ms_buffer_printf(out, "\nstep time  %s", time_text(result->metrics.step_time_s, step));
     if (result->job->has_model) {
-        fprintf(
+        ms_buffer_printf(
             out, "   %.1f TFLOP/s per GPU   MFU %.1f %%   HFU %.1f %%\n           %.0f tokens/s",
             ms_value_number(s, "model_tflops_per_gpu", 0.0), 100.0 * ms_value_number(s, "mfu", 0.0),
             100.0 * ms_value_number(s, "hfu", 0.0), ms_value_number(s, "tokens_per_s", 0.0));
     }
-    fprintf(out, "   bubble %.2f %%\n", 100.0 * ms_value_number(s, "bubble_fraction", 0.0));
+    ms_buffer_printf(out, "   bubble %.2f %%\n",
+                     100.0 * ms_value_number(s, "bubble_fraction", 0.0));
     int steps = result->metrics.step_count;
     if (steps > 1) {
-        fprintf(out, "           mean of %d step%s after the first\n", steps - 1,
-                steps == 2 ? "" : "s");
+        ms_buffer_printf(out, "           mean of %d step%s after the first\n", steps - 1,
+                         steps == 2 ? "" : "s");
     }
 }
 
-void ms_show_result(const ms_result *result, FILE *out) {
+void ms_show_result(const ms_result *result, ms_buffer *out) {
     ms_show_job(result->job, out);
     show_headline(result, out);
     show_shares(result, out);
@@ -196,8 +205,8 @@ void ms_show_result(const ms_result *result, FILE *out) {
     const char *how = result->job->no_fold         ? "every one"
                       : result->job->is_fold_exact ? "folded"
                                                    : "folded, slowest route";
-    fprintf(out, "\nsimulated  %d rank%s (%s), %d operations,\n           %lld flows in %s\n",
-            result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,
-            result->dag.op_count, (long long)result->timeline.flows,
-            time_text(result->wall_s, wall));
+    ms_buffer_printf(
+        out, "\nsimulated  %d rank%s (%s), %d operations,\n           %lld flows in %s\n",
+        result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how, result->dag.op_count,
+        (long long)result->timeline.flows, time_text(result->wall_s, wall));
 }

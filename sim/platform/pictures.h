@@ -4,9 +4,8 @@
 
 #include "platform/torus.h"
 
-/* A name inside a quoted Graphviz label, or inside SVG text. */
+/* A name inside a quoted Graphviz label. */
 void ms_platform_dot_name(const char *name, ms_buffer *out);
-void ms_platform_svg_text(const char *text, ms_buffer *out);
 
 /* Start a picture of so many pixels in the look of the other pictures: page, title, subtitle. */
 enum { MS_PICTURE_WIDTH = 1000 };

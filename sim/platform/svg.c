@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "meshsim/units.h"
+#include "meshsim/value.h"
 #include "platform/pictures.h"
 
 /* Page, in pixels: tier names on the left, the graph on the right. */
@@ -35,18 +36,6 @@ typedef struct box {
     const char *fill;
 } box;
 
-void ms_platform_svg_text(const char *text, ms_buffer *out) {
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20) {
-            ms_buffer_puts(out, " ");
-        } else if (*text == '<' || *text == '&' || *text == '>' || *text == '"') {
-            ms_buffer_printf(out, "&#%d;", *text);
-        } else {
-            ms_buffer_add(out, text, 1);
-        }
-    }
-}
-
 /* Mean width of a letter at size 1, rather more than that of the fonts named below. */
 static const double LETTER_WIDTH = 0.6;
 static const double LEAST_SIZE = 6.5;
@@ -62,7 +51,7 @@ static void put_line_of_text(ms_buffer *out, const double at[2], double right, c
     double size = ms_platform_svg_fit(LABEL, strlen(text), right - at[0]);
     ms_buffer_printf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\"%s>", at[0], at[1], size,
                      look);
-    ms_platform_svg_text(text, out);
+    ms_xml_write_text(out, text);
     ms_buffer_puts(out, "</text>\n");
 }
 
@@ -80,7 +69,7 @@ static void write_box(const picture *p, const box *b, double size, const char *l
         ms_buffer_printf(p->out,
                          "<text text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\" font-size=\"%g\">",
                          b->x + b->width / 2, b->y + BOX / 2.0 + 0.35 * size, size);
-        ms_platform_svg_text(label, p->out);
+        ms_xml_write_text(p->out, label);
         ms_buffer_puts(p->out, "</text>\n");
     }
 }
@@ -129,7 +118,7 @@ void ms_platform_svg_head(const ms_platform *platform, int height, ms_buffer *ou
                      "<text x=\"16\" y=\"26\" font-size=\"%g\" font-weight=\"bold\">",
                      (int)MS_PICTURE_WIDTH, height, (int)MS_PICTURE_WIDTH, height,
                      ms_platform_svg_fit(18.0, strlen(title), MS_PICTURE_WIDTH - 32));
-    ms_platform_svg_text(title, out);
+    ms_xml_write_text(out, title);
     ms_buffer_printf(out,
                      "</text>\n<text x=\"16\" y=\"46\" font-size=\"13\" fill=\"#444\">%d GPUs "
                      "\xc2\xb7 %d links</text>\n",

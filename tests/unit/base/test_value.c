@@ -196,6 +196,7 @@ Test(value, text_in_xml_is_escaped_and_legal) {
         {"\xFF\xC3(\xED\xA0\x80", "??"
                                   "(???"},
         {"\xEF\xBF\xBE\xEF\xBF\xBD", "?\xEF\xBF\xBD"},
+        {"\x7F\xC2\x80\xC2\x9F\xC2\xA0", "???\xC2\xA0"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         ms_buffer out;

@@ -21,7 +21,7 @@ static const picture_case SVG[] = {
     {"tpu-v4", "{nodes: 2, fabric: {shape: [8]}}", {">pod 0: 8<"}},
     {"flat",
      "{name: 'a<b & \"c\"', gpu: {name: \"x\\ny\"}}",
-     {"a&#60;b &#38; &#34;c&#34;: 1024 nodes of 1 x x y<"}},
+     {"a&lt;b &amp; &quot;c&quot;: 1024 nodes of 1 x x?y<"}},
 };
 
 Test(platform_svg, shows_the_levels) {
