@@ -53,6 +53,8 @@ class Failing(unittest.TestCase):
     def setUpClass(cls):
         cls.holder = tempfile.TemporaryDirectory()
         cls.trace = Path(cls.holder.name) / "trace.h5"
+        # LD_PRELOAD ends a name at a space or colon, either of which the checkout's path may hold
+        cls.library = shutil.copy(LIBRARY, cls.holder.name)
         subprocess.run([PROGRAM, "run", TINY, "-o", cls.trace], check=True, stdout=subprocess.DEVNULL)
 
     @classmethod
@@ -64,7 +66,7 @@ class Failing(unittest.TestCase):
         folder = Path(tempfile.mkdtemp(dir=self.holder.name))
         count = Path(self.holder.name) / "count"
         count.write_bytes(bytes(8))
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, MS_FAIL_COUNT=str(count), **{k: str(v) for k, v in settings.items()})
+        environment = dict(os.environ, LD_PRELOAD=self.library, MS_FAIL_COUNT=str(count), **{k: str(v) for k, v in settings.items()})
         words = [str(word).replace("{trace}", str(self.trace)).replace("{}", str(folder)) for word in words]
         result = subprocess.run([PROGRAM, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -119,7 +121,7 @@ class Failing(unittest.TestCase):
         """Exit code and errors of a command that writes to `folder`, and the calls that bring files to disk."""
         log = Path(self.holder.name) / "log"
         log.write_text("")
-        environment = dict(os.environ, LD_PRELOAD=LIBRARY, MS_SYNC_LOG=str(log), **settings)
+        environment = dict(os.environ, LD_PRELOAD=self.library, MS_SYNC_LOG=str(log), **settings)
         result = subprocess.run([PROGRAM, *map(str, words)], env=environment, cwd=folder, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, timeout=100)
         return result.returncode, result.stderr.decode(), log.read_text().splitlines()
