@@ -34,7 +34,7 @@ function(ms_add_check name)
 endfunction()
 
 foreach(layer ${MESHSIM_LAYERS})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.c)
   if(sources)
     ms_add_test_program(test_${layer} SOURCES ${sources} LIBS ms_${layer})
   endif()
@@ -43,12 +43,6 @@ endforeach()
 # its tests damage files on purpose, through the library
 if(TARGET test_trace)
   target_link_libraries(test_trace PRIVATE hdf5::hdf5)
-endif()
-
-# tests/prop: properties that cross layers
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/prop/*.c)
-if(sources)
-  ms_add_test_program(test_prop SOURCES ${sources} LIBS ms_search)
 endif()
 
 # tests/unit/cli runs the program itself

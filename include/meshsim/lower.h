@@ -42,7 +42,7 @@ typedef struct ms_lower_input {
 /** Lower.
  *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
  *  *is_exact_out: whether simulating every rank would certainly give the same figures; if not,
- * the slowest route of a class stands for it (sim/graph/folding.md). Returns MS_OK; MS_E_INPUT for
+ * the slowest route of a class stands for it (sim/lower/folding.md). Returns MS_OK; MS_E_INPUT for
  * a schedule that waits for itself (reported with the waiting passes) or too many operations;
  * MS_E_NOMEM. O(operations + ranks * links of a route). */
 ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, bool *is_exact_out);

@@ -110,7 +110,7 @@ static void use(ms_job *job, bool is_chosen, ms_arena *arena, ms_diag *diag) {
         simulate(job, step_s, arena, diag);
     }
 #ifdef MS_FUZZ_TRAP /* scripts/fuzz --traps: a fault that only mutation leads to */
-    if (step_s > 0.0 && job->microbatches % 2 == 1 && job->microbatches > 1) {
+    if (step_s > 0.0 && (job->microbatches & (job->microbatches - 1)) != 0) {
         fputs("the planted trap\n", stderr);
         abort();
     }

@@ -1,6 +1,6 @@
 #include "meshsim/dag.h"
 
-#include "graph/work_times.h"
+#include "dag/work_times.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Which works and streams the lowering has made already, by what identifies them. */
 #include <string.h>
 
-#include "graph/lowering.h"
+#include "lower/lowering.h"
 
 static uint64_t hash_key(const ms_work_key *key) {
     uint64_t bits = 0;

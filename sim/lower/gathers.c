@@ -1,5 +1,5 @@
 /* Parameters of whole stages, gathered where the program says. */
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 static int32_t *gathers_of(const ms_lowering *l, int stage) {
     return l->gathered + (size_t)stage * MS_GATHERS_MAX * (size_t)l->sims;

@@ -1,4 +1,4 @@
-#include "graph/work_times.h"
+#include "dag/work_times.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* Lowering of one pass, of the collectives and messages in it, and of the step's end. */
-#ifndef MS_GRAPH_PASSES_H
-#define MS_GRAPH_PASSES_H
+#ifndef MS_LOWER_PASSES_H
+#define MS_LOWER_PASSES_H
 
-#include "graph/lowering.h"
+#include "lower/lowering.h"
 
 /* Operations that something waits for beside its own order: for each simulated rank of a pipeline
  * rank, [sims], or NULL. */

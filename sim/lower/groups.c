@@ -1,5 +1,5 @@
 /* Collectives over the groups of a set of axes. */
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 /* A stream per communicator of a rank: one for each axis and set of axes that its groups span. */
 static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {

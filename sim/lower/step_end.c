@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
 

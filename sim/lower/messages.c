@@ -1,5 +1,5 @@
 /* Messages from a stage to its neighbour on another rank. */
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 /* The stream of messages from one simulated rank to another in one direction of the pipeline. */
 static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destination,

@@ -2,7 +2,7 @@
  * computes while collectives of the other are under way. */
 #include <string.h>
 
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 /* Let a pass of the pair go on where it stood, up to its next collective. */
 static ms_status take_turn(ms_lowering *l, ms_pass_state *state, ms_pair_tails *own) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/lowering.h"
+#include "lower/lowering.h"
 #include "meshsim/random.h"
 
 /* What crosses a link of the platform. */

@@ -1,7 +1,7 @@
 /* A row of collectives on an idle platform, for studies without a workload. */
 #include <string.h>
 
-#include "graph/lowering.h"
+#include "lower/lowering.h"
 
 static ms_status allocate(ms_lowering *l, int members, int **gpus_out) {
     size_t links = (size_t)l->in->platform->link_count;

@@ -1,6 +1,6 @@
 /* Times of flows with nothing but their phase on the links. */
-#ifndef MS_GRAPH_WORK_TIMES_H
-#define MS_GRAPH_WORK_TIMES_H
+#ifndef MS_DAG_WORK_TIMES_H
+#define MS_DAG_WORK_TIMES_H
 
 #include "meshsim/dag.h"
 

@@ -1,7 +1,7 @@
 /* State shared by the files of the lowering: lower.c walks the schedule, class_work.c lays
  * collectives out. */
-#ifndef MS_GRAPH_LOWERING_H
-#define MS_GRAPH_LOWERING_H
+#ifndef MS_LOWER_LOWERING_H
+#define MS_LOWER_LOWERING_H
 
 #include "meshsim/lower.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/lowering.h"
-#include "graph/passes.h"
+#include "lower/lowering.h"
+#include "lower/passes.h"
 
 static size_t action_count(const ms_lowering *l) {
     return l->in->program->first[l->pp];

@@ -1,5 +1,5 @@
 /* Collectives of a fold class. See decision note folding.md beside this file. */
-#include "graph/lowering.h"
+#include "lower/lowering.h"
 
 #include <math.h>
 #include <string.h>

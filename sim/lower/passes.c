@@ -1,4 +1,4 @@
-#include "graph/passes.h"
+#include "lower/passes.h"
 
 #include <string.h>
 
