@@ -36,8 +36,8 @@
  * | outlook.h    | what can be said without simulating                                            |
  * | advice.h     | warnings about where groups lie and what latency costs                         |
  * | knobs.h      | what would save memory, and how much                                           |
- * | apart.h      | many jobs, each in a process of its own                                        |
  * | trace.h      | the HDF5 file                                                                  |
+ * | workers.h    | many jobs, each in a process of its own                                        |
  * | compare.h    | what differs between two results, and what a guard lets pass                   |
  * | report.h     | pictures and trace-viewer files                                                |
  */

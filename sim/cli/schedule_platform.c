@@ -11,12 +11,12 @@
 #include "cli/job_options.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_platform.h"
-#include "meshsim/apart.h"
 #include "meshsim/outlook.h"
 #include "meshsim/report.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 #include "meshsim/units.h"
+#include "meshsim/workers.h"
 
 /* Chunks and parts of sequences that schedules which take any number get where nobody says. */
 enum { SHARE_DEFAULT = 2, JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024, OWN_SETS = 10 };
@@ -382,11 +382,11 @@ static void show_progress(void *context, size_t done, size_t count) {
 }
 
 /* What came of a simulation into its row. */
-static ms_status take_outcome(study *s, const ms_apart_outcome *outcome, ms_simulated *row) {
+static ms_status take_outcome(study *s, const ms_worker_outcome *outcome, ms_simulated *row) {
     row->status = outcome->status;
     row->summary = outcome->summary;
     if (outcome->status != MS_OK) {
-        row->reason = ms_apart_reason(outcome, s->call->arena);
+        row->reason = ms_worker_reason(outcome, s->call->arena);
         return row->reason == NULL ? report_no_memory(s->call) : MS_OK;
     }
     if (outcome->talk[0] != '\0') {
@@ -407,15 +407,15 @@ static ms_status take_outcome(study *s, const ms_apart_outcome *outcome, ms_simu
 }
 
 static ms_status simulate(study *s, int jobs) {
-    ms_apart_outcome *outcomes = MS_NEW(s->call->arena, ms_apart_outcome, s->planned);
+    ms_worker_outcome *outcomes = MS_NEW(s->call->arena, ms_worker_outcome, s->planned);
     if (outcomes == NULL) {
         return report_no_memory(s->call);
     }
-    ms_apart_options options = {
+    ms_workers_options options = {
         .jobs = jobs, .keep = keep_trace, .progress = show_progress, .context = s};
     clock_gettime(CLOCK_MONOTONIC, &s->start);
     ms_status status =
-        ms_apart_run(s->requests, s->planned, &options, s->call->arena, s->call->diag, outcomes);
+        ms_workers_run(s->requests, s->planned, &options, s->call->arena, s->call->diag, outcomes);
     for (size_t i = 0; i < s->planned && status == MS_OK; i++) {
         status = take_outcome(s, &outcomes[i], &s->table.rows[s->row_of[i]]);
     }

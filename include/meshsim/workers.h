@@ -1,11 +1,11 @@
 /**
  * @file
- * Simulations apart: many jobs, each in a process of its own, several at once.
+ * Worker processes: many jobs, each simulated in a process of its own, several at once.
  *
  * SimGrid's engine runs once per process, so who wants many results forks a child for each.
  */
-#ifndef MESHSIM_APART_H
-#define MESHSIM_APART_H
+#ifndef MESHSIM_WORKERS_H
+#define MESHSIM_WORKERS_H
 
 #include <stddef.h>
 
@@ -19,7 +19,7 @@
 MS_BEGIN_DECLS
 
 /** How simulations run. */
-typedef struct ms_apart_options {
+typedef struct ms_workers_options {
     int jobs; /**< processes at once, >= 1 */
     /** Called in the child when simulation `index` is done; what it reports counts as the child's.
      *  NULL: nothing is kept. */
@@ -27,30 +27,30 @@ typedef struct ms_apart_options {
     /** Called in the parent whenever one has ended.  NULL: nobody asks. */
     void (*progress)(void *context, size_t done, size_t count);
     void *context; /**< first argument of both */
-} ms_apart_options;
+} ms_workers_options;
 
 /** What came back of one. */
-typedef struct ms_apart_outcome {
+typedef struct ms_worker_outcome {
     ms_status status; /**< of loading, running and keeping; MS_E_BUG after a crash, MS_E_NOMEM when
                          the system killed it */
     const char *talk; /**< what was reported on the way, whole messages; "" if nothing */
     int chunks;       /**< V */
     int parameter_replicas;
     const ms_value *summary; /**< tree of `run --json`; NULL unless MS_OK */
-} ms_apart_outcome;
+} ms_worker_outcome;
 
 /** Load and run jobs, each in a child.  No engine may have run in this process before.  Children
  * end with their parent, and remove what they were writing.
  *  requests: [count].  outcomes_out: [count], in the order of the requests, contents in `arena`.
  *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_IO
  * (reported) when the system starts none; MS_E_NOMEM (reported). */
-ms_status ms_apart_run(const ms_job_request *requests, size_t count,
-                       const ms_apart_options *options, ms_arena *arena, ms_diag *diag,
-                       ms_apart_outcome *outcomes_out);
+ms_status ms_workers_run(const ms_job_request *requests, size_t count,
+                         const ms_workers_options *options, ms_arena *arena, ms_diag *diag,
+                         ms_worker_outcome *outcomes_out);
 
 /** The first fault of an outcome's talk without its place, in `arena`; NULL when memory runs out.
  */
-const char *ms_apart_reason(const ms_apart_outcome *outcome, ms_arena *arena);
+const char *ms_worker_reason(const ms_worker_outcome *outcome, ms_arena *arena);
 
 MS_END_DECLS
 

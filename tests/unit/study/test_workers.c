@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "job_fixture.h"
-#include "meshsim/apart.h"
+#include "meshsim/workers.h"
 
 static const char WORKLOAD[] = MS_SOURCE_DIR "/workloads/tiny.yaml";
 
@@ -25,24 +25,24 @@ static void count_one(void *context, size_t done, size_t count) {
     cr_assert_eq(count, (size_t)COUNT);
 }
 
-Test(apart, results_are_those_of_a_run_here) {
+Test(workers, results_are_those_of_a_run_here) {
     job_fixture f;
     job_fixture_init(&f);
     ms_dag_init(&f.result.dag);
     ms_job_request requests[COUNT];
-    ms_apart_outcome outcomes[COUNT];
+    ms_worker_outcome outcomes[COUNT];
     for (int i = 0; i < COUNT; i++) {
         requests[i] = request_of(&SETS[i]);
     }
     counts seen = {0, 0};
-    ms_apart_options options = {.jobs = 2, .progress = count_one, .context = &seen};
-    cr_assert_eq(ms_apart_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
+    ms_workers_options options = {.jobs = 2, .progress = count_one, .context = &seen};
+    cr_assert_eq(ms_workers_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
     cr_assert_eq(seen.done, (size_t)COUNT);
     cr_assert_eq(seen.last, (size_t)COUNT);
     cr_assert_eq(outcomes[1].status, MS_E_INPUT);
     cr_assert_null(outcomes[1].summary);
     cr_assert_not_null(strstr(outcomes[1].talk, "did you mean 'interleaved'?"));
-    const char *reason = ms_apart_reason(&outcomes[1], &f.arena);
+    const char *reason = ms_worker_reason(&outcomes[1], &f.arena);
     cr_assert_eq(strstr(reason, "schedule.kind: unknown schedule 'interleav'; did you mean"),
                  reason, "%s", reason);
     cr_assert_eq(outcomes[2].status, MS_OK, "%s", outcomes[2].talk);
@@ -78,17 +78,17 @@ static ms_status end_badly(void *context, size_t index, const ms_result *result,
     return MS_OK;
 }
 
-Test(apart, bad_ends_are_told_and_hurt_nobody_else) {
+Test(workers, bad_ends_are_told_and_hurt_nobody_else) {
     static const char *const PLAIN[] = {"schedule.kind=1f1b"};
     job_fixture f;
     job_fixture_init(&f);
     ms_job_request requests[COUNT];
-    ms_apart_outcome outcomes[COUNT];
+    ms_worker_outcome outcomes[COUNT];
     for (int i = 0; i < COUNT; i++) {
         requests[i] = request_of(PLAIN);
     }
-    ms_apart_options options = {.jobs = COUNT, .keep = end_badly};
-    cr_assert_eq(ms_apart_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
+    ms_workers_options options = {.jobs = COUNT, .keep = end_badly};
+    cr_assert_eq(ms_workers_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
     cr_assert_eq(outcomes[0].status, MS_OK);
     cr_assert_str_eq(outcomes[0].talk, "");
     cr_assert_eq(outcomes[1].status, MS_E_BUG);
@@ -96,6 +96,6 @@ Test(apart, bad_ends_are_told_and_hurt_nobody_else) {
     cr_assert_eq(outcomes[2].status, MS_E_NOMEM);
     cr_assert_not_null(strstr(outcomes[2].talk, "was killed"));
     cr_assert_eq(outcomes[3].status, MS_E_IO);
-    cr_assert_str_eq(ms_apart_reason(&outcomes[3], &f.arena), "disk full");
+    cr_assert_str_eq(ms_worker_reason(&outcomes[3], &f.arena), "disk full");
     job_fixture_release(&f);
 }

@@ -1,6 +1,6 @@
 /* A child writes frames to its pipe: its messages as they come, and at the end what it found. A
  * frame is a mark, the number of bytes, and the bytes. */
-#include "meshsim/apart.h"
+#include "meshsim/workers.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,20 +32,20 @@ typedef struct worker {
     ms_buffer bytes;
 } worker;
 
-typedef struct apart {
+typedef struct pool {
     const ms_job_request *requests;
     size_t count;
-    const ms_apart_options *options;
+    const ms_workers_options *options;
     ms_arena *arena;
     ms_diag *diag;
-    ms_apart_outcome *outcomes;
+    ms_worker_outcome *outcomes;
     worker *workers; /* [running] */
     size_t running;
     size_t started;
-} apart;
+} pool;
 
-static ms_status report_no_memory(const apart *a) {
-    ms_diag_error(a->diag, "out of memory while running simulations");
+static ms_status report_no_memory(const pool *p) {
+    ms_diag_error(p->diag, "out of memory while running simulations");
     return MS_E_NOMEM;
 }
 
@@ -91,19 +91,19 @@ static void send_answer(int pipe, ms_status status, const ms_job *job, const ms_
 }
 
 /* Load, run, keep, answer; never returns. */
-static void run_child(const apart *a, size_t index, int pipe) {
+static void run_child(const pool *p, size_t index, int pipe) {
     ms_arena arena;
     ms_arena_init(&arena);
     ms_diag diag;
     ms_diag_init(&diag, send_talk, &pipe);
     ms_job job = {0};
     ms_result result = {0};
-    ms_status status = ms_job_load(&a->requests[index], &arena, &diag, &job);
+    ms_status status = ms_job_load(&p->requests[index], &arena, &diag, &job);
     if (status == MS_OK) {
         status = ms_job_run(&job, &arena, &diag, &result);
     }
-    if (status == MS_OK && a->options->keep != NULL) {
-        status = a->options->keep(a->options->context, index, &result, &diag);
+    if (status == MS_OK && p->options->keep != NULL) {
+        status = p->options->keep(p->options->context, index, &result, &diag);
     }
     ms_diag_finish(&diag);
     send_answer(pipe, status, &job, &result);
@@ -111,10 +111,10 @@ static void run_child(const apart *a, size_t index, int pipe) {
                                          */
 }
 
-static ms_status start(apart *a) {
+static ms_status start(pool *p) {
     int ends[2];
     if (pipe(ends) != 0) {
-        ms_diag_error(a->diag, "cannot start a simulation: %s", strerror(errno));
+        ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
         return MS_E_IO;
     }
     pid_t parent = getpid();
@@ -125,16 +125,16 @@ static ms_status start(apart *a) {
         if (getppid() != parent) {
             _exit(EXIT_SIGNAL + SIGTERM); /* it ended before we asked to be told */
         }
-        run_child(a, a->started, ends[1]);
+        run_child(p, p->started, ends[1]);
     }
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        ms_diag_error(a->diag, "cannot start a simulation: %s", strerror(errno));
+        ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
         return MS_E_IO;
     }
-    worker *w = &a->workers[a->running++];
-    *w = (worker){.pid = pid, .pipe = ends[0], .index = a->started++};
+    worker *w = &p->workers[p->running++];
+    *w = (worker){.pid = pid, .pipe = ends[0], .index = p->started++};
     ms_buffer_init(&w->bytes);
     return MS_OK;
 }
@@ -142,7 +142,7 @@ static ms_status start(apart *a) {
 /* ---- the parent ---- */
 
 /* What a child without an answer says by its end. */
-static void explain_end(int state, ms_apart_outcome *outcome, ms_buffer *talk) {
+static void explain_end(int state, ms_worker_outcome *outcome, ms_buffer *talk) {
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     if (number == SIGKILL) {
@@ -165,8 +165,8 @@ static void explain_end(int state, ms_apart_outcome *outcome, ms_buffer *talk) {
     }
 }
 
-/* Take what a child sent apart; true if it answered. */
-static bool read_frames(const apart *a, const ms_buffer *bytes, ms_apart_outcome *outcome,
+/* Take apart what a child sent; true if it answered. */
+static bool read_frames(const pool *p, const ms_buffer *bytes, ms_worker_outcome *outcome,
                         ms_buffer *talk) {
     bool has_answer = false;
     frame head;
@@ -181,7 +181,7 @@ static bool read_frames(const apart *a, const ms_buffer *bytes, ms_apart_outcome
         if (head.mark == TALK) {
             ms_buffer_add(talk, data, head.length);
         } else if (head.mark == SUMMARY) {
-            outcome->summary = ms_value_unpack(data, head.length, a->arena);
+            outcome->summary = ms_value_unpack(data, head.length, p->arena);
         } else if (head.mark == SIZES && head.length == sizeof found) {
             memcpy(&found, data, sizeof found);
             outcome->status = found.status;
@@ -194,32 +194,32 @@ static bool read_frames(const apart *a, const ms_buffer *bytes, ms_apart_outcome
 }
 
 /* A child has closed its pipe: wait for its end, and note what it said. */
-static ms_status finish(apart *a, size_t at) {
-    worker *w = &a->workers[at];
-    ms_apart_outcome *outcome = &a->outcomes[w->index];
+static ms_status finish(pool *p, size_t at) {
+    worker *w = &p->workers[at];
+    ms_worker_outcome *outcome = &p->outcomes[w->index];
     int state = 0;
     close(w->pipe);
     while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR) {
     }
     ms_buffer talk;
     ms_buffer_init(&talk);
-    *outcome = (ms_apart_outcome){.status = MS_OK};
-    if (!read_frames(a, &w->bytes, outcome, &talk)) {
+    *outcome = (ms_worker_outcome){.status = MS_OK};
+    if (!read_frames(p, &w->bytes, outcome, &talk)) {
         explain_end(state, outcome, &talk);
     }
     bool has_failed =
         w->bytes.failed || talk.failed || (outcome->status == MS_OK && outcome->summary == NULL);
-    outcome->talk = ms_arena_strdup(a->arena, ms_buffer_text(&talk));
+    outcome->talk = ms_arena_strdup(p->arena, ms_buffer_text(&talk));
     ms_buffer_release(&talk);
     ms_buffer_release(&w->bytes);
-    a->workers[at] = a->workers[--a->running];
-    return has_failed || outcome->talk == NULL ? report_no_memory(a) : MS_OK;
+    p->workers[at] = p->workers[--p->running];
+    return has_failed || outcome->talk == NULL ? report_no_memory(p) : MS_OK;
 }
 
 /* Take what one child has to say. */
-static ms_status listen_to(apart *a, size_t at) {
+static ms_status listen_to(pool *p, size_t at) {
     char block[BLOCK_B];
-    worker *w = &a->workers[at];
+    worker *w = &p->workers[at];
     ssize_t got = read(w->pipe, block, sizeof block);
     if (got > 0) {
         ms_buffer_add(&w->bytes, block, (size_t)got);
@@ -228,68 +228,68 @@ static ms_status listen_to(apart *a, size_t at) {
     if (got < 0 && errno == EINTR) {
         return MS_OK;
     }
-    ms_status status = finish(a, at);
-    if (status == MS_OK && a->options->progress != NULL) {
-        a->options->progress(a->options->context, a->started - a->running, a->count);
+    ms_status status = finish(p, at);
+    if (status == MS_OK && p->options->progress != NULL) {
+        p->options->progress(p->options->context, p->started - p->running, p->count);
     }
     return status;
 }
 
 /* Wait until some child has something to say, and take it. */
-static ms_status listen_once(apart *a, struct pollfd *polls) {
-    for (size_t i = 0; i < a->running; i++) {
-        polls[i] = (struct pollfd){.fd = a->workers[i].pipe, .events = POLLIN};
+static ms_status listen_once(pool *p, struct pollfd *polls) {
+    for (size_t i = 0; i < p->running; i++) {
+        polls[i] = (struct pollfd){.fd = p->workers[i].pipe, .events = POLLIN};
     }
-    if (poll(polls, (nfds_t)a->running, -1) < 0) {
-        return errno == EINTR ? MS_OK : report_no_memory(a);
+    if (poll(polls, (nfds_t)p->running, -1) < 0) {
+        return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    for (size_t i = a->running; i-- > 0 && status == MS_OK;) { /* finished ones leave the end */
-        status = polls[i].revents != 0 ? listen_to(a, i) : MS_OK;
+    for (size_t i = p->running; i-- > 0 && status == MS_OK;) { /* finished ones leave the end */
+        status = polls[i].revents != 0 ? listen_to(p, i) : MS_OK;
     }
     return status;
 }
 
 /* End what still runs after a failure. */
-static void stop_all(apart *a) {
-    for (size_t i = 0; i < a->running; i++) {
-        kill(a->workers[i].pid, SIGTERM);
-        close(a->workers[i].pipe);
-        waitpid(a->workers[i].pid, NULL, 0);
-        ms_buffer_release(&a->workers[i].bytes);
+static void stop_all(pool *p) {
+    for (size_t i = 0; i < p->running; i++) {
+        kill(p->workers[i].pid, SIGTERM);
+        close(p->workers[i].pipe);
+        waitpid(p->workers[i].pid, NULL, 0);
+        ms_buffer_release(&p->workers[i].bytes);
     }
-    a->running = 0;
+    p->running = 0;
 }
 
-ms_status ms_apart_run(const ms_job_request *requests, size_t count,
-                       const ms_apart_options *options, ms_arena *arena, ms_diag *diag,
-                       ms_apart_outcome *outcomes_out) {
+ms_status ms_workers_run(const ms_job_request *requests, size_t count,
+                         const ms_workers_options *options, ms_arena *arena, ms_diag *diag,
+                         ms_worker_outcome *outcomes_out) {
     size_t jobs = options->jobs < 1 ? 1 : (size_t)options->jobs;
     jobs = jobs < count ? jobs : count;
-    apart a = {.requests = requests,
-               .count = count,
-               .options = options,
-               .arena = arena,
-               .diag = diag,
-               .outcomes = outcomes_out,
-               .workers = MS_NEW(arena, worker, jobs)};
+    pool p = {.requests = requests,
+              .count = count,
+              .options = options,
+              .arena = arena,
+              .diag = diag,
+              .outcomes = outcomes_out,
+              .workers = MS_NEW(arena, worker, jobs)};
     struct pollfd *polls = MS_NEW(arena, struct pollfd, jobs);
-    if (a.workers == NULL || polls == NULL) {
-        return report_no_memory(&a);
+    if (p.workers == NULL || polls == NULL) {
+        return report_no_memory(&p);
     }
     ms_status status = MS_OK;
-    while (status == MS_OK && (a.started < count || a.running > 0)) {
-        if (a.running < jobs && a.started < count) {
-            status = start(&a);
+    while (status == MS_OK && (p.started < count || p.running > 0)) {
+        if (p.running < jobs && p.started < count) {
+            status = start(&p);
         } else {
-            status = listen_once(&a, polls);
+            status = listen_once(&p, polls);
         }
     }
-    stop_all(&a);
+    stop_all(&p);
     return status;
 }
 
-const char *ms_apart_reason(const ms_apart_outcome *outcome, ms_arena *arena) {
+const char *ms_worker_reason(const ms_worker_outcome *outcome, ms_arena *arena) {
     static const char MARK[] = "error: ";
     const char *found = strstr(outcome->talk, MARK);
     const char *text = found == NULL ? ms_status_name(outcome->status) : found + sizeof MARK - 1;

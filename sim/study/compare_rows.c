@@ -1,4 +1,4 @@
-#include "report/compare_rows.h"
+#include "study/compare_rows.h"
 
 #include <string.h>
 

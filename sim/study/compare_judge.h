@@ -1,6 +1,6 @@
 /* How far two values are from each other, and what the rules say to it. */
-#ifndef MS_REPORT_COMPARE_JUDGE_H
-#define MS_REPORT_COMPARE_JUDGE_H
+#ifndef MS_STUDY_COMPARE_JUDGE_H
+#define MS_STUDY_COMPARE_JUDGE_H
 
 #include "meshsim/compare.h"
 

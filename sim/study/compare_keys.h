@@ -1,6 +1,6 @@
 /* Keys of guards and tolerances against the paths of quantities. */
-#ifndef MS_REPORT_COMPARE_KEYS_H
-#define MS_REPORT_COMPARE_KEYS_H
+#ifndef MS_STUDY_COMPARE_KEYS_H
+#define MS_STUDY_COMPARE_KEYS_H
 
 #include "meshsim/compare.h"
 

@@ -1,9 +1,9 @@
-#include "report/compare_judge.h"
+#include "study/compare_judge.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "report/compare_keys.h"
+#include "study/compare_keys.h"
 
 static bool is_number(const ms_value *value) {
     return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);

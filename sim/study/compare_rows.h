@@ -1,6 +1,6 @@
 /* Names of the rows of lists, so that a row is compared with the one that is the same thing. */
-#ifndef MS_REPORT_COMPARE_ROWS_H
-#define MS_REPORT_COMPARE_ROWS_H
+#ifndef MS_STUDY_COMPARE_ROWS_H
+#define MS_STUDY_COMPARE_ROWS_H
 
 #include "meshsim/compare.h"
 

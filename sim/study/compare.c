@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/compare_judge.h"
-#include "report/compare_rows.h"
+#include "study/compare_judge.h"
+#include "study/compare_rows.h"
 
 typedef struct comparing {
     const ms_compare_rules *rules;

@@ -1,4 +1,4 @@
-#include "report/compare_keys.h"
+#include "study/compare_keys.h"
 
 #include <string.h>
 
