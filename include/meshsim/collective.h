@@ -81,12 +81,12 @@ typedef struct ms_coll_request {
     int members;   /**< >= 1; 2 for p2p */
     double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
                       all-gather its output [B] */
-    double node_B; /**< all-to-all where a copy crosses to a node once, on its own rail, and is
-                      forwarded inside it: full buffer among the members of a node, while size_B is
-                      that between nodes; 0: every pair of members exchanges [B] */
-    double
-        skew; /**< all-to-all: bytes of the busiest member over the mean, its time counts; 0: 1 */
-    bool is_coarse; /**< all-to-all: tell messages apart by their outermost tier only */
+    double intra_node_B;   /**< all-to-all where a copy crosses to a node once, on its own rail, and
+                              is forwarded inside it: full buffer among the members of a node, while
+                              size_B is that between nodes; 0: every pair of members exchanges [B] */
+    double load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, its time
+                              counts; 0: 1 */
+    bool is_coarse;        /**< all-to-all: tell messages apart by their outermost tier only */
 } ms_coll_request;
 
 /** Lay out a collective among GPUs of a platform.

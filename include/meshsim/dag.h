@@ -77,9 +77,10 @@ typedef struct ms_dag_work {
     uint8_t coll;        /**< ms_coll_kind, MS_COLL_NONE for a computation */
     uint8_t algorithm;   /**< ms_coll_algorithm of the plan */
     bool is_communication;
-    double skew; /**< communication: what its flows carry over the mean of its members; 0: 1 */
-    bool is_pipelined; /**< releases its stream before its last latency */
-    int32_t tag;       /**< for the one who added it (the model's segment); -1 none */
+    double load_imbalance; /**< communication: what its flows carry over the mean of its members; 0:
+                              1 */
+    bool is_pipelined;     /**< releases its stream before its last latency */
+    int32_t tag;           /**< for the one who added it (the model's segment); -1 none */
 } ms_dag_work;
 
 /** One operation. */

@@ -252,13 +252,13 @@ typedef struct ms_segment {
     ms_axis axis;        /**< collective: the axis it counts for */
     unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: its kind */
-    double coll_B;       /**< collective: full buffer [B]; where coll_node_B > 0, of what crosses
-                            between nodes */
-    double coll_node_B;  /**< all-to-all that sends to a node once and forwards inside it: full
-                            buffer of an all-to-all among the members of a node that runs beside it
-                            [B]; 0: every pair of members exchanges its own */
-    double coll_skew; /**< all-to-all: bytes of the busiest member over the mean, which is coll_B;
-                         its time is the busiest one's; 0: all alike */
+    double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, of what crosses
+                      between nodes */
+    double coll_intra_node_B; /**< all-to-all that sends to a node once and forwards inside it: full
+                           buffer of an all-to-all among the members of a node that runs beside it
+                           [B]; 0: every pair of members exchanges its own */
+    double coll_load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, which is
+                         coll_B; its time is the busiest one's; 0: all alike */
     bool is_between_copies; /**< collective of a step's end: among the two pipeline ranks that hold
                                the same stages, rank by rank, once all that the passes started has
                                ended; group_axes is not used */

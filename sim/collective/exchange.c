@@ -19,13 +19,13 @@ ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *r
     for (int r = 0; r < e.run_count; r++) {
         e.node_members = e.runs[r].count > e.node_members ? e.runs[r].count : e.node_members;
     }
-    double skew = request->skew > 0.0 ? request->skew : 1.0;
-    e.is_by_node = request->node_B > 0.0;
+    double load_imbalance = request->load_imbalance > 0.0 ? request->load_imbalance : 1.0;
+    e.is_by_node = request->intra_node_B > 0.0;
     double ends = e.is_by_node ? e.run_count : e.members;
-    e.message_B[MS_FAMILY_PAIRS] = skew * request->size_B / ends;
-    e.message_B[MS_FAMILY_FORWARDS] = skew * request->node_B / e.node_members;
+    e.message_B[MS_FAMILY_PAIRS] = load_imbalance * request->size_B / ends;
+    e.message_B[MS_FAMILY_FORWARDS] = load_imbalance * request->intra_node_B / e.node_members;
     e.sent_B = (ends - 1.0) / ends * request->size_B +
-               (e.node_members - 1.0) / e.node_members * request->node_B;
+               (e.node_members - 1.0) / e.node_members * request->intra_node_B;
     *exchange_out = e;
     return MS_OK;
 }

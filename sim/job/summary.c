@@ -133,7 +133,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
 static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     double bytes = 0.0;
     /* the flows are the busiest member's; the tier carries the mean of all */
-    double share = work->stands_for / (work->skew > 0.0 ? work->skew : 1.0);
+    double share = work->stands_for / (work->load_imbalance > 0.0 ? work->load_imbalance : 1.0);
     for (int32_t p = 0; p < work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
         for (int32_t f = 0; f < phase->flow_count; f++) {

@@ -50,8 +50,8 @@ static int *list_groups(ms_lowering *l, int p, unsigned axes, int lead, int *gro
 static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *c,
                             int32_t *work_out) {
     ms_work_key key = {.size_B = c->size_B,
-                       .node_B = c->node_B,
-                       .skew = c->skew,
+                       .intra_node_B = c->intra_node_B,
+                       .load_imbalance = c->load_imbalance,
                        .kind = (int32_t)c->kind,
                        .domain = (int32_t)c->op.axis,
                        .first = lead,
@@ -60,11 +60,13 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
     if (*work_out >= 0) {
         return MS_OK;
     }
-    ms_class_request request = {
-        .kind = c->kind, .size_B = c->size_B, .node_B = c->node_B, .skew = c->skew};
+    ms_fold_request request = {.kind = c->kind,
+                               .size_B = c->size_B,
+                               .intra_node_B = c->intra_node_B,
+                               .load_imbalance = c->load_imbalance};
     request.members = ms_mesh_members(l->in->mesh, c->group_axes, lead, NULL);
     request.gpus = list_groups(l, p, c->group_axes, lead, &request.groups);
-    ms_status status = request.gpus == NULL ? MS_E_NOMEM : ms_class_work(l, &request, work_out);
+    ms_status status = request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(l, &request, work_out);
     if (status == MS_OK) {
         ms_lowering_remember(l, &key, *work_out);
     }

@@ -28,18 +28,18 @@ static ms_status lower_row(ms_lowering *l, const ms_collective_row *row) {
     int32_t rank = ms_dag_add_rank(l->dag, 0, 1, 0);
     int32_t stream = ms_dag_add_stream(l->dag, rank, -1, MS_AXIS_OTHER);
     for (int i = 0; i < row->count; i++) {
-        ms_class_request request = {.kind = row->kind,
-                                    .size_B = row->sizes_B[i],
-                                    .gpus = gpus,
-                                    .groups = 1,
-                                    .members = row->members};
+        ms_fold_request request = {.kind = row->kind,
+                                   .size_B = row->sizes_B[i],
+                                   .gpus = gpus,
+                                   .groups = 1,
+                                   .members = row->members};
         ms_dag_op op = {.mb = -1,
                         .stage = -1,
                         .chunk = -1,
                         .layer = -1,
                         .kind = (uint8_t)ms_op_kind_of_coll(row->kind),
                         .axis = MS_AXIS_OTHER};
-        status = ms_class_work(l, &request, &op.work);
+        status = ms_fold_work(l, &request, &op.work);
         if (status != MS_OK) {
             return status;
         }

@@ -1,4 +1,4 @@
-/* State shared by the files of the lowering: lower.c walks the schedule, class_work.c lays
+/* State shared by the files of the lowering: lower.c walks the schedule, fold.c lays
  * collectives out. */
 #ifndef MS_LOWER_LOWERING_H
 #define MS_LOWER_LOWERING_H
@@ -6,9 +6,9 @@
 #include "meshsim/lower.h"
 
 /* A communication of one fold class: the same collective in every group of the class. */
-typedef struct ms_class_request {
-    double node_B; /* all-to-all: of a second one inside each node, beside it; 0: none */
-    double skew;   /* all-to-all: of the busiest member; 0: 1 */
+typedef struct ms_fold_request {
+    double intra_node_B;   /* all-to-all: of a second one inside each node, beside it; 0: none */
+    double load_imbalance; /* all-to-all: of the busiest member; 0: 1 */
     ms_coll_kind kind;
     double size_B;
     const int *
@@ -16,13 +16,13 @@ typedef struct ms_class_request {
     int groups;
     int members; /* per group */
     bool is_pipelined;
-} ms_class_request;
+} ms_fold_request;
 
 /* A work already made, by what identifies it. */
 typedef struct ms_work_key {
     double size_B;
-    double node_B;
-    double skew;
+    double intra_node_B;
+    double load_imbalance;
     int32_t kind;
     int32_t domain; /* what the caller distinguishes: axis, place */
     int32_t first;  /* lowest GPU of the simulated group, or source of a p2p */
@@ -121,6 +121,6 @@ ms_status ms_fold_check(ms_lowering *l);
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.
  * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for an all-to-all among too many members.
  * O(groups * members * links of a route). */
-ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t *work_out);
+ms_status ms_fold_work(ms_lowering *l, const ms_fold_request *request, int32_t *work_out);
 
 #endif

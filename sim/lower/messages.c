@@ -38,13 +38,13 @@ static int32_t message_work(ms_lowering *l, int from, int to, int k, double size
         gpus[2 * g] = sources[k + g];
         gpus[2 * g + 1] = targets[k + g];
     }
-    ms_class_request request = {.kind = MS_COLL_P2P,
-                                .size_B = size_B,
-                                .gpus = gpus,
-                                .groups = groups,
-                                .members = 2,
-                                .is_pipelined = true};
-    if (ms_class_work(l, &request, &work) != MS_OK) {
+    ms_fold_request request = {.kind = MS_COLL_P2P,
+                               .size_B = size_B,
+                               .gpus = gpus,
+                               .groups = groups,
+                               .members = 2,
+                               .is_pipelined = true};
+    if (ms_fold_work(l, &request, &work) != MS_OK) {
         return -1;
     }
     ms_lowering_remember(l, &key, work);

@@ -134,8 +134,8 @@ static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms
     bool has_run = false;
     ms_group_op c = {.kind = segment->coll,
                      .size_B = segment->coll_B,
-                     .node_B = segment->coll_node_B,
-                     .skew = segment->coll_skew,
+                     .intra_node_B = segment->coll_intra_node_B,
+                     .load_imbalance = segment->coll_load_imbalance,
                      .group_axes = segment->group_axes,
                      .op = op,
                      .joins = joined(l, state, segment),

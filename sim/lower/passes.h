@@ -14,8 +14,8 @@ typedef struct ms_joins {
 typedef struct ms_group_op {
     ms_coll_kind kind;
     double size_B;            /* full buffer; none runs for 0 */
-    double node_B;            /* all-to-all: of a second one inside each node; 0: none */
-    double skew;              /* all-to-all: of the busiest member; 0: 1 */
+    double intra_node_B;      /* all-to-all: of a second one inside each node; 0: none */
+    double load_imbalance;    /* all-to-all: of the busiest member; 0: 1 */
     unsigned group_axes;      /* axes the groups span; 0: op.axis alone */
     ms_dag_op op;             /* its labels; the work is filled in */
     const int32_t *inputs[2]; /* [sims] each: further dependencies, or NULL */

@@ -94,9 +94,9 @@ static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size
         gpus[2 * g] = sides[0][k + g];
         gpus[2 * g + 1] = sides[1][k + g];
     }
-    ms_class_request request = {
+    ms_fold_request request = {
         .kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .gpus = gpus, .groups = groups, .members = 2};
-    ms_status status = ms_class_work(l, &request, work_out);
+    ms_status status = ms_fold_work(l, &request, work_out);
     if (status == MS_OK) {
         ms_lowering_remember(l, &key, *work_out);
     }

@@ -14,9 +14,9 @@ static uint64_t hash_key(const ms_work_key *key) {
 }
 
 static bool same_key(const ms_work_key *a, const ms_work_key *b) {
-    return a->size_B == b->size_B && a->node_B == b->node_B && a->skew == b->skew &&
-           a->kind == b->kind && a->domain == b->domain && a->first == b->first &&
-           a->second == b->second;
+    return a->size_B == b->size_B && a->intra_node_B == b->intra_node_B &&
+           a->load_imbalance == b->load_imbalance && a->kind == b->kind && a->domain == b->domain &&
+           a->first == b->first && a->second == b->second;
 }
 
 static size_t find_slot(const ms_lowering *l, const ms_work_key *key) {

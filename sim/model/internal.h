@@ -181,7 +181,8 @@ typedef struct ms_comm {
     bool is_async;
     ms_when when;
     int join; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
-    double node_B, skew;    /**< as coll_node_B and coll_skew of a segment */
+    double intra_node_B;    /**< as coll_intra_node_B of a segment */
+    double load_imbalance;  /**< as coll_load_imbalance of a segment */
     bool is_between_copies; /**< as of a segment: group_axes is not used */
 } ms_comm;
 /** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */

@@ -231,13 +231,13 @@ static int add_all_to_all(const moe_half *half, double element_B, bool is_async)
                     .kind = MS_COLL_ALL_TO_ALL,
                     .bytes = half->load.sent * row_B,
                     .is_async = is_async,
-                    .skew = half->load.busiest / half->load.sent};
+                    .load_imbalance = half->load.busiest / half->load.sent};
     int nodes = layout->ep_node_ranks > 0 ? half->ep / layout->ep_node_ranks : 1;
     if (moe->node_limit > 0 && nodes > 1) {
         ms_moe_reach reach = ms_moe_reach_of(moe, nodes, layout->ep_node_ranks);
         double tokens = half->load.sent / moe->top_k;
         comm.bytes = tokens * reach.nodes * row_B;
-        comm.node_B = tokens * reach.ranks * row_B;
+        comm.intra_node_B = tokens * reach.ranks * row_B;
     }
     return ms_cost_communicate(builder, &comm);
 }

@@ -92,8 +92,8 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .group_axes = comm->group_axes,
                           .coll = comm->kind,
                           .coll_B = comm->bytes,
-                          .coll_node_B = comm->node_B,
-                          .coll_skew = comm->skew,
+                          .coll_intra_node_B = comm->intra_node_B,
+                          .coll_load_imbalance = comm->load_imbalance,
                           .is_between_copies = comm->is_between_copies,
                           .use_first = (int)builder->uses.count};
     ms_vector_add(&builder->segments, &segment, 1);

@@ -167,7 +167,8 @@ static double carried_B(const platform_fixture *f, const ms_coll_plan *plan, int
 }
 
 /* Where a copy crosses to a node once it crosses on its own rail, never over NVLink, and is
- * forwarded among the members of the node, both at once; a skew stretches the time, not the bytes.
+ * forwarded among the members of the node, both at once; an uneven load stretches the time, not
+ * the bytes.
  */
 Test(coll_plan, all_to_all_crosses_once_and_forwards) {
     platform_fixture f;
@@ -177,8 +178,8 @@ Test(coll_plan, all_to_all_crosses_once_and_forwards) {
                                .gpus = first_gpus(&f, 16),
                                .members = 16,
                                .size_B = 1e9,
-                               .node_B = 8e9,
-                               .skew = 1.5};
+                               .intra_node_B = 8e9,
+                               .load_imbalance = 1.5};
     ms_coll_plan plan;
     cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
     cr_assert_eq(plan.phases[0].count, 2);

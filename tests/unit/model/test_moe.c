@@ -184,7 +184,7 @@ Test(moe, limited_routing_crosses_nodes_once) {
         if (segment->is_collective && segment->axis == MS_AXIS_EP) {
             found++;
             cr_assert_lt(fixture_gap(segment->coll_B, plane_B * nodes), 1e-12);
-            cr_assert_lt(fixture_gap(segment->coll_node_B, plane_B * 32 * (1 - rank_missed)),
+            cr_assert_lt(fixture_gap(segment->coll_intra_node_B, plane_B * 32 * (1 - rank_missed)),
                          1e-12);
         }
     }

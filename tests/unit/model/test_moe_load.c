@@ -217,7 +217,7 @@ Test(moe_load, imbalance_costs_what_the_busiest_rank_explains) {
         if (segment->is_collective) {
             ms_moe_load load = ms_moe_load_of(&model.moe, segment->layer, 8, 2048, scratch);
             cr_assert_lt(fixture_gap(segment->coll_B, 2048.0 * 4 * 1024 * 2), 1e-12);
-            cr_assert_eq(segment->coll_skew, load.busiest / load.sent);
+            cr_assert_eq(segment->coll_load_imbalance, load.busiest / load.sent);
         }
     }
     fixture_clear(&even);

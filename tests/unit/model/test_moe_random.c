@@ -67,8 +67,10 @@ static void check_pass(const ms_stage_costs *costs, ms_pass_plan plan, uint64_t 
     for (int i = 0; i < plan.count; i++) {
         const ms_segment *segment = &costs->segments[plan.first + i];
         if (segment->is_collective) {
-            cr_assert(segment->coll_B > 0 && segment->coll_node_B >= 0 && segment->time_s == 0);
-            cr_assert(segment->coll_skew == 0 || segment->coll_skew >= 1 - 1e-12);
+            cr_assert(segment->coll_B > 0 && segment->coll_intra_node_B >= 0 &&
+                      segment->time_s == 0);
+            cr_assert(segment->coll_load_imbalance == 0 ||
+                      segment->coll_load_imbalance >= 1 - 1e-12);
         } else {
             cr_assert_gt(segment->time_s, 0, "seed %llu", (unsigned long long)seed);
         }

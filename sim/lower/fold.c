@@ -76,7 +76,7 @@ static void add_flow(ms_lowering *l, const ms_flow *own, const ms_flow *slowest)
     }
 }
 
-static ms_status build_plans(ms_lowering *l, const ms_class_request *request, bool is_coarse,
+static ms_status build_plans(ms_lowering *l, const ms_fold_request *request, bool is_coarse,
                              ms_coll_plan *plans) {
     for (int g = 0; g < request->groups; g++) {
         ms_coll_request group = {.kind = request->kind,
@@ -84,8 +84,8 @@ static ms_status build_plans(ms_lowering *l, const ms_class_request *request, bo
                                  .gpus = request->gpus + (size_t)g * (size_t)request->members,
                                  .members = request->members,
                                  .size_B = request->size_B,
-                                 .node_B = request->node_B,
-                                 .skew = request->skew,
+                                 .intra_node_B = request->intra_node_B,
+                                 .load_imbalance = request->load_imbalance,
                                  .is_coarse = is_coarse};
         ms_status status = ms_coll_plan_build(l->in->platform, &group, l->arena, &plans[g]);
         if (status == MS_E_RANGE && request->kind == MS_COLL_ALL_TO_ALL) {
@@ -162,7 +162,7 @@ static ms_status align_flows(ms_lowering *l, ms_coll_plan *plans, int groups, in
 }
 
 /* Plans of all groups with the same flows in the same places, each loaded by all groups. */
-static ms_status plan_class(ms_lowering *l, const ms_class_request *request, ms_coll_plan *plans) {
+static ms_status plan_class(ms_lowering *l, const ms_fold_request *request, ms_coll_plan *plans) {
     ms_status status = build_plans(l, request, false, plans);
     if (status == MS_OK && !have_same_flows(plans, request->groups)) {
         l->is_exact = false;
@@ -199,7 +199,7 @@ static ms_status find_slowest(ms_lowering *l, const ms_coll_plan *plans, int gro
     return MS_OK;
 }
 
-static int32_t add_work(ms_lowering *l, const ms_class_request *request, const ms_coll_plan *own,
+static int32_t add_work(ms_lowering *l, const ms_fold_request *request, const ms_coll_plan *own,
                         const ms_coll_plan *slowest) {
     ms_dag_work work = {
         .bytes = own->sent_B,
@@ -211,7 +211,7 @@ static int32_t add_work(ms_lowering *l, const ms_class_request *request, const m
         .algorithm = (uint8_t)own->algorithm,
         .is_communication = true,
         .is_pipelined = request->is_pipelined,
-        .skew = request->skew,
+        .load_imbalance = request->load_imbalance,
         .tag = -1,
     };
     int32_t index = ms_dag_add_work(l->dag, &work);
@@ -224,7 +224,7 @@ static int32_t add_work(ms_lowering *l, const ms_class_request *request, const m
     return index;
 }
 
-ms_status ms_class_work(ms_lowering *l, const ms_class_request *request, int32_t *work_out) {
+ms_status ms_fold_work(ms_lowering *l, const ms_fold_request *request, int32_t *work_out) {
     ms_coll_plan *plans = MS_NEW(l->arena, ms_coll_plan, request->groups);
     if (plans == NULL) {
         return MS_E_NOMEM;
