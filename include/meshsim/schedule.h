@@ -3,7 +3,7 @@
  * Pipeline schedules: (kind, P, V, M, options) -> an ordered list of passes per pipeline rank.
  *
  * Pure: no times, no platform. A pass works on a global virtual stage 0..S-1 (S = P*V) and one
- * microbatch. Rules and sources: schedule files in sim/schedule/, one per schedule.
+ * microbatch. Rules and sources: schedule files in sim/schedule/kinds/, one per schedule.
  */
 #ifndef MESHSIM_SCHEDULE_H
 #define MESHSIM_SCHEDULE_H

@@ -1,5 +1,5 @@
 /* The bound of the search, term by term. Expected spans are from the formulas in the comments of
- * search_bound.c, computed apart from the program; the cases are those, of 12,000 random ones, that
+ * search/bound.c, computed apart from the program; the cases are those, of 12,000 random ones, that
  * together tell the formulas from each of 170 with one operator or number changed. That the bound
  * holds is for test_search.c, which compares it with all schedules of small sizes. */
 #include <criterion/criterion.h>

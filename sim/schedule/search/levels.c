@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 /* Who goes first of those that have arrived: forward passes and gradients by turns; the oldest as
  * they would come in a steady pipeline; forward passes a period early; gradients before all;

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "meshsim/schedule_search.h"
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
                                int rank) {

@@ -2,7 +2,7 @@
  * weight gradients are tried later, out of the way of passes that others wait for. */
 #include <string.h>
 
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 /* How far behind a gap passes are looked for. */
 enum { REACH = 12 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 /* Evaluations by default: so many that improving one start takes about half a second, within
  * limits. */

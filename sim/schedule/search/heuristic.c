@@ -5,7 +5,7 @@
  * and the authors' implementation (eight variants). */
 #include <math.h>
 
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 /* One rank under construction. */
 typedef struct rank_state {

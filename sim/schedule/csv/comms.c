@@ -3,7 +3,7 @@
  * other for ever. */
 #include <stdio.h>
 
-#include "schedule/csv_table.h"
+#include "schedule/csv/table.h"
 
 typedef struct comms {
     const ms_csv_table *table;

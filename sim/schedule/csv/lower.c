@@ -3,7 +3,7 @@
  * _add_unshard_reshard, _add_reduce_grad and _add_send_recv, in that order. */
 #include <string.h>
 
-#include "schedule/csv_table.h"
+#include "schedule/csv/table.h"
 #include "schedule/shards.h"
 
 /* Stages whose parameters are gathered at a time.  Source: _add_unshard_reshard. */

@@ -6,7 +6,7 @@
 
 #include "meshsim/cells.h"
 #include "meshsim/config.h"
-#include "schedule/csv_table.h"
+#include "schedule/csv/table.h"
 
 /* Types shorter than GUESSED_MIN are as close to one name as to the next. 1e8 cells take 0.8 GB; a
  * schedule of MS_ACTIONS_MAX passes may have as many idle steps again. */

@@ -4,7 +4,7 @@
  * 2024, repeating, squeezing, reordering. */
 #include <string.h>
 
-#include "schedule/v_memory.h"
+#include "schedule/kinds/v_memory.h"
 
 /* All ranks on a grid of slots of one pass each. */
 typedef struct grid {

@@ -1,7 +1,7 @@
 /* V-Half and V-Min: a building block of six slots per microbatch, repeated, whose offsets hold the
  * memory at about a half and a third of 1F1B's. Weight gradients fill free slots.
  * Source: Qi et al., "Pipeline Parallelism with Controllable Memory", 2024 (arXiv 2405.15362). */
-#include "schedule/v_memory.h"
+#include "schedule/kinds/v_memory.h"
 
 static int half_offset(int ranks, int rank, ms_pass pass, int chunk) {
     int gap = ranks % 2 == 0 ? 3 : 0;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schedule/csv_table.h"
+#include "schedule/csv/table.h"
 
 typedef struct builder {
     const ms_csv_table *table;

@@ -11,7 +11,7 @@
  * which need no memory. */
 #include <math.h>
 
-#include "schedule/search.h"
+#include "schedule/search/search.h"
 
 /* One rank under construction. */
 typedef struct list_rank {
