@@ -14,5 +14,5 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Paths relative to the file itself, so that `cmake --install --prefix` may name another place than was configured.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(${PROJECT_SOURCE_DIR}/cmake/meshsim.pc.in ${PROJECT_BINARY_DIR}/meshsim.pc @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/meshsim.pc.in ${PROJECT_BINARY_DIR}/meshsim.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/meshsim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

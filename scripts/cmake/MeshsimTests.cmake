@@ -15,7 +15,7 @@ function(ms_add_test_program name)
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake)
   add_custom_command(TARGET ${name} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DNAME=${name} -DOUTPUT=${list_file}
-            -DFAULTS=${MESHSIM_FAULTS} -P ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
+            -DFAULTS=${MESHSIM_FAULTS} -P ${PROJECT_SOURCE_DIR}/scripts/cmake/DiscoverTests.cmake
     VERBATIM)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake
 "if(EXISTS \"${list_file}\")
