@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lower/lowering.h"
+#include "lower/works.h"
 #include "meshsim/random.h"
 
 /* What crosses a link of the platform. */
@@ -23,25 +23,25 @@ typedef struct link_colour {
 } link_colour;
 
 typedef struct fold_check {
-    const ms_lowering *l;
+    const ms_works *w;
     link_view *links; /* [platform links] */
     int32_t strand;   /* under way, from 1 */
 } fold_check;
 
-ms_status ms_fold_note(ms_lowering *l, const ms_coll_plan *plans, int groups) {
+ms_status ms_fold_note(ms_works *w, const ms_coll_plan *plans, int groups) {
     ms_fold_class class = {.plans = plans, .groups = groups};
-    if (l->sims != 1 || groups == 0) {
+    if (!w->is_folded || groups == 0) {
         return MS_OK; /* nothing stands for anything else */
     }
-    return ms_vector_add(&l->classes, &class, 1) == NULL ? MS_E_NOMEM : MS_OK;
+    return ms_vector_add(&w->classes, &class, 1) == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Call visit(check, group, flow) for every flow of every group, strand after strand. */
 static void for_each_flow(fold_check *check,
                           void (*visit)(fold_check *check, int group, const ms_flow *flow)) {
     check->strand = 0;
-    for (size_t c = 0; c < check->l->classes.count; c++) {
-        const ms_fold_class *class = &MS_AT(&check->l->classes, ms_fold_class, c);
+    for (size_t c = 0; c < check->w->classes.count; c++) {
+        const ms_fold_class *class = &MS_AT(&check->w->classes, ms_fold_class, c);
         for (int p = 0; p < class->plans[0].phase_count; p++) {
             for (int f = 0; f < class->plans[0].phases[p].count; f++) {
                 check->strand++;
@@ -66,7 +66,7 @@ static void count_flow(fold_check *check, int group, const ms_flow *flow) {
 
 /* What a link is, and what crosses it. */
 static uint64_t colour_of(const fold_check *check, int link) {
-    ms_link_info info = ms_platform_link(check->l->in->platform, link);
+    ms_link_info info = ms_platform_link(check->w->platform, link);
     uint64_t capacity = 0;
     memcpy(&capacity, &info.capacity_Bps, sizeof capacity);
     return ms_random_mix(ms_random_mix(capacity ^ ms_random_mix((uint64_t)info.tier + 1)) +
@@ -94,8 +94,8 @@ static bool is_alike(const fold_check *check, const ms_fold_class *class, int p,
 }
 
 static bool are_all_alike(const fold_check *check) {
-    for (size_t c = 0; c < check->l->classes.count; c++) {
-        const ms_fold_class *class = &MS_AT(&check->l->classes, ms_fold_class, c);
+    for (size_t c = 0; c < check->w->classes.count; c++) {
+        const ms_fold_class *class = &MS_AT(&check->w->classes, ms_fold_class, c);
         for (int p = 0; p < class->plans[0].phase_count; p++) {
             for (int f = 0; f < class->plans[0].phases[p].count; f++) {
                 if (!is_alike(check, class, p, f)) {
@@ -119,7 +119,7 @@ static int by_colour(const void *a, const void *b) {
 /* Whether each kind of link in the graph has one on which all is simulated that crosses it. */
 static bool are_all_complete(const fold_check *check, link_colour *colours) {
     size_t count = 0;
-    for (int i = 0; i < check->l->in->platform->link_count; i++) {
+    for (int i = 0; i < check->w->platform->link_count; i++) {
         const link_view *link = &check->links[i];
         if (link->simulated != 0) {
             colours[count++] = (link_colour){colour_of(check, i), link->simulated == link->strands};
@@ -135,17 +135,17 @@ static bool are_all_complete(const fold_check *check, link_colour *colours) {
     return true;
 }
 
-ms_status ms_fold_check(ms_lowering *l) {
-    fold_check check = {.l = l};
-    if (!l->is_exact || l->classes.count == 0) {
+ms_status ms_fold_check(ms_works *w) {
+    fold_check check = {.w = w};
+    if (!w->is_exact || w->classes.count == 0) {
         return MS_OK;
     }
-    check.links = MS_NEW(l->arena, link_view, l->in->platform->link_count);
-    link_colour *colours = MS_NEW(l->arena, link_colour, l->in->platform->link_count);
+    check.links = MS_NEW(w->arena, link_view, w->platform->link_count);
+    link_colour *colours = MS_NEW(w->arena, link_colour, w->platform->link_count);
     if (check.links == NULL || colours == NULL) {
         return MS_E_NOMEM;
     }
     for_each_flow(&check, count_flow);
-    l->is_exact = are_all_alike(&check) && are_all_complete(&check, colours);
+    w->is_exact = are_all_alike(&check) && are_all_complete(&check, colours);
     return MS_OK;
 }

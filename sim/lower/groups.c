@@ -6,10 +6,10 @@ static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
     ms_work_key key = {
         .kind = (int32_t)c->group_axes, .domain = MS_DOMAIN_GROUP_STREAMS, .first = sim};
     key.second = (int32_t)c->op.axis;
-    int32_t stream = ms_lowering_find(l, &key);
+    int32_t stream = ms_works_find(&l->works, &key);
     if (stream < 0) {
         stream = ms_dag_add_stream(l->dag, sim, -1, (ms_axis)c->op.axis);
-        ms_lowering_remember(l, &key, stream);
+        ms_works_remember(&l->works, &key, stream);
     }
     return stream;
 }
@@ -35,7 +35,7 @@ static int *list_groups(ms_lowering *l, int p, unsigned axes, int lead, int *gro
     }
     int next = ms_mesh_members(mesh, axes, lead, gpus);
     int groups = 1;
-    for (int i = 0; i < l->group_ranks && !l->in->no_fold; i++) {
+    for (int i = 0; i < l->group_ranks && l->works.is_folded; i++) {
         int rank = l->stage_ranks[p * l->group_ranks + i];
         if (rank != lead && is_lead(mesh, axes, rank)) {
             next += ms_mesh_members(mesh, axes, rank, gpus + next);
@@ -56,7 +56,7 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
                        .domain = (int32_t)c->op.axis,
                        .first = lead,
                        .second = (int32_t)c->group_axes};
-    *work_out = ms_lowering_find(l, &key);
+    *work_out = ms_works_find(&l->works, &key);
     if (*work_out >= 0) {
         return MS_OK;
     }
@@ -66,9 +66,10 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
                                .load_imbalance = c->load_imbalance};
     request.members = ms_mesh_members(l->in->mesh, c->group_axes, lead, NULL);
     request.gpus = list_groups(l, p, c->group_axes, lead, &request.groups);
-    ms_status status = request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(l, &request, work_out);
+    ms_status status =
+        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
     if (status == MS_OK) {
-        ms_lowering_remember(l, &key, *work_out);
+        ms_works_remember(&l->works, &key, *work_out);
     }
     return status;
 }
@@ -77,12 +78,12 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
 static void add_group_op(ms_lowering *l, int p, int k, const ms_group_op *c) {
     int32_t index = ms_dag_add_op(l->dag, &c->op);
     int count = 1;
-    if (l->in->no_fold) {
+    if (!l->works.is_folded) {
         int lead = l->stage_ranks[p * l->group_ranks + k];
         count = ms_mesh_members(l->in->mesh, c->group_axes, lead, l->members);
     }
     for (int m = 0; m < count; m++) {
-        int member = l->in->no_fold ? l->place[l->members[m]] : k;
+        int member = l->works.is_folded ? k : l->place[l->members[m]];
         int32_t sim = p * l->sims + member;
         ms_dag_add_member(l->dag, group_stream(l, sim, c));
         ms_tail_dep(l, sim, false);

@@ -96,11 +96,7 @@ static bool allocate_passes(ms_lowering *l) {
 }
 
 static ms_status allocate(ms_lowering *l) {
-    size_t links = (size_t)l->in->platform->link_count;
-    l->dag_link = filled(l->arena, links, 0xFF);
-    l->link_load = filled(l->arena, links, 0);
-    if (!allocate_ranks(l) || !allocate_passes(l) || !allocate_pairs(l) || l->dag_link == NULL ||
-        l->link_load == NULL) {
+    if (!allocate_ranks(l) || !allocate_passes(l) || !allocate_pairs(l)) {
         return MS_E_NOMEM;
     }
     list_stage_ranks(l);
@@ -229,20 +225,18 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
                      .diag = diag,
                      .arena = &scratch,
                      .dag = dag_out,
-                     .is_exact = true,
                      .steps = input->steps > 0 ? input->steps : 1,
                      .no_work = -1};
     l.pp = input->program->spec.pipeline_ranks;
     l.group_ranks = input->mesh->ranks / l.pp;
     l.sims = input->no_fold ? l.group_ranks : 1;
-    ms_vector_init(&l.keys, sizeof(ms_work_key));
-    ms_vector_init(&l.key_works, sizeof(int32_t));
-    ms_vector_init(&l.classes, sizeof(ms_fold_class));
-    ms_status status = lower_all(&l);
-    if (status == MS_OK && (l.keys.failed || l.key_works.failed)) {
+    bool is_folded = l.sims < l.group_ranks;
+    ms_status status = ms_works_init(&l.works, input->platform, is_folded, &scratch, diag, dag_out);
+    status = status == MS_OK ? lower_all(&l) : status;
+    if (status == MS_OK && ms_works_failed(&l.works)) {
         status = MS_E_NOMEM;
     }
-    status = status == MS_OK ? ms_fold_check(&l) : status;
+    status = status == MS_OK ? ms_fold_check(&l.works) : status;
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while laying out the step");
     }
@@ -250,11 +244,9 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
         status = ms_dag_finish(dag_out, diag);
     }
     if (status == MS_OK) {
-        *is_exact_out = l.is_exact;
+        *is_exact_out = l.works.is_exact;
     }
-    ms_vector_release(&l.keys);
-    ms_vector_release(&l.key_works);
-    ms_vector_release(&l.classes);
+    ms_works_release(&l.works);
     ms_arena_release(&scratch);
     return status;
 }

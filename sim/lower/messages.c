@@ -8,10 +8,10 @@ static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destinatio
                        .domain = MS_DOMAIN_MESSAGE_STREAMS,
                        .first = source,
                        .second = destination};
-    int32_t stream = ms_lowering_find(l, &key);
+    int32_t stream = ms_works_find(&l->works, &key);
     if (stream < 0) {
         stream = ms_dag_add_stream(l->dag, source, destination, MS_AXIS_PP);
-        ms_lowering_remember(l, &key, stream);
+        ms_works_remember(&l->works, &key, stream);
     }
     return stream;
 }
@@ -25,11 +25,11 @@ static int32_t message_work(ms_lowering *l, int from, int to, int k, double size
                        .domain = MS_AXIS_PP,
                        .first = sources[k],
                        .second = targets[k]};
-    int32_t work = ms_lowering_find(l, &key);
+    int32_t work = ms_works_find(&l->works, &key);
     if (work >= 0) {
         return work;
     }
-    int groups = l->in->no_fold ? 1 : l->group_ranks;
+    int groups = l->works.is_folded ? l->group_ranks : 1;
     int *gpus = MS_NEW(l->arena, int, 2 * groups);
     if (gpus == NULL) {
         return -1;
@@ -44,10 +44,10 @@ static int32_t message_work(ms_lowering *l, int from, int to, int k, double size
                                .groups = groups,
                                .members = 2,
                                .is_pipelined = true};
-    if (ms_fold_work(l, &request, &work) != MS_OK) {
+    if (ms_fold_work(&l->works, &request, &work) != MS_OK) {
         return -1;
     }
-    ms_lowering_remember(l, &key, work);
+    ms_works_remember(&l->works, &key, work);
     return work;
 }
 

@@ -54,10 +54,10 @@ static void join_outstanding(ms_lowering *l, int32_t sim) {
 /* A stream of a rank for what runs across pipeline ranks on an axis. */
 static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
     ms_work_key key = {.domain = MS_DOMAIN_STEP_END_STREAMS, .first = sim, .second = (int32_t)axis};
-    int32_t stream = ms_lowering_find(l, &key);
+    int32_t stream = ms_works_find(&l->works, &key);
     if (stream < 0) {
         stream = ms_dag_add_stream(l->dag, sim, -1, axis);
-        ms_lowering_remember(l, &key, stream);
+        ms_works_remember(&l->works, &key, stream);
     }
     return stream;
 }
@@ -81,7 +81,7 @@ static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size
                        .domain = MS_DOMAIN_STEP_END_WORKS,
                        .first = sides[0][k],
                        .second = sides[1][k]};
-    *work_out = ms_lowering_find(l, &key);
+    *work_out = ms_works_find(&l->works, &key);
     if (*work_out >= 0) {
         return MS_OK;
     }
@@ -96,9 +96,9 @@ static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size
     }
     ms_fold_request request = {
         .kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .gpus = gpus, .groups = groups, .members = 2};
-    ms_status status = ms_fold_work(l, &request, work_out);
+    ms_status status = ms_fold_work(&l->works, &request, work_out);
     if (status == MS_OK) {
-        ms_lowering_remember(l, &key, *work_out);
+        ms_works_remember(&l->works, &key, *work_out);
     }
     return status;
 }
@@ -226,7 +226,7 @@ static bool is_synchronised(const ms_lowering *l) {
  * route. Without parameters there is no norm, and the ranks just wait for each other. */
 static int32_t norm_work(ms_lowering *l) {
     ms_work_key key = {.domain = MS_DOMAIN_STEP_END_WORKS, .first = -1, .second = -1};
-    int32_t index = ms_lowering_find(l, &key);
+    int32_t index = ms_works_find(&l->works, &key);
     if (index >= 0) {
         return index;
     }
@@ -251,7 +251,7 @@ static int32_t norm_work(ms_lowering *l) {
                         .tag = -1};
     index = ms_dag_add_work(l->dag, &work);
     ms_dag_add_phase(l->dag, latency_s);
-    ms_lowering_remember(l, &key, index);
+    ms_works_remember(&l->works, &key, index);
     return index;
 }
 

@@ -1,7 +1,38 @@
 /* Which works and streams the lowering has made already, by what identifies them. */
 #include <string.h>
 
-#include "lower/lowering.h"
+#include "lower/works.h"
+
+ms_status ms_works_init(ms_works *works, const ms_platform *platform, bool is_folded,
+                        ms_arena *arena, ms_diag *diag, ms_dag *dag) {
+    size_t links = (size_t)platform->link_count;
+    *works = (ms_works){.platform = platform,
+                        .arena = arena,
+                        .diag = diag,
+                        .dag = dag,
+                        .is_folded = is_folded,
+                        .is_exact = true,
+                        .dag_link = MS_NEW(arena, int32_t, links),
+                        .link_load = MS_NEW(arena, int32_t, links)};
+    ms_vector_init(&works->keys, sizeof(ms_work_key));
+    ms_vector_init(&works->key_made, sizeof(int32_t));
+    ms_vector_init(&works->classes, sizeof(ms_fold_class));
+    if (works->dag_link == NULL || works->link_load == NULL) {
+        return MS_E_NOMEM;
+    }
+    memset(works->dag_link, 0xFF, links * sizeof *works->dag_link);
+    return MS_OK;
+}
+
+void ms_works_release(ms_works *works) {
+    ms_vector_release(&works->keys);
+    ms_vector_release(&works->key_made);
+    ms_vector_release(&works->classes);
+}
+
+bool ms_works_failed(const ms_works *works) {
+    return works->keys.failed || works->key_made.failed;
+}
 
 static uint64_t hash_key(const ms_work_key *key) {
     uint64_t bits = 0;
@@ -19,48 +50,48 @@ static bool same_key(const ms_work_key *a, const ms_work_key *b) {
            a->first == b->first && a->second == b->second;
 }
 
-static size_t find_slot(const ms_lowering *l, const ms_work_key *key) {
-    size_t slot = (size_t)(hash_key(key) % l->key_slots);
-    while (l->key_table[slot] >= 0 &&
-           !same_key(&MS_AT(&l->keys, ms_work_key, l->key_table[slot]), key)) {
-        slot = (slot + 1) % l->key_slots;
+static size_t find_slot(const ms_works *w, const ms_work_key *key) {
+    size_t slot = (size_t)(hash_key(key) % w->key_slots);
+    while (w->key_table[slot] >= 0 &&
+           !same_key(&MS_AT(&w->keys, ms_work_key, w->key_table[slot]), key)) {
+        slot = (slot + 1) % w->key_slots;
     }
     return slot;
 }
 
-int32_t ms_lowering_find(const ms_lowering *l, const ms_work_key *key) {
-    if (l->key_slots == 0) {
+int32_t ms_works_find(const ms_works *w, const ms_work_key *key) {
+    if (w->key_slots == 0) {
         return -1;
     }
-    int32_t index = l->key_table[find_slot(l, key)];
-    return index < 0 ? -1 : MS_AT(&l->key_works, int32_t, index);
+    int32_t index = w->key_table[find_slot(w, key)];
+    return index < 0 ? -1 : MS_AT(&w->key_made, int32_t, index);
 }
 
 /* Double the table and enter every key again. */
-static bool grow_table(ms_lowering *l) {
-    size_t slots = l->key_slots == 0 ? 256 : l->key_slots * 2;
-    int32_t *table = MS_NEW(l->arena, int32_t, slots);
+static bool grow_table(ms_works *w) {
+    size_t slots = w->key_slots == 0 ? 256 : w->key_slots * 2;
+    int32_t *table = MS_NEW(w->arena, int32_t, slots);
     if (table == NULL) {
         return false;
     }
     memset(table, 0xFF, slots * sizeof *table);
-    l->key_table = table;
-    l->key_slots = slots;
-    for (size_t i = 0; i < l->keys.count; i++) {
-        table[find_slot(l, &MS_AT(&l->keys, ms_work_key, i))] = (int32_t)i;
+    w->key_table = table;
+    w->key_slots = slots;
+    for (size_t i = 0; i < w->keys.count; i++) {
+        table[find_slot(w, &MS_AT(&w->keys, ms_work_key, i))] = (int32_t)i;
     }
     return true;
 }
 
-void ms_lowering_remember(ms_lowering *l, const ms_work_key *key, int32_t work) {
-    if (l->keys.count * 2 >= l->key_slots && !grow_table(l)) {
-        l->keys.failed = true;
+void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made) {
+    if (w->keys.count * 2 >= w->key_slots && !grow_table(w)) {
+        w->keys.failed = true;
         return;
     }
-    size_t slot = find_slot(l, key);
-    if (ms_vector_add(&l->keys, key, 1) == NULL || ms_vector_add(&l->key_works, &work, 1) == NULL) {
-        l->keys.failed = true;
+    size_t slot = find_slot(w, key);
+    if (ms_vector_add(&w->keys, key, 1) == NULL || ms_vector_add(&w->key_made, &made, 1) == NULL) {
+        w->keys.failed = true;
         return;
     }
-    l->key_table[slot] = (int32_t)(l->keys.count - 1);
+    w->key_table[slot] = (int32_t)(w->keys.count - 1);
 }
