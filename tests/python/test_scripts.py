@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What scripts/setup installs and says, with an apt that only keeps a diary, and what scripts/demo asks of it.
+"""What scripts/setup installs and says, with an apt that only keeps a diary, what scripts/demo asks of it, and what
+scripts/compare_builds finds.
 
 usage: tests/python/test_scripts.py MESHSIM
 """
@@ -116,6 +117,34 @@ class Demo(unittest.TestCase):
         subprocess.run([self.root / "scripts/demo", "workloads/tiny.yaml"], check=True, stdout=subprocess.DEVNULL,
                        stdin=subprocess.DEVNULL, timeout=100)
         self.assertEqual((self.root / "diary").read_text(encoding="utf-8"), "setup --program\nbuild --program\n")
+
+
+class CompareBuilds(unittest.TestCase):
+    """Against itself, and against a build whose step takes twice as long."""
+
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.holder.cleanup)
+        self.slow = Path(self.holder.name) / "slow"
+        write_script(self.slow, f'"{Path(PROGRAM).resolve()}" "$@" | sed "s/\\"step_time_s\\": */&1/"')
+
+    def compare(self, *words):
+        """(exit code, what was said)"""
+        done = subprocess.run([ROOT / "scripts/compare_builds", PROGRAM, *words], stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+        return done.returncode, done.stdout
+
+    def test_a_build_is_equal_to_itself(self):
+        self.assertEqual(self.compare(PROGRAM, "workloads/tiny.yaml"), (0, "tiny.yaml: equal\n"))
+        code, said = self.compare(PROGRAM, "--random", "3", "--seed", "7")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said.count(" of seed 7: equal\n"), 3)
+
+    def test_a_figure_that_differs_is_named_with_its_job(self):
+        code, said = self.compare(str(self.slow), "--random", "1")
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r"of seed 1: 1 of \d+ figures differ\n    step_time_s: .* -> .*\n    workloads/tiny.yaml --set ")
+        self.assertRegex(self.compare(str(self.slow), "workloads/tiny.yaml")[1], r"tiny.yaml: 1 of \d+ figures differ")
 
 
 if __name__ == "__main__":
