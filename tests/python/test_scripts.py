@@ -120,13 +120,14 @@ class Demo(unittest.TestCase):
 
 
 class CompareBuilds(unittest.TestCase):
-    """Against itself, and against a build whose step takes twice as long."""
+    """Against itself, and against a build whose step takes longer."""
 
     def setUp(self):
         self.holder = tempfile.TemporaryDirectory()
         self.addCleanup(self.holder.cleanup)
         self.slow = Path(self.holder.name) / "slow"
-        write_script(self.slow, f'"{Path(PROGRAM).resolve()}" "$@" | sed "s/\\"step_time_s\\": */&1/"')
+        write_script(self.slow, f'result=$("{Path(PROGRAM).resolve()}" "$@") || exit $?\n'
+                                """printf '%s' "$result" | sed 's/"step_time_s": */&1/'""")
 
     def compare(self, *words):
         """(exit code, what was said)"""
