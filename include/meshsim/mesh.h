@@ -136,10 +136,10 @@ ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *a
 
 /** What is known of a mesh to be found. */
 typedef struct ms_mesh_wish {
-    ms_mesh_shape given;         /**< degrees that are fixed; dp may be among them */
-    const ms_words *order;       /**< all axes, outermost first; NULL: dp, pp, cp, others, tp */
-    const ms_platform *platform; /**< the mesh takes all its GPUs */
-    bool may_leave_fast_domain;  /**< tp groups may cross more than the innermost tier */
+    ms_mesh_shape given;            /**< degrees that are fixed; dp may be among them */
+    const ms_words *order;          /**< all axes, outermost first; NULL: dp, pp, cp, others, tp */
+    const ms_platform *platform;    /**< the mesh takes all its GPUs */
+    bool may_leave_scale_up_domain; /**< tp groups may cross more than the innermost tier */
 } ms_mesh_wish;
 
 /** The mesh over all GPUs of a platform with given degrees: dp is what they leave.

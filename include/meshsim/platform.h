@@ -65,6 +65,9 @@ typedef struct ms_tier {
  * route's ends. */
 typedef enum ms_routing { MS_ROUTING_SPREAD, MS_ROUTING_ECMP } ms_routing;
 
+/** Sizes of a fabric's levels, private to its kind. */
+typedef struct ms_topology ms_topology;
+
 typedef struct ms_platform {
     const char *name;
     const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
@@ -76,8 +79,8 @@ typedef struct ms_platform {
     int tier_count;
     int link_count; /**< directed links of all tiers */
     ms_routing routing;
-    bool has_pxn;   /**< cross-rail traffic changes rail over NVLink inside the sending node */
-    void *topology; /**< private to the layer: sizes of the fabric's levels */
+    bool has_pxn; /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    const ms_topology *topology;
 } ms_platform;
 
 /** The links from one GPU to another, in order. Links that are not limited (infinite bandwidth) are
@@ -120,12 +123,12 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
 /** Number of GPUs, nodes * gpus_per_node. */
 int ms_platform_gpus(const ms_platform *platform);
 
-/** Number of GPUs that share the innermost tier: those of a node, of a torus' pod, or all where one
- * switch joins all GPUs. */
-int ms_platform_fast_domain(const ms_platform *platform);
+/** Number of GPUs of a scale-up domain, which share the innermost tier: those of a node, of a
+ * torus' pod, or all where one switch joins all GPUs. */
+int ms_platform_scale_up_domain(const ms_platform *platform);
 
 /** Number of GPUs in a row, from a multiple of it on, that reach each other over a tier and those
- * inside it: of tier 0 the fast domain, of the next one a unit, then a pod; all GPUs of the
+ * inside it: of tier 0 the scale-up domain, of the next one a unit, then a pod; all GPUs of the
  * outermost.  tier: index into tiers. */
 int ms_platform_domain(const ms_platform *platform, int tier);
 

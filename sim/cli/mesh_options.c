@@ -171,7 +171,7 @@ static ms_status read_automatic(const ms_invocation *call, const ms_platform *pl
         .given = {.names = given.names, .sizes = given.sizes, .axes = given.count},
         .order = ms_cli_has(call, "order") ? &order : NULL,
         .platform = platform,
-        .may_leave_fast_domain = ms_cli_has(call, "allow-slow-tp")};
+        .may_leave_scale_up_domain = ms_cli_has(call, "allow-slow-tp")};
     return ms_mesh_automatic(&wish, call->diag, mesh_out);
 }
 

@@ -188,10 +188,10 @@ static ms_status check_ranks(loading *ld) {
                            job->platform.nodes, ms_plural(job->platform.nodes), per_node, advice);
 }
 
-/* More tp ranks than the fast domain holds are a mistake more often than a wish. */
+/* More tp ranks than the scale-up domain holds are a mistake more often than a wish. */
 static ms_status check_tensor_domain(loading *ld) {
     int tp = ms_mesh_size(&ld->job->mesh, MS_AXIS_TP);
-    int domain = ms_platform_fast_domain(&ld->job->platform);
+    int domain = ms_platform_scale_up_domain(&ld->job->platform);
     if (tp <= domain || ld->w.allows_slow_tp) {
         return MS_OK;
     }

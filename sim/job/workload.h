@@ -53,7 +53,7 @@ typedef struct ms_workload {
     ms_workload_batch batch;
     ms_workload_precision precision;
     ms_model_layout layout;   /* choices; the degrees come from the mesh */
-    bool allows_slow_tp;      /* more tp ranks than the fast domain has GPUs */
+    bool allows_slow_tp;      /* more tp ranks than the scale-up domain has GPUs */
     ms_words recompute_parts; /* names of parts of layers; count 0: none */
     ms_words shard;    /* names of the axes that state is sharded over; count 0: all replicas */
     int gather_stages; /* whole stages gathered at a time; 0: the schedule does not say */

@@ -125,13 +125,14 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, axis_list *lis
 }
 
 /* tp groups stay among GPUs that share the innermost tier. */
-static ms_status check_fast_domain(const ms_mesh_wish *wish, const ms_mesh *mesh, ms_diag *diag) {
+static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *mesh,
+                                       ms_diag *diag) {
     int axis = ms_mesh_axis(mesh, "tp");
-    if (axis < 0 || wish->may_leave_fast_domain ||
+    if (axis < 0 || wish->may_leave_scale_up_domain ||
         ms_mesh_axis_tier(mesh, axis, wish->platform) <= 0) {
         return MS_OK;
     }
-    int domain = ms_platform_fast_domain(wish->platform);
+    int domain = ms_platform_scale_up_domain(wish->platform);
     int tp = mesh->sizes[axis];
     const char *tier = wish->platform->tiers[0].name;
     if (tp > domain) {
@@ -174,7 +175,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
         status = ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag);
     }
     if (status == MS_OK) {
-        status = check_fast_domain(wish, &mesh, diag);
+        status = check_scale_up_domain(wish, &mesh, diag);
     }
     if (status == MS_OK) {
         *mesh_out = mesh;

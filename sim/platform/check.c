@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "meshsim/random.h"
-#include "platform/torus.h"
+#include "platform/fabric.h"
 
 /* Pairs of GPUs whose routes are looked at; platforms with fewer pairs are looked at whole. */
 enum { SAMPLED_PAIRS = 512 };
@@ -16,7 +16,7 @@ static ms_status fail(ms_diag *diag, const char *what, int first, int second) {
 /* Numbering the links afresh must give the same ranges. */
 static ms_status check_numbering(const ms_platform *platform, ms_diag *diag) {
     ms_platform again = *platform;
-    ms_topology_number_links(&again);
+    ms_fabric_number_links(&again);
     for (int t = 0; t < platform->tier_count; t++) {
         if (again.tiers[t].first_link != platform->tiers[t].first_link ||
             again.tiers[t].links != platform->tiers[t].links) {
@@ -52,43 +52,12 @@ static ms_status check_tiers(const ms_platform *platform, ms_diag *diag) {
                : fail(diag, "links are missing", next, platform->link_count);
 }
 
-/* Each link of a torus leaves the chip that the one before it entered. */
-static ms_status check_hops(const ms_platform *platform, int from, int to, const ms_route *route,
-                            ms_diag *diag) {
-    const ms_topology *topology = ms_topology_of(platform);
-    int dimensions = topology->torus.dimensions;
-    int at = from;
-    for (int i = 0; i < route->count; i++) {
-        ms_link_place place = ms_topology_place(platform, route->links[i]);
-        if (place.tier != 0 || place.index / dimensions != at) {
-            return fail(diag, "a route leaves out a hop", from, to);
-        }
-        at = ms_torus_neighbour(topology, at, place.index % dimensions, place.direction);
-    }
-    int hops = ms_torus_distance(topology, from, to);
-    return at == to && route->count == hops ? MS_OK
-                                            : fail(diag, "a route is not the shortest", from, to);
-}
-
-/* The first link leaves the source, the last enters the destination, and nothing stands twice. */
+/* The route leads where it should, and no link stands in it twice. */
 static ms_status check_ends(const ms_platform *platform, int from, int to, const ms_route *route,
                             ms_diag *diag) {
-    const ms_topology *topology = ms_topology_of(platform);
-    if (topology->kind == MS_FABRIC_TORUS && route->tier == 0) {
-        return check_hops(platform, from, to, route, diag);
-    }
-    if (route->count < 2) {
-        return fail(diag, "a route has fewer than two links", from, to);
-    }
-    ms_link_place first = ms_topology_place(platform, route->links[0]);
-    ms_link_place last = ms_topology_place(platform, route->links[route->count - 1]);
-    int first_at = first.tier == topology->node_tier ? from : ms_topology_port(platform, from);
-    int last_at = last.tier == topology->node_tier ? to : ms_topology_port(platform, to);
-    if (first.direction != MS_LINK_UP || first.index != first_at) {
-        return fail(diag, "a route does not start at its source", from, to);
-    }
-    if (last.direction != MS_LINK_DOWN || last.index != last_at) {
-        return fail(diag, "a route does not end at its destination", from, to);
+    const char *fault = platform->topology->kind->route_fault(platform, from, to, route);
+    if (fault != NULL) {
+        return fail(diag, fault, from, to);
     }
     for (int i = 0; i < route->count; i++) {
         for (int j = 0; j < i; j++) {
@@ -102,8 +71,8 @@ static ms_status check_ends(const ms_platform *platform, int from, int to, const
 
 static ms_status check_pair(const ms_platform *platform, int from, int to, ms_diag *diag) {
     ms_route there, back, limited;
-    ms_topology_route(platform, from, to, &there);
-    ms_topology_route(platform, to, from, &back);
+    ms_fabric_route(platform, from, to, &there);
+    ms_fabric_route(platform, to, from, &back);
     ms_platform_route(platform, from, to, &limited);
     if (from == to) {
         bool is_empty = there.count == 0 && there.latency_s == 0 && there.tier == -1;

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "platform/topology.h"
+#include "platform/files.h"
 
 static bool has_ending(const char *name) {
     static const char SUFFIX[] = ".yaml";
@@ -50,7 +50,7 @@ ms_status ms_platform_folders(const char *home, const char *data_folder, ms_aren
 }
 
 /* The first folder's file; *looked_out lists those tried. */
-static ms_status look_through(const char *name, const ms_search *search, ms_arena *arena,
+static ms_status look_through(const char *name, const ms_file_search *search, ms_arena *arena,
                               const char **path_out, const char **looked_out) {
     const char *const *folder = search->folders;
     const char *ending = has_ending(name) ? "" : ".yaml";
@@ -72,7 +72,7 @@ static ms_status look_through(const char *name, const ms_search *search, ms_aren
     return MS_OK;
 }
 
-ms_status ms_find_yaml(const char *name, const ms_search *search, ms_arena *arena,
+ms_status ms_find_yaml(const char *name, const ms_file_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out) {
     bool is_path = strchr(name, '/') != NULL;
     bool is_here = (is_path || strchr(name, '.') != NULL) && access(name, F_OK) == 0;

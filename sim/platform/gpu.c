@@ -3,7 +3,7 @@
 
 #include "meshsim/config.h"
 #include "meshsim/input.h"
-#include "platform/topology.h"
+#include "platform/files.h"
 
 typedef struct gpu_file {
     const char *type; /* which file the rest builds on */
@@ -150,7 +150,7 @@ typedef struct look {
 
 /* Path of a GPU type's file, in the arena. */
 static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
-    const ms_search search = {.folders = l->places, .subfolder = "gpus/"};
+    const ms_file_search search = {.folders = l->places, .subfolder = "gpus/"};
     const char *looked = NULL;
     ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
     if (status == MS_OK && *path_out == NULL) {

@@ -5,23 +5,39 @@
 
 #include "meshsim/config.h"
 #include "meshsim/input.h"
-#include "platform/file.h"
+#include "platform/fabric.h"
+#include "platform/files.h"
 
 enum { PLACES_MAX = 16 };
+
+/* What the keys of a platform file's own mappings say; `fabric` is read by its kind's row. */
+typedef struct node_file {
+    int gpus, nics;
+} node_file;
+
+typedef struct platform_file {
+    const char *name;
+    int nodes;
+    node_file node;
+    const ms_node *gpu, *tiers, *fabric;
+    int routing;
+    int seed;
+    bool has_pxn;
+} platform_file;
 
 static const char *const ROUTINGS[] = {"spread", "ecmp", NULL};
 
 static const ms_field NODE_FIELDS[] = {
     {.key = "gpus",
      .type = MS_FIELD_INT,
-     .offset = offsetof(ms_node_file, gpus),
+     .offset = offsetof(node_file, gpus),
      .is_required = true,
      .minimum = 1,
      .maximum = 4096,
      .help = "GPUs of a node [count]"},
     {.key = "nics",
      .type = MS_FIELD_INT,
-     .offset = offsetof(ms_node_file, nics),
+     .offset = offsetof(node_file, nics),
      .fallback = "0",
      .minimum = 0,
      .maximum = 4096,
@@ -29,99 +45,56 @@ static const ms_field NODE_FIELDS[] = {
     {.key = NULL},
 };
 
-static const ms_field FABRIC_FIELDS[] = {
-    {.key = "kind",
-     .type = MS_FIELD_ENUM,
-     .offset = offsetof(ms_fabric_file, kind),
-     .words = MS_FABRIC_KINDS,
-     .is_required = true,
-     .help = "flat, rails, leaf-spine or torus"},
-    {.key = "shape",
-     .type = MS_FIELD_INTS,
-     .offset = offsetof(ms_fabric_file, shape),
-     .minimum = 1,
-     .maximum = MS_PLATFORM_GPUS_MAX,
-     .help = "chips of a torus' pod by dimension, the first one fastest [count]"},
-    {.key = "nodes_per_unit",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(ms_fabric_file, nodes_per_unit),
-     .minimum = 1,
-     .maximum = MS_PLATFORM_GPUS_MAX,
-     .help = "nodes whose NICs share a leaf switch [count]"},
-    {.key = "oversubscription",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_fabric_file, oversubscription),
-     .fallback = "1",
-     .minimum = 1e-3,
-     .maximum = 1e6,
-     .help = "links below a leaf per link above it"},
-    {.key = "units_per_pod",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(ms_fabric_file, units_per_pod),
-     .minimum = 1,
-     .maximum = MS_PLATFORM_GPUS_MAX,
-     .help = "units whose leaves share a spine layer [count]"},
-    {.key = "core_oversubscription",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_fabric_file, core_oversubscription),
-     .fallback = "1",
-     .minimum = 1e-3,
-     .maximum = 1e6,
-     .help = "links below a pod's spine layer per link above it"},
-    {.key = NULL},
-};
-
 static const ms_field PLATFORM_FIELDS[] = {
     {.key = "name",
      .type = MS_FIELD_STRING,
-     .offset = offsetof(ms_platform_file, name),
+     .offset = offsetof(platform_file, name),
      .is_required = true,
      .help = "name shown in results"},
     {.key = "nodes",
      .type = MS_FIELD_INT,
-     .offset = offsetof(ms_platform_file, nodes),
+     .offset = offsetof(platform_file, nodes),
      .is_required = true,
      .minimum = 1,
      .maximum = MS_PLATFORM_GPUS_MAX,
      .help = "number of nodes; the fabric grows with it [count]"},
     {.key = "node",
      .type = MS_FIELD_MAP,
-     .offset = offsetof(ms_platform_file, node),
+     .offset = offsetof(platform_file, node),
      .fields = NODE_FIELDS,
      .is_required = true,
      .help = "what a node holds"},
     {.key = "gpu",
      .type = MS_FIELD_NODE,
-     .offset = offsetof(ms_platform_file, gpu),
+     .offset = offsetof(platform_file, gpu),
      .is_required = true,
      .help = "GPU type, and keys of its file to change"},
     {.key = "tiers",
      .type = MS_FIELD_NODE,
-     .offset = offsetof(ms_platform_file, tiers),
+     .offset = offsetof(platform_file, tiers),
      .is_required = true,
      .help = "levels of links, innermost first"},
     {.key = "fabric",
-     .type = MS_FIELD_MAP,
-     .offset = offsetof(ms_platform_file, fabric),
-     .fields = FABRIC_FIELDS,
+     .type = MS_FIELD_NODE,
+     .offset = offsetof(platform_file, fabric),
      .is_required = true,
      .help = "how nodes are joined"},
     {.key = "routing",
      .type = MS_FIELD_ENUM,
-     .offset = offsetof(ms_platform_file, routing),
+     .offset = offsetof(platform_file, routing),
      .words = ROUTINGS,
      .fallback = "spread",
      .help = "how parallel links are chosen"},
     {.key = "routing_seed",
      .type = MS_FIELD_INT,
-     .offset = offsetof(ms_platform_file, seed),
+     .offset = offsetof(platform_file, seed),
      .fallback = "1",
      .minimum = 0,
      .maximum = 1000000000,
      .help = "of the hash that chooses a link, with routing ecmp"},
     {.key = "pxn",
      .type = MS_FIELD_BOOL,
-     .offset = offsetof(ms_platform_file, has_pxn),
+     .offset = offsetof(platform_file, has_pxn),
      .help = "traffic to another rail changes rail over NVLink in the sending node (rails only)"},
     {.key = NULL},
 };
@@ -281,7 +254,7 @@ static ms_status check_tier_names(const ms_node *root, const ms_node *overrides,
 /* A platform's name and who asks. */
 typedef struct lookup {
     const char *name;
-    ms_search search;
+    ms_file_search search;
     const ms_node *place; /* the mapping that names it; NULL, or without a mark: no file does */
     ms_arena *arena;
     ms_diag *diag;
@@ -299,10 +272,36 @@ static ms_status find_file(const lookup *l, const char **path_out) {
                            ms_find_yaml_hint(l->name, &l->search, l->arena));
 }
 
+static ms_status check_size(const platform_file *file, const ms_node *root, ms_diag *diag) {
+    double gpus = (double)file->nodes * file->node.gpus;
+    return gpus <= MS_PLATFORM_GPUS_MAX
+               ? MS_OK
+               : ms_config_fault(diag, ms_node_get(root, "nodes"), "nodes",
+                                 "%d nodes of %d GPUs are %.0f GPUs; at most %d are supported",
+                                 file->nodes, file->node.gpus, gpus, (int)MS_PLATFORM_GPUS_MAX);
+}
+
+/* The fabric, once nodes, tiers and routing stand in *platform.  before: what the rest of the file
+ * came to; with a fault there only the fabric's keys themselves are looked at. */
+static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_status before,
+                             ms_arena *arena, ms_diag *diag, ms_platform *platform) {
+    ms_fabric_file fabric = {.root = root,
+                             .routing_seed = file->seed,
+                             .wants_pxn = file->has_pxn,
+                             .has_faults = before != MS_OK,
+                             .diag = diag};
+    if (file->fabric == NULL) {
+        return before;
+    }
+    ms_status size = before == MS_OK ? check_size(file, root, diag) : before;
+    ms_status status = ms_fabric_read(file->fabric, &fabric, arena, platform);
+    return status == MS_E_NOMEM || size == MS_OK ? status : size;
+}
+
 /* Read everything of an effective document into *platform. */
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
-    ms_platform_file file = {.has_pxn = true};
+    platform_file file = {.has_pxn = true};
     ms_status status = ms_config_read(root, PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
@@ -317,27 +316,16 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
         ms_status tier_status = read_tiers(file.tiers, arena, diag, platform);
         status = status == MS_OK ? tier_status : status;
     }
-    if (status != MS_OK) {
-        return status;
-    }
-    status = ms_platform_file_check(&file, root, platform->tier_count, diag);
-    ms_topology *topology = MS_NEW(arena, ms_topology, 1);
-    if (status != MS_OK || topology == NULL) {
-        return status != MS_OK ? status : MS_E_NOMEM;
-    }
-    ms_platform_file_size(&file, platform->tier_count, topology);
     platform->name = file.name;
     platform->nodes = file.nodes;
     platform->gpus_per_node = file.node.gpus;
     platform->nics_per_node = file.node.nics;
     platform->routing = (ms_routing)file.routing;
-    platform->has_pxn = file.fabric.kind == MS_FABRIC_RAILS && file.has_pxn;
-    platform->topology = topology;
-    platform->fabric = ms_platform_file_fabric(&file, topology, arena);
-    if (platform->fabric == NULL) {
-        return MS_E_NOMEM;
+    status = read_fabric(&file, root, status, arena, diag, platform);
+    if (status != MS_OK) {
+        return status;
     }
-    ms_topology_number_links(platform);
+    ms_fabric_number_links(platform);
     return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
 }
 

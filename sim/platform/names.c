@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "platform/topology.h"
+#include "platform/files.h"
 
 /* "NAME.yaml" without its ending, in `arena`; NULL for any other file. */
 static const char *stem_of(ms_arena *arena, const char *file) {
@@ -45,7 +45,7 @@ static const char *look_beside(const char *path, ms_arena *arena) {
 }
 
 /* The nearest name in all folders; NULL if none is near. */
-static const char *look_through(const char *name, const ms_search *search, ms_arena *arena) {
+static const char *look_through(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *stem = stem_of(arena, name);
     const char *best = NULL;
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
@@ -55,7 +55,7 @@ static const char *look_through(const char *name, const ms_search *search, ms_ar
     return best;
 }
 
-const char *ms_find_yaml_hint(const char *name, const ms_search *search, ms_arena *arena) {
+const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *best =
         strchr(name, '/') != NULL ? look_beside(name, arena) : look_through(name, search, arena);
     const char *hint = best == NULL ? "" : ms_arena_printf(arena, "; did you mean '%s'?", best);

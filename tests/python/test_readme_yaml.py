@@ -92,6 +92,7 @@ class Keys(unittest.TestCase):
         outer = {row.partition(".")[0] for row in rows}
         command = ("platform", "platforms/dgx-a100.yaml")
         self.assertEqual(sorted(set(keys_of("", *command)) - outer), [], "keys without a row")
+        # "fabric" lists the keys of every kind
         for mapping, prefix in (("node", "node."), ("fabric", "fabric."), ("tiers.rail", "tiers.NAME."), ("gpu", "")):
             missing = [prefix + key for key in keys_of(mapping, *command) if prefix + key not in rows]
             self.assertEqual(missing, [], f"keys of {mapping} without a row")

@@ -165,7 +165,7 @@ Test(job_axes, the_graph_is_sorted) {
     job_fixture_release(&f);
 }
 
-/* tp beyond the fast domain is refused unless the workload says that it is meant. */
+/* tp beyond the scale-up domain is refused unless the workload says that it is meant. */
 Test(job_axes, slow_tp_needs_the_flag) {
     const char *refused[] = {"platform.nodes=2", "mesh.tp=16", "mesh.dp=1", "mesh.pp=1", NULL};
     const char *meant[] = {"platform.nodes=2",

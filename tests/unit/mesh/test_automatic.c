@@ -126,7 +126,7 @@ Test(mesh_automatic, table) {
             .given = {.names = c->names, .sizes = c->sizes, .axes = c->given},
             .order = order.count == 0 ? NULL : &order,
             .platform = fixture_platform(&fixture, c->platform, c->overrides),
-            .may_leave_fast_domain = c->may_leave};
+            .may_leave_scale_up_domain = c->may_leave};
         ms_mesh mesh = {.ranks = -7};
         ms_buffer text;
         ms_buffer_init(&text);

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "meshsim/random.h"
-#include "platform/topology.h"
+#include "platform/switches/switches.h"
 #include "platform_fixture.h"
 
 /* Which link of the spine tier a route goes up, and comes down; -1: none. */
@@ -10,9 +10,9 @@ static int uplink_of(const ms_platform *platform, int from, int to, int directio
     ms_route route;
     ms_platform_route(platform, from, to, &route);
     for (int i = 0; i < route.count; i++) {
-        ms_link_place place = ms_topology_place(platform, route.links[i]);
+        ms_link_place place = ms_fabric_place(platform, route.links[i]);
         if (place.tier == 2 && place.direction == direction) {
-            return place.index % ms_topology_of(platform)->links_per_leaf;
+            return place.index % ms_switches_of(platform)->links_per_leaf;
         }
     }
     return -1;
@@ -52,7 +52,7 @@ Test(platform_ecmp, hash_spreads_evenly) {
         fixture_platform(&fixture, "hypothetical-two-tier", "{routing: ecmp}");
     const ms_platform *other = fixture_platform(&other_fixture, "hypothetical-two-tier",
                                                 "{routing: ecmp, routing_seed: 2}");
-    int links = ms_topology_of(platform)->links_per_leaf;
+    int links = ms_switches_of(platform)->links_per_leaf;
     int counts[64] = {0};
     int different = 0, all = 0;
     cr_assert_eq(links, 4);

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "meshsim/random.h"
-#include "platform/topology.h"
+#include "platform/switches/switches.h"
 #include "platform_fixture.h"
 
 /* A route as text, such as "nvlink:gpu0:up nvlink:gpu1:down". */
@@ -270,8 +270,8 @@ Test(platform_check, finds_what_is_broken) {
         platform_fixture fixture;
         fixture_platform(&fixture, "dgx-a100", "{nodes: 40}");
         ms_platform broken = fixture.platform;
-        ms_topology topology = *ms_topology_of(&broken);
-        broken.topology = &topology;
+        ms_switches switches = *ms_switches_of(&broken);
+        broken.topology = &switches.head;
         if (fault == 0) {
             broken.tiers[1].first_link++;
         } else if (fault == 1) {
@@ -279,8 +279,8 @@ Test(platform_check, finds_what_is_broken) {
         } else if (fault == 2) {
             broken.link_count--;
         } else {
-            topology.port_tier = 2; /* routes then leave through the wrong links */
-            topology.spine_tier = 1;
+            switches.port_tier = 2; /* routes then leave through the wrong links */
+            switches.spine_tier = 1;
         }
         cr_assert_eq(ms_platform_check(&broken, &fixture.diag), MS_E_BUG, "fault %d", fault);
         cr_assert_neq(fixture.messages.length, 0U);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "meshsim/random.h"
-#include "platform/torus.h"
+#include "platform/torus/torus.h"
 #include "platform_fixture.h"
 
 static uint64_t test_seed(void) {
@@ -157,7 +157,7 @@ Test(platform_torus, rings) {
         const ring_case *c = &RINGS[i];
         platform_fixture fixture;
         const ms_platform *platform = fixture_platform(&fixture, "tpu-v4", c->overrides);
-        const ms_topology *topology = ms_topology_of(platform);
+        const ms_torus *torus = ms_torus_of(platform);
         int members = c->sizes[0] * c->sizes[1] * c->sizes[2];
         int *gpus = MS_NEW(&fixture.arena, int, members);
         for (int m = 0; m < members; m++) {
@@ -165,11 +165,11 @@ Test(platform_torus, rings) {
                          m / c->sizes[0] % c->sizes[1] * c->strides[1] + 1,
                          m / c->sizes[0] / c->sizes[1] * c->strides[2] + 1};
             for (int d = 0; d < 3; d++) {
-                at[d] %= topology->torus.shape[d];
+                at[d] %= torus->shape[d];
             }
             int j = (int)ms_random_range(&random, 0, m);
             gpus[m] = gpus[j];
-            gpus[j] = ms_torus_chip(topology, 0, at);
+            gpus[j] = ms_torus_chip(torus, 0, at);
         }
         ms_ring_orders orders = {.rings = -1};
         cr_assert_eq(ms_platform_rings(platform, gpus, members, &fixture.arena, &orders), MS_OK);
@@ -221,7 +221,7 @@ Test(platform_torus, rings_of_random_boxes) {
         int *gpus = MS_NEW(&fixture.arena, int, members);
         for (int m = 0; m < members; m++) {
             const int at[3] = {m % whole[0], m / whole[0] % whole[1], m / whole[0] / whole[1]};
-            gpus[m] = ms_torus_chip(ms_topology_of(platform), 0, at);
+            gpus[m] = ms_torus_chip(ms_torus_of(platform), 0, at);
         }
         ms_ring_orders orders;
         cr_assert_eq(ms_platform_rings(platform, gpus, members, &fixture.arena, &orders), MS_OK);
@@ -232,13 +232,13 @@ Test(platform_torus, rings_of_random_boxes) {
     }
 }
 
-Test(platform_torus, fast_domain_is_the_pod) {
+Test(platform_torus, scale_up_domain_is_the_pod) {
     platform_fixture fixture;
-    cr_assert_eq(ms_platform_fast_domain(fixture_platform(&fixture, "tpu-v4", "{nodes: 2048}")),
+    cr_assert_eq(ms_platform_scale_up_domain(fixture_platform(&fixture, "tpu-v4", "{nodes: 2048}")),
                  4096);
     fixture_release(&fixture);
-    cr_assert_eq(ms_platform_fast_domain(fixture_platform(&fixture, "dgx-a100", NULL)), 8);
+    cr_assert_eq(ms_platform_scale_up_domain(fixture_platform(&fixture, "dgx-a100", NULL)), 8);
     fixture_release(&fixture);
-    cr_assert_eq(ms_platform_fast_domain(fixture_platform(&fixture, "flat", NULL)), 1024);
+    cr_assert_eq(ms_platform_scale_up_domain(fixture_platform(&fixture, "flat", NULL)), 1024);
     fixture_release(&fixture);
 }

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platform/torus.h"
+#include "platform/torus/torus.h"
 
 /* A group as a box of places. */
 typedef struct box {
-    const ms_topology *topology;
+    const ms_torus *torus;
     int pod;
     int *places[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
@@ -39,7 +39,7 @@ static ms_status gather(const int *gpus, int dimension, ms_arena *arena, box *b)
         return MS_E_NOMEM;
     }
     for (int i = 0; i < b->members; i++) {
-        ms_torus_coordinates(b->topology, gpus[i], coordinates);
+        ms_torus_coordinates(b->torus, gpus[i], coordinates);
         all[i] = coordinates[dimension];
     }
     qsort(all, (size_t)b->members, sizeof *all, compare_ints);
@@ -56,7 +56,7 @@ static ms_status gather(const int *gpus, int dimension, ms_arena *arena, box *b)
 
 /* Evenly apart all round the dimension, at least three of them (two have but one edge). */
 static bool is_round(const box *b, int dimension) {
-    int size = b->topology->torus.shape[dimension];
+    int size = b->torus->shape[dimension];
     int count = b->counts[dimension];
     if (count == 1) {
         return true;
@@ -74,9 +74,9 @@ static bool is_round(const box *b, int dimension) {
 static ms_status find_box(const int *gpus, ms_arena *arena, box *b, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
-    b->pod = ms_torus_pod(b->topology, gpus[0]);
+    b->pod = ms_torus_pod(b->torus, gpus[0]);
     for (int i = 0; i < b->members; i++) {
-        is_box = is_box && ms_torus_pod(b->topology, gpus[i]) == b->pod;
+        is_box = is_box && ms_torus_pod(b->torus, gpus[i]) == b->pod;
     }
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX && is_box; d++) {
         ms_status status = gather(gpus, d, arena, b);
@@ -217,7 +217,7 @@ static int gpu_at(const box *b, int place) {
         coordinates[d] = b->places[d][place % b->counts[d]];
         place /= b->counts[d];
     }
-    return ms_torus_chip(b->topology, b->pod, coordinates);
+    return ms_torus_chip(b->torus, b->pod, coordinates);
 }
 
 /* Each cycle both ways: a link has one direction. */
@@ -242,15 +242,11 @@ static ms_status write_orders(const box *b, const cycle *cycles, ms_arena *arena
     return MS_OK;
 }
 
-ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
-                            ms_arena *arena, ms_ring_orders *orders_out) {
-    box b = {.topology = ms_topology_of(platform), .members = members};
+ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
+                         ms_ring_orders *orders_out) {
+    box b = {.torus = ms_torus_of(platform), .members = members};
     bool is_box = false;
     cycle cycles[2] = {{.order = NULL}, {.order = NULL}};
-    if (b.topology->kind != MS_FABRIC_TORUS || members < 3) {
-        *orders_out = (ms_ring_orders){.rings = 0};
-        return MS_OK;
-    }
     ms_status status = find_box(gpus, arena, &b, &is_box);
     if (status == MS_OK && is_box) {
         status = box_cycles(&b, arena, cycles);

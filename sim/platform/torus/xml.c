@@ -8,7 +8,8 @@
  * pods a way longer than any inside one leads over the network's two routers. */
 #include <stdio.h>
 
-#include "platform/pictures.h"
+#include "platform/picture.h"
+#include "platform/torus/torus.h"
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE, NETWORK_STEPS = 4 * MS_ROUTE_LINKS_MAX };
 
@@ -21,29 +22,29 @@ static void name_way(int direction, int dimension, int chip, char out[NAME_SIZE]
 }
 
 void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
+    const ms_torus *torus = ms_torus_of(platform);
     for (int chip = 0; chip < ms_platform_gpus(platform); chip++) {
-        for (int d = 0; d <= topology->torus.dimensions; d++) {
+        for (int d = 0; d <= torus->dimensions; d++) {
             ms_buffer_printf(out, "    <router id=\"turn-%d-%d\"/>\n", d, chip);
-            if (d < topology->torus.dimensions) {
+            if (d < torus->dimensions) {
                 ms_buffer_printf(out, "    <router id=\"up-%d-%d\"/>\n", d, chip);
                 ms_buffer_printf(out, "    <router id=\"down-%d-%d\"/>\n", d, chip);
             }
         }
     }
-    if (topology->torus.pods > 1) {
+    if (torus->pods > 1) {
         ms_buffer_puts(out, "    <router id=\"network-in\"/>\n    <router id=\"network-out\"/>\n");
     }
 }
 
 /* One dimension at one chip: skip it, or travel it up or down. */
 static void write_dimension(const ms_platform *platform, int chip, int d, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
+    const ms_torus *torus = ms_torus_of(platform);
     ms_xml_edge e = {.link = -1, .steps = 1};
     name_turn(d, chip, e.from);
     name_turn(d + 1, chip, e.to);
     ms_xml_write_edge(platform, &e, out);
-    if (topology->torus.shape[d] == 1) {
+    if (torus->shape[d] == 1) {
         return;
     }
     for (int way = MS_LINK_UP; way <= MS_LINK_DOWN; way++) {
@@ -56,14 +57,14 @@ static void write_dimension(const ms_platform *platform, int chip, int d, ms_buf
         name_turn(d + 1, chip, e.to);
         e.steps = 1;
         ms_xml_write_edge(platform, &e, out);
-        name_way(way, d, ms_torus_neighbour(topology, chip, d, way), e.to);
-        e.link = ms_topology_link(platform, 0, chip * topology->torus.dimensions + d, way);
+        name_way(way, d, ms_torus_neighbour(torus, chip, d, way), e.to);
+        e.link = ms_fabric_link(platform, 0, chip * torus->dimensions + d, way);
         ms_xml_write_edge(platform, &e, out);
     }
 }
 
 static void write_chip(const ms_platform *platform, int chip, ms_buffer *out) {
-    int dimensions = ms_topology_of(platform)->torus.dimensions;
+    int dimensions = ms_torus_of(platform)->dimensions;
     ms_xml_edge e = {.link = -1, .steps = 1};
     snprintf(e.from, NAME_SIZE, "gpu-%d", chip);
     name_turn(0, chip, e.to);
@@ -77,12 +78,11 @@ static void write_chip(const ms_platform *platform, int chip, ms_buffer *out) {
 }
 
 static void write_port(const ms_platform *platform, int chip, ms_buffer *out) {
-    int port = ms_topology_port(platform, chip);
-    int tier = ms_topology_of(platform)->port_tier;
-    ms_xml_edge up = {.to = "network-in",
-                      .link = ms_topology_link(platform, tier, port, MS_LINK_UP)};
+    int port = ms_torus_port(platform, chip);
+    int tier = ms_torus_of(platform)->port_tier;
+    ms_xml_edge up = {.to = "network-in", .link = ms_fabric_link(platform, tier, port, MS_LINK_UP)};
     ms_xml_edge down = {.from = "network-out",
-                        .link = ms_topology_link(platform, tier, port, MS_LINK_DOWN)};
+                        .link = ms_fabric_link(platform, tier, port, MS_LINK_DOWN)};
     snprintf(up.from, NAME_SIZE, "gpu-%d", chip);
     snprintf(down.to, NAME_SIZE, "gpu-%d", chip);
     ms_xml_write_edge(platform, &up, out);
@@ -90,7 +90,7 @@ static void write_port(const ms_platform *platform, int chip, ms_buffer *out) {
 }
 
 void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
-    bool has_network = ms_topology_of(platform)->torus.pods > 1;
+    bool has_network = ms_torus_of(platform)->pods > 1;
     for (int chip = 0; chip < ms_platform_gpus(platform); chip++) {
         write_chip(platform, chip, out);
         if (has_network) {

@@ -2,7 +2,8 @@
 #include <stdio.h>
 
 #include "meshsim/units.h"
-#include "platform/pictures.h"
+#include "platform/picture.h"
+#include "platform/torus/torus.h"
 
 enum {
     CHIPS_DRAWN_MAX = 256,
@@ -32,15 +33,15 @@ static char *speed_text(const ms_platform *platform, int tier, char *out, size_t
 /* Each pair of neighbours once: the one the way up leads to; where that is the chip itself, or was
  * drawn from the other side, nothing. */
 static void write_chips(const ms_platform *platform, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
+    const ms_torus *torus = ms_torus_of(platform);
     char speed[TEXT_SIZE];
     speed_text(platform, 0, speed, sizeof speed);
     ms_buffer_printf(out, "  label=\"%s a link and direction\";\n", speed);
     for (int chip = 0; chip < ms_platform_gpus(platform); chip++) {
         ms_buffer_printf(out, "  chip%d [label=\"%d\", shape=circle];\n", chip, chip);
-        for (int d = 0; d < topology->torus.dimensions; d++) {
-            int next = ms_torus_neighbour(topology, chip, d, MS_LINK_UP);
-            if (next > chip || (next < chip && topology->torus.shape[d] > 2)) {
+        for (int d = 0; d < torus->dimensions; d++) {
+            int next = ms_torus_neighbour(torus, chip, d, MS_LINK_UP);
+            if (next > chip || (next < chip && torus->shape[d] > 2)) {
                 ms_buffer_printf(out, "  chip%d -- chip%d;\n", chip, next);
             }
         }
@@ -49,7 +50,7 @@ static void write_chips(const ms_platform *platform, ms_buffer *out) {
 
 /* Pods one by one, or all in one shape. */
 static void write_pods(const ms_platform *platform, ms_buffer *out) {
-    const ms_torus *torus = &ms_topology_of(platform)->torus;
+    const ms_torus *torus = ms_torus_of(platform);
     char shape[TEXT_SIZE], speed[TEXT_SIZE];
     int shapes = torus->pods <= PODS_DRAWN_MAX ? torus->pods : 1;
     for (int pod = 0; pod < shapes; pod++) {
@@ -68,16 +69,16 @@ static void write_pods(const ms_platform *platform, ms_buffer *out) {
 
 /* Ports of the nodes to the network that joins the pods. */
 static void write_network(const ms_platform *platform, bool has_chips, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
-    int pods = topology->torus.pods;
+    const ms_torus *torus = ms_torus_of(platform);
+    int pods = torus->pods;
     int shapes = has_chips ? platform->nodes : pods <= PODS_DRAWN_MAX ? pods : 1;
     char speed[TEXT_SIZE];
-    speed_text(platform, topology->port_tier, speed, sizeof speed);
+    speed_text(platform, torus->port_tier, speed, sizeof speed);
     ms_buffer_puts(out, "  network [shape=box, label=\"");
-    ms_platform_dot_name(platform->tiers[topology->port_tier].name, out);
+    ms_platform_dot_name(platform->tiers[torus->port_tier].name, out);
     ms_buffer_puts(out, "\"];\n");
     for (int i = 0; i < shapes; i++) {
-        int ports = platform->nodes / shapes * topology->ports_per_node;
+        int ports = platform->nodes / shapes * platform->nics_per_node;
         ms_buffer_printf(out, "  %s%d -- network [label=\"%d x %s\"];\n",
                          has_chips ? "chip" : "pod", has_chips ? i * platform->gpus_per_node : i,
                          ports, speed);
@@ -91,7 +92,7 @@ void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
     } else {
         write_pods(platform, out);
     }
-    if (ms_topology_of(platform)->torus.pods > 1) {
+    if (ms_torus_of(platform)->pods > 1) {
         write_network(platform, has_chips, out);
     }
 }
@@ -124,7 +125,7 @@ static void write_plane(const ms_torus *torus, int left, int top, ms_buffer *out
 }
 
 static void write_pod(const ms_platform *platform, int pod, int top, ms_buffer *out) {
-    const ms_torus *torus = &ms_topology_of(platform)->torus;
+    const ms_torus *torus = ms_torus_of(platform);
     char shape[TEXT_SIZE];
     int left = 210 + pod * 260;
     ms_buffer_printf(out, "<text x=\"%d\" y=\"%d\" font-size=\"12\">pod %d: %s</text>\n", left,
@@ -136,8 +137,7 @@ static void write_pod(const ms_platform *platform, int pod, int top, ms_buffer *
 }
 
 void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
-    const ms_topology *topology = ms_topology_of(platform);
-    const ms_torus *torus = &topology->torus;
+    const ms_torus *torus = ms_torus_of(platform);
     int shown = torus->pods < PODS_SHOWN ? torus->pods : PODS_SHOWN;
     int rows = torus->shape[1] < SIDE_SHOWN ? torus->shape[1] : SIDE_SHOWN;
     int top = torus->pods > 1 ? 128 : 62;
@@ -149,7 +149,7 @@ void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
     if (torus->pods > 1) {
         ms_buffer_puts(out, "<rect x=\"210\" y=\"66\" width=\"760\" height=\"34\" "
                             "fill=\"" MS_FILL_CORE "\" stroke=\"#999\"/>\n");
-        ms_platform_svg_tier(platform, topology->port_tier, 82, out);
+        ms_platform_svg_tier(platform, torus->port_tier, 82, out);
     }
     ms_platform_svg_tier(platform, 0, top + 54, out);
     ms_buffer_printf(out,

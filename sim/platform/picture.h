@@ -1,19 +1,27 @@
-/* What the exports share, and their parts for tori. */
-#ifndef MS_PLATFORM_PICTURES_H
-#define MS_PLATFORM_PICTURES_H
+/* What the pictures and exports of all fabrics share. */
+#ifndef MS_PLATFORM_PICTURE_H
+#define MS_PLATFORM_PICTURE_H
 
-#include "platform/torus.h"
+#include "meshsim/platform.h"
 
 /* A name inside a quoted Graphviz label. */
 void ms_platform_dot_name(const char *name, ms_buffer *out);
 
 /* Start a picture of so many pixels in the look of the other pictures: page, title, subtitle. */
-enum { MS_PICTURE_WIDTH = 1000 };
+enum {
+    MS_PICTURE_WIDTH = 1000,
+    MS_PICTURE_LEFT = 210,  /* where the drawing begins, right of what its tiers are */
+    MS_PICTURE_LETTERS = 12 /* their size */
+};
 void ms_platform_svg_head(const ms_platform *platform, int height, ms_buffer *out);
 
 /* Size of letters, at most `wanted`, at which so many fit into a width [px]; below 6.5 none are
  * readable. */
 double ms_platform_svg_fit(double wanted, size_t letters, double width);
+
+/* A line of text that ends before `right`.  at: x and y of its start.  look: further attributes. */
+void ms_platform_svg_line(ms_buffer *out, const double at[2], double right, const char *look,
+                          const char *text);
 
 /* What a tier is: name and links, below them bandwidth and latency of a link, left of the drawing.
  */
@@ -26,16 +34,6 @@ void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_bu
 #define MS_FILL_LEAF   "#abdaf4"
 #define MS_FILL_NODE   "#f2f2f2"
 #define MS_FILL_INSIDE "#e6bcd3"
-
-/* The graph between the braces: chips with their links, or one shape per pod above 256 chips. */
-void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out);
-
-/* The whole picture: one plane of each of the first pods, and the network between them. */
-void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out);
-
-/* Vertices besides the hosts, and the routes between all of them. */
-void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out);
-void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 
 /* A directed route of the SimGrid description between two vertices.  link: -1 for none.  steps: how
  * many `step` links stand before it. */

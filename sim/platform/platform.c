@@ -1,0 +1,120 @@
+/* What a platform tells of itself: whatever a fabric kind knows is asked of its row. */
+#include <math.h>
+#include <stdio.h>
+
+#include "platform/fabric.h"
+
+static const ms_fabric_kind *kind_of(const ms_platform *platform) {
+    return platform->topology->kind;
+}
+
+int ms_fabric_link(const ms_platform *platform, int tier, int index, int direction) {
+    return platform->tiers[tier].first_link + 2 * index + direction;
+}
+
+ms_link_place ms_fabric_place(const ms_platform *platform, int link) {
+    int tier = platform->tier_count - 1;
+    while (tier > 0 && link < platform->tiers[tier].first_link) {
+        tier--;
+    }
+    int offset = link - platform->tiers[tier].first_link;
+    return (ms_link_place){.tier = tier, .index = offset / 2, .direction = offset % 2};
+}
+
+void ms_fabric_number_links(ms_platform *platform) {
+    int next = 0;
+    for (int t = 0; t < platform->tier_count; t++) {
+        int links = 2 * kind_of(platform)->link_pairs(platform, t);
+        platform->tiers[t].first_link = next;
+        platform->tiers[t].links = links;
+        next += links;
+    }
+    platform->link_count = next;
+}
+
+void ms_fabric_cross(const ms_platform *platform, ms_link_place place, ms_route *route) {
+    route->links[route->count++] =
+        ms_fabric_link(platform, place.tier, place.index, place.direction);
+    route->latency_s += platform->tiers[place.tier].latency_s;
+    route->tier = place.tier > route->tier ? place.tier : route->tier;
+}
+
+void ms_fabric_route(const ms_platform *platform, int source, int destination, ms_route *out) {
+    out->count = 0;
+    out->latency_s = 0;
+    out->tier = -1;
+    if (source != destination) {
+        kind_of(platform)->route(platform, source, destination, out);
+    }
+}
+
+double ms_fabric_capacity_Bps(const ms_platform *platform, int tier) {
+    return tier < 0 ? INFINITY
+                    : ms_platform_link(platform, platform->tiers[tier].first_link).capacity_Bps;
+}
+
+int ms_platform_gpus(const ms_platform *platform) {
+    return platform->nodes * platform->gpus_per_node;
+}
+
+int ms_platform_node(const ms_platform *platform, int gpu) {
+    return gpu / platform->gpus_per_node;
+}
+
+int ms_platform_domain(const ms_platform *platform, int tier) {
+    int gpus = ms_platform_gpus(platform);
+    int64_t domain = kind_of(platform)->domain(platform, tier);
+    return domain < gpus ? (int)domain : gpus;
+}
+
+int ms_platform_scale_up_domain(const ms_platform *platform) {
+    return ms_platform_domain(platform, 0);
+}
+
+void ms_platform_route(const ms_platform *platform, int source, int destination,
+                       ms_route *route_out) {
+    ms_fabric_route(platform, source, destination, route_out);
+    int kept = 0;
+    for (int i = 0; i < route_out->count; i++) {
+        int link = route_out->links[i];
+        int tier = ms_fabric_place(platform, link).tier;
+        if (!isinf(platform->tiers[tier].bandwidth_Bps)) {
+            route_out->links[kept++] = link;
+        }
+    }
+    route_out->count = kept;
+}
+
+ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
+                            ms_arena *arena, ms_ring_orders *orders_out) {
+    const ms_fabric_kind *kind = kind_of(platform);
+    if (kind->rings == NULL || members < 3) {
+        *orders_out = (ms_ring_orders){.rings = 0};
+        return MS_OK;
+    }
+    return kind->rings(platform, gpus, members, arena, orders_out);
+}
+
+ms_link_info ms_platform_link(const ms_platform *platform, int link) {
+    const ms_fabric_kind *kind = kind_of(platform);
+    int tier = ms_fabric_place(platform, link).tier;
+    const ms_tier *facts = &platform->tiers[tier];
+    double cables = kind->cables == NULL ? 1 : kind->cables(platform, tier);
+    return (ms_link_info){.tier = tier,
+                          .capacity_Bps = facts->bandwidth_Bps * facts->efficiency * cables,
+                          .latency_s = facts->latency_s,
+                          .parallel = (int)ceil(cables)};
+}
+
+char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size) {
+    ms_link_place place = ms_fabric_place(platform, link);
+    int length = snprintf(text_out, size, "%s:", platform->tiers[place.tier].name);
+    if (length > 0 && (size_t)length < size) {
+        kind_of(platform)->name_link(platform, place, text_out + length, size - (size_t)length);
+    }
+    return text_out;
+}
+
+double ms_platform_bisection_Bps(const ms_platform *platform) {
+    return kind_of(platform)->bisection_Bps(platform);
+}

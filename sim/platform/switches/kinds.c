@@ -1,0 +1,36 @@
+/* The rows of the fabrics of switches. */
+#include "platform/switches/switches.h"
+
+static const ms_field NO_FIELDS[] = {{.key = NULL}};
+
+/* What all of them have in common. */
+#define SWITCHES                                                                                   \
+    .link_pairs = ms_switches_link_pairs, .cables = ms_switches_cables,                            \
+    .domain = ms_switches_domain, .route = ms_switches_route,                                      \
+    .route_fault = ms_switches_route_fault, .name_link = ms_switches_name_link,                    \
+    .bisection_Bps = ms_switches_bisection_Bps, .write_dot = ms_switches_write_dot,                \
+    .write_svg = ms_switches_write_svg, .write_xml_routers = ms_switches_write_xml_routers,        \
+    .write_xml_routes = ms_switches_write_xml_routes
+
+const ms_fabric_kind ms_fabric_flat = {
+    .name = "flat",
+    .fields = NO_FIELDS,
+    .read = ms_switches_read_flat,
+    SWITCHES,
+};
+
+const ms_fabric_kind ms_fabric_rails = {
+    .name = "rails",
+    .fields = MS_SWITCHES_FIELDS,
+    .has_parallel_links = true,
+    .read = ms_switches_read_rails,
+    SWITCHES,
+};
+
+const ms_fabric_kind ms_fabric_leaf_spine = {
+    .name = "leaf-spine",
+    .fields = MS_SWITCHES_FIELDS,
+    .has_parallel_links = true,
+    .read = ms_switches_read_leaf_spine,
+    SWITCHES,
+};

@@ -1,0 +1,136 @@
+/* Switches as a SimGrid platform description.
+ *
+ * SimGrid's Dijkstra zone takes the path with the fewest links and may lead it through hosts. So
+ * that its path is ours, the ways out of a GPU are made longer by a link `step` without latency
+ * or limit: one on the way to the node's switch, two on the way to the fabric. Then no path
+ * gains by passing through another GPU, and GPUs of a node never meet through a NIC they share.
+ * Traffic that changes rail (PXN) leaves through a router of its own, and each rail then has
+ * spine and core routers of its own that share the capacity of one spine and core. */
+#include <stdio.h>
+
+#include "platform/picture.h"
+#include "platform/switches/switches.h"
+
+enum { NAME_SIZE = MS_XML_NAME_SIZE };
+
+static void host_name(int gpu, char out[NAME_SIZE]) {
+    snprintf(out, NAME_SIZE, "gpu-%d", gpu);
+}
+
+static void vertex_name(const char *kind, int index, char out[NAME_SIZE]) {
+    snprintf(out, NAME_SIZE, "%s-%d", kind, index);
+}
+
+/* Spine and core are split by rail when nothing but PXN may change it. */
+static int planes(const ms_platform *platform) {
+    return platform->has_pxn ? ms_switches_of(platform)->leaves_per_unit : 1;
+}
+
+static void write_vertices(const char *kind, int count, ms_buffer *out) {
+    for (int i = 0; i < count; i++) {
+        ms_buffer_printf(out, "    <router id=\"%s-%d\"/>\n", kind, i);
+    }
+}
+
+static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int node = ms_platform_node(platform, gpu);
+    int port = ms_switches_port(platform, gpu);
+    ms_xml_edge e = {.steps = 0};
+    if (switches->node_tier >= 0) {
+        host_name(gpu, e.from);
+        vertex_name("node", node, e.to);
+        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
+        e.steps = 1;
+        ms_xml_write_edge(platform, &e, out);
+        if (platform->has_pxn) {
+            vertex_name("pxn", node, e.to);
+            ms_xml_write_edge(platform, &e, out);
+        }
+        vertex_name("node", node, e.from);
+        host_name(gpu, e.to);
+        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
+        e.steps = 0;
+        ms_xml_write_edge(platform, &e, out);
+    }
+    host_name(gpu, e.from);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.to);
+    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+    e.steps = 2;
+    ms_xml_write_edge(platform, &e, out);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.from);
+    host_name(gpu, e.to);
+    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
+    e.steps = 0;
+    ms_xml_write_edge(platform, &e, out);
+}
+
+/* From a node's PXN router down to the GPU that stands on a rail, and out through its NIC. Two
+ * routes: SimGrid would turn round the links inside one. */
+static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    for (int rail = 0; rail < switches->ports_per_node; rail++) {
+        int proxy = node * platform->gpus_per_node + rail;
+        int port = ms_switches_port(platform, proxy);
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("pxn", node, e.from);
+        vertex_name("nic", port, e.to);
+        e.link = ms_fabric_link(platform, switches->node_tier, proxy, MS_LINK_DOWN);
+        ms_xml_write_edge(platform, &e, out);
+        vertex_name("nic", port, e.from);
+        vertex_name("leaf", ms_switches_leaf(platform, proxy), e.to);
+        e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+        ms_xml_write_edge(platform, &e, out);
+    }
+}
+
+/* Both directions between a lower and an upper vertex. */
+static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
+                         ms_buffer *out) {
+    ms_xml_edge down = *e;
+    snprintf(down.from, NAME_SIZE, "%s", e->to);
+    snprintf(down.to, NAME_SIZE, "%s", e->from);
+    e->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
+    down.link = ms_fabric_link(platform, tier, index, MS_LINK_DOWN);
+    ms_xml_write_edge(platform, e, out);
+    ms_xml_write_edge(platform, &down, out);
+}
+
+static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int plane_count = planes(platform);
+    int leaves = switches->units * switches->leaves_per_unit;
+    for (int leaf = 0; leaf < leaves && switches->spine_tier >= 0; leaf++) {
+        int pod = leaf / (switches->leaves_per_unit * switches->units_per_pod);
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("leaf", leaf, e.from);
+        vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
+        write_uplink(platform, &e, switches->spine_tier, leaf, out);
+    }
+    for (int spine = 0; spine < switches->pods * plane_count && switches->core_tier >= 0; spine++) {
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("spine", spine, e.from);
+        vertex_name("core", spine % plane_count, e.to);
+        write_uplink(platform, &e, switches->core_tier, spine / plane_count, out);
+    }
+}
+
+void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    write_vertices("node", switches->node_tier >= 0 ? platform->nodes : 0, out);
+    write_vertices("pxn", platform->has_pxn ? platform->nodes : 0, out);
+    write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
+    write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
+    write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);
+    write_vertices("core", switches->core_tier >= 0 ? planes(platform) : 0, out);
+}
+
+void ms_switches_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
+    for (int gpu = 0; gpu < ms_platform_gpus(platform); gpu++) {
+        write_gpu_edges(platform, gpu, out);
+    }
+    for (int node = 0; node < platform->nodes && platform->has_pxn; node++) {
+        write_pxn_edges(platform, node, out);
+    }
+    write_fabric_edges(platform, out);
+}

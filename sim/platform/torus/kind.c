@@ -1,0 +1,19 @@
+/* The row of the torus. */
+#include "platform/torus/torus.h"
+
+const ms_fabric_kind ms_fabric_torus = {
+    .name = "torus",
+    .fields = MS_TORUS_FIELDS,
+    .read = ms_torus_read,
+    .link_pairs = ms_torus_link_pairs,
+    .domain = ms_torus_domain,
+    .route = ms_torus_route,
+    .route_fault = ms_torus_route_fault,
+    .name_link = ms_torus_name_link,
+    .bisection_Bps = ms_torus_bisection_Bps,
+    .rings = ms_torus_rings,
+    .write_dot = ms_torus_write_dot,
+    .write_svg = ms_torus_write_svg,
+    .write_xml_routers = ms_torus_write_xml_routers,
+    .write_xml_routes = ms_torus_write_xml_routes,
+};
