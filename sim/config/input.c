@@ -1,9 +1,7 @@
 /* Kinds of input files. */
-#include "meshsim/input.h"
+#include "config/internal.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,49 +49,6 @@ static int count_keys_of(const ms_node *root, ms_input_kind kind) {
     return 0;
 }
 
-static const char *noun_of(ms_input_kind kind) {
-    static const char *const NOUNS[] = {
-        [MS_INPUT_UNKNOWN] = "a YAML file", [MS_INPUT_WORKLOAD] = "a workload",
-        [MS_INPUT_PLATFORM] = "a platform", [MS_INPUT_GPU] = "a GPU type",
-        [MS_INPUT_TRACE] = "a trace",       [MS_INPUT_RESULT] = "what --json printed",
-    };
-    return NOUNS[kind];
-}
-
-char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *path, char *text_out,
-                       size_t size) {
-    const char *before = "";
-    const char *after = "";
-    switch (kind) {
-    case MS_INPUT_WORKLOAD:
-        before = wanted == MS_INPUT_TRACE ? "; 'meshsim run " : "; 'meshsim check ";
-        after = wanted == MS_INPUT_TRACE ? " -o TRACE.h5' writes its trace" : "' looks at it";
-        break;
-    case MS_INPUT_PLATFORM:
-        before = wanted == MS_INPUT_WORKLOAD ? "; 'meshsim run WORKLOAD.yaml --platform "
-                                             : "; 'meshsim platform ";
-        after = wanted == MS_INPUT_WORKLOAD ? "' simulates on it, 'meshsim platform' shows it"
-                                            : "' shows it";
-        break;
-    case MS_INPUT_GPU:
-        before = "; 'meshsim platform PLATFORM.yaml --set platform.gpu.type=";
-        after = "' takes it";
-        break;
-    case MS_INPUT_TRACE:
-        before = "; 'meshsim report ";
-        after = " -o PICTURE.svg' draws it";
-        break;
-    case MS_INPUT_RESULT:
-        snprintf(text_out, size, "what --json printed, which no command reads");
-        return text_out;
-    case MS_INPUT_UNKNOWN:
-        snprintf(text_out, size, "%s", noun_of(kind));
-        return text_out;
-    }
-    snprintf(text_out, size, "%s%s%s%s", noun_of(kind), before, path, after);
-    return text_out;
-}
-
 ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char *path,
                           ms_diag *diag) {
     ms_input_kind kind = kind_of_root(root);
@@ -103,14 +58,9 @@ ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char 
     }
     char text[TEXT_SIZE];
     const ms_mark mark = {.file = path};
-    ms_diag_at(diag, &mark, NULL, "expected %s, got %s", noun_of(wanted),
+    ms_diag_at(diag, &mark, NULL, "expected %s, got %s", ms_input_noun(wanted),
                ms_input_explain(kind, wanted, path, text, sizeof text));
     return MS_E_INPUT;
-}
-
-bool ms_input_is_hdf5(const char *text, size_t length_B) {
-    static const char SIGNATURE[] = "\x89HDF\r\n\x1a\n"; /* Source: HDF5 file format, III.A */
-    return length_B >= sizeof SIGNATURE - 1 && memcmp(text, SIGNATURE, sizeof SIGNATURE - 1) == 0;
 }
 
 static void keep_silent(void *context, const char *text) {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "meshsim/config.h"
+#include "meshsim/input.h"
 
 enum {
     MS_DEPTH_LIMIT = 64,     /* levels of mappings and sequences in one tree */
@@ -81,6 +82,9 @@ const char *ms_shown(const char *text, char *out);
 
 /* What came, for messages: "'text'", "nothing", "a list", "a mapping". out: [MS_SHOWN_MAX + 8]. */
 const char *ms_node_shown(const ms_node *node, char *out);
+
+/* A kind of files in words, such as "a workload". */
+const char *ms_input_noun(ms_input_kind kind);
 
 /* Where a fault about a whole value is shown: see ms_config_fault. */
 const ms_mark *ms_node_place(const ms_node *node);

@@ -7,61 +7,6 @@
  */
 #include "model/mla.h"
 
-bool ms_is_mla(const ms_model *model) {
-    return model->mla.kv_rank > 0;
-}
-
-double ms_mla_query_dim(const ms_model *model) {
-    return (double)model->mla.qk_nope + model->mla.qk_rope;
-}
-
-/* Columns of the products of one layer, `heads` of them on a rank. */
-typedef struct mla_width {
-    double down;     /* into both latents, the shared rotary key included */
-    double query_in; /* rows of the product that makes the queries */
-    double query;    /* its columns */
-    double expanded; /* columns of the product out of the latent of keys and values */
-    double context;  /* columns of the attention's output */
-} mla_width;
-
-static mla_width width_of(const ms_model *model, double heads) {
-    const ms_mla *mla = &model->mla;
-    return (mla_width){.down = (double)mla->q_rank + mla->kv_rank + mla->qk_rope,
-                       .query_in = mla->q_rank > 0 ? mla->q_rank : model->hidden,
-                       .query = heads * ms_mla_query_dim(model),
-                       .expanded = heads * (mla->qk_nope + mla->v_dim),
-                       .context = heads * mla->v_dim};
-}
-
-static double matrices(const ms_model *model, const mla_width *width) {
-    return model->hidden * width->down + width->query_in * width->query +
-           model->mla.kv_rank * width->expanded + width->context * model->hidden;
-}
-
-static double norm_parameters(const ms_model *model) {
-    double latents = (double)model->mla.q_rank + model->mla.kv_rank;
-    return ms_norm_parameters(model) * latents / model->hidden;
-}
-
-double ms_mla_parameters(const ms_model *model, const ms_shard *shard) {
-    mla_width width = width_of(model, shard->heads);
-    return matrices(model, &width) + norm_parameters(model);
-}
-
-double ms_mla_split_parameters(const ms_model *model) {
-    return model->hidden * width_of(model, 0).down + norm_parameters(model);
-}
-
-double ms_mla_up_weights(const ms_model *model) {
-    mla_width width = width_of(model, model->heads);
-    return width.query_in * width.query + model->mla.kv_rank * width.expanded;
-}
-
-double ms_mla_weights(const ms_model *model) {
-    mla_width width = width_of(model, model->heads);
-    return matrices(model, &width);
-}
-
 static double own_tokens(const ms_shard *shard) {
     return shard->plane / shard->hidden;
 }
@@ -97,7 +42,7 @@ static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
 /* Products into the latents: one kernel for both, as their input is the same. Queries without a
  * latent are made by the product out of it alone. */
 static void add_latents(ms_cost_builder *builder, unsigned parts) {
-    mla_width width = width_of(builder->model, builder->shard.heads);
+    ms_mla_width width = ms_mla_width_of(builder->model, builder->shard.heads);
     if (parts & MS_PART_FORWARD) {
         add_down(builder, parts, width.down);
         add_latent_norms(builder, parts);
@@ -120,7 +65,7 @@ static double key_parts(const ms_mla *mla, double heads) {
 static void expand_latents(ms_cost_builder *builder, unsigned parts, double tokens) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
-    mla_width width = width_of(builder->model, shard->heads);
+    ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
     double keys_B = tokens * key_parts(mla, shard->heads) * shard->element_B;
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "key_parts", keys_B);
@@ -153,7 +98,7 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
     const ms_mla *mla = &model->mla;
     unsigned repeated = builder->layout->recompute_parts;
     bool keeps_norms = !(repeated & MS_RECOMPUTE_NORMS);
-    mla_width width = width_of(model, shard->heads);
+    ms_mla_width width = ms_mla_width_of(model, shard->heads);
     double e = shard->element_B;
     double mask_B = model->dropout > 0 ? shard->plane : 0;
     double latents = (double)mla->q_rank + mla->kv_rank;
@@ -179,7 +124,7 @@ static void add_heads(ms_cost_builder *builder, unsigned parts) {
                                           NULL};
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
-    mla_width width = width_of(builder->model, shard->heads);
+    ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
     bool has_keys = !makes_keys_of_all(builder);
     double turned = 2 * shard->heads * mla->qk_rope;
     double keys = has_keys ? key_parts(mla, shard->heads) : 0;
@@ -203,7 +148,7 @@ static bool is_sequence_parallel(const ms_cost_builder *builder) {
 /* Collective over tp of what stands between the replicated and the split products. */
 static void add_latent_collective(ms_cost_builder *builder, ms_coll_kind kind) {
     const ms_shard *shard = &builder->shard;
-    mla_width width = width_of(builder->model, shard->heads);
+    ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
     double direct = builder->model->mla.q_rank > 0 ? 0 : shard->hidden;
     ms_cost_collective(builder, kind, shard->tokens * (width.down + direct) * shard->element_B);
 }
@@ -211,7 +156,7 @@ static void add_latent_collective(ms_cost_builder *builder, ms_coll_kind kind) {
 static void add_output(ms_cost_builder *builder, unsigned parts) {
     static const ms_linear_names OUTPUT = {"attention_output", "attention_output_input_grad",
                                            "attention_output_weight_grad", NULL};
-    mla_width width = width_of(builder->model, builder->shard.heads);
+    ms_mla_width width = ms_mla_width_of(builder->model, builder->shard.heads);
     ms_cost_linear(builder, parts, &OUTPUT, width.context, builder->shard.hidden);
 }
 

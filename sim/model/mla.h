@@ -17,6 +17,18 @@ bool ms_is_mla(const ms_model *model);
 /** Size of a head's query and key [elements]. */
 double ms_mla_query_dim(const ms_model *model);
 
+/** Columns of the products of one layer. */
+typedef struct ms_mla_width {
+    double down;     /**< into both latents, the shared rotary key included */
+    double query_in; /**< rows of the product that makes the queries */
+    double query;    /**< its columns */
+    double expanded; /**< columns of the product out of the latent of keys and values */
+    double context;  /**< columns of the attention's output */
+} ms_mla_width;
+
+/** The widths with `heads` heads on a rank. */
+ms_mla_width ms_mla_width_of(const ms_model *model, double heads);
+
 /** Parameters of one layer's attention on one rank, latent norms included, without the layer's own
  * norm [count]. */
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard);

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ms_gantt_is_pass(const ms_gantt_box *box) {
-    return !box->is_part && box->kind < MS_OP_OPTIMIZER;
-}
-
 static int by_place(const void *left, const void *right) {
     const ms_gantt_box *a = left;
     const ms_gantt_box *b = right;

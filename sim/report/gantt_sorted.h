@@ -46,6 +46,8 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
 void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max);
 
 /* Whether a box is a pass of a stage: no part, no optimizer, no communication. */
-bool ms_gantt_is_pass(const ms_gantt_box *box);
+static inline bool ms_gantt_is_pass(const ms_gantt_box *box) {
+    return !box->is_part && box->kind < MS_OP_OPTIMIZER;
+}
 
 #endif

@@ -1,0 +1,71 @@
+/* What the halves of a layer are made of: norms, products with weights, residuals.
+ *
+ * Bytes of memory-bound kernels: e bytes per activation element (element_B), one byte per element
+ * of a dropout mask; derived here from what each kernel has to read and write once.
+ */
+#include "model/internal.h"
+
+void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces,
+                    size_t count) {
+    bool is_backward = !(parts & MS_PART_FORWARD);
+    bool is_one_segment = !builder->is_tp_split && builder->shard.cp <= 1;
+    for (size_t i = 0; i < count; i++) {
+        pieces[is_backward && !is_one_segment ? count - 1 - i : i](builder, parts);
+    }
+}
+
+bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what) {
+    return (parts & MS_PART_INPUT) && (builder->repeated & what);
+}
+
+void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    double plane_B = shard->plane * shard->element_B;
+    const char *name = builder->model->is_rms_norm ? "rms_norm" : "layer_norm";
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
+        ms_cost_memory(builder, name, 2 * plane_B); /* x in, y out */
+    }
+    if (parts & MS_PART_INPUT) {
+        /* x and dy in, dx out; the gain's (and bias's) gradient reads x and dy once more */
+        ms_cost_memory(builder, "norm_backward", 5 * plane_B);
+    }
+}
+
+/* Bias, dropout and residual in one kernel forward; backward dropout, and the sum of the gradients
+ * that arrive by the branch and by the residual. */
+void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    double elements = shard->plane;
+    double mask_B = builder->model->dropout > 0 ? elements : 0;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_memory(builder, "residual", 3 * elements * shard->element_B + mask_B);
+    }
+    if (parts & MS_PART_INPUT) {
+        if (mask_B > 0) {
+            ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
+        }
+        ms_cost_memory(builder, "residual_backward", 3 * elements * shard->element_B);
+    }
+}
+
+void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                    double in, double out) {
+    ms_cost_linear_of(builder, parts, names, (ms_linear_size){builder->shard.tokens, in, out});
+}
+
+void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                       ms_linear_size size) {
+    double tokens = size.tokens, in = size.in, out = size.out;
+    if (parts & MS_PART_FORWARD) {
+        ms_cost_gemm(builder, names->forward, (ms_gemm_shape){tokens, out, in, 1});
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_gemm(builder, names->input, (ms_gemm_shape){tokens, in, out, 1});
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_weight_gradient(builder, names->weight, (ms_gemm_shape){out, in, tokens, 1});
+        if (builder->model->has_bias) { /* column sums of the output's gradient */
+            ms_cost_memory(builder, names->bias, tokens * out * builder->shard.element_B);
+        }
+    }
+}

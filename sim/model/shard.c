@@ -1,0 +1,58 @@
+/* What one rank holds of a layer: its share of heads, columns and tokens. */
+#include <math.h>
+
+#include "model/internal.h"
+
+double ms_padded_vocab(int vocab, int tp) {
+    double step = 128.0 * tp;
+    return ceil(vocab / step) * step;
+}
+
+/* Key and value heads on one rank: an equal share, or one copy each where ranks outnumber them. */
+static double local_kv_heads(const ms_model *model, int tp) {
+    return model->kv_heads >= tp ? (double)model->kv_heads / tp : 1;
+}
+
+bool ms_is_recomputed(const ms_model_layout *layout, int position) {
+    return layout->recompute == MS_RECOMPUTE_FULL &&
+           (layout->recompute_layers == 0 || position < layout->recompute_layers);
+}
+
+ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
+                     const ms_precision *precision) {
+    double tp = layout->tp;
+    ms_shard shard = {.tp = tp,
+                      .parts = layout->parts > 1 ? layout->parts : 1,
+                      .batch = layout->micro_batch,
+                      .sequence = model->sequence,
+                      .cp = layout->cp > 1 ? layout->cp : 1,
+                      .tokens = (double)layout->micro_batch * model->sequence,
+                      .hidden = model->hidden,
+                      .heads = model->heads / tp,
+                      .kv_heads = local_kv_heads(model, layout->tp),
+                      .head_dim = model->head_dim,
+                      .ffn = model->ffn / tp,
+                      .vocab = ms_padded_vocab(model->vocab, layout->tp) / tp,
+                      .element_B = precision->parameter_B,
+                      .accumulation_B = precision->gradient_B};
+    shard.tokens /= shard.cp * shard.parts;
+    shard.plane = shard.tokens * shard.hidden / (layout->has_sequence_parallel ? tp : 1);
+    shard.q_width = shard.heads * shard.head_dim;
+    shard.kv_width = shard.kv_heads * shard.head_dim;
+    shard.qkv_width = shard.q_width + 2 * shard.kv_width;
+    shard.up_width = model->is_gated ? 2 * shard.ffn : shard.ffn;
+    ms_shard_set_part(&shard, 0);
+    return shard;
+}
+
+void ms_shard_set_part(ms_shard *shard, int part) {
+    shard->part = part;
+    shard->keys = shard->sequence / shard->parts * (part + 1);
+}
+
+double ms_norm_parameters(const ms_model *model) {
+    if (model->is_plain_norm) {
+        return 0;
+    }
+    return model->is_rms_norm ? model->hidden : 2.0 * model->hidden;
+}
