@@ -50,7 +50,7 @@ typedef struct ms_schedule_spec {
     int chunks;         /**< V >= 1, virtual stages per rank; 0: the kind's own (1, or 2 of a V) */
     int microbatches;   /**< M >= 1 */
     int group;          /**< N, microbatches per group of the interleaved table; 0: P */
-    int splits;         /**< K, parts of a sequence (seq1f1b); 0: 1 */
+    int slices;         /**< K, sequence slices of a microbatch (seq1f1b); 0: 1 */
     bool is_reordered;  /**< vhalf, vmin: move warm-up and cool-down passes into earlier gaps */
 } ms_schedule_spec;
 
@@ -60,22 +60,22 @@ typedef struct ms_action {
     uint8_t is_overlapped; /**< runs together with the next action of the list (overlapped forward
                               and backward) */
     int16_t stage;         /**< virtual stage 0..stages-1 of the program */
-    int32_t mb;            /**< unit of work 0..units-1: microbatch, or microbatch * K + part */
+    int32_t mb;            /**< 0..mb_count-1: microbatch, or microbatch * K + sequence slice */
 } ms_action;
 
-/** A change of what sharded parameters a rank has whole. */
+/** A change of what sharded parameters a rank has whole: UNSHARD and RESHARD of PyTorch. */
 typedef struct ms_shard_move {
     size_t before; /**< the action it stands before, an index into the program's actions; the end of
                       the rank's list: behind the last one */
     int16_t stage; /**< virtual stage of the program, on this rank */
-    bool is_gather; /**< gathered; else given up */
+    bool is_unshard; /**< gathered from the ranks that share them; else resharded */
 } ms_shard_move;
 
 /** A whole schedule: the lists of all ranks, one after the other. All storage in the arena of
  * ms_schedule_build.
  *
  * With two directions (DualPipe, Chimera) stage model_stages + s is stage s of the model again,
- * with parameters of its own, and each direction has its own microbatches 0..units-1. */
+ * with parameters of its own, and each direction has its own microbatches 0..mb_count-1. */
 typedef struct ms_program {
     ms_schedule_spec spec;  /**< with V resolved */
     const char *name;       /**< as the user writes the kind: "gpipe", "1f1b", "interleaved" */
@@ -84,7 +84,7 @@ typedef struct ms_program {
     int round;              /**< microbatches that a stage takes one after the other before the
                                rank goes on with another stage; the last round may be shorter. 0:
                                the schedule has no rounds */
-    int units;              /**< units of work per stage: M, M/2 with two directions, M*K */
+    int mb_count;           /**< `mb` of each stage: M, M/2 with two directions, M*K with slices */
     int parameter_replicas; /**< copies of each stage's parameters among the pipeline ranks (1; 2
                                for bidirectional) */
     int *stage_rank;        /**< [stages] pipeline rank that owns the stage */
@@ -93,7 +93,7 @@ typedef struct ms_program {
     ms_action *actions;     /**< [first[P]] */
     size_t *shard_first;    /**< [P + 1] rank r's moves are shard_moves[shard_first[r] ..
                                shard_first[r+1]), in order */
-    ms_shard_move *shard_moves; /**< NULL: the program does not say when parameters are gathered */
+    ms_shard_move *shard_moves; /**< NULL: the program does not say when parameters are unsharded */
 } ms_program;
 
 /** Kind of a name ("gpipe", "1f1b", "interleaved").  Returns MS_OK, or MS_E_RANGE if there is none.
@@ -109,7 +109,7 @@ const char *ms_schedule_kind_summary(ms_schedule_kind kind);
 /** What a kind takes beyond P and M. */
 typedef struct ms_schedule_traits {
     int chunks; /**< V it needs; 0: any */
-    bool takes_group, takes_splits, takes_reorder;
+    bool takes_group, takes_slices, takes_reorder;
 } ms_schedule_traits;
 /** Traits of one of the kinds that are built by kind. */
 ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind);
@@ -147,25 +147,26 @@ static inline bool ms_action_opens_round(const ms_program *program, const ms_act
 static inline bool ms_action_closes_round(const ms_program *program, const ms_action *action) {
     bool has_weights = action->pass == MS_PASS_B || action->pass == MS_PASS_W;
     bool is_last = program->round > 0 && (action->mb + 1) % program->round == 0;
-    return program->round > 0 && has_weights && (is_last || action->mb == program->units - 1);
+    return program->round > 0 && has_weights && (is_last || action->mb == program->mb_count - 1);
 }
 
 /** Invariants of any program: every (stage, mb) has exactly one F and one B or one I and one W;
- * each on the stage's rank; F before B/I, I before W; parts of a sequence forwards in order and
- * backwards the other way round; an overlapped pair is a forward and a backward pass of different
- * work; the lists can run to their end without deadlock; where the program says when parameters are
- * gathered, a pass only of a stage that is, none gathered twice, and all given up after use.
- * Returns MS_OK; MS_E_INPUT, the first broken rule reported (a deadlock as the cycle of waiting
- * actions). */
+ * each on the stage's rank; F before B/I, I before W; the slices of a sequence forwards in
+ * order and backwards the other way round; an overlapped pair is a forward and a backward pass of
+ * different work; the lists can run to their end without deadlock; where the program says when
+ * parameters are unsharded, a pass only of a stage that is, none unsharded twice, and all resharded
+ * after use. Returns MS_OK; MS_E_INPUT, the first broken rule reported (a deadlock as the cycle of
+ * waiting actions). */
 ms_status ms_program_check(const ms_program *program, ms_diag *diag);
 
-/** Say when sharded parameters are gathered: before every action (or pair) a rank gives up what is
- * not among the next `active` different stages of its list, and gathers what of these it has not;
- * at the end it gives up all. Replaces what the program said.
+/** Say when sharded parameters are unsharded: before every action (or pair) a rank reshards what is
+ * not among the next `active` different stages of its list, and unshards what of these is not yet;
+ * at the end it reshards all. Replaces what the program said.
  *  active: >= 1, 3 in PyTorch.  program: the moves are in `arena`.  Returns MS_OK; MS_E_NOMEM
  * (reported).  O(actions * stages of a rank).
  *  Source: torch.distributed.pipelining.schedules, _add_unshard_reshard (max_active_stages). */
-ms_status ms_program_place_shards(ms_program *program, int active, ms_arena *arena, ms_diag *diag);
+ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *arena,
+                                    ms_diag *diag);
 
 /** Whether some passes of a program run together, as overlapped pairs. */
 bool ms_program_has_pairs(const ms_program *program);
@@ -186,7 +187,7 @@ uint32_t ms_program_crc32(const ms_program *program);
 
 /** Abstract costs, any time unit, each at most MS_SCHEDULE_COST_MAX. */
 typedef struct ms_schedule_costs {
-    const double *forward;     /**< [model_stages] per virtual stage and microbatch (part) */
+    const double *forward;     /**< [model_stages] per virtual stage and microbatch (slice) */
     const double *input_grad;  /**< [model_stages] */
     const double *weight_grad; /**< [model_stages]; a fused B costs input_grad + weight_grad */
     const double *p2p; /**< [model_stages-1] latency of the boundary s|s+1, both directions; 0 if

@@ -23,7 +23,7 @@ typedef enum ms_csv_op {
     MS_CSV_I = MS_PASS_I,
     MS_CSV_W = MS_PASS_W,
     MS_CSV_B = MS_PASS_B,
-    MS_CSV_UNSHARD, /**< gather a stage's parameters */
+    MS_CSV_UNSHARD, /**< gather a stage's parameters from its shards */
     MS_CSV_RESHARD, /**< drop them again */
     MS_CSV_REDUCE_GRAD,
     MS_CSV_SEND_F, /**< to the next stage */
@@ -72,14 +72,13 @@ void ms_csv_write(const ms_csv_table *table, ms_buffer *out);
 
 /** A table as a program: ranks from lines, placement from where each stage stands, microbatches
  * counted. Communication is checked (each message sent and received once, sent after and received
- * before the pass it belongs to, no deadlock) and left out; where cells gather parameters and give
- * them up, the program keeps their places.
- *  name: of the program, kept.  splits: K >= 1; from 2 on what the file counts as microbatches are
- *  parts of sequences, unit = microbatch * K + part, and their order is checked.
- *  *program_out: in `arena`, kind MS_SCHEDULE_CUSTOM; two directions if the lists say so.  Returns
- *  MS_OK; MS_E_INPUT (row, cell and rule, or the cells of a deadlock, reported); MS_E_NOMEM.
- * O(cells). */
-ms_status ms_csv_program(const ms_csv_table *table, const char *name, int splits, ms_arena *arena,
+ * before the pass it belongs to, no deadlock) and left out; where cells unshard parameters and
+ * reshard them, the program keeps their places. name: of the program, kept.  slices: K >= 1; from 2
+ * on what the file counts as microbatches are slices of sequences, mb = microbatch * K + slice, and
+ * their order is checked. *program_out: in `arena`, kind MS_SCHEDULE_CUSTOM; two directions if the
+ * lists say so.  Returns MS_OK; MS_E_INPUT (row, cell and rule, or the cells of a deadlock,
+ * reported); MS_E_NOMEM. O(cells). */
+ms_status ms_csv_program(const ms_csv_table *table, const char *name, int slices, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out);
 
 /** How a program is written. */

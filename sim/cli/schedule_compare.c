@@ -49,8 +49,8 @@ static ms_schedule_spec sizes_of(const comparison *c, const char *name) {
     if (traits.takes_group) {
         spec.group = c->sizes.group;
     }
-    if (traits.takes_splits) {
-        spec.splits = c->sizes.splits == 0 ? SHARE_DEFAULT : c->sizes.splits;
+    if (traits.takes_slices) {
+        spec.slices = c->sizes.slices == 0 ? SHARE_DEFAULT : c->sizes.slices;
     }
     spec.is_reordered = c->sizes.is_reordered && traits.takes_reorder;
     return spec;
@@ -68,7 +68,7 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
     if (costs == NULL) {
         return report_no_memory(c->call);
     }
-    double share = (double)ranks / ((double)stages * program->spec.splits);
+    double share = (double)ranks / ((double)stages * program->spec.slices);
     double slowest = 0;
     for (int rank = 0; rank + 1 < ranks; rank++) {
         slowest = fmax(slowest, c->costs.p2p[rank]);
@@ -97,7 +97,7 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
 /* What a unit of work on a stage counts in flight: in units of one rank's share of the model and
  * one whole microbatch. */
 static double share_of(const ms_program *program) {
-    return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.splits;
+    return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.slices;
 }
 
 static double peak_of(const ms_program *program, const ms_schedule_result *result) {
@@ -168,12 +168,12 @@ static ms_status load(const comparison *c, const ms_invocation *quiet, const cha
     ms_schedule_spec spec = sizes_of(c, name);
     ms_status status = ms_cli_schedule_load_named(quiet, name, &spec, out);
     bool are_parts =
-        status == MS_OK && is_file(name) && c->sizes.splits > 1 &&
-        out->program.spec.microbatches == (long)c->sizes.microbatches * c->sizes.splits;
+        status == MS_OK && is_file(name) && c->sizes.slices > 1 &&
+        out->program.spec.microbatches == (long)c->sizes.microbatches * c->sizes.slices;
     if (!are_parts) {
         return status;
     }
-    spec.splits = c->sizes.splits;
+    spec.slices = c->sizes.slices;
     return ms_cli_schedule_load_named(quiet, name, &spec, out);
 }
 

@@ -37,7 +37,7 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].given != 0 && sizes[i].given != sizes[i].found) {
             bool may_be_parts =
-                i == 2 && given->splits == 0 && sizes[i].found % sizes[i].given == 0;
+                i == 2 && given->slices == 0 && sizes[i].found % sizes[i].given == 0;
             ms_diag_error(call->diag, "'--%s' is %d, and the file has %d; leave it out%s",
                           sizes[i].name, sizes[i].given, sizes[i].found,
                           may_be_parts ? ", or say with '--splits' how many parts of a sequence "
@@ -61,7 +61,7 @@ static ms_status read_file(const ms_invocation *call, const char *name,
         return MS_E_USAGE;
     }
     schedule->has_table = true;
-    int splits = given->splits == 0 ? 1 : given->splits;
+    int splits = given->slices == 0 ? 1 : given->slices;
     ms_status status = ms_csv_load(path, call->arena, call->diag, &schedule->table);
     if (status == MS_OK) {
         status = ms_csv_program(&schedule->table, name, splits, call->arena, call->diag,

@@ -45,7 +45,7 @@ ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spe
         {"chunks", &spec.chunks},
         {"microbatches", &spec.microbatches},
         {"group", &spec.group},
-        {"splits", &spec.splits},
+        {"splits", &spec.slices},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         long value = 0;

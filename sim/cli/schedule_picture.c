@@ -61,7 +61,7 @@ static void draw_passes(const ms_program *program, const ms_schedule_result *res
     }
     ms_buffer_printf(out, "\nforward 0-9, backward a-j%s, '.' idle; column = %.4g\n",
                      has_split                  ? ", weights A-J (modulo 10)"
-                     : program->spec.splits > 1 ? " (part modulo 10)"
+                     : program->spec.slices > 1 ? " (part modulo 10)"
                                                 : " (microbatch modulo 10)",
                      column);
     for (int rank = 0; rank < ranks; rank++) {

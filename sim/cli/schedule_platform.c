@@ -127,7 +127,7 @@ static ms_schedule_spec sizes_of(const study *s, ms_schedule_kind kind) {
                              .pipeline_ranks = own->pipeline_ranks,
                              .microbatches = own->microbatches,
                              .chunks = traits.chunks,
-                             .splits = 1};
+                             .slices = 1};
     bool is_own = own->kind == kind;
     if (traits.chunks == 0) {
         bool has_own = is_own || own->chunks > 1;
@@ -136,9 +136,9 @@ static ms_schedule_spec sizes_of(const study *s, ms_schedule_kind kind) {
     if (traits.takes_group) {
         spec.group = given->group > 0 ? given->group : own->group;
     }
-    if (traits.takes_splits) {
-        bool has_own = is_own || own->splits > 1;
-        spec.splits = given->splits > 0 ? given->splits : has_own ? own->splits : SHARE_DEFAULT;
+    if (traits.takes_slices) {
+        bool has_own = is_own || own->slices > 1;
+        spec.slices = given->slices > 0 ? given->slices : has_own ? own->slices : SHARE_DEFAULT;
     }
     spec.is_reordered = traits.takes_reorder && (given->is_reordered || own->is_reordered);
     return spec;
@@ -146,7 +146,7 @@ static ms_schedule_spec sizes_of(const study *s, ms_schedule_kind kind) {
 
 /* K of a file: with K times as many units as the workload has microbatches, they are parts. */
 static int file_splits(const study *s, const ms_program *program) {
-    int splits = s->sizes.splits > 0 ? s->sizes.splits : s->base.program.spec.splits;
+    int splits = s->sizes.slices > 0 ? s->sizes.slices : s->base.program.spec.slices;
     bool are_parts = program->spec.microbatches == (long)s->base.microbatches * splits;
     return are_parts ? splits : 1;
 }
@@ -234,15 +234,15 @@ static void add_layers(const study *s, int stages, own_sets *sets, ms_simulated 
 /* Given times are per stage, and say nothing of other stages. */
 static ms_status check_costs(const study *s, int stages, int splits, ms_simulated *row) {
     const ms_program *own = &s->base.program;
-    if (s->base.has_model || (stages == own->model_stages && splits == own->spec.splits)) {
+    if (s->base.has_model || (stages == own->model_stages && splits == own->spec.slices)) {
         return MS_OK;
     }
     row->status = MS_E_INPUT;
     row->reason = ms_arena_printf(s->call->arena,
                                   "the workload's 'costs' are those of %d stages and %d part%s of "
                                   "a sequence, it has %d and %d",
-                                  own->model_stages, own->spec.splits,
-                                  own->spec.splits == 1 ? "" : "s", stages, splits);
+                                  own->model_stages, own->spec.slices,
+                                  own->spec.slices == 1 ? "" : "s", stages, splits);
     return row->reason == NULL ? report_no_memory(s->call) : MS_OK;
 }
 
@@ -267,12 +267,12 @@ static ms_status add_request(study *s, const own_sets *sets, int row) {
 /* The keys of a row's schedule, or the reason why it cannot run. */
 static ms_status find_sets(const study *s, ms_simulated *row, own_sets *sets) {
     ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
-    ms_schedule_spec spec = {.splits = 1};
+    ms_schedule_spec spec = {.slices = 1};
     const char *value = row->name;
     int stages = 0;
     ms_status status = MS_OK;
     if (strncmp(row->name, "csv:", 4) == 0) {
-        status = read_file(s, row->name, &stages, &spec.splits, &value);
+        status = read_file(s, row->name, &stages, &spec.slices, &value);
     } else {
         status = ms_cli_schedule_kind(s->call, row->name, &kind);
         spec = status == MS_OK ? sizes_of(s, kind) : spec;
@@ -280,12 +280,12 @@ static ms_status find_sets(const study *s, ms_simulated *row, own_sets *sets) {
     }
     row->chunks = spec.chunks;
     if (status == MS_OK) {
-        status = check_costs(s, stages, spec.splits, row);
+        status = check_costs(s, stages, spec.slices, row);
     }
     add_set(s, sets, "kind", value);
     add_int_set(s, sets, "v", spec.chunks);
     add_int_set(s, sets, "group", spec.group);
-    add_int_set(s, sets, "splits", spec.splits);
+    add_int_set(s, sets, "splits", spec.slices);
     add_set(s, sets, "reorder", spec.is_reordered ? "true" : "false");
     if (s->base.has_model && status == MS_OK) {
         add_layers(s, stages, sets, row);

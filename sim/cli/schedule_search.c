@@ -6,7 +6,7 @@
 
 /* What search has no use for. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *sizes) {
-    if (sizes->chunks > 2 || sizes->group != 0 || sizes->splits > 1 || sizes->is_reordered) {
+    if (sizes->chunks > 2 || sizes->group != 0 || sizes->slices > 1 || sizes->is_reordered) {
         ms_diag_error(
             call->diag,
             "search finds schedules of one stage per rank or of two in a V, and of whole "

@@ -78,8 +78,8 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_sho
     if (has_groups(spec)) {
         ms_value_add_int(root, "group", ms_schedule_group(spec));
     }
-    if (spec->splits > 1) {
-        ms_value_add_int(root, "splits", spec->splits);
+    if (spec->slices > 1) {
+        ms_value_add_int(root, "splits", spec->slices);
     }
     ms_value_add_double(root, "makespan", result->makespan);
     ms_value_add_double(root, "bubble_fraction", result->bubble_fraction);
@@ -152,8 +152,8 @@ static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
     if (has_groups(spec)) {
         ms_buffer_printf(out, " N=%d", ms_schedule_group(spec));
     }
-    if (spec->splits > 1) {
-        ms_buffer_printf(out, " K=%d", spec->splits);
+    if (spec->slices > 1) {
+        ms_buffer_printf(out, " K=%d", spec->slices);
     }
     if (shown->workload != NULL) {
         ms_buffer_printf(out,

@@ -37,7 +37,7 @@ static void walk_moves(walk *w, int p, size_t index) {
          w->next_move++) {
         const ms_shard_move *move = &program->shard_moves[w->next_move];
         double stage_B = cost_of(w->job, move->stage, 0)->memory.gathered_B;
-        w->gathered_B += move->is_gather ? stage_B : -stage_B;
+        w->gathered_B += move->is_unshard ? stage_B : -stage_B;
     }
 }
 

@@ -39,7 +39,7 @@ static ms_status check_passes(const ms_workload *w, const ms_schedule_spec *spec
     int own = ms_schedule_kind_traits(spec->kind).chunks;
     int chunks = spec->chunks > 0 ? spec->chunks : own > 0 ? own : 1;
     double stages = (double)spec->pipeline_ranks * chunks;
-    double passes = 2.0 * stages * spec->microbatches * spec->splits;
+    double passes = 2.0 * stages * spec->microbatches * spec->slices;
     if (passes <= PASSES_MAX) {
         return MS_OK;
     }
@@ -55,7 +55,7 @@ static ms_status build_by_kind(const ms_workload *w, ms_arena *arena, ms_diag *d
                              .chunks = schedule->chunks,
                              .microbatches = job->microbatches,
                              .group = schedule->group,
-                             .splits = schedule->splits,
+                             .slices = schedule->splits,
                              .is_reordered = schedule->is_reordered};
     if (ms_schedule_kind_from_name(schedule->kind, &spec.kind) != MS_OK) {
         return fault_kind(w, diag);
@@ -84,7 +84,7 @@ static ms_status check_sizes(const ms_workload *w, const ms_program *program, ms
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
             bool may_be_parts =
-                i == 2 && found->splits == 1 && SIZES[i].found % SIZES[i].wanted == 0;
+                i == 2 && found->slices == 1 && SIZES[i].found % SIZES[i].wanted == 0;
             return ms_config_fault(diag, kind, "schedule.kind",
                                    "'%s' has %d %s, and '%s' gives %d%s", w->schedule.kind,
                                    SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted,
@@ -160,7 +160,7 @@ static ms_status place_gathers(const ms_workload *w, ms_arena *arena, ms_diag *d
     }
     ms_status status = MS_OK;
     if (w->gather_stages > 0) {
-        status = ms_program_place_shards(program, w->gather_stages, arena, diag);
+        status = ms_program_place_unshards(program, w->gather_stages, arena, diag);
     }
     job->layout.has_placed_gathers =
         w->gather_stages > 0 || (job->layout.zero >= 3 && program->shard_moves != NULL);
@@ -201,7 +201,7 @@ ms_status ms_pipeline_build(const ms_workload *w, const char *home, ms_arena *ar
     job->is_blocking = w->schedule.sends == MS_SENDS_BLOCKING;
     job->layout.chunks = job->program.spec.chunks;
     job->layout.copies = job->program.parameter_replicas;
-    job->layout.parts = job->program.spec.splits;
+    job->layout.parts = job->program.spec.slices;
     job->layout.stage_rank = job->program.stage_rank;
     return status;
 }

@@ -32,7 +32,7 @@ ms_status ms_gathers_lower(ms_lowering *l, int p, size_t index) {
     for (; *next < end && program->shard_moves[*next].before == index; (*next)++) {
         const ms_shard_move *move = &program->shard_moves[*next];
         int stage = ms_program_model_stage(program, move->stage);
-        int count = move->is_gather ? l->in->costs->stage[stage].gather.count : 0;
+        int count = move->is_unshard ? l->in->costs->stage[stage].gather.count : 0;
         for (int i = 0; i < count && status == MS_OK; i++) {
             status = lower_gather(l, p, move->stage, i);
         }

@@ -6,7 +6,7 @@
 static const int32_t NOT_YET = (int32_t)0xFEFEFEFE;
 
 size_t ms_input_index(const ms_lowering *l, int stage, int unit) {
-    return ((size_t)stage * (size_t)l->in->program->units + (size_t)unit) * (size_t)l->sims;
+    return ((size_t)stage * (size_t)l->in->program->mb_count + (size_t)unit) * (size_t)l->sims;
 }
 
 const ms_stage_cost *ms_lowering_cost(const ms_lowering *l, const ms_action *action) {
@@ -111,8 +111,8 @@ static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when
     if (when == MS_WHEN_ROUND) {
         return ms_action_closes_round(l->in->program, action);
     }
-    return when == MS_WHEN_ALWAYS ||
-           count_runs(l, action, when) == (when == MS_WHEN_FIRST ? 0 : l->in->program->units - 1);
+    return when == MS_WHEN_ALWAYS || count_runs(l, action, when) ==
+                                         (when == MS_WHEN_FIRST ? 0 : l->in->program->mb_count - 1);
 }
 
 static int32_t *async_ends(const ms_lowering *l, const ms_pass_state *state, int place) {

@@ -40,7 +40,7 @@ typedef struct cursor {
 static void meet_spans(cursor *c, double from_s, double to_s) {
     ms_sum_add(&c->busy, to_s - from_s);
     while (c->at < c->spans->count && from_s < to_s) {
-        const ms_span *span = &MS_AT(c->spans, ms_span, c->at);
+        const ms_time_span *span = &MS_AT(c->spans, ms_time_span, c->at);
         if (span->end_s <= from_s) {
             c->at++;
             continue;

@@ -5,12 +5,12 @@
 static const double OVERLAP_TOLERANCE = 1e-9;
 
 /* A gap of a rank's compute stream. */
-typedef struct gap {
+typedef struct idle_gap {
     double from_s, to_s;
     int32_t rank;
     int32_t cause;           /* what ended it */
     ms_time_category bubble; /* phase it lies in */
-} gap;
+} idle_gap;
 
 static double clamp(double value, double low, double high) {
     return fmin(fmax(value, low), high);
@@ -19,7 +19,7 @@ static double clamp(double value, double low, double high) {
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
                      ms_other_part part) {
     if (to_s > from_s) {
-        ms_vector_add(spans, &(ms_span){.end_s = to_s, .category = category, .part = part}, 1);
+        ms_vector_add(spans, &(ms_time_span){.end_s = to_s, .category = category, .part = part}, 1);
     }
 }
 
@@ -32,14 +32,14 @@ static void reverse_spans(ms_vector *spans, size_t first) {
         return;
     }
     for (size_t i = first, j = spans->count - 1; i < j; i++, j--) {
-        ms_span span = MS_AT(spans, ms_span, i);
-        MS_AT(spans, ms_span, i) = MS_AT(spans, ms_span, j);
-        MS_AT(spans, ms_span, j) = span;
+        ms_time_span span = MS_AT(spans, ms_time_span, i);
+        MS_AT(spans, ms_time_span, i) = MS_AT(spans, ms_time_span, j);
+        MS_AT(spans, ms_time_span, j) = span;
     }
 }
 
 /* Category of waiting for computation `op` on rank `rank`. */
-static ms_time_category category_of_wait(const ms_dag *dag, const gap *g, int32_t op) {
+static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *g, int32_t op) {
     int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
     if (other == g->rank) {
         return MS_TIME_OTHER;
@@ -51,7 +51,7 @@ static ms_time_category category_of_wait(const ms_dag *dag, const gap *g, int32_
  * start to the start of the next: a pipelined message lets its successor start before its own end,
  * and nothing must count twice. The walk stops at the gap's start: whatever came before had ended
  * by then. */
-static ms_status split_gap(const ms_rank_ops *ops, const gap *g, ms_vector *spans) {
+static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector *spans) {
     const ms_timeline *timeline = ops->timeline;
     size_t first = spans->count;
     double to_s = g->to_s;
@@ -149,7 +149,7 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
     ms_sum parts[MS_OTHER_COUNT] = {0};
     double from_s = window->from_s;
     for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
-        const ms_span *span = &MS_AT(spans, ms_span, i);
+        const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
         double to_s = fmin(span->end_s, window->to_s);
         if (to_s > from_s) {
             ms_sum_add(&sums[span->category], to_s - from_s);
@@ -183,11 +183,11 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     for (int32_t i = 0; i <= count; i++) {
         walk_to(&walk, i);
         int32_t op = i < count ? list[i] : ops->last_op;
-        gap g = {.from_s = now_s,
-                 .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
-                 .rank = rank,
-                 .cause = i < count ? timeline->cause[op] : op,
-                 .bubble = phase_of_gap(&walk.phases, i - walk.first)};
+        idle_gap g = {.from_s = now_s,
+                      .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
+                      .rank = rank,
+                      .cause = i < count ? timeline->cause[op] : op,
+                      .bubble = phase_of_gap(&walk.phases, i - walk.first)};
         if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;

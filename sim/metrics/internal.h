@@ -28,11 +28,11 @@ static inline double ms_sum_total(const ms_sum *sum) {
 }
 
 /** A stretch of a rank's time; it starts where the one before it ends (the first at 0). */
-typedef struct ms_span {
+typedef struct ms_time_span {
     double end_s;
     ms_time_category category;
     ms_other_part part; /**< of MS_TIME_OTHER */
-} ms_span;
+} ms_time_span;
 
 /** A stretch of time that figures are taken over. */
 typedef struct ms_window {
@@ -74,10 +74,10 @@ ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
 /** Whether an operation belongs to a backward pass (recomputation opens one). */
 bool ms_op_is_backward(const ms_dag *dag, int32_t op);
 
-/** Fill `spans` (of ms_span, emptied first) with where the time of one rank goes, from 0 to the
- * last step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of *rank_out.
- *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go round in a
- * circle (not reported here). */
+/** Fill `spans` (of ms_time_span, emptied first) with where the time of one rank goes, from 0 to
+ * the last step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of
+ * *rank_out. Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go
+ * round in a circle (not reported here). */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out);
 

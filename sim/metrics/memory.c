@@ -62,7 +62,7 @@ static ms_pass pass_of(const ms_dag_op *op) {
 
 static bool has_slot(const tracker *t, const ms_dag_op *op) {
     return op->stage >= 0 && op->stage < t->program->stages && t->local[op->stage] >= 0 &&
-           op->mb >= 0 && op->mb < t->program->units && pass_of(op) != MS_PASS_COUNT;
+           op->mb >= 0 && op->mb < t->program->mb_count && pass_of(op) != MS_PASS_COUNT;
 }
 
 /* The stages that the program places on a rank. */
@@ -86,11 +86,11 @@ static void find_stages(tracker *t, int32_t rank) {
 }
 
 static slot *slot_at(const tracker *t, int32_t own, int32_t unit) {
-    return &MS_AT(&t->slots, slot, (size_t)own * (size_t)t->program->units + (size_t)unit);
+    return &MS_AT(&t->slots, slot, (size_t)own * (size_t)t->program->mb_count + (size_t)unit);
 }
 
 static void clear_slots(tracker *t) {
-    size_t count = (size_t)t->stage_count * (size_t)t->program->units;
+    size_t count = (size_t)t->stage_count * (size_t)t->program->mb_count;
     t->slots.count = 0;
     if (count == 0 || ms_vector_add(&t->slots, NULL, count) == NULL) {
         return;
@@ -161,7 +161,7 @@ static void list_changes_of(tracker *t, const slot *s, int32_t place) {
 
 static void list_changes(tracker *t) {
     for (int32_t own = 0; own < t->stage_count; own++) {
-        for (int32_t unit = 0; unit < t->program->units && !t->slots.failed; unit++) {
+        for (int32_t unit = 0; unit < t->program->mb_count && !t->slots.failed; unit++) {
             list_changes_of(t, slot_at(t, own, unit), own * t->parts + unit % t->parts);
         }
     }
@@ -186,7 +186,7 @@ static void list_moves(tracker *t, int pp, double start_s) {
         bool is_first = move->before == program->first[pp];
         add_change(t, is_first ? start_s : end_of(t, move->before - 1),
                    &(change){.place = t->local[move->stage] * t->parts,
-                             .whole = move->is_gather ? 1 : -1});
+                             .whole = move->is_unshard ? 1 : -1});
     }
 }
 

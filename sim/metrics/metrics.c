@@ -61,7 +61,7 @@ static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
 static ms_status measure_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     ms_vector spans;
     ms_vector intervals;
-    ms_vector_init(&spans, sizeof(ms_span));
+    ms_vector_init(&spans, sizeof(ms_time_span));
     ms_vector_init(&intervals, sizeof(ms_interval));
     ms_status status = MS_OK;
     for (int32_t r = 0; r < ops->dag->rank_count && status == MS_OK; r++) {

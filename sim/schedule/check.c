@@ -1,7 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "schedule/shards.h"
+#include "schedule/unshard.h"
 
 /* One bit per pass of a (stage, microbatch). */
 static unsigned bit(ms_pass pass) {
@@ -9,17 +9,17 @@ static unsigned bit(ms_pass pass) {
 }
 
 /* A check of one program, and where its faults go. */
-typedef struct checker {
+typedef struct list_checker {
     const ms_program *program;
     const ms_fault_place *place; /* NULL: faults have no place in a file */
     ms_diag *diag;
-} checker;
+} list_checker;
 
 enum { NO_ACTION = -1 };
 
 /* Report a fault of a rank at an action (or NO_ACTION). */
 __attribute__((format(printf, 4, 5))) static ms_status
-fault(const checker *c, int rank, int64_t index, const char *format, ...) {
+fault(const list_checker *c, int rank, int64_t index, const char *format, ...) {
     char what[256];
     va_list args;
     va_start(args, format);
@@ -34,17 +34,17 @@ fault(const checker *c, int rank, int64_t index, const char *format, ...) {
 }
 
 /* The same, with the action in front. */
-static ms_status report(const checker *c, int rank, size_t index, const char *what) {
+static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
     return fault(c, rank, (int64_t)index, "'%d%s%d' %s", action->stage,
                  ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
-static bool is_action_well_formed(const checker *c, int rank, size_t index) {
+static bool is_action_well_formed(const list_checker *c, int rank, size_t index) {
     const ms_program *program = c->program;
     const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
-        action->mb < 0 || action->mb >= program->units) {
+        action->mb < 0 || action->mb >= program->mb_count) {
         fault(c, rank, (int64_t)index, "pass %d, stage %d, microbatch %d: no such action",
               action->pass, action->stage, action->mb);
         return false;
@@ -59,7 +59,7 @@ static bool is_action_well_formed(const checker *c, int rank, size_t index) {
 }
 
 /* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
-static bool is_pair_well_formed(const checker *c, int rank, size_t index) {
+static bool is_pair_well_formed(const list_checker *c, int rank, size_t index) {
     const ms_action *one = &c->program->actions[index];
     if (index + 1 == c->program->first[rank + 1]) {
         report(c, rank, index, "is overlapped with the next action, and there is none");
@@ -82,7 +82,7 @@ static bool is_pair_well_formed(const checker *c, int rank, size_t index) {
     return true;
 }
 
-static bool is_well_formed(const checker *c) {
+static bool is_well_formed(const list_checker *c) {
     const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
         int rank = program->stage_rank[stage];
@@ -103,11 +103,11 @@ static bool is_well_formed(const checker *c) {
 }
 
 bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
-    return is_well_formed(&(checker){.program = program, .diag = diag});
+    return is_well_formed(&(list_checker){.program = program, .diag = diag});
 }
 
 /* `seen` holds what came before on this rank. */
-static ms_status check_order(const checker *c, int rank, size_t index, unsigned seen) {
+static ms_status check_order(const list_checker *c, int rank, size_t index, unsigned seen) {
     ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {
         return report(c, rank, index, "stands twice");
@@ -128,34 +128,34 @@ static ms_status check_order(const checker *c, int rank, size_t index, unsigned 
     return MS_OK;
 }
 
-/* Parts of a sequence: forwards in order, backwards the other way round. `seen` is that of all work
- * of the stage, at this action's. */
-static ms_status check_parts(const checker *c, int rank, size_t index, const uint8_t *seen) {
+/* Slices of a sequence: forwards in order, backwards the other way round. `seen` is that of all
+ * work of the stage, at this action's. */
+static ms_status check_slices(const list_checker *c, int rank, size_t index, const uint8_t *seen) {
     const ms_action *action = &c->program->actions[index];
-    int splits = c->program->spec.splits;
-    if (splits <= 1 || action->pass == MS_PASS_W) {
+    int slices = c->program->spec.slices;
+    if (slices <= 1 || action->pass == MS_PASS_W) {
         return MS_OK;
     }
     unsigned gradient = bit(MS_PASS_B) | bit(MS_PASS_I);
-    if (action->pass == MS_PASS_F && action->mb % splits > 0 && (seen[-1] & bit(MS_PASS_F)) == 0) {
-        return report(c, rank, index, "comes before the part of the sequence it attends to");
+    if (action->pass == MS_PASS_F && action->mb % slices > 0 && (seen[-1] & bit(MS_PASS_F)) == 0) {
+        return report(c, rank, index, "comes before the slice of the sequence it attends to");
     }
-    if (action->pass != MS_PASS_F && action->mb % splits < splits - 1 &&
+    if (action->pass != MS_PASS_F && action->mb % slices < slices - 1 &&
         (seen[1] & gradient) == 0) {
-        return report(c, rank, index, "comes before the gradient of the next part");
+        return report(c, rank, index, "comes before the gradient of the next slice");
     }
     return MS_OK;
 }
 
-static ms_status check_lists(const checker *c, uint8_t *seen) {
+static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     const ms_program *program = c->program;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
             const ms_action *action = &program->actions[i];
-            size_t key = (size_t)action->stage * (size_t)program->units + (size_t)action->mb;
+            size_t key = (size_t)action->stage * (size_t)program->mb_count + (size_t)action->mb;
             ms_status status = check_order(c, rank, i, seen[key]);
             if (status == MS_OK) {
-                status = check_parts(c, rank, i, &seen[key]);
+                status = check_slices(c, rank, i, &seen[key]);
             }
             if (status != MS_OK) {
                 return status;
@@ -166,11 +166,11 @@ static ms_status check_lists(const checker *c, uint8_t *seen) {
     return MS_OK;
 }
 
-static ms_status check_complete(const checker *c, const uint8_t *seen) {
+static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
     for (int stage = 0; stage < c->program->stages; stage++) {
-        for (int mb = 0; mb < c->program->units; mb++) {
+        for (int mb = 0; mb < c->program->mb_count; mb++) {
             unsigned passes = *seen++;
             if (passes == fused || passes == split) {
                 continue;
@@ -187,13 +187,13 @@ static ms_status check_complete(const checker *c, const uint8_t *seen) {
 
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
-    checker c = {.program = program, .place = place, .diag = diag};
+    list_checker c = {.program = program, .place = place, .diag = diag};
     if (!is_well_formed(&c)) {
         return MS_E_INPUT;
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    size_t keys = (size_t)program->stages * (size_t)program->units;
+    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
     uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
     ms_walk walk = {.program = program, .place = place};
     ms_status status = MS_E_NOMEM;
@@ -209,7 +209,7 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
         status = ms_walk_run(&walk, &scratch, diag);
     }
     if (status == MS_OK) {
-        status = ms_shards_check(program, place, &scratch, diag);
+        status = ms_unshard_check(program, place, &scratch, diag);
     }
     ms_arena_release(&scratch);
     return status;

@@ -31,7 +31,7 @@ static bool check_costs(const ms_program *program, const ms_schedule_costs *cost
            check_scale(costs->pair_scale, diag);
 }
 
-/* Positions in a rank's list that part its idle time. */
+/* Positions in a rank's list that divide its idle time. */
 typedef struct phase_bounds {
     size_t first_backward; /* gaps up to the one before this action are warm-up */
     size_t last_forward;   /* gaps behind this action are cool-down; never before first_backward */

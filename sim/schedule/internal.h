@@ -21,7 +21,7 @@ typedef struct ms_action_list {
 } ms_action_list;
 
 /** Options a kind takes beyond P, V, M. */
-enum { MS_TAKES_GROUP = 1, MS_TAKES_SPLITS = 2, MS_TAKES_REORDER = 4 };
+enum { MS_TAKES_GROUP = 1, MS_TAKES_SLICES = 2, MS_TAKES_REORDER = 4 };
 
 /** A schedule: one row of the registration table. Functions may be NULL where it says so. */
 typedef struct ms_schedule_type {
@@ -90,28 +90,27 @@ ms_status ms_schedule_check_filled(const ms_schedule_spec *spec, ms_diag *diag);
 
 /** Warm-up, steady 1F1B pairs, cool-down over a rank's sequence of forwards and backwards.
  *  total: passes of each kind.  warmup: forwards before the first backward, <= total.
- *  unit: the k-th forward (MS_PASS_F) or backward (any other pass) of the rank as stage and
- * microbatch.
+ *  add: append the k-th forward (MS_PASS_F) or backward (any other pass) of the rank.
  */
-typedef struct ms_pairs {
+typedef struct ms_1f1b_order {
     const ms_schedule_spec *spec;
     int rank;
     int64_t total;
     int64_t warmup;
-    int group; /**< microbatches per group, for ms_interleaved_unit */
-    void (*unit)(const struct ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list);
-} ms_pairs;
+    int group; /**< microbatches per group, for ms_interleaved_add */
+    void (*add)(const struct ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list);
+} ms_1f1b_order;
 
-void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list);
+void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list);
 
 /** Warm-up forwards, then per step one forward (while there are any), one input gradient, and the
  * weight gradient of `lag` steps ago; the weight gradients left over at the end. */
-void ms_generate_split(const ms_pairs *pairs, int lag, ms_action_list *list);
+void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list);
 
-/** `unit` of the interleaved table: for each group of microbatches, for each chunk, its
+/** `add` of the interleaved table: for each group of microbatches, for each chunk, its
  * microbatches in order; the last group keeps the remainder; backwards go through the chunks the
- * other way round. ms_pairs.group says how many microbatches a group has. */
-void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list);
+ * other way round. ms_1f1b_order.group says how many microbatches a group has. */
+void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list);
 /** PyTorch's groups: M / max(1, M/P rounded down). */
 int ms_torch_group(const ms_schedule_spec *spec);
 /** Rule that PyTorch's rounds divide M.  MS_E_INPUT (reported). */

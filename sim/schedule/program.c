@@ -50,7 +50,7 @@ ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind) {
     const ms_schedule_type *type = TYPES[kind];
     return (ms_schedule_traits){.chunks = type->chunks,
                                 .takes_group = (type->options & MS_TAKES_GROUP) != 0,
-                                .takes_splits = (type->options & MS_TAKES_SPLITS) != 0,
+                                .takes_slices = (type->options & MS_TAKES_SLICES) != 0,
                                 .takes_reorder = (type->options & MS_TAKES_REORDER) != 0};
 }
 
@@ -105,35 +105,35 @@ ms_status ms_schedule_check_filled(const ms_schedule_spec *spec, ms_diag *diag) 
     return MS_E_INPUT;
 }
 
-void ms_generate_pairs(const ms_pairs *pairs, ms_action_list *list) {
-    for (int64_t k = 0; k < pairs->warmup; k++) {
-        pairs->unit(pairs, MS_PASS_F, k, list);
+void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
+    for (int64_t k = 0; k < order->warmup; k++) {
+        order->add(order, MS_PASS_F, k, list);
     }
-    int64_t steady = pairs->total - pairs->warmup;
+    int64_t steady = order->total - order->warmup;
     for (int64_t k = 0; k < steady; k++) {
-        pairs->unit(pairs, MS_PASS_F, pairs->warmup + k, list);
-        pairs->unit(pairs, MS_PASS_B, k, list);
+        order->add(order, MS_PASS_F, order->warmup + k, list);
+        order->add(order, MS_PASS_B, k, list);
     }
-    for (int64_t k = steady; k < pairs->total; k++) {
-        pairs->unit(pairs, MS_PASS_B, k, list);
+    for (int64_t k = steady; k < order->total; k++) {
+        order->add(order, MS_PASS_B, k, list);
     }
 }
 
-void ms_generate_split(const ms_pairs *pairs, int lag, ms_action_list *list) {
-    for (int64_t k = 0; k < pairs->warmup; k++) {
-        pairs->unit(pairs, MS_PASS_F, k, list);
+void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
+    for (int64_t k = 0; k < order->warmup; k++) {
+        order->add(order, MS_PASS_F, k, list);
     }
-    for (int64_t k = 0; k < pairs->total; k++) {
-        if (pairs->warmup + k < pairs->total) {
-            pairs->unit(pairs, MS_PASS_F, pairs->warmup + k, list);
+    for (int64_t k = 0; k < order->total; k++) {
+        if (order->warmup + k < order->total) {
+            order->add(order, MS_PASS_F, order->warmup + k, list);
         }
-        pairs->unit(pairs, MS_PASS_I, k, list);
+        order->add(order, MS_PASS_I, k, list);
         if (k >= lag) {
-            pairs->unit(pairs, MS_PASS_W, k - lag, list);
+            order->add(order, MS_PASS_W, k - lag, list);
         }
     }
-    for (int64_t k = pairs->total > lag ? pairs->total - lag : 0; k < pairs->total; k++) {
-        pairs->unit(pairs, MS_PASS_W, k, list);
+    for (int64_t k = order->total > lag ? order->total - lag : 0; k < order->total; k++) {
+        order->add(order, MS_PASS_W, k, list);
     }
 }
 
@@ -163,9 +163,9 @@ static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_t
                       type->name, spec->group);
         return MS_E_INPUT;
     }
-    if (spec->splits != 1 && (type->options & MS_TAKES_SPLITS) == 0) {
-        ms_diag_error(diag, "%s does not split sequences, got K = '%d'; only seq1f1b does",
-                      type->name, spec->splits);
+    if (spec->slices != 1 && (type->options & MS_TAKES_SLICES) == 0) {
+        ms_diag_error(diag, "%s does not slice sequences, got K = '%d'; only seq1f1b does",
+                      type->name, spec->slices);
         return MS_E_INPUT;
     }
     if (spec->is_reordered && (type->options & MS_TAKES_REORDER) == 0) {
@@ -181,7 +181,7 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
     if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
         !check_positive("the number of stages per rank V", spec->chunks, diag) ||
         !check_positive("the number of microbatches M", spec->microbatches, diag) ||
-        !check_positive("the number of parts of a sequence K", spec->splits, diag)) {
+        !check_positive("the number of slices of a sequence K", spec->slices, diag)) {
         return MS_E_INPUT;
     }
     if (spec->group < 0) {
@@ -194,13 +194,13 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
                       (long long)stages, MS_STAGES_MAX / type->directions);
         return MS_E_INPUT;
     }
-    int64_t units = (int64_t)spec->microbatches * spec->splits;
-    int64_t per_unit = stages * type->passes;
-    if (units > MS_ACTIONS_MAX / per_unit) {
+    int64_t mb_count = (int64_t)spec->microbatches * spec->slices;
+    int64_t per_mb = stages * type->passes;
+    if (mb_count > MS_ACTIONS_MAX / per_mb) {
         ms_diag_error(diag,
                       "the schedule has %.0f actions, the limit is %d; take fewer microbatches "
                       "than M = '%d'",
-                      (double)units * (double)per_unit, MS_ACTIONS_MAX, spec->microbatches);
+                      (double)mb_count * (double)per_mb, MS_ACTIONS_MAX, spec->microbatches);
         return MS_E_INPUT;
     }
     return check_options(spec, type, diag);
@@ -231,7 +231,7 @@ static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_
 static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
                             ms_program *program) {
     int ranks = program->spec.pipeline_ranks;
-    ms_action_list list = {.capacity = (size_t)program->stages * (size_t)program->units *
+    ms_action_list list = {.capacity = (size_t)program->stages * (size_t)program->mb_count *
                                        (size_t)type->passes};
     list.actions = MS_NEW(arena, ms_action, list.capacity);
     program->first = MS_NEW(arena, size_t, ranks + 1);
@@ -267,7 +267,7 @@ static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_
     if (spec->chunks == 0) {
         resolved.chunks = type->chunks == 0 ? 1 : type->chunks;
     }
-    resolved.splits = spec->splits == 0 ? 1 : spec->splits;
+    resolved.slices = spec->slices == 0 ? 1 : spec->slices;
     return resolved;
 }
 
@@ -288,7 +288,7 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     }
     program.model_stages = program.spec.pipeline_ranks * program.spec.chunks;
     program.stages = program.model_stages * type->directions;
-    program.units = program.spec.microbatches / type->directions * program.spec.splits;
+    program.mb_count = program.spec.microbatches / type->directions * program.spec.slices;
     program.parameter_replicas = type->directions;
     program.round = type->round == NULL ? 0 : type->round(&program.spec);
     status = place_stages(type, arena, diag, &program);

@@ -109,12 +109,12 @@ static double period_of_times(const ms_program *program, const double *exits, si
     }
     size_t from = (count - width) / 2;
     from = from + width < count ? from : count - 1 - width;
-    return (exits[from + width] - exits[from]) / (double)width * program->spec.splits;
+    return (exits[from + width] - exits[from]) / (double)width * program->spec.slices;
 }
 
 static ms_status measure_times(const ms_program *program, const ms_schedule_result *result,
                                ms_arena *scratch, ms_diag *diag, double *period_out) {
-    size_t most = (size_t)program->units * (size_t)program->parameter_replicas;
+    size_t most = (size_t)program->mb_count * (size_t)program->parameter_replicas;
     double *exits = MS_NEW(scratch, double, most);
     if (exits == NULL) {
         ms_diag_error(diag, "out of memory");
@@ -145,8 +145,8 @@ static bool measure_at(const ms_program *program, const ms_schedule_costs *costs
     return is_built;
 }
 
-static int64_t round_up(int64_t count, int64_t unit) {
-    return (count + unit - 1) / unit * unit;
+static int64_t round_up(int64_t count, int64_t multiple) {
+    return (count + multiple - 1) / multiple * multiple;
 }
 
 static int64_t common_multiple(int64_t a, int64_t b) {

@@ -3,7 +3,7 @@
 #include "schedule/internal.h"
 
 static size_t key_of(const ms_program *program, int stage, int mb) {
-    return (size_t)stage * (size_t)program->units + (size_t)mb;
+    return (size_t)stage * (size_t)program->mb_count + (size_t)mb;
 }
 
 bool ms_program_has_next(const ms_program *program, int stage) {
@@ -190,7 +190,7 @@ static void run_rank(ms_walk *walk, int rank) {
 
 static bool allocate(ms_walk *walk, ms_arena *scratch) {
     size_t ranks = (size_t)walk->program->spec.pipeline_ranks;
-    size_t keys = (size_t)walk->program->stages * (size_t)walk->program->units;
+    size_t keys = (size_t)walk->program->stages * (size_t)walk->program->mb_count;
     walk->forward_at = MS_NEW(scratch, uint32_t, keys);
     walk->gradient_at = MS_NEW(scratch, uint32_t, keys);
     walk->cursor = MS_NEW(scratch, size_t, ranks);

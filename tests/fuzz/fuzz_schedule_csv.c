@@ -33,7 +33,7 @@ static void check_program(const ms_program *program, ms_arena *arena, ms_diag *d
     ms_csv_table table;
     require(ms_csv_lower(program, &form, arena, diag, &table) == MS_OK);
     ms_program again;
-    int splits = program->spec.splits;
+    int splits = program->spec.slices;
     require(ms_csv_program(&table, "again", splits, arena, diag, &again) == MS_OK);
     require(ms_program_crc32(&again) == ms_program_crc32(program));
     ms_buffer text;

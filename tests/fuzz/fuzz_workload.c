@@ -93,7 +93,7 @@ static void use(ms_job *job, bool is_chosen, ms_arena *arena, ms_diag *diag) {
     require(job->mesh.ranks == ms_platform_gpus(&job->platform));
     require(job->microbatches >= 1 && job->global_batch >= job->microbatches);
     require(count_passes(&job->program) ==
-            2U * (size_t)job->program.stages * (size_t)job->program.units);
+            2U * (size_t)job->program.stages * (size_t)job->program.mb_count);
     if (job->mesh.ranks > RANKS_RUN || actions > ACTIONS_RUN ||
         job->costs.segment_count > SEGMENTS_RUN) {
         return;

@@ -9,7 +9,7 @@ typedef struct comms {
     const ms_csv_table *table;
     const ms_program *program;
     ms_diag *diag;
-    uint16_t *seen; /* [stages * units] a bit per ms_csv_op */
+    uint16_t *seen; /* [stages * mb_count] a bit per ms_csv_op */
 } comms;
 
 static unsigned bit(ms_csv_op op) {
@@ -17,7 +17,7 @@ static unsigned bit(ms_csv_op op) {
 }
 
 static uint16_t *seen_of(const comms *c, int stage, int mb) {
-    return &c->seen[(size_t)stage * (size_t)c->program->units + (size_t)mb];
+    return &c->seen[(size_t)stage * (size_t)c->program->mb_count + (size_t)mb];
 }
 
 /* Whether the next (or previous) stage exists, on another rank. */
@@ -87,7 +87,7 @@ static ms_status check_rows(const comms *c) {
 static ms_status check_sends(const comms *c) {
     static const ms_csv_op SENDS[2] = {MS_CSV_SEND_B, MS_CSV_SEND_F};
     for (int stage = 0; stage < c->program->stages; stage++) {
-        for (int mb = 0; mb < c->program->units; mb++) {
+        for (int mb = 0; mb < c->program->mb_count; mb++) {
             for (int is_next = 0; is_next < 2; is_next++) {
                 if (is_remote(c, stage, is_next == 1) &&
                     (*seen_of(c, stage, mb) & bit(SENDS[is_next])) == 0) {
@@ -195,7 +195,7 @@ static ms_status run_all(run *r) {
 }
 
 static ms_status check(comms *c, ms_arena *scratch) {
-    size_t keys = (size_t)c->program->stages * (size_t)c->program->units;
+    size_t keys = (size_t)c->program->stages * (size_t)c->program->mb_count;
     run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};
     c->seen = MS_NEW(scratch, uint16_t, keys);
     uint16_t *fresh = MS_NEW(scratch, uint16_t, keys);

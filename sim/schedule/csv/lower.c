@@ -1,12 +1,12 @@
-/* From passes to what PyTorch's runtime executes: gathering and dropping of parameters, reduction
- * of gradients, messages. Source: torch.distributed.pipelining.schedules, _merge_bw,
+/* From passes to what PyTorch's runtime executes: unsharding and resharding of parameters,
+ * reduction of gradients, messages. Source: torch.distributed.pipelining.schedules, _merge_bw,
  * _add_unshard_reshard, _add_reduce_grad and _add_send_recv, in that order. */
 #include <string.h>
 
 #include "schedule/csv/table.h"
-#include "schedule/shards.h"
+#include "schedule/unshard.h"
 
-/* Stages whose parameters are gathered at a time.  Source: _add_unshard_reshard. */
+/* Stages whose parameters are unsharded at a time.  Source: _add_unshard_reshard. */
 enum { ACTIVE_MAX = 3 };
 
 typedef struct lowering {
@@ -67,12 +67,12 @@ static void add_shards(lowering *l, int rank) {
     ms_vector_init(&moves, sizeof(ms_shard_move));
     bool is_fine =
         list_actions(&row, &actions) &&
-        ms_shard_list(actions.data, actions.count, l->program->stages, ACTIVE_MAX, &moves);
+        ms_unshard_list(actions.data, actions.count, l->program->stages, ACTIVE_MAX, &moves);
     size_t next = 0;
     for (size_t i = 0; i <= row.count && is_fine; i++) {
         for (; next < moves.count && MS_AT(&moves, ms_shard_move, next).before == i; next++) {
             const ms_shard_move *move = &MS_AT(&moves, ms_shard_move, next);
-            add(l, rank, move->is_gather ? MS_CSV_UNSHARD : MS_CSV_RESHARD, move->stage, -1);
+            add(l, rank, move->is_unshard ? MS_CSV_UNSHARD : MS_CSV_RESHARD, move->stage, -1);
         }
         if (i < row.count) {
             ms_vector_add(&l->rows[rank], &MS_AT(&row, ms_csv_cell, i), 1);
@@ -92,7 +92,7 @@ static void add_reductions(lowering *l, int rank, int *done) {
         const ms_csv_cell *cell = &MS_AT(&row, ms_csv_cell, i);
         ms_vector_add(&l->rows[rank], cell, 1);
         bool ends = cell->op == MS_CSV_W || cell->op == MS_CSV_B;
-        bool is_last = ends && ++done[cell->stage] == l->program->units;
+        bool is_last = ends && ++done[cell->stage] == l->program->mb_count;
         if (is_last && waiting[0] < 0) {
             waiting[0] = cell->stage;
         } else if (is_last) {
@@ -116,11 +116,11 @@ typedef struct messages {
     lowering *l;
     ms_vector *todo; /* [P] lists without messages */
     size_t *at;      /* [P] */
-    uint8_t *state;  /* [stages * units] */
+    uint8_t *state;  /* [stages * mb_count] */
 } messages;
 
 static uint8_t *state_of(const messages *m, int stage, int mb) {
-    return &m->state[(size_t)stage * (size_t)m->l->program->units + (size_t)mb];
+    return &m->state[(size_t)stage * (size_t)m->l->program->mb_count + (size_t)mb];
 }
 
 static bool is_ready(const messages *m, const ms_csv_cell *cell) {
@@ -198,11 +198,11 @@ static bool run_messages(messages *m) {
 
 static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     int ranks = l->program->spec.pipeline_ranks;
-    messages m = {
-        .l = l,
-        .todo = MS_NEW(scratch, ms_vector, ranks),
-        .at = MS_NEW(scratch, size_t, ranks),
-        .state = MS_NEW(scratch, uint8_t, (size_t)l->program->stages * (size_t)l->program->units)};
+    messages m = {.l = l,
+                  .todo = MS_NEW(scratch, ms_vector, ranks),
+                  .at = MS_NEW(scratch, size_t, ranks),
+                  .state = MS_NEW(scratch, uint8_t,
+                                  (size_t)l->program->stages * (size_t)l->program->mb_count)};
     if (m.todo == NULL || m.at == NULL || m.state == NULL) {
         l->has_failed = true;
         return MS_OK;

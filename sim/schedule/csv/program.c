@@ -4,21 +4,21 @@
 
 #include "schedule/csv/table.h"
 
-typedef struct builder {
+typedef struct program_builder {
     const ms_csv_table *table;
     ms_diag *diag;
     ms_program program;
     size_t *cell_of; /* [actions] cell an action stands in */
     size_t passes;
-    size_t moves; /* cells that gather parameters or give them up */
-} builder;
+    size_t moves; /* cells that unshard parameters or reshard them */
+} program_builder;
 
 static ms_status report_no_memory(ms_diag *diag) {
     ms_diag_error(diag, "out of memory");
     return MS_E_NOMEM;
 }
 
-static ms_status fault(const builder *b, int rank, size_t index, const char *what) {
+static ms_status fault(const program_builder *b, int rank, size_t index, const char *what) {
     return ms_csv_fault(b->table, rank, index, what, b->diag);
 }
 
@@ -28,7 +28,7 @@ static bool is_move(const ms_csv_cell *cell) {
 
 /* Largest stage and microbatch, and the number of passes; refuses what cannot be a whole schedule
  * before memory is asked for it. */
-static ms_status measure(builder *b) {
+static ms_status measure(program_builder *b) {
     const ms_csv_table *table = b->table;
     int stage = -1;
     int mb = -1;
@@ -59,21 +59,21 @@ static ms_status measure(builder *b) {
                  MS_ACTIONS_MAX);
         return fault(b, 0, SIZE_MAX, what);
     }
-    double units = ((double)stage + 1) * ((double)mb + 1);
-    if (units > (double)b->passes) {
+    double keys = ((double)stage + 1) * ((double)mb + 1);
+    if (keys > (double)b->passes) {
         snprintf(what, sizeof what,
                  "counts stages to %d and microbatches to %d, which makes at least %.0f passes, "
                  "and the file has %zu",
-                 stage, mb, 2 * units, b->passes);
+                 stage, mb, 2 * keys, b->passes);
         return fault(b, row, at, what);
     }
     b->program.stages = stage + 1;
-    b->program.units = mb + 1;
+    b->program.mb_count = mb + 1;
     return MS_OK;
 }
 
 /* A stage belongs to the rank whose line it stands in. */
-static ms_status place_stages(builder *b) {
+static ms_status place_stages(program_builder *b) {
     const ms_csv_table *table = b->table;
     char what[160];
     for (int rank = 0; rank < table->ranks; rank++) {
@@ -109,7 +109,7 @@ static ms_status place_stages(builder *b) {
 }
 
 /* Communication cells name stages and microbatches that exist, on the stage's rank. */
-static ms_status check_stages(const builder *b) {
+static ms_status check_stages(const program_builder *b) {
     const ms_csv_table *table = b->table;
     char what[160];
     for (int rank = 0; rank < table->ranks; rank++) {
@@ -122,7 +122,7 @@ static ms_status check_stages(const builder *b) {
             if (cell->op == MS_CSV_BLANK || ms_csv_is_pass(cell)) {
                 continue;
             }
-            bool exists = cell->stage < b->program.stages && cell->mb < b->program.units;
+            bool exists = cell->stage < b->program.stages && cell->mb < b->program.mb_count;
             if (!exists || b->program.stage_rank[cell->stage] != rank) {
                 snprintf(what, sizeof what,
                          "'%d%s' is of a stage or microbatch that this rank "
@@ -135,7 +135,7 @@ static ms_status check_stages(const builder *b) {
     return MS_OK;
 }
 
-static void fill_lists(builder *b) {
+static void fill_lists(program_builder *b) {
     const ms_csv_table *table = b->table;
     ms_program *program = &b->program;
     size_t count = 0, moves = 0;
@@ -149,8 +149,10 @@ static void fill_lists(builder *b) {
                                                         .stage = cell->stage,
                                                         .mb = cell->mb};
             } else if (program->shard_moves != NULL && is_move(cell)) {
-                program->shard_moves[moves++] = (ms_shard_move){
-                    .before = count, .stage = cell->stage, .is_gather = cell->op == MS_CSV_UNSHARD};
+                program->shard_moves[moves++] =
+                    (ms_shard_move){.before = count,
+                                    .stage = cell->stage,
+                                    .is_unshard = cell->op == MS_CSV_UNSHARD};
             }
         }
         program->first[rank + 1] = count;
@@ -187,7 +189,7 @@ static bool has_two_directions(const ms_program *program) {
     return first_forward(program, ranks) < first_forward(program, ranks - 1);
 }
 
-static ms_status number_chunks(builder *b, ms_arena *arena) {
+static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     ms_program *program = &b->program;
     int *chunks = MS_NEW(arena, int, program->spec.pipeline_ranks);
     if (chunks == NULL) {
@@ -209,24 +211,25 @@ static ms_status number_chunks(builder *b, ms_arena *arena) {
 }
 
 /* Units of work to microbatches. */
-static ms_status count_microbatches(builder *b) {
+static ms_status count_microbatches(program_builder *b) {
     ms_program *program = &b->program;
-    int splits = program->spec.splits;
-    int units = program->units;
-    if (units % splits != 0) {
+    int slices = program->spec.slices;
+    int mb_count = program->mb_count;
+    if (mb_count % slices != 0) {
         char what[160];
-        snprintf(what, sizeof what,
-                 "the file has %d units of work per stage, which are no microbatches of K = %d "
-                 "parts each",
-                 units, splits);
+        snprintf(
+            what, sizeof what,
+            "the file counts %d microbatches per stage, which are no whole sequences of K = %d "
+            "slices each",
+            mb_count, slices);
         return fault(b, 0, SIZE_MAX, what);
     }
-    program->spec.microbatches = units / splits * program->parameter_replicas;
+    program->spec.microbatches = mb_count / slices * program->parameter_replicas;
     return MS_OK;
 }
 
 /* PyTorch's pictures of 1F1B count the forwards of the last rank from 1. */
-static ms_status check_counting(const builder *b) {
+static ms_status check_counting(const program_builder *b) {
     const ms_program *program = &b->program;
     int last = program->stages - 1;
     size_t first = first_forward(program, last);
@@ -248,16 +251,16 @@ static ms_status check_counting(const builder *b) {
 }
 
 static void report_at(void *context, int rank, int64_t index, const char *what) {
-    const builder *b = context;
+    const program_builder *b = context;
     fault(b, rank, index < 0 ? SIZE_MAX : b->cell_of[index], what);
 }
 
 static long number_of(void *context, int rank, size_t index) {
-    const builder *b = context;
+    const program_builder *b = context;
     return ms_csv_cell_number(b->table, rank, b->cell_of[index]);
 }
 
-static ms_status allocate(builder *b, ms_arena *arena, ms_arena *scratch) {
+static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_program *program = &b->program;
     program->stage_rank = MS_NEW(arena, int, program->stages);
     program->stage_chunk = MS_NEW(arena, int, program->stages);
@@ -279,7 +282,7 @@ static ms_status allocate(builder *b, ms_arena *arena, ms_arena *scratch) {
     return MS_OK;
 }
 
-static ms_status build(builder *b, ms_arena *arena, ms_arena *scratch) {
+static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_status status = measure(b);
     if (status == MS_OK) {
         status = allocate(b, arena, scratch);
@@ -308,15 +311,15 @@ static ms_status build(builder *b, ms_arena *arena, ms_arena *scratch) {
     return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
 }
 
-ms_status ms_csv_program(const ms_csv_table *table, const char *name, int splits, ms_arena *arena,
+ms_status ms_csv_program(const ms_csv_table *table, const char *name, int slices, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out) {
-    builder b = {.table = table,
-                 .diag = diag,
-                 .program = {.name = name,
-                             .spec = {.kind = MS_SCHEDULE_CUSTOM,
-                                      .pipeline_ranks = table->ranks,
-                                      .chunks = 1,
-                                      .splits = splits}}};
+    program_builder b = {.table = table,
+                         .diag = diag,
+                         .program = {.name = name,
+                                     .spec = {.kind = MS_SCHEDULE_CUSTOM,
+                                              .pipeline_ranks = table->ranks,
+                                              .chunks = 1,
+                                              .slices = slices}}};
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = build(&b, arena, &scratch);

@@ -99,7 +99,7 @@ ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const 
 
 /* ---- reading ---- */
 
-typedef struct reader {
+typedef struct cell_reader {
     ms_csv_table *table;
     ms_diag *diag;
     ms_vector cells; /* of ms_csv_cell */
@@ -108,14 +108,14 @@ typedef struct reader {
     size_t whole;    /* BW cells, and I cells: the dialect */
     size_t inputs;
     size_t weights;
-} reader;
+} cell_reader;
 
 /* Whether one more fault is only counted: then its words and its place need not be found. */
-static bool is_only_counted(const reader *r) {
+static bool is_only_counted(const cell_reader *r) {
     return r->diag->errors >= r->diag->limit;
 }
 
-static void fault(reader *r, ms_span text, const char *what) {
+static void fault(cell_reader *r, ms_span text, const char *what) {
     if (is_only_counted(r)) {
         r->diag->errors++;
         return;
@@ -154,7 +154,7 @@ static const char *find_meant(const char *type) {
     return strlen(type) < GUESSED_MIN ? NULL : ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
 }
 
-static void report_type(reader *r, ms_span text, const char *type) {
+static void report_type(cell_reader *r, ms_span text, const char *type) {
     char what[160] = "";
     if (!is_only_counted(r)) {
         const char *meant = find_meant(type);
@@ -167,7 +167,7 @@ static void report_type(reader *r, ms_span text, const char *type) {
 }
 
 /* One action, without the parentheses of a pair. */
-static bool read_action(reader *r, ms_span text, ms_csv_cell *cell) {
+static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     ms_span whole = text;
     int64_t stage = take_number(&text, MS_STAGES_MAX - 1);
     char type[TYPE_MAX] = "";
@@ -210,7 +210,7 @@ static bool read_action(reader *r, ms_span text, ms_csv_cell *cell) {
 }
 
 /* (<forward>;<backward>)OVERLAP_F_B. */
-static void read_pair(reader *r, ms_span text) {
+static void read_pair(cell_reader *r, ms_span text) {
     size_t end = sizeof PAIR_END - 1;
     size_t length = (size_t)(text.to - text.from);
     if (length < end + 1 || memcmp(text.to - end, PAIR_END, end) != 0) {
@@ -245,7 +245,7 @@ static void read_pair(reader *r, ms_span text) {
     ms_vector_add(&r->cells, cells, 2);
 }
 
-static void read_cell(reader *r, const ms_cell *read) {
+static void read_cell(cell_reader *r, const ms_cell *read) {
     ms_csv_cell cell = {.op = MS_CSV_BLANK, .stage = -1, .mb = -1};
     ms_span text = read->text;
     if (read->fault != NULL) {
@@ -258,7 +258,7 @@ static void read_cell(reader *r, const ms_cell *read) {
 }
 
 /* Refuse, before memory is asked for it, what no schedule can be. */
-static bool is_within_limits(reader *r) {
+static bool is_within_limits(cell_reader *r) {
     const char *what = r->rows.count > MS_STAGES_MAX ? "lines" : "cells";
     int limit = r->rows.count > MS_STAGES_MAX ? MS_STAGES_MAX : CELLS_MAX;
     if (r->rows.count <= MS_STAGES_MAX && r->cells.count <= CELLS_MAX) {
@@ -269,7 +269,7 @@ static bool is_within_limits(reader *r) {
     return false;
 }
 
-static bool read_line(reader *r, ms_span line) {
+static bool read_line(cell_reader *r, ms_span line) {
     ms_vector_add(&r->rows, &r->cells.count, 1);
     r->number = 0;
     ms_cell cell;
@@ -284,7 +284,7 @@ static bool read_line(reader *r, ms_span line) {
 }
 
 /* Any BW, or W without I, says that B is the input gradient. */
-static void settle_dialect(reader *r) {
+static void settle_dialect(cell_reader *r) {
     ms_csv_table *table = r->table;
     table->is_legacy = r->whole > 0 || (r->weights > 0 && r->inputs == 0);
     ms_csv_cell *cells = r->cells.data;
@@ -297,7 +297,7 @@ static void settle_dialect(reader *r) {
     }
 }
 
-static ms_status keep(reader *r, ms_arena *arena) {
+static ms_status keep(cell_reader *r, ms_arena *arena) {
     ms_csv_table *table = r->table;
     table->ranks = (int)r->rows.count;
     table->first = MS_NEW(arena, size_t, r->rows.count + 1);
@@ -314,7 +314,7 @@ static ms_status keep(reader *r, ms_arena *arena) {
     return MS_OK;
 }
 
-static ms_status read_text(reader *r, ms_arena *arena) {
+static ms_status read_text(cell_reader *r, ms_arena *arena) {
     const ms_csv_table *table = r->table;
     ms_span body = ms_cells_body(table->text, table->length_B);
     ms_mark whole = {.file = table->name};
@@ -337,7 +337,7 @@ static ms_status read_text(reader *r, ms_arena *arena) {
 ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                       ms_diag *diag, ms_csv_table *table_out) {
     ms_csv_table table = {.name = name, .text = text, .length_B = length_B};
-    reader r = {.table = &table, .diag = diag};
+    cell_reader r = {.table = &table, .diag = diag};
     ms_vector_init(&r.cells, sizeof(ms_csv_cell));
     ms_vector_init(&r.rows, sizeof(size_t));
     ms_status status = read_text(&r, arena);

@@ -7,7 +7,7 @@
 
 /** Type as it is written after the stage, "" for blanks. */
 const char *ms_csv_op_name(ms_csv_op op);
-/** Whether a cell is a forward or backward pass or a part of one. */
+/** Whether a cell is a forward or backward pass or one half of one. */
 bool ms_csv_is_pass(const ms_csv_cell *cell);
 /** Number from 1 of cell `index` in row `rank` of the file, where a pair is one cell. */
 long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index);

@@ -1,4 +1,4 @@
-/* Chimera with two pipelines: units of P microbatches, half of them down and half of them up the
+/* Chimera with two pipelines: groups of P microbatches, half of them down and half of them up the
  * ranks, put on a grid of ticks. Source: Li and Hoefler, "Chimera", SC'21. */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
             snprintf(lower, sizeof lower, "%lld or ", below);
         }
         ms_diag_error(diag,
-                      "chimera runs units of P = %d microbatches, got M = '%d'; nearest legal M: "
+                      "chimera runs groups of P = %d microbatches, got M = '%d'; nearest legal M: "
                       "%s%lld",
                       ranks, spec->microbatches, lower, below + ranks);
         return MS_E_INPUT;
@@ -68,7 +68,7 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
 }
 
 /* (2M+P-2)F when a backward takes as long as a forward and messages are free; otherwise bubbles
- * appear between the units.  Source: derived by exhaustive evaluation, swept in
+ * appear between the groups.  Source: derived by exhaustive evaluation, swept in
  * tests/unit/schedule.
  */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,

@@ -8,7 +8,7 @@
 
 /* One rank. A phase is a direction (DualPipe) or a chunk (DualPipeV). Weight gradients wait in the
  * order of their input gradients, which is the order in which these stand in the list. */
-typedef struct state {
+typedef struct dualpipe_rank {
     ms_action_list *list;
     size_t queue;    /* where the search for the oldest waiting weight gradient starts */
     int waiting;     /* weight gradients put off */
@@ -18,20 +18,20 @@ typedef struct state {
     int stage[2];    /* of each phase */
     int forwards[2]; /* next microbatch of each phase */
     int backwards[2];
-} state;
+} dualpipe_rank;
 
-static void forward(state *s, int phase) {
+static void forward(dualpipe_rank *s, int phase) {
     ms_action_list_add(s->list, MS_PASS_F, s->stage[phase], s->forwards[phase]++);
 }
 
-static void backward(state *s, int phase, bool is_split) {
+static void backward(dualpipe_rank *s, int phase, bool is_split) {
     ms_action_list_add(s->list, is_split ? MS_PASS_I : MS_PASS_B, s->stage[phase],
                        s->backwards[phase]++);
     s->waiting += is_split;
 }
 
 /* The oldest weight gradient put off, if there is one. */
-static void weight(state *s) {
+static void weight(dualpipe_rank *s) {
     if (s->waiting == 0 || s->list->has_overflowed) {
         return;
     }
@@ -43,7 +43,7 @@ static void weight(state *s) {
     s->waiting--;
 }
 
-static void overlapped(state *s, int forward_phase, int backward_phase) {
+static void overlapped(dualpipe_rank *s, int forward_phase, int backward_phase) {
     ms_action f = {.pass = MS_PASS_F,
                    .stage = (int16_t)s->stage[forward_phase],
                    .mb = s->forwards[forward_phase]++};
@@ -54,7 +54,7 @@ static void overlapped(state *s, int forward_phase, int backward_phase) {
 }
 
 /* Steps 1 to 3. */
-static void warm_up(state *s) {
+static void warm_up(dualpipe_rank *s) {
     int inner = s->half - s->distance - 1;
     for (int i = 0; i < 2 * inner; i++) {
         forward(s, 0);
@@ -72,7 +72,7 @@ static void warm_up(state *s) {
 
 /* Steps 4 and 5. On the innermost rank the first pair runs apart, for its halves depend on each
  * other. */
-static void steady(state *s) {
+static void steady(dualpipe_rank *s) {
     int pairs = s->total - 2 * s->half + s->distance + 1;
     for (int i = 0; i < pairs; i++) {
         if (i == 0 && s->distance == s->half - 1) {
@@ -90,7 +90,7 @@ static void steady(state *s) {
 }
 
 /* Steps 6 to 8. */
-static void cool_down(state *s) {
+static void cool_down(dualpipe_rank *s) {
     bool is_split = false;
     int inner = s->half - s->distance - 1;
     for (int i = 0; i < s->distance + 1; i++) {
@@ -109,7 +109,7 @@ static void cool_down(state *s) {
     }
 }
 
-static void generate(state *s, ms_action_list *list) {
+static void generate(dualpipe_rank *s, ms_action_list *list) {
     s->list = list;
     s->queue = list->count;
     warm_up(s);
@@ -121,7 +121,7 @@ static void generate_dualpipe(const ms_schedule_spec *spec, int rank, ms_action_
     int ranks = spec->pipeline_ranks;
     int mirror = ranks - 1 - rank;
     bool is_lower = rank < ranks / 2;
-    state s = {
+    dualpipe_rank s = {
         .half = ranks / 2, .distance = is_lower ? rank : mirror, .total = spec->microbatches / 2};
     /* stage ids of the second direction follow those of the first */
     s.stage[0] = is_lower ? rank : ranks + mirror;
@@ -130,10 +130,10 @@ static void generate_dualpipe(const ms_schedule_spec *spec, int rank, ms_action_
 }
 
 static void generate_dualpipev(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    state s = {.half = spec->pipeline_ranks,
-               .distance = rank,
-               .total = spec->microbatches,
-               .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
+    dualpipe_rank s = {.half = spec->pipeline_ranks,
+                       .distance = rank,
+                       .total = spec->microbatches,
+                       .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
     generate(&s, list);
 }
 

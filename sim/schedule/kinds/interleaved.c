@@ -115,9 +115,9 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     return status;
 }
 
-void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_action_list *list) {
-    const ms_schedule_spec *spec = pairs->spec;
-    int64_t group = pairs->group;
+void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
+    const ms_schedule_spec *spec = order->spec;
+    int64_t group = order->group;
     int64_t first_mb = k / (group * spec->chunks) * group;
     int64_t width = spec->microbatches - first_mb;
     width = width < group ? width : group;
@@ -127,21 +127,21 @@ void ms_interleaved_unit(const ms_pairs *pairs, ms_pass pass, int64_t k, ms_acti
     if (pass != MS_PASS_F) {
         chunk = spec->chunks - 1 - chunk;
     }
-    ms_action_list_add(list, pass, chunk * spec->pipeline_ranks + pairs->rank, mb);
+    ms_action_list_add(list, pass, chunk * spec->pipeline_ranks + order->rank, mb);
 }
 
 static void generate_groups(const ms_schedule_spec *spec, int rank, int group, int64_t warmup,
                             ms_action_list *list) {
     int64_t total = (int64_t)spec->chunks * spec->microbatches;
-    ms_pairs pairs = {
+    ms_1f1b_order order = {
         .spec = spec,
         .rank = rank,
         .total = total,
         .warmup = warmup < total ? warmup : total,
         .group = group,
-        .unit = ms_interleaved_unit,
+        .add = ms_interleaved_add,
     };
-    ms_generate_pairs(&pairs, list);
+    ms_generate_1f1b(&order, list);
 }
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
@@ -200,9 +200,9 @@ static bool formula_groups(const ms_program *program, const ms_schedule_costs *c
     if (!is_hidden || !is_even_group) {
         return false;
     }
-    double units = (double)spec->chunks * spec->microbatches + ranks - 1;
+    double passes = (double)spec->chunks * spec->microbatches + ranks - 1;
     double trips = group == ranks ? (double)program->stages - 1 : (double)ranks - 1;
-    *makespan_out = units * (even.forward + even.backward) + 2 * even.p2p * trips;
+    *makespan_out = passes * (even.forward + even.backward) + 2 * even.p2p * trips;
     return true;
 }
 

@@ -25,16 +25,16 @@ int ms_v_memory_offset(const ms_schedule_spec *spec, int rank, ms_pass pass, int
 }
 
 /* Walks the slots of one rank. */
-typedef struct state {
+typedef struct v_rank {
     const ms_schedule_spec *spec;
     ms_action_list *list;
     int stage[2];
     int inputs[2];  /* input gradients done, by chunk */
     int weights[2]; /* weight gradients done, by chunk */
-} state;
+} v_rank;
 
 /* The oldest weight gradient that waits, of chunk 1 first. */
-static bool fill(state *s) {
+static bool fill(v_rank *s) {
     for (int chunk = 1; chunk >= 0; chunk--) {
         if (s->weights[chunk] < s->inputs[chunk]) {
             ms_action_list_add(s->list, MS_PASS_W, s->stage[chunk], s->weights[chunk]++);
@@ -45,7 +45,7 @@ static bool fill(state *s) {
 }
 
 /* The pass of the building block that owns a slot, if there is one. */
-static bool place(state *s, int rank, int64_t at) {
+static bool place(v_rank *s, int rank, int64_t at) {
     static const struct {
         ms_pass pass;
         int chunk;
@@ -63,7 +63,7 @@ static bool place(state *s, int rank, int64_t at) {
 }
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    state s = {.spec = spec, .list = list, .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
+    v_rank s = {.spec = spec, .list = list, .stage = {rank, 2 * spec->pipeline_ranks - 1 - rank}};
     int64_t last = ms_v_memory_offset(spec, rank, MS_PASS_I, 0) +
                    (int64_t)MS_V_PERIOD * (spec->microbatches - 1);
     for (int64_t at = 0; at <= last; at++) {

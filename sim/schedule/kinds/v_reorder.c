@@ -19,7 +19,7 @@ typedef struct grid {
 } grid;
 
 static size_t key_of(const grid *g, const ms_action *action) {
-    return (size_t)action->stage * (size_t)g->program->units + (size_t)action->mb;
+    return (size_t)action->stage * (size_t)g->program->mb_count + (size_t)action->mb;
 }
 
 static void put(grid *g, int rank, int slot, size_t index) {
@@ -73,7 +73,7 @@ static int ready_at(const grid *g, const ms_action *action) {
     int ready = 0;
     for (int i = 0; i < count; i++) {
         size_t key =
-            (size_t)producers[i].stage * (size_t)g->program->units + (size_t)producers[i].mb;
+            (size_t)producers[i].stage * (size_t)g->program->mb_count + (size_t)producers[i].mb;
         int slot = producers[i].is_forward ? g->forward_at[key] : g->input_at[key];
         ready = slot + 1 > ready ? slot + 1 : ready;
     }
@@ -214,7 +214,7 @@ static measure measure_equal(const ms_program *program, ms_arena *scratch) {
 static bool allocate(grid *g, ms_arena *scratch) {
     const ms_program *program = g->program;
     size_t cells = (size_t)program->spec.pipeline_ranks * (size_t)g->width;
-    size_t keys = (size_t)program->stages * (size_t)program->units;
+    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
     g->cells = MS_NEW(scratch, uint32_t, cells);
     g->held = MS_NEW(scratch, int, cells);
     g->forward_at = MS_NEW(scratch, int, keys);
@@ -243,8 +243,9 @@ ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *d
         return MS_OK;
     }
     /* the grid reaches to the last input gradient, and the weight gradients left over behind it */
-    int last = ms_v_memory_offset(&program->spec, 0, MS_PASS_I, 0) + MS_V_PERIOD * program->units;
-    grid g = {.program = program, .width = last + 2 * program->units + 1};
+    int last =
+        ms_v_memory_offset(&program->spec, 0, MS_PASS_I, 0) + MS_V_PERIOD * program->mb_count;
+    grid g = {.program = program, .width = last + 2 * program->mb_count + 1};
     size_t count = program->first[program->spec.pipeline_ranks];
     ms_program changed = *program;
     changed.actions = MS_NEW(scratch, ms_action, count);

@@ -7,15 +7,15 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
     int64_t total = (int64_t)spec->chunks * spec->microbatches;
     int group = ms_torch_group(spec);
     int64_t warmup = spec->pipeline_ranks - 1 - rank + (int64_t)(spec->chunks - 1) * group;
-    ms_pairs pairs = {
+    ms_1f1b_order order = {
         .spec = spec,
         .rank = rank,
         .total = total,
         .warmup = warmup < total ? warmup : total,
         .group = group,
-        .unit = ms_interleaved_unit,
+        .add = ms_interleaved_add,
     };
-    ms_generate_split(&pairs, rank, list);
+    ms_generate_split(&order, rank, list);
 }
 
 const ms_schedule_type ms_schedule_zb1p = {

@@ -4,15 +4,15 @@
 #include "schedule/internal.h"
 
 /* The next microbatch of each pass and chunk of one rank. */
-typedef struct state {
+typedef struct zbv_rank {
     const ms_schedule_spec *spec;
     int rank;
     ms_action_list *list;
     int next[MS_PASS_COUNT][2];
-} state;
+} zbv_rank;
 
 /* Emit the next microbatch of a pass of chunk 0 or 1; those past M only count. */
-static void emit(state *s, ms_pass pass, int chunk) {
+static void emit(zbv_rank *s, ms_pass pass, int chunk) {
     int mb = s->next[pass][chunk]++;
     int stage = chunk == 0 ? s->rank : 2 * s->spec->pipeline_ranks - 1 - s->rank;
     if (mb < s->spec->microbatches) {
@@ -20,7 +20,7 @@ static void emit(state *s, ms_pass pass, int chunk) {
     }
 }
 
-static void warm_up(state *s) {
+static void warm_up(zbv_rank *s) {
     int ranks = s->spec->pipeline_ranks;
     for (int i = 0; i < 2 * (ranks - s->rank) - 1; i++) {
         emit(s, MS_PASS_F, 0);
@@ -36,7 +36,7 @@ static void warm_up(state *s) {
     }
 }
 
-static void cool_down(state *s, int total) {
+static void cool_down(zbv_rank *s, int total) {
     for (int i = 0; i < s->rank; i++) {
         emit(s, MS_PASS_I, 0);
         emit(s, MS_PASS_I, 1);
@@ -53,7 +53,7 @@ static void cool_down(state *s, int total) {
 }
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    state s = {.spec = spec, .rank = rank, .list = list};
+    zbv_rank s = {.spec = spec, .rank = rank, .list = list};
     int least = 2 * spec->pipeline_ranks - 1;
     int total = spec->microbatches > least ? spec->microbatches : least;
     warm_up(&s);

@@ -7,6 +7,18 @@
 
 #include "schedule/search/search.h"
 
+/* What the variants differ in. */
+typedef struct variant_rule {
+    bool allows_wait;       /* warm-up forwards may delay the first gradient */
+    bool puts_inputs_first; /* an input gradient before the forward pass of a round */
+    bool is_greedy; /* weight gradients in gaps only if the gap would be the worst of all ranks */
+} variant_rule;
+
+static const variant_rule VARIANTS[MS_SEARCH_VARIANTS] = {
+    {false, false, false}, {false, false, true}, {false, true, false}, {false, true, true},
+    {true, false, false},  {true, false, true},  {true, true, false},  {true, true, true},
+};
+
 /* One rank under construction. */
 typedef struct rank_state {
     ms_action *out;
@@ -16,14 +28,12 @@ typedef struct rank_state {
 } rank_state;
 
 typedef struct heuristic {
-    const ms_search *search;
+    const ms_search_run *search;
     rank_state *ranks;   /* [P] */
     double *forward_end; /* [P * M] */
     double *input_end;   /* [P * M] */
     int *warmup;         /* [P] forwards before the first gradient */
-    bool allows_wait;    /* warm-up forwards may delay the first gradient */
-    bool puts_inputs_first;
-    bool is_greedy; /* weight gradients in gaps only if the gap would be the worst of all ranks */
+    variant_rule rule;
 } heuristic;
 
 static int held(const rank_state *state) {
@@ -36,16 +46,17 @@ static double p2p(const heuristic *h, int boundary) {
 
 /* When the inputs of the next pass of a rank are there. */
 static double arrival(const heuristic *h, int rank, ms_pass pass) {
-    size_t units = (size_t)h->search->spec.microbatches;
+    size_t mb_count = (size_t)h->search->spec.microbatches;
     size_t mb = (size_t)h->ranks[rank].done[pass];
     if (pass == MS_PASS_F) {
-        return rank == 0 ? 0 : h->forward_end[(size_t)(rank - 1) * units + mb] + p2p(h, rank - 1);
+        return rank == 0 ? 0
+                         : h->forward_end[(size_t)(rank - 1) * mb_count + mb] + p2p(h, rank - 1);
     }
-    double own = h->forward_end[(size_t)rank * units + mb];
+    double own = h->forward_end[(size_t)rank * mb_count + mb];
     if (rank + 1 == h->search->spec.pipeline_ranks) {
         return own;
     }
-    return fmax(own, h->input_end[(size_t)(rank + 1) * units + mb] + p2p(h, rank));
+    return fmax(own, h->input_end[(size_t)(rank + 1) * mb_count + mb] + p2p(h, rank));
 }
 
 static void put(heuristic *h, int rank, ms_pass pass) {
@@ -91,7 +102,8 @@ static void fill_gap(heuristic *h, int rank, double at) {
         put(h, rank, MS_PASS_W);
     }
     bool has_gap = has_weight(state) && at > state->end + dust;
-    if (has_gap && (!h->is_greedy || state->bubble + at - state->end > worst_bubble(h) + dust)) {
+    if (has_gap &&
+        (!h->rule.is_greedy || state->bubble + at - state->end > worst_bubble(h) + dust)) {
         put(h, rank, MS_PASS_W);
     }
 }
@@ -109,7 +121,7 @@ static void plan_warmup(heuristic *h) {
         int count = 1;
         while (count < most) {
             bool fits = end + costs->forward[rank] <= gradient * (1 + 1e-12);
-            bool may_wait = h->allows_wait && end < gradient * (1 - 1e-12);
+            bool may_wait = h->rule.allows_wait && end < gradient * (1 - 1e-12);
             if (count >= least && !fits && !may_wait) {
                 break;
             }
@@ -186,14 +198,14 @@ static bool run_round(heuristic *h) {
     for (int rank = 0; rank < ranks; rank++) {
         const rank_state *state = &h->ranks[rank];
         h->warmup[rank] = 0; /* from here on: whether the rank had its forward in this round */
-        if (!h->puts_inputs_first || state->done[MS_PASS_I] == state->done[MS_PASS_F]) {
+        if (!h->rule.puts_inputs_first || state->done[MS_PASS_I] == state->done[MS_PASS_F]) {
             h->warmup[rank] = run_forward(h, rank);
         }
     }
     if (!run_inputs(h)) {
         return false;
     }
-    for (int rank = 0; h->puts_inputs_first && rank < ranks; rank++) {
+    for (int rank = 0; h->rule.puts_inputs_first && rank < ranks; rank++) {
         if (h->warmup[rank] == 0) {
             run_forward(h, rank);
         }
@@ -217,7 +229,7 @@ static bool run(heuristic *h) {
     return true;
 }
 
-ms_status ms_search_heuristic(ms_search *search, int variant, ms_program *program) {
+ms_status ms_search_heuristic(ms_search_run *search, int variant, ms_program *program) {
     int ranks = search->spec.pipeline_ranks;
     size_t keys = (size_t)ranks * (size_t)search->spec.microbatches;
     ms_arena scratch;
@@ -227,9 +239,7 @@ ms_status ms_search_heuristic(ms_search *search, int variant, ms_program *progra
                    .forward_end = MS_NEW(&scratch, double, keys),
                    .input_end = MS_NEW(&scratch, double, keys),
                    .warmup = MS_NEW(&scratch, int, ranks),
-                   .allows_wait = (variant & 4) != 0,
-                   .puts_inputs_first = (variant & 2) != 0,
-                   .is_greedy = (variant & 1) != 0};
+                   .rule = VARIANTS[variant]};
     ms_status status = MS_E_NOMEM;
     if (h.ranks == NULL || h.forward_end == NULL || h.input_end == NULL || h.warmup == NULL) {
         ms_diag_error(search->diag, "out of memory");

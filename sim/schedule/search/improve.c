@@ -8,7 +8,7 @@
 enum { REACH = 12 };
 
 typedef struct improver {
-    ms_search *search;
+    ms_search_run *search;
     ms_program *program;
     ms_schedule_slot *slots; /* [actions] of the program as it is */
     ms_action *kept;         /* [3VM] a rank's list before the last move */
@@ -116,7 +116,8 @@ static void improve(improver *it) {
     }
 }
 
-ms_status ms_search_improve(ms_search *search, long effort, ms_program *program, ms_score *score) {
+ms_status ms_search_improve(ms_search_run *search, long effort, ms_program *program,
+                            ms_score *score) {
     size_t count = program->first[program->spec.pipeline_ranks];
     ms_arena scratch;
     ms_arena_init(&scratch);

@@ -69,7 +69,7 @@ typedef struct family {
 } family;
 
 typedef struct climber {
-    ms_search *search; /* its cap is that of the level */
+    ms_search_run *search; /* its cap is that of the level */
     ms_search_result *result;
     ms_score *best; /* of the result */
     bool has_best;
@@ -153,7 +153,7 @@ static ms_status run_rule(climber *c, ms_list_rule rule, origin from) {
  * gradients placed anew. */
 static ms_status run_orders(climber *c, origin from) {
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
-        c->limit[rank] = c->trial.units;
+        c->limit[rank] = c->trial.mb_count;
     }
     ms_status status = MS_OK;
     for (int i = 0; status == MS_OK && i < ORDER_RULES; i++) {
@@ -165,8 +165,8 @@ static ms_status run_orders(climber *c, origin from) {
 
 /* The order of a program by its times. */
 static ms_status follow(climber *c, const ms_program *guide, const char *name) {
-    ms_search any = *c->search; /* the guide may exceed the cap */
-    any.spec.memory_cap = c->trial.spec.chunks * c->trial.units;
+    ms_search_run any = *c->search; /* the guide may exceed the cap */
+    any.spec.memory_cap = c->trial.spec.chunks * c->trial.mb_count;
     ms_score score;
     if (!ms_search_score(&any, guide, c->slots, &score)) {
         return MS_OK;
@@ -174,7 +174,7 @@ static ms_status follow(climber *c, const ms_program *guide, const char *name) {
     c->search->evaluations++;
     for (size_t i = 0; i < count_actions(c); i++) {
         const ms_action *action = &guide->actions[i];
-        size_t key = (size_t)action->stage * (size_t)c->trial.units + (size_t)action->mb;
+        size_t key = (size_t)action->stage * (size_t)c->trial.mb_count + (size_t)action->mb;
         if (action->pass != MS_PASS_W) {
             c->urgency[action->pass == MS_PASS_I][key] = c->slots[i].start;
         }
@@ -198,8 +198,8 @@ static void set_urgency(climber *c, double bias) {
         if (program->stage_chunk[stage] == 0) {
             way += r->down + r->forward[1] + r->input[1] + r->up;
         }
-        for (int mb = 0; mb < program->units; mb++) {
-            size_t key = (size_t)stage * (size_t)program->units + (size_t)mb;
+        for (int mb = 0; mb < program->mb_count; mb++) {
+            size_t key = (size_t)stage * (size_t)program->mb_count + (size_t)mb;
             c->urgency[0][key] = start + mb * c->period;
             c->urgency[1][key] = start + way + (mb - bias) * c->period;
         }
@@ -260,8 +260,8 @@ static ms_status run_heuristic(climber *c) {
 static void set_block(climber *c, int length, bool is_even) {
     int cap = c->search->spec.memory_cap;
     for (int stage = 0; stage < c->trial.stages; stage++) {
-        for (int mb = 0; mb < c->trial.units; mb++) {
-            size_t key = (size_t)stage * (size_t)c->trial.units + (size_t)mb;
+        for (int mb = 0; mb < c->trial.mb_count; mb++) {
+            size_t key = (size_t)stage * (size_t)c->trial.mb_count + (size_t)mb;
             int64_t at = (int64_t)(mb / cap) * length;
             at += is_even ? (int64_t)(mb % cap) * length / cap : mb % cap;
             c->urgency[0][key] = (double)at;
@@ -373,7 +373,7 @@ static ms_status search_level(climber *c, long effort) {
 
 static bool allocate(climber *c) {
     ms_arena *arena = c->search->arena;
-    size_t keys = (size_t)c->trial.stages * (size_t)c->trial.units;
+    size_t keys = (size_t)c->trial.stages * (size_t)c->trial.mb_count;
     c->trial.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->family.program.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->slots = MS_NEW(arena, ms_schedule_slot, count_actions(c));
@@ -390,7 +390,7 @@ static ms_status build_patterns(climber *c) {
     for (size_t i = 0; status == MS_OK && i < PATTERN_COUNT; i++) {
         ms_schedule_spec spec = {.kind = PATTERNS[i].kind,
                                  .pipeline_ranks = c->trial.spec.pipeline_ranks,
-                                 .microbatches = c->trial.units,
+                                 .microbatches = c->trial.mb_count,
                                  .is_reordered = PATTERNS[i].is_reordered};
         if (PATTERNS[i].chunks == c->trial.spec.chunks) {
             ms_program *pattern = &c->patterns[c->pattern_count];
@@ -434,12 +434,12 @@ static int level_up_to(const climber *c, int cap) {
     int next = found;
     while (next <= cap) {
         found = next;
-        next = next_level(found, c->trial.spec.pipeline_ranks, chunks * c->trial.units);
+        next = next_level(found, c->trial.spec.pipeline_ranks, chunks * c->trial.mb_count);
     }
     return found;
 }
 
-ms_status ms_search_levels(ms_search *search, ms_search_result *result, ms_score *score) {
+ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_score *score) {
     climber c = {.search = search,
                  .result = result,
                  .trial = result->program,

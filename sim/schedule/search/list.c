@@ -24,7 +24,7 @@ typedef struct list_rank {
 } list_rank;
 
 typedef struct lister {
-    const ms_search *search;
+    const ms_search_run *search;
     const ms_program *program;
     const ms_list_rule *rule;
     list_rank *ranks;    /* [P] */
@@ -46,7 +46,7 @@ static int stage_of(const lister *l, int rank, int chunk) {
 }
 
 static size_t key_of(const lister *l, int stage, int mb) {
-    return (size_t)stage * (size_t)l->program->units + (size_t)mb;
+    return (size_t)stage * (size_t)l->program->mb_count + (size_t)mb;
 }
 
 static int held(const list_rank *state) {
@@ -62,7 +62,7 @@ static double latency(const lister *l, int boundary) {
 static double arrival(const lister *l, int rank, ms_pass pass, int chunk) {
     int mb = l->ranks[rank].done[pass][chunk];
     int stage = stage_of(l, rank, chunk);
-    if (mb == l->program->units) {
+    if (mb == l->program->mb_count) {
         return INFINITY;
     }
     if (pass == MS_PASS_F) {
@@ -120,7 +120,7 @@ static int list_candidates(const lister *l, int rank, candidate out[4]) {
         int mb = state->done[next.pass][next.chunk];
         next.arrival = arrival(l, rank, next.pass, next.chunk);
         bool is_held_back = next.pass == MS_PASS_F && next.chunk == 0 && !is_let_in(l, rank);
-        if (mb == l->program->units || is_held_back ||
+        if (mb == l->program->mb_count || is_held_back ||
             (isinf(next.arrival) && !l->rule->is_strict)) {
             continue;
         }
@@ -278,9 +278,9 @@ double ms_search_list_work(const ms_program *program) {
     return (double)program->first[ranks] * (1 + ranks / 256.0);
 }
 
-ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
+ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out) {
-    size_t keys = (size_t)program->stages * (size_t)program->units;
+    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
     ms_arena scratch;
     ms_arena_init(&scratch);
     lister l = {.search = search,

@@ -42,7 +42,7 @@ static double sum_of_gradients(const ms_program *program, const ms_schedule_slot
     return sum;
 }
 
-bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
+bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -70,7 +70,7 @@ bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_s
 }
 
 /* A program of the wanted shape, with room for F, I and W of every stage and microbatch. */
-static ms_status make_program(const ms_search *search, ms_program *program_out) {
+static ms_status make_program(const ms_search_run *search, ms_program *program_out) {
     ms_schedule_spec spec = {.kind = search->spec.chunks == 2 ? MS_SCHEDULE_ZBV : MS_SCHEDULE_ZBH1,
                              .pipeline_ranks = search->spec.pipeline_ranks,
                              .microbatches = search->spec.microbatches};
@@ -96,7 +96,7 @@ int ms_search_peak(const ms_program *program) {
 }
 
 /* Costs are checked by an evaluation of any schedule. */
-static ms_status check_costs(const ms_search *search, const ms_program *program) {
+static ms_status check_costs(const ms_search_run *search, const ms_program *program) {
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_schedule_result result;
@@ -106,7 +106,7 @@ static ms_status check_costs(const ms_search *search, const ms_program *program)
     return status;
 }
 
-static ms_status find(ms_search *search, ms_search_result *result) {
+static ms_status find(ms_search_run *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
     if (status == MS_OK) {
@@ -157,7 +157,7 @@ static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
 
 ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
                              ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
-    ms_search search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
+    ms_search_run search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
     ms_search_result result = {.variant = -1};
     ms_status status = resolve(&search.spec, diag);
     if (status == MS_OK) {

@@ -14,20 +14,20 @@ typedef struct ms_score {
 } ms_score;
 
 /** A search under way. */
-typedef struct ms_search {
+typedef struct ms_search_run {
     ms_search_spec spec; /**< with the defaults filled in */
     const ms_schedule_costs *costs;
     ms_arena *arena; /**< of the result */
     ms_diag *diag;
     long evaluations;
     double work; /**< passes placed or evaluated so far: what the time is spent on */
-} ms_search;
+} ms_search_run;
 
 enum { MS_SEARCH_VARIANTS = 8 };
 
 /** Lists of one variant of the heuristic into program->actions.  Returns MS_OK; MS_E_NO if the
  * variant gets stuck (not reported); MS_E_NOMEM (reported). */
-ms_status ms_search_heuristic(ms_search *search, int variant, ms_program *program);
+ms_status ms_search_heuristic(ms_search_run *search, int variant, ms_program *program);
 
 /** What a schedule in the order of time goes by. */
 typedef struct ms_list_rule {
@@ -42,7 +42,7 @@ typedef struct ms_list_rule {
 /** Lists of a program by a rule, under a cap of at least one per chunk.
  *  span_out: the longest, if sends do not block.  Returns MS_OK; MS_E_NO if a strict rule gets
  * stuck (not reported); MS_E_NOMEM (reported).  O(P) per pass. */
-ms_status ms_search_list(ms_search *search, const ms_list_rule *rule, ms_program *program,
+ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out);
 
 /** What such a list costs, in passes placed with few ranks. */
@@ -51,7 +51,7 @@ double ms_search_list_work(const ms_program *program);
 /** Search under the caps from the given one down.
  *  result: its program has the shape; the best one goes there, and what it started from.  score:
  * of it.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_search_levels(ms_search *search, ms_search_result *result, ms_score *score);
+ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_score *score);
 
 /** Most activations held at once on any rank; programs with I and W apart. */
 int ms_search_peak(const ms_program *program);
@@ -73,12 +73,13 @@ ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_cos
 double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way);
 
 /** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PVM] or NULL. */
-bool ms_search_score(ms_search *search, const ms_program *program, ms_schedule_slot *slots_out,
+bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out);
 bool ms_score_is_better(const ms_score *a, const ms_score *b);
 
 /** Move single passes into idle time as long as that helps.
  *  effort: evaluations at most.  MS_OK or MS_E_NOMEM (reported). */
-ms_status ms_search_improve(ms_search *search, long effort, ms_program *program, ms_score *score);
+ms_status ms_search_improve(ms_search_run *search, long effort, ms_program *program,
+                            ms_score *score);
 
 #endif

@@ -90,7 +90,7 @@ Test(job_pairs, passes_keep_their_order) {
     const ms_result *result =
         job_fixture_run(&f, "tiny", sets_of(&arena, "dualpipev", "fused"), "analytic", false);
     const ms_dag *dag = &result->dag;
-    int units = f.job.program.units;
+    int units = f.job.program.mb_count;
     int *last = MS_NEW(&arena, int, f.job.program.stages *units *MS_OP_KIND_COUNT);
     cr_assert_not_null(last);
     int turns = 0;

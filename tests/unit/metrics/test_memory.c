@@ -19,7 +19,7 @@ typedef struct memory_setup {
 
 static void set_up(memory_setup *setup, int stages, int ranks) {
     *setup = (memory_setup){.costs = {.stages = stages},
-                            .program = {.stages = stages, .model_stages = stages, .units = 64}};
+                            .program = {.stages = stages, .model_stages = stages, .mb_count = 64}};
     setup->costs.stage = setup->stage;
     setup->program.stage_rank = setup->stage_rank;
     setup->program.first = setup->first;

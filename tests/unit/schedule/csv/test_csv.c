@@ -5,16 +5,16 @@
 #include "meshsim/schedule_csv.h"
 #include "schedule_fixture.h"
 
-static ms_status read_parts(fixture *f, const char *text, int splits, ms_program *program) {
+static ms_status read_slices(fixture *f, const char *text, int slices, ms_program *program) {
     ms_csv_table table;
     ms_status status = ms_csv_read(text, strlen(text), "order.csv", &f->arena, &f->diag, &table);
     return status == MS_OK
-               ? ms_csv_program(&table, "csv:order.csv", splits, &f->arena, &f->diag, program)
+               ? ms_csv_program(&table, "csv:order.csv", slices, &f->arena, &f->diag, program)
                : status;
 }
 
 static ms_status read_program(fixture *f, const char *text, ms_program *program) {
-    return read_parts(f, text, 1, program);
+    return read_slices(f, text, 1, program);
 }
 
 /* A file that must read, as it is written again. */
@@ -60,9 +60,9 @@ Test(schedule_csv, every_kind_comes_back) {
         fixture_init(&f);
         bool takes_two = kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_ZB1P ||
                          kind == MS_SCHEDULE_LOOPED_BFS;
-        int splits = kind == MS_SCHEDULE_SEQ1F1B ? 2 : 1;
+        int slices = kind == MS_SCHEDULE_SEQ1F1B ? 2 : 1;
         ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, 4, takes_two ? 2 : 0, 8, 0);
-        spec.splits = splits;
+        spec.slices = slices;
         ms_program program = fixture_build(&f, &spec);
         for (int form = 0; form < 4; form++) {
             ms_csv_form how = {.has_sends = (form & 1) != 0, .has_shards = (form & 2) != 0};
@@ -73,14 +73,14 @@ Test(schedule_csv, every_kind_comes_back) {
             ms_buffer_init(&text);
             ms_csv_write(&table, &text);
             ms_program again;
-            cr_assert_eq(read_parts(&f, ms_buffer_text(&text), splits, &again), MS_OK, "%s: %s",
+            cr_assert_eq(read_slices(&f, ms_buffer_text(&text), slices, &again), MS_OK, "%s: %s",
                          program.name, ms_buffer_text(&f.talk));
             cr_assert_eq(ms_program_crc32(&again), ms_program_crc32(&program), "%s", program.name);
             cr_assert_eq(again.model_stages, program.model_stages, "%s", program.name);
-            cr_assert_eq(again.units, program.units);
+            cr_assert_eq(again.mb_count, program.mb_count);
             cr_assert_eq(again.spec.microbatches, program.spec.microbatches);
             cr_assert_eq(again.spec.chunks, program.spec.chunks);
-            cr_assert_eq(again.spec.splits, program.spec.splits);
+            cr_assert_eq(again.spec.slices, program.spec.slices);
             cr_assert_eq(again.parameter_replicas, program.parameter_replicas);
             ms_schedule_costs costs =
                 fixture_even_costs(&f, program.model_stages, (const double[]){1, 2, 0.5, 0.25});
@@ -263,20 +263,20 @@ Test(schedule_csv, hints) {
 }
 
 /* Parts of sequences: the sizes, and the order that attention needs. */
-Test(schedule_csv, parts_of_sequences) {
+Test(schedule_csv, slices_of_sequences) {
     static const char ORDER[] = "0F0,0F1,0F2,0F3,0B1,0B0,0B3,0B2\n";
     fixture f;
     fixture_init(&f);
     ms_program program;
-    cr_assert_eq(read_parts(&f, ORDER, 2, &program), MS_OK, "%s", ms_buffer_text(&f.talk));
-    cr_assert_eq(program.units, 4);
+    cr_assert_eq(read_slices(&f, ORDER, 2, &program), MS_OK, "%s", ms_buffer_text(&f.talk));
+    cr_assert_eq(program.mb_count, 4);
     cr_assert_eq(program.spec.microbatches, 2);
-    cr_assert_eq(program.spec.splits, 2);
-    cr_assert_eq(read_parts(&f, ORDER, 3, &program), MS_E_INPUT);
-    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "no microbatches of K = 3 parts each"));
-    cr_assert_eq(read_parts(&f, ORDER, 4, &program), MS_E_INPUT);
+    cr_assert_eq(program.spec.slices, 2);
+    cr_assert_eq(read_slices(&f, ORDER, 3, &program), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "no whole sequences of K = 3 slices each"));
+    cr_assert_eq(read_slices(&f, ORDER, 4, &program), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.talk),
-                              "cell 5: '0B1' comes before the gradient of the next part"));
+                              "cell 5: '0B1' comes before the gradient of the next slice"));
     fixture_release(&f);
 }
 

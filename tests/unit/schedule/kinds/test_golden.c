@@ -32,7 +32,7 @@ static void check_case(const ms_schedule_case *item) {
                              .chunks = item->v,
                              .microbatches = item->m,
                              .group = item->group,
-                             .splits = item->splits};
+                             .slices = item->splits};
     cr_assert_eq(ms_schedule_kind_from_name(item->schedule, &spec.kind), MS_OK);
     ms_program program;
     cr_assert_eq(ms_schedule_build(&spec, &arena, &diag, &program), MS_OK);

@@ -53,7 +53,7 @@ static ms_schedule_spec legal(ms_schedule_kind kind, int p, int v, int m) {
             (m + spec.pipeline_ranks - 1) / spec.pipeline_ranks * spec.pipeline_ranks;
         break;
     case MS_SCHEDULE_SEQ1F1B:
-        spec.splits = v;
+        spec.slices = v;
         break;
     default:
         break;
@@ -145,7 +145,7 @@ static void check_invariants(fixture *f, const ms_program *program, const ms_sch
     double busy = 0;
     double work = 0;
     for (int stage = 0; stage < program->model_stages; stage++) {
-        work += program->spec.microbatches * program->spec.splits *
+        work += program->spec.microbatches * program->spec.slices *
                 (costs->forward[stage] + costs->input_grad[stage] + costs->weight_grad[stage]);
     }
     for (int r = 0; r < program->spec.pipeline_ranks; r++) {
@@ -203,8 +203,8 @@ static void check_counts(fixture *f, const ms_program *program, const ms_schedul
     for (int s = 0; s + 1 < program->model_stages; s++) {
         boundaries += program->stage_rank[s] != program->stage_rank[s + 1];
     }
-    long units = (long)program->spec.microbatches * program->spec.splits;
-    cr_assert_eq(result->messages_total, 2 * units * boundaries);
+    long messages = (long)program->spec.microbatches * program->spec.slices;
+    cr_assert_eq(result->messages_total, 2 * messages * boundaries);
     int peak = 0;
     for (int r = 0; r < program->spec.pipeline_ranks; r++) {
         int got = result->ranks[r].peak_inflight;
@@ -243,9 +243,9 @@ Test(schedule_kinds, refusals) {
         {SPEC(MS_SCHEDULE_INTERLEAVED_FLEXIBLE, 6, 2, 20, 6), "as with N = 7"},
         {SPEC(MS_SCHEDULE_INTERLEAVED, 6, 2, 8, 2), "nearest legal N: 8"},
         {SPEC(MS_SCHEDULE_LOOPED_BFS, 4, 2, 8, 4), "no groups of microbatches"},
-        {{.kind = MS_SCHEDULE_1F1B, .pipeline_ranks = 2, .microbatches = 2, .splits = 2},
+        {{.kind = MS_SCHEDULE_1F1B, .pipeline_ranks = 2, .microbatches = 2, .slices = 2},
          "only seq1f1b"},
-        {{.kind = MS_SCHEDULE_SEQ1F1B, .pipeline_ranks = 2, .microbatches = 2, .splits = -2},
+        {{.kind = MS_SCHEDULE_SEQ1F1B, .pipeline_ranks = 2, .microbatches = 2, .slices = -2},
          "got '-2'"},
         {{.kind = MS_SCHEDULE_ZBV, .pipeline_ranks = 2, .microbatches = 2, .is_reordered = true},
          "only vhalf and vmin"},
@@ -356,11 +356,11 @@ Test(schedule_kinds, pairs_are_in_flight_together) {
                                    .pipeline_ranks = 1,
                                    .chunks = 1,
                                    .microbatches = 2,
-                                   .splits = 1},
+                                   .slices = 1},
                           .name = "pair",
                           .stages = 1,
                           .model_stages = 1,
-                          .units = 2,
+                          .mb_count = 2,
                           .parameter_replicas = 1,
                           .stage_rank = none,
                           .stage_chunk = none,

@@ -25,11 +25,11 @@ static int next_stages(const ms_program *p, size_t from, size_t end, int active,
     return count;
 }
 
-static void expect(const ms_program *p, size_t *move, size_t before, int stage, bool is_gather) {
+static void expect(const ms_program *p, size_t *move, size_t before, int stage, bool is_unshard) {
     const ms_shard_move *found = &p->shard_moves[(*move)++];
     cr_assert_eq(found->before, before, "%s: move %zu", p->name, *move - 1);
     cr_assert_eq(found->stage, stage, "%s: move %zu", p->name, *move - 1);
-    cr_assert_eq(found->is_gather, is_gather, "%s: move %zu", p->name, *move - 1);
+    cr_assert_eq(found->is_unshard, is_unshard, "%s: move %zu", p->name, *move - 1);
 }
 
 /* The rule of the reference, with sets. */
@@ -65,7 +65,7 @@ static void expect_rule(const ms_program *p, int rank, int active) {
 static int count_gathers(const ms_program *p, int rank) {
     int count = 0;
     for (size_t i = p->shard_first[rank]; i < p->shard_first[rank + 1]; i++) {
-        count += p->shard_moves[i].is_gather;
+        count += p->shard_moves[i].is_unshard;
     }
     return count;
 }
@@ -74,7 +74,7 @@ static bool takes_chunks(int kind) {
     return ms_schedule_kind_traits((ms_schedule_kind)kind).chunks == 0;
 }
 
-Test(schedule_shards, follow_the_rule_word_by_word) {
+Test(schedule_unshard, follow_the_rule_word_by_word) {
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
         for (int active = 1; active <= 6; active++) {
             fixture f;
@@ -82,7 +82,7 @@ Test(schedule_shards, follow_the_rule_word_by_word) {
             ms_schedule_spec spec =
                 SPEC((ms_schedule_kind)kind, 4, takes_chunks(kind) ? 3 : 0, 12, 0);
             ms_program p = fixture_build(&f, &spec);
-            cr_assert_eq(ms_program_place_shards(&p, active, &f.arena, &f.diag), MS_OK);
+            cr_assert_eq(ms_program_place_unshards(&p, active, &f.arena, &f.diag), MS_OK);
             for (int rank = 0; rank < 4; rank++) {
                 expect_rule(&p, rank, active);
             }
@@ -93,7 +93,7 @@ Test(schedule_shards, follow_the_rule_word_by_word) {
 }
 
 /* One stage on a rank, or as many at a time as the rank has: each is gathered once. */
-Test(schedule_shards, room_for_all_gathers_once) {
+Test(schedule_unshard, room_for_all_gathers_once) {
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
         for (int chunks = 1; chunks <= (takes_chunks(kind) ? 4 : 1); chunks++) {
             fixture f;
@@ -102,7 +102,7 @@ Test(schedule_shards, room_for_all_gathers_once) {
                 SPEC((ms_schedule_kind)kind, 2, takes_chunks(kind) ? chunks : 0, 8, 0);
             ms_program p = fixture_build(&f, &spec);
             int own = p.stages / 2;
-            cr_assert_eq(ms_program_place_shards(&p, own, &f.arena, &f.diag), MS_OK);
+            cr_assert_eq(ms_program_place_unshards(&p, own, &f.arena, &f.diag), MS_OK);
             cr_assert_eq(count_gathers(&p, 0), own, "%s", p.name);
             cr_assert_eq(count_gathers(&p, 1), own, "%s", p.name);
             fixture_release(&f);
@@ -112,7 +112,7 @@ Test(schedule_shards, room_for_all_gathers_once) {
 
 /* More room never means more gathers, and one stage at a time is gathered whenever the list goes
  * to another stage. */
-Test(schedule_shards, less_room_means_more_gathers) {
+Test(schedule_unshard, less_room_means_more_gathers) {
     fixture f;
     fixture_init(&f);
     ms_schedule_spec spec = SPEC(MS_SCHEDULE_INTERLEAVED, 2, 6, 12, 0);
@@ -122,7 +122,7 @@ Test(schedule_shards, less_room_means_more_gathers) {
         changes += p.actions[i].stage != p.actions[i - 1].stage;
     }
     for (int active = 1, before = changes; active <= 6; active++) {
-        cr_assert_eq(ms_program_place_shards(&p, active, &f.arena, &f.diag), MS_OK);
+        cr_assert_eq(ms_program_place_unshards(&p, active, &f.arena, &f.diag), MS_OK);
         int gathers = count_gathers(&p, 0);
         cr_assert_leq(gathers, before);
         cr_assert(active > 1 || gathers == changes);
@@ -138,7 +138,7 @@ static ms_status read_text(fixture *f, const char *text, ms_program *program) {
                            : status;
 }
 
-Test(schedule_shards, a_file_has_its_own_places) {
+Test(schedule_unshard, a_file_has_its_own_places) {
     fixture f;
     fixture_init(&f);
     ms_program p;
@@ -159,7 +159,7 @@ Test(schedule_shards, a_file_has_its_own_places) {
     for (int i = 0; i < 6; i++) {
         cr_assert(p.shard_moves[i].before == EXPECTED[i].before &&
                       p.shard_moves[i].stage == EXPECTED[i].stage &&
-                      p.shard_moves[i].is_gather == EXPECTED[i].is_gather,
+                      p.shard_moves[i].is_unshard == EXPECTED[i].is_unshard,
                   "move %d", i);
     }
     cr_assert_eq(read_text(&f, "0F0,0B0\n", &p), MS_OK);
@@ -167,22 +167,22 @@ Test(schedule_shards, a_file_has_its_own_places) {
     fixture_release(&f);
 }
 
-Test(schedule_shards, broken_places_are_explained) {
+Test(schedule_unshard, broken_places_are_explained) {
     static const struct {
         const char *text, *words;
     } BAD[] = {
         {"0UNSHARD,0F0,0RESHARD,0B0\n",
-         "order.csv:1:23: error: rank 0, cell 4: '0B0' comes while the stage's parameters are not "
-         "gathered"},
+         "order.csv:1:23: error: rank 0, cell 4: '0B0' comes while the stage's parameters are "
+         "sharded"},
         {"0UNSHARD,0UNSHARD,0F0,0B0,0RESHARD\n",
-         "order.csv:1:19: error: rank 0, cell 3: '0UNSHARD' before this place gathers what is "
-         "gathered already"},
+         "order.csv:1:19: error: rank 0, cell 3: '0UNSHARD' before this place unshards what is "
+         "unsharded already"},
         {"0UNSHARD,0RESHARD,0UNSHARD,0F0,0B0,0RESHARD\n",
-         "'0RESHARD' before this place gives up what no pass has used"},
+         "'0RESHARD' before this place reshards what no pass has used"},
         {"0UNSHARD,0F0,0B0,0RESHARD,0RESHARD\n",
-         "order.csv:1: error: rank 0: '0RESHARD' before this place gives up what is not gathered"},
+         "order.csv:1: error: rank 0: '0RESHARD' before this place reshards what is not unsharded"},
         {"0UNSHARD,0F0,0B0\n",
-         "order.csv:1: error: rank 0: stage 0 is gathered and never given up"},
+         "order.csv:1: error: rank 0: stage 0 is unsharded and never resharded"},
     };
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         fixture f;
@@ -195,7 +195,7 @@ Test(schedule_shards, broken_places_are_explained) {
     }
 }
 
-Test(schedule_shards, running_out_of_memory_is_reported) {
+Test(schedule_unshard, running_out_of_memory_is_reported) {
     fixture f;
     fixture_init(&f);
     ms_schedule_spec spec = SPEC(MS_SCHEDULE_ZBV, 4, 0, 8, 0);
@@ -203,7 +203,7 @@ Test(schedule_shards, running_out_of_memory_is_reported) {
     ms_arena none;
     ms_arena_init(&none);
     ms_arena_fail_after(&none, 0);
-    cr_assert_eq(ms_program_place_shards(&p, 3, &none, &f.diag), MS_E_NOMEM);
+    cr_assert_eq(ms_program_place_unshards(&p, 3, &none, &f.diag), MS_E_NOMEM);
     cr_assert_not_null(strstr(ms_buffer_text(&f.talk), "out of memory"));
     cr_assert_null(p.shard_moves);
     ms_arena_release(&none);

@@ -1,0 +1,264 @@
+/* Where a rank's list unshards the parameters of whole stages and reshards them again.
+ * Source: torch.distributed.pipelining.schedules, _add_unshard_reshard. */
+#include "schedule/unshard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A stage that the rest of the list still has passes of. */
+typedef struct upcoming {
+    size_t at; /* its next pass */
+    int16_t stage;
+} upcoming;
+
+/* The unshards and reshards of one list under way. */
+typedef struct planner {
+    const ms_action *actions;
+    size_t count;
+    size_t *next;    /* [count] the next pass of the same stage; `count`: none */
+    upcoming *order; /* [stages] in the order of their next passes; the first `waiting` hold */
+    int waiting;
+    int16_t *unsharded; /* [stages] unsharded stages, ascending; the first `held` hold */
+    int held;
+    ms_vector *moves; /* of ms_shard_move */
+} planner;
+
+static void insert(planner *p, upcoming entry) {
+    int at = p->waiting++;
+    for (; at > 0 && p->order[at - 1].at > entry.at; at--) {
+        p->order[at] = p->order[at - 1];
+    }
+    p->order[at] = entry;
+}
+
+/* Link the passes of each stage, and list each stage's first one. */
+static void look_ahead(planner *p, size_t *first, int stages) {
+    for (int stage = 0; stage < stages; stage++) {
+        first[stage] = p->count;
+    }
+    for (size_t i = p->count; i > 0; i--) {
+        int stage = p->actions[i - 1].stage;
+        p->next[i - 1] = first[stage];
+        first[stage] = i - 1;
+    }
+    for (int stage = 0; stage < stages; stage++) {
+        if (first[stage] < p->count) {
+            insert(p, (upcoming){.at = first[stage], .stage = (int16_t)stage});
+        }
+    }
+}
+
+/* Leave the pass at hand, which is that of the first stage in order. */
+static void advance(planner *p) {
+    upcoming entry = p->order[0];
+    p->waiting--;
+    memmove(p->order, p->order + 1, (size_t)p->waiting * sizeof *p->order);
+    entry.at = p->next[entry.at];
+    if (entry.at < p->count) {
+        insert(p, entry);
+    }
+}
+
+/* Stages in order that are wanted now: the next `active` ones; an overlapped pair counts whole. */
+static int count_wanted(const planner *p, int active) {
+    if (p->waiting <= active) {
+        return p->waiting;
+    }
+    size_t last = p->order[active - 1].at;
+    bool is_parted = p->actions[last].is_overlapped != 0 && p->order[active].at == last + 1;
+    return active + is_parted;
+}
+
+static void move(planner *p, size_t before, int stage, bool is_unshard) {
+    ms_shard_move entry = {.before = before, .stage = (int16_t)stage, .is_unshard = is_unshard};
+    ms_vector_add(p->moves, &entry, 1);
+}
+
+static bool is_wanted(const planner *p, int wanted, int stage) {
+    for (int i = 0; i < wanted; i++) {
+        if (p->order[i].stage == stage) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void reshard(planner *p, size_t before, int wanted) {
+    int kept = 0;
+    for (int i = 0; i < p->held; i++) {
+        if (is_wanted(p, wanted, p->unsharded[i])) {
+            p->unsharded[kept++] = p->unsharded[i];
+        } else {
+            move(p, before, p->unsharded[i], false);
+        }
+    }
+    p->held = kept;
+}
+
+static void unshard(planner *p, size_t before, int16_t stage) {
+    int at = p->held;
+    for (; at > 0 && p->unsharded[at - 1] > stage; at--) {
+    }
+    if (at > 0 && p->unsharded[at - 1] == stage) {
+        return;
+    }
+    move(p, before, stage, true);
+    memmove(p->unsharded + at + 1, p->unsharded + at,
+            (size_t)(p->held - at) * sizeof *p->unsharded);
+    p->unsharded[at] = stage;
+    p->held++;
+}
+
+static void plan_list(planner *p, int active) {
+    for (size_t i = 0; i < p->count; i++) {
+        bool is_second = i > 0 && p->actions[i - 1].is_overlapped != 0;
+        int wanted = is_second ? 0 : count_wanted(p, active);
+        if (!is_second) {
+            reshard(p, i, wanted);
+        }
+        for (int k = 0; k < wanted; k++) {
+            unshard(p, i, p->order[k].stage);
+        }
+        advance(p);
+    }
+    reshard(p, p->count, 0);
+}
+
+bool ms_unshard_list(const ms_action *actions, size_t count, int stages, int active,
+                     ms_vector *moves) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    planner p = {.actions = actions,
+                 .count = count,
+                 .next = MS_NEW(&scratch, size_t, count),
+                 .order = MS_NEW(&scratch, upcoming, stages),
+                 .unsharded = MS_NEW(&scratch, int16_t, stages),
+                 .moves = moves};
+    size_t *first = MS_NEW(&scratch, size_t, stages);
+    bool is_short = p.next == NULL || p.order == NULL || p.unsharded == NULL || first == NULL;
+    if (!is_short) {
+        look_ahead(&p, first, stages);
+        plan_list(&p, active);
+    }
+    ms_arena_release(&scratch);
+    return !is_short && !moves->failed;
+}
+
+ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *arena,
+                                    ms_diag *diag) {
+    ms_vector moves;
+    ms_vector_init(&moves, sizeof(ms_shard_move));
+    int ranks = program->spec.pipeline_ranks;
+    size_t *first = MS_NEW(arena, size_t, ranks + 1);
+    bool is_fine = first != NULL;
+    for (int rank = 0; rank < ranks && is_fine; rank++) {
+        size_t start = program->first[rank], count = program->first[rank + 1] - start;
+        is_fine = ms_unshard_list(program->actions + start, count, program->stages, active, &moves);
+        for (size_t i = first[rank]; i < moves.count; i++) {
+            MS_AT(&moves, ms_shard_move, i).before += start;
+        }
+        first[rank + 1] = moves.count;
+    }
+    ms_shard_move *kept = is_fine ? MS_NEW(arena, ms_shard_move, moves.count) : NULL;
+    for (size_t i = 0; kept != NULL && i < moves.count; i++) {
+        kept[i] = MS_AT(&moves, ms_shard_move, i);
+    }
+    ms_vector_release(&moves);
+    if (kept == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    program->shard_first = first;
+    program->shard_moves = kept;
+    return MS_OK;
+}
+
+/* ---- the rule of any placement ---- */
+
+/* What a stage's parameters are. */
+enum { SHARDED, UNSHARDED, USED };
+
+typedef struct unshard_checker {
+    const ms_program *program;
+    const ms_fault_place *place;
+    ms_diag *diag;
+    uint8_t *state; /* [stages] */
+} unshard_checker;
+
+static ms_status fault(const unshard_checker *c, int rank, int64_t index, const char *what) {
+    if (c->place == NULL) {
+        ms_diag_error(c->diag, "rank %d: %s", rank, what);
+    } else {
+        c->place->report(c->place->context, rank, index, what);
+    }
+    return MS_E_INPUT;
+}
+
+static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_move *m) {
+    uint8_t *state = &c->state[m->stage];
+    bool is_wrong = m->is_unshard ? *state != SHARDED : *state != USED;
+    if (is_wrong) {
+        char what[128];
+        const char *why = m->is_unshard         ? "unshards what is unsharded already"
+                          : *state == UNSHARDED ? "reshards what no pass has used"
+                                                : "reshards what is not unsharded";
+        snprintf(what, sizeof what, "'%d%s' before this place %s", m->stage,
+                 m->is_unshard ? "UNSHARD" : "RESHARD", why);
+        bool is_end = m->before == c->program->first[rank + 1];
+        return fault(c, rank, is_end ? -1 : (int64_t)m->before, what);
+    }
+    *state = m->is_unshard ? UNSHARDED : SHARDED;
+    return MS_OK;
+}
+
+static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
+    const ms_action *action = &c->program->actions[index];
+    uint8_t *state = &c->state[action->stage];
+    if (*state == SHARDED) {
+        char what[128];
+        snprintf(what, sizeof what, "'%d%s%d' comes while the stage's parameters are sharded",
+                 action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
+        return fault(c, rank, (int64_t)index, what);
+    }
+    *state = USED;
+    return MS_OK;
+}
+
+static ms_status check_rank(const unshard_checker *c, int rank) {
+    const ms_program *program = c->program;
+    size_t next = program->shard_first[rank], end = program->shard_first[rank + 1];
+    ms_status status = MS_OK;
+    for (size_t i = program->first[rank]; i <= program->first[rank + 1] && status == MS_OK; i++) {
+        for (; next < end && program->shard_moves[next].before == i && status == MS_OK; next++) {
+            status = check_move(c, rank, &program->shard_moves[next]);
+        }
+        if (i < program->first[rank + 1] && status == MS_OK) {
+            status = check_pass(c, rank, i);
+        }
+    }
+    for (int stage = 0; stage < program->stages && status == MS_OK; stage++) {
+        if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {
+            char what[96];
+            snprintf(what, sizeof what, "stage %d is unsharded and never resharded", stage);
+            status = fault(c, rank, -1, what);
+        }
+    }
+    return status;
+}
+
+ms_status ms_unshard_check(const ms_program *program, const ms_fault_place *place,
+                           ms_arena *scratch, ms_diag *diag) {
+    unshard_checker c = {.program = program,
+                         .place = place,
+                         .diag = diag,
+                         .state = MS_NEW(scratch, uint8_t, program->stages)};
+    if (c.state == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    ms_status status = MS_OK;
+    for (int rank = 0; rank < program->spec.pipeline_ranks && status == MS_OK; rank++) {
+        status = program->shard_moves == NULL ? MS_OK : check_rank(&c, rank);
+    }
+    return status;
+}
