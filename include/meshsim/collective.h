@@ -3,10 +3,11 @@
  * Collectives: (kind, algorithm, GPUs on a platform, bytes) -> phases, each a latency plus flows
  * that run together.
  *
- * Pure: knows the platform's routes, not the time. A ring runs all its edges at the slowest one's
- * pace, so it is one flow over the multiset of the links of all its edges, carrying the bytes one
- * edge carries. The messages of an all-to-all wait for nobody: those of one kind of route are one
- * flow (sim/collective/route_kinds.md).
+ * Pure: knows the platform's routes, not the time. Algorithms are rows of a table
+ * (sim/collective/algorithms.md). A ring runs all its edges at the slowest one's pace, so it is one
+ * flow over the multiset of the links of all its edges, carrying the bytes one edge carries; so are
+ * trees. The messages of an all-to-all wait for nobody: those of one kind of route are one flow
+ * (sim/collective/route_kinds.md).
  */
 #ifndef MESHSIM_COLLECTIVE_H
 #define MESHSIM_COLLECTIVE_H
@@ -27,13 +28,15 @@ MS_BEGIN_DECLS
 /** Members that an all-to-all may have: every pair of them is a route. */
 enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
 
+/** What a collective is laid out by. The numbers stand in operation graphs: append, never renumber.
+ */
 typedef enum ms_coll_algorithm {
-    MS_ALGORITHM_AUTO, /**< the one that the kind has */
-    MS_ALGORITHM_RING,
-    MS_ALGORITHM_DIRECT, /**< straight from source to destination: p2p, all-to-all */
-    MS_ALGORITHM_TREE,   /**< up and down a binary tree: the gradient norm at a step's end; no plan
-                            is built for it */
-    MS_ALGORITHM_COUNT,
+    MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
+    MS_ALGORITHM_RING = 1,
+    MS_ALGORITHM_DIRECT = 2, /**< straight from source to destination: p2p, all-to-all */
+    MS_ALGORITHM_TREE = 3,   /**< up and down a double binary tree of nodes */
+    MS_ALGORITHM_OWN = 4,    /**< first number for rows that ms_coll_algorithm_add adds */
+    MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
 
 /** A link a flow crosses. */
@@ -75,7 +78,7 @@ typedef struct ms_coll_plan {
 /** A collective to lay out. */
 typedef struct ms_coll_request {
     ms_coll_kind kind;
-    ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or the one the kind has */
+    ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
     const int
         *gpus;     /**< [members] platform GPUs in group order, no repeats; for p2p source first */
     int members;   /**< >= 1; 2 for p2p */
@@ -89,16 +92,56 @@ typedef struct ms_coll_request {
     bool is_coarse;        /**< all-to-all: tell messages apart by their outermost tier only */
 } ms_coll_request;
 
-/** Lay out a collective among GPUs of a platform.
- *  Across nodes as many rings run side by side as every node has members on different NICs; ring j
- * enters a node at its j-th member.  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a kind
- * or algorithm not built or more than MS_PAIRWISE_MEMBERS_MAX members of an all-to-all; MS_E_NOMEM.
- * O(members * rings), O(members^2) for an all-to-all. */
+/** A row of the table of algorithms: one way to lay out collectives of one kind. */
+typedef struct ms_coll_algorithm_row {
+    ms_coll_kind kind;
+    ms_coll_algorithm algorithm; /**< its number; rows of several kinds may share it */
+    const char *name;            /**< in files and output; the same for the same number */
+    /** Whether it can lay `request` out, by its bytes and by where its GPUs are; NULL: always. */
+    bool (*applies)(const ms_platform *platform, const ms_coll_request *request);
+    const char *needs; /**< what `applies` asks for, as in "at most 4096 ranks"; NULL without it */
+    /** Set sent_B, tier and phases of *plan, in `arena`, for a request of >= 2 members that it
+     * applies to; the rest is set.  Returns MS_OK; MS_E_NOMEM. */
+    ms_status (*plan)(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                      ms_coll_plan *plan);
+} ms_coll_algorithm_row;
+
+/** What a job lays each kind of collective out by; all zero: MS_ALGORITHM_AUTO for every kind. */
+typedef struct ms_coll_choices {
+    ms_coll_algorithm of[MS_COLL_COUNT];
+} ms_coll_choices;
+
+/** Add a row to the table, before those that are there: MS_ALGORITHM_AUTO tries it first.
+ *  row: copied; its strings and functions have to last.  For a process to call before it lays out
+ * anything; not safe beside other threads.  Returns MS_OK; MS_E_RANGE, and adds nothing, for a
+ * number or kind out of range, no name or plan, a name that has another number or a number that has
+ * another name, a pair of kind and number that is there, or more rows than the table holds. */
+ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row);
+
+/** The row that lays a request out: of those of its kind, the first one that applies and, unless
+ * the request leaves it open, has the number it asks for. A ring or direct messages stand before
+ * any tree, so a tree is taken only where it is asked for. NULL: there is none. */
+const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
+                                            const ms_coll_request *request);
+
+/** Lay out a collective among GPUs of a platform by the row that ms_coll_choose gives.
+ *  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a request that no row lays out (see
+ * ms_coll_report_refusal), a negative size, no member, or a p2p of other than 2; MS_E_NOMEM.
+ *  O(members * rings), O(members^2) for an all-to-all. */
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out);
 
-/** The algorithm a kind is laid out with; MS_ALGORITHM_AUTO for a kind that is not built. */
-ms_coll_algorithm ms_coll_algorithm_of(ms_coll_kind kind);
+/** Report why no row lays a request out that ms_coll_plan_build refused with MS_E_RANGE. */
+void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag);
+
+/** The algorithm that a user's word means for a kind: "auto" or the name of one of its rows.
+ *  Returns MS_OK; MS_E_RANGE for any other word, *algorithm_out untouched. */
+ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
+                                 ms_coll_algorithm *algorithm_out);
+
+/** The words that ms_coll_algorithm_read takes for a kind, as "auto, ring or tree".  Returns
+ * text_out, cut where `size` ends. */
+char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 
 /** Time of a plan with nothing else on the links: sum over phases of latency + last flow [s].
  *  A flow alone takes max over links of bytes * load / capacity; flows of a phase share links.
@@ -111,7 +154,8 @@ ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *pla
  * doc/PERFORMANCE.md. */
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s);
 
-/** Name of an algorithm ("auto", "ring", "direct", "tree"); static storage. */
+/** Name of an algorithm ("auto", "ring", "direct", "tree", or as its row says); "unknown" for a
+ * number without a row. */
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm);
 
 MS_END_DECLS

@@ -29,9 +29,10 @@ typedef struct ms_lower_input {
     const ms_mesh *mesh;
     const ms_program *program;
     const ms_stage_costs *costs;
-    bool no_fold;           /**< simulate every rank */
-    bool is_blocking;       /**< a rank that sends waits for the arrival before it goes on */
-    int steps;              /**< optimizer steps, one after the other; 0 means 1 */
+    ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
+    bool no_fold;               /**< simulate every rank */
+    bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
+    int steps;                  /**< optimizer steps, one after the other; 0 means 1 */
     bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else
                                all wait for the norm of the world's gradient */
 } ms_lower_input;
@@ -43,22 +44,24 @@ typedef struct ms_lower_input {
  *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
  *  *is_exact_out: whether simulating every rank would certainly give the same figures; if not,
  * the slowest route of a class stands for it (sim/lower/folding.md). Returns MS_OK; MS_E_INPUT for
- * a schedule that waits for itself (reported with the waiting passes) or too many operations;
+ * a schedule that waits for itself (reported with the waiting passes), too many operations or a
+ * collective that no algorithm lays out;
  * MS_E_NOMEM. O(operations + ranks * links of a route). */
 ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, bool *is_exact_out);
 
 /** A row of collectives of one kind. */
 typedef struct ms_collective_row {
-    ms_coll_kind kind;     /**< p2p, all-reduce, reduce-scatter or all-gather */
-    int members;           /**< on GPUs 0..members-1; 2 for p2p */
-    const double *sizes_B; /**< [count] full buffers */
+    ms_coll_kind kind;           /**< p2p, all-reduce, reduce-scatter or all-gather */
+    ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
+    int members;                 /**< on GPUs 0..members-1; 2 for p2p */
+    const double *sizes_B;       /**< [count] full buffers */
     int count;
 } ms_collective_row;
 
 /** Lower a row of collectives, one after the other on one communicator, on an otherwise idle
  * platform. dag_out: operation i is the collective of sizes_B[i]; initialised here, released by the
- * caller, also after a failure. Returns MS_OK; MS_E_RANGE for a kind that is not built; MS_E_NOMEM
- * (reported). */
+ * caller, also after a failure. Returns MS_OK; MS_E_INPUT for a collective that no algorithm lays
+ * out; MS_E_NOMEM (both reported). */
 ms_status ms_lower_collectives(const ms_platform *platform, const ms_collective_row *row,
                                ms_diag *diag, ms_dag *dag_out);
 

@@ -53,7 +53,8 @@ static const ms_option OPTIONS[] = {
      .argument = "A",
      .arguments = 1,
      .fallback = "auto",
-     .help = "auto (so far a ring for every size; direct for p2p and all_to_all), ring, or direct"},
+     .help = "auto (so far a ring for every size; direct for p2p and all_to_all), ring, tree "
+             "(all_reduce) or direct"},
     {.name = "fidelity",
      .argument = "L",
      .arguments = 1,
@@ -71,7 +72,7 @@ typedef struct study {
     double sizes[ROWS_MAX];
     double times_s[ROWS_MAX];
     int rows;
-    ms_coll_algorithm used;
+    ms_coll_algorithm algorithm; /* asked for */
     ms_dag dag;
     ms_timeline timeline;
     double wall_s;
@@ -101,13 +102,13 @@ static ms_status read_kind(const ms_invocation *call, study *s) {
 
 static ms_status read_choice(const ms_invocation *call, study *s) {
     const char *algorithm = ms_cli_value(call, "algorithm", "auto");
-    ms_coll_algorithm own = ms_coll_algorithm_of(s->kind);
-    if (strcmp(algorithm, "auto") != 0 && strcmp(algorithm, ms_coll_algorithm_name(own)) != 0) {
-        ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected auto or %s",
-                      algorithm, ms_coll_kind_name(s->kind), ms_coll_algorithm_name(own));
+    if (ms_coll_algorithm_read(s->kind, algorithm, &s->algorithm) != MS_OK) {
+        char words[128];
+        ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected %s", algorithm,
+                      ms_coll_kind_name(s->kind),
+                      ms_coll_algorithm_words(s->kind, words, sizeof words));
         return MS_E_USAGE;
     }
-    s->used = own;
     const char *fidelity = ms_cli_value(call, "fidelity", "flow");
     s->fidelity = MS_FIDELITY_FLOW;
     if (strcmp(fidelity, "analytic") == 0) {
@@ -174,8 +175,11 @@ static double now_s(void) {
 }
 
 static ms_status simulate(const ms_invocation *call, const ms_platform *platform, study *s) {
-    ms_collective_row row = {
-        .kind = s->kind, .members = s->ranks, .sizes_B = s->sizes, .count = s->rows};
+    ms_collective_row row = {.kind = s->kind,
+                             .algorithm = s->algorithm,
+                             .members = s->ranks,
+                             .sizes_B = s->sizes,
+                             .count = s->rows};
     double start_s = now_s();
     ms_status status = ms_lower_collectives(platform, &row, call->diag, &s->dag);
     if (status == MS_OK) {
@@ -198,6 +202,11 @@ static double bandwidth_Bps(const study *s, int row, bool is_bus) {
     return is_bus ? ms_coll_busbw_Bps(s->kind, s->ranks, size_B, time_s) : size_B / time_s;
 }
 
+/* The algorithm that a row was simulated with. */
+static ms_coll_algorithm used(const study *s, int row) {
+    return (ms_coll_algorithm)s->dag.works[s->dag.ops[row].work].algorithm;
+}
+
 static ms_value *make_json(const ms_invocation *call, const study *s) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value *rows = ms_value_add(root, "rows", MS_VALUE_ARRAY);
@@ -207,7 +216,7 @@ static ms_value *make_json(const ms_invocation *call, const study *s) {
         ms_value_add_double(row, "time_s", s->times_s[i]);
         ms_value_add_double(row, "algbw_Bps", bandwidth_Bps(s, i, false));
         ms_value_add_double(row, "busbw_Bps", bandwidth_Bps(s, i, true));
-        ms_value_add_string(row, "algorithm", ms_coll_algorithm_name(s->used));
+        ms_value_add_string(row, "algorithm", ms_coll_algorithm_name(used(s, i)));
         ms_value_add_string(row, "protocol", "simple");
     }
     ms_value *engine = ms_value_add(root, "engine", MS_VALUE_OBJECT);
@@ -222,9 +231,18 @@ static ms_value *make_json(const ms_invocation *call, const study *s) {
     return root;
 }
 
+/* The algorithm of all rows; MS_ALGORITHM_AUTO where they differ. */
+static ms_coll_algorithm common_algorithm(const study *s) {
+    ms_coll_algorithm common = used(s, 0);
+    for (int i = 1; i < s->rows; i++) {
+        common = used(s, i) == common ? common : MS_ALGORITHM_AUTO;
+    }
+    return common;
+}
+
 static void print_table(const ms_platform *platform, const study *s, ms_buffer *page) {
     ms_buffer_printf(page, "# %s on %d GPUs of %s, %s, fidelity %s\n", ms_coll_kind_name(s->kind),
-                     s->ranks, platform->name, ms_coll_algorithm_name(s->used),
+                     s->ranks, platform->name, ms_coll_algorithm_name(common_algorithm(s)),
                      ms_fidelity_name(s->fidelity));
     ms_buffer_printf(page, "#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)",
                      "busbw (GB/s)");
@@ -248,9 +266,10 @@ static double latency_s(const study *s, int row) {
 static void warn_of_latency(const ms_invocation *call, const study *s) {
     int last = -1;
     for (int i = 0; i < s->rows; i++) {
-        last = latency_s(s, i) > MS_LATENCY_DOMINATES * s->times_s[i] ? i : last;
+        bool is_ring = used(s, i) == MS_ALGORITHM_RING;
+        last = is_ring && latency_s(s, i) > MS_LATENCY_DOMINATES * s->times_s[i] ? i : last;
     }
-    if (s->used != MS_ALGORITHM_RING || s->ranks <= 2 || last < 0) {
+    if (s->ranks <= 2 || last < 0) {
         return;
     }
     char small[32];
@@ -316,7 +335,9 @@ const ms_command ms_cmd_collective = {
         "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
         "bandwidth as nccl-tests defines them. With auto, all_reduce, reduce_scatter, all_gather "
         "and ring_shift are a ring at every size; NCCL takes trees and faster protocols for small "
-        "messages, so a warning says where the latency of the ring's steps is most of its time.",
+        "messages, so a warning says where the latency of the ring's steps is most of its time. "
+        "--algorithm tree lays all_reduce out as NCCL's double binary tree of nodes with a chain "
+        "inside each.",
     .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",
     .run = run,
 };

@@ -10,6 +10,7 @@ typedef struct chorus {
     const ms_platform *platform;
     const ms_mesh *mesh;
     const ms_reshard_step *step;
+    ms_diag *diag;
     int *gpus;       /* [members] of the group at hand */
     double *loads_B; /* [links] bytes that cross each link in the phase at hand */
     ms_step_time time;
@@ -26,7 +27,11 @@ static ms_status plan_group(chorus *c, int index, ms_arena *arena, ms_coll_plan 
                                      .gpus = c->gpus,
                                      .members = group.size,
                                      .size_B = c->step->size_B};
-    return ms_coll_plan_build(c->platform, &request, arena, plan_out);
+    ms_status status = ms_coll_plan_build(c->platform, &request, arena, plan_out);
+    if (status == MS_E_RANGE) {
+        ms_coll_report_refusal(&request, c->diag);
+    }
+    return status;
 }
 
 static void load_links(chorus *c, const ms_phase *phase) {
@@ -84,7 +89,8 @@ static ms_status time_phase(chorus *c, int phase) {
 ms_status ms_cli_time_step(const ms_invocation *call, const ms_platform *platform,
                            const ms_mesh *mesh, const ms_reshard_step *step,
                            ms_step_time *time_out) {
-    chorus c = {.platform = platform, .mesh = mesh, .step = step, .time = {.tier = -1}};
+    chorus c = {
+        .platform = platform, .mesh = mesh, .step = step, .diag = call->diag, .time = {.tier = -1}};
     ms_status status = MS_OK;
     if (step->kind != MS_COLL_NONE) {
         c.gpus = MS_NEW(call->arena, int, mesh->sizes[step->axis]);
@@ -93,11 +99,6 @@ ms_status ms_cli_time_step(const ms_invocation *call, const ms_platform *platfor
         for (int phase = 1; phase < c.phases && status == MS_OK; phase++) {
             status = time_phase(&c, phase);
         }
-    }
-    if (status == MS_E_RANGE) {
-        ms_diag_error(call->diag, "%s among %d ranks of axis '%s' is not laid out; at most %d are",
-                      ms_coll_kind_name(step->kind), mesh->sizes[step->axis],
-                      mesh->names[step->axis], (int)MS_PAIRWISE_MEMBERS_MAX);
     }
     if (status == MS_OK) {
         *time_out = c.time;

@@ -12,7 +12,7 @@ void ms_crossings_release(ms_crossings *crossings) {
     ms_vector_release(&crossings->links);
 }
 
-void ms_crossings_add(ms_crossings *crossings, int source, int destination) {
+double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     ms_route route;
     ms_platform_route(crossings->platform, source, destination, &route);
     for (int i = 0; i < route.count; i++) {
@@ -23,6 +23,7 @@ void ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
     crossings->routes++;
     crossings->tier = route.tier > crossings->tier ? route.tier : crossings->tier;
+    return route.latency_s;
 }
 
 static int by_link(const void *a, const void *b) {
@@ -51,7 +52,8 @@ static int add_up(ms_flow_link *all, size_t count) {
     return unique;
 }
 
-ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out) {
+/* Every link once, sorted, with how often it is crossed. */
+static ms_status merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow) {
     if (crossings->links.failed) {
         return MS_E_NOMEM;
     }
@@ -65,7 +67,26 @@ ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *
         links[i] = all[i];
         links[i].load = all[i].weight;
     }
-    flow_out->links = links;
-    flow_out->count = count;
+    flow->links = links;
+    flow->count = count;
+    return MS_OK;
+}
+
+ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
+                            ms_arena *arena, ms_coll_plan *plan) {
+    ms_phase *phase = MS_NEW(arena, ms_phase, 1);
+    ms_flow *flow = MS_NEW(arena, ms_flow, 1);
+    if (phase == NULL || flow == NULL) {
+        return MS_E_NOMEM;
+    }
+    *flow = (ms_flow){.bytes = crossing_B};
+    ms_status status = merge(crossings, arena, flow);
+    if (status != MS_OK) {
+        return status;
+    }
+    *phase = (ms_phase){.latency_s = latency_s, .flows = flow, .count = 1};
+    plan->tier = crossings->tier;
+    plan->phases = phase;
+    plan->phase_count = 1;
     return MS_OK;
 }

@@ -16,11 +16,14 @@ typedef struct ms_crossings {
 
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform);
 void ms_crossings_release(ms_crossings *crossings);
-/* Add the route from one GPU to another. Memory failures show up in ms_crossings_merge. */
-void ms_crossings_add(ms_crossings *crossings, int source, int destination);
-/* Every link once, sorted, with how often it is crossed.  flow_out: gets its links, in `arena`.
- * Returns MS_OK; MS_E_NOMEM. O(crossings log crossings). */
-ms_status ms_crossings_merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow_out);
+/* Add the route from one GPU to another.  Returns its latency [s]. Memory failures show up in
+ * ms_crossings_plan. */
+double ms_crossings_add(ms_crossings *crossings, int source, int destination);
+/* Make the routes added the one flow of a plan's one phase, each crossing carrying `crossing_B`
+ * [B], and after it a latency [s].  *plan: gets its tier and phases, in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM. O(crossings log crossings). */
+ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
+                            ms_arena *arena, ms_coll_plan *plan);
 /* Sort links of a flow by number. */
 void ms_flow_links_sort(ms_flow_link *links, size_t count);
 

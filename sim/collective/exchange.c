@@ -4,24 +4,21 @@
  * them, while more arrives.  Source of the second: DeepSeek-AI, DeepEP (2025), normal kernels. */
 #include "collective/exchange.h"
 
-#include <string.h>
-
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out) {
-    ms_exchange e = {.platform = platform, .members = request->members};
-    e.gpus = MS_NEW(arena, int, e.members);
-    e.runs = MS_NEW(arena, ms_node_run, e.members);
-    if (e.gpus == NULL || e.runs == NULL) {
-        return MS_E_NOMEM;
+    ms_exchange e = {.platform = platform};
+    ms_status status =
+        ms_node_order_find(platform, request->gpus, request->members, arena, &e.nodes);
+    if (status != MS_OK) {
+        return status;
     }
-    memcpy(e.gpus, request->gpus, (size_t)e.members * sizeof *e.gpus);
-    e.run_count = ms_node_runs_find(platform, e.gpus, e.members, e.runs);
-    for (int r = 0; r < e.run_count; r++) {
-        e.node_members = e.runs[r].count > e.node_members ? e.runs[r].count : e.node_members;
+    for (int r = 0; r < e.nodes.count; r++) {
+        int count = e.nodes.runs[r].count;
+        e.node_members = count > e.node_members ? count : e.node_members;
     }
     double load_imbalance = request->load_imbalance > 0.0 ? request->load_imbalance : 1.0;
     e.is_by_node = request->intra_node_B > 0.0;
-    double ends = e.is_by_node ? e.run_count : e.members;
+    double ends = e.is_by_node ? e.nodes.count : request->members;
     e.message_B[MS_FAMILY_PAIRS] = load_imbalance * request->size_B / ends;
     e.message_B[MS_FAMILY_FORWARDS] = load_imbalance * request->intra_node_B / e.node_members;
     e.sent_B = (ends - 1.0) / ends * request->size_B +
@@ -40,7 +37,7 @@ static int rail_of(const ms_platform *platform, int gpu) {
  * one at the same place if it is on the same rail, else the first that is, else the one at the
  * place. */
 static int landing(const ms_exchange *e, int source, int place, const ms_node_run *node) {
-    const int *gpus = &e->gpus[node->first];
+    const int *gpus = &e->nodes.gpus[node->first];
     int rail = rail_of(e->platform, source);
     int at_place = gpus[place % node->count];
     if (rail_of(e->platform, at_place) == rail) {
@@ -60,9 +57,9 @@ static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_
     bool is_across = e->is_by_node && from != to;
     ms_message m = {.family = e->is_by_node && from == to ? MS_FAMILY_FORWARDS : MS_FAMILY_PAIRS};
     for (int i = 0; i < from->count; i++) {
-        m.source = e->gpus[from->first + i];
+        m.source = e->nodes.gpus[from->first + i];
         for (int j = 0; j < (is_across ? 1 : to->count); j++) {
-            m.destination = is_across ? landing(e, m.source, i, to) : e->gpus[to->first + j];
+            m.destination = is_across ? landing(e, m.source, i, to) : e->nodes.gpus[to->first + j];
             if (m.destination != m.source) {
                 visit(context, &m);
             }
@@ -72,9 +69,10 @@ static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_
 
 void ms_exchange_visit(const ms_exchange *exchange,
                        void (*visit)(void *context, const ms_message *message), void *context) {
-    for (int from = 0; from < exchange->run_count; from++) {
-        for (int to = 0; to < exchange->run_count; to++) {
-            visit_nodes(exchange, &exchange->runs[from], &exchange->runs[to], visit, context);
+    for (int from = 0; from < exchange->nodes.count; from++) {
+        for (int to = 0; to < exchange->nodes.count; to++) {
+            visit_nodes(exchange, &exchange->nodes.runs[from], &exchange->nodes.runs[to], visit,
+                        context);
         }
     }
 }

@@ -10,12 +10,9 @@ enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };
 
 typedef struct ms_exchange {
     const ms_platform *platform;
-    int *gpus; /* [members] node after node */
-    int members;
-    ms_node_run *runs; /* [run_count] members of each node */
-    int run_count;
-    int node_members; /* of the node with the most */
-    bool is_by_node;  /* a copy crosses to a node once and is forwarded inside it */
+    ms_node_order nodes; /* the members, node by node */
+    int node_members;    /* of the node with the most */
+    bool is_by_node;     /* a copy crosses to a node once and is forwarded inside it */
     double message_B[MS_FAMILY_COUNT];
     double sent_B; /* by each member, the mean */
 } ms_exchange;
@@ -26,7 +23,7 @@ typedef struct ms_message {
 } ms_message;
 
 /* Lay out an all-to-all request of >= 2 members.  *exchange_out: in `arena`.  Returns MS_OK;
- * MS_E_NOMEM.  O(members) (see ms_node_runs_find). */
+ * MS_E_NOMEM.  O(members) (see ms_node_order_find). */
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out);
 

@@ -1,31 +1,9 @@
-#include "collective/ring.h"
+/* Collectives around rings. */
+#include <limits.h>
 
-#include <string.h>
-
+#include "collective/algorithms.h"
+#include "collective/crossings.h"
 #include "collective/nodes.h"
-
-/* Member at place `index` of ring `ring`: inside each node the order is rotated by the ring's
- * number. */
-static void lay_ring(const int *gpus, const ms_node_run *runs, int run_count, int ring,
-                     int *order) {
-    int place = 0;
-    for (int r = 0; r < run_count; r++) {
-        for (int i = 0; i < runs[r].count; i++) {
-            order[place++] = gpus[runs[r].first + (ring + i) % runs[r].count];
-        }
-    }
-}
-
-static int count_rings(const ms_platform *platform, const ms_node_run *runs, int run_count) {
-    if (run_count == 1) {
-        return 1;
-    }
-    int rings = platform->nics_per_node > 0 ? platform->nics_per_node : 1;
-    for (int r = 0; r < run_count; r++) {
-        rings = runs[r].count < rings ? runs[r].count : rings;
-    }
-    return rings;
-}
 
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
     for (int i = 0; i < members; i++) {
@@ -51,29 +29,74 @@ static ms_status lay_along_links(const ms_coll_request *request, int rings_max, 
     return MS_OK;
 }
 
-ms_status ms_rings_lay(const ms_coll_request *request, int rings_max, ms_arena *arena,
-                       ms_crossings *crossings, int *rings_out) {
-    int members = request->members;
-    int along_links = 0;
-    ms_status status = lay_along_links(request, rings_max, arena, crossings, &along_links);
-    if (status != MS_OK || along_links > 0) {
-        *rings_out = along_links;
+/* Rings through all nodes, one per channel. */
+static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max, ms_arena *arena,
+                                   ms_crossings *crossings, int *rings_out) {
+    ms_node_order nodes;
+    int *order = MS_NEW(arena, int, request->members);
+    ms_status status = order == NULL ? MS_E_NOMEM
+                                     : ms_node_order_find(crossings->platform, request->gpus,
+                                                          request->members, arena, &nodes);
+    if (status != MS_OK) {
         return status;
     }
-    int *sorted = MS_NEW(arena, int, members);
-    int *order = MS_NEW(arena, int, members);
-    ms_node_run *runs = MS_NEW(arena, ms_node_run, members);
-    if (sorted == NULL || order == NULL || runs == NULL) {
-        return MS_E_NOMEM;
-    }
-    memcpy(sorted, request->gpus, (size_t)members * sizeof *sorted);
-    int run_count = ms_node_runs_find(crossings->platform, sorted, members, runs);
-    int rings = count_rings(crossings->platform, runs, run_count);
-    rings = rings < rings_max ? rings : rings_max;
+    int rings = nodes.channels < rings_max ? nodes.channels : rings_max;
     for (int ring = 0; ring < rings; ring++) {
-        lay_ring(sorted, runs, run_count, ring, order);
-        add_edges(order, members, crossings);
+        int place = 0;
+        for (int node = 0; node < nodes.count; node++) {
+            for (int i = 0; i < nodes.runs[node].count; i++) {
+                order[place++] = ms_node_order_gpu(&nodes, node, ring, i);
+            }
+        }
+        add_edges(order, request->members, crossings);
     }
     *rings_out = rings;
     return MS_OK;
+}
+
+/* Lay rings through the members and add the routes of all their edges to `crossings`. *rings_out:
+ * rings laid, >= 1, `rings_max` at most. */
+static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_arena *arena,
+                           ms_crossings *crossings, int *rings_out) {
+    ms_status status = lay_along_links(request, rings_max, arena, crossings, rings_out);
+    if (status != MS_OK || *rings_out > 0) {
+        return status;
+    }
+    return lay_through_nodes(request, rings_max, arena, crossings, rings_out);
+}
+
+/* Bandwidth-optimal rings: each chunk passes n-1 edges, twice for all-reduce. A chunk meets every
+ * edge's latency, so a step's latency is the edges' mean.  Source: Thakur, Rabenseifner, Gropp,
+ * IJHPCA 2005, ring algorithms. */
+ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                       ms_coll_plan *plan) {
+    ms_crossings crossings;
+    int rings = 0;
+    ms_crossings_init(&crossings, platform);
+    ms_status status = lay_rings(request, INT_MAX, arena, &crossings, &rings);
+    if (status == MS_OK) {
+        double n = request->members;
+        double passes = (n - 1.0) * (request->kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0);
+        plan->sent_B = passes / n * request->size_B;
+        status =
+            ms_crossings_plan(&crossings, plan->sent_B / rings,
+                              passes * crossings.latency_sum_s / crossings.routes, arena, plan);
+    }
+    ms_crossings_release(&crossings);
+    return status;
+}
+
+ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *request,
+                        ms_arena *arena, ms_coll_plan *plan) {
+    ms_crossings crossings;
+    int rings = 0;
+    ms_crossings_init(&crossings, platform);
+    ms_status status = lay_rings(request, 1, arena, &crossings, &rings);
+    if (status == MS_OK) {
+        plan->sent_B = request->size_B;
+        status =
+            ms_crossings_plan(&crossings, request->size_B, crossings.latency_max_s, arena, plan);
+    }
+    ms_crossings_release(&crossings);
+    return status;
 }

@@ -80,7 +80,7 @@ static ms_status build_plans(ms_works *w, const ms_fold_request *request, bool i
                              ms_coll_plan *plans) {
     for (int g = 0; g < request->groups; g++) {
         ms_coll_request group = {.kind = request->kind,
-                                 .algorithm = MS_ALGORITHM_AUTO,
+                                 .algorithm = w->algorithms.of[request->kind],
                                  .gpus = request->gpus + (size_t)g * (size_t)request->members,
                                  .members = request->members,
                                  .size_B = request->size_B,
@@ -88,10 +88,8 @@ static ms_status build_plans(ms_works *w, const ms_fold_request *request, bool i
                                  .load_imbalance = request->load_imbalance,
                                  .is_coarse = is_coarse};
         ms_status status = ms_coll_plan_build(w->platform, &group, w->arena, &plans[g]);
-        if (status == MS_E_RANGE && request->kind == MS_COLL_ALL_TO_ALL) {
-            ms_diag_error(w->diag, "%s among %d ranks is not laid out; at most %d are",
-                          ms_coll_kind_name(request->kind), request->members,
-                          (int)MS_PAIRWISE_MEMBERS_MAX);
+        if (status == MS_E_RANGE) {
+            ms_coll_report_refusal(&group, w->diag);
             return MS_E_INPUT;
         }
         if (status != MS_OK) {

@@ -232,6 +232,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     l.sims = input->no_fold ? l.group_ranks : 1;
     bool is_folded = l.sims < l.group_ranks;
     ms_status status = ms_works_init(&l.works, input->platform, is_folded, &scratch, diag, dag_out);
+    l.works.algorithms = input->algorithms;
     status = status == MS_OK ? lower_all(&l) : status;
     if (status == MS_OK && ms_works_failed(&l.works)) {
         status = MS_E_NOMEM;

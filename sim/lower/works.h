@@ -49,6 +49,8 @@ typedef struct ms_works {
     ms_arena *arena;
     ms_diag *diag;
     ms_dag *dag;
+    ms_coll_choices
+        algorithms;     /* asked for, by kind; part of no key, as they are those of all works */
     bool is_folded;     /* one simulated group stands for others */
     bool is_exact;      /* it does so exactly, as far as is known */
     ms_vector keys;     /* of ms_work_key */
@@ -84,7 +86,7 @@ ms_status ms_fold_check(ms_works *w);
 
 /* Add the work of a class to the graph: the simulated group's links with the load of the whole
  * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.
- * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for an all-to-all among too many members.
+ * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a collective that no algorithm lays out.
  * O(groups * members * links of a route). */
 ms_status ms_fold_work(ms_works *w, const ms_fold_request *request, int32_t *work_out);
 

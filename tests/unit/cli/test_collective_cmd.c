@@ -128,7 +128,10 @@ static const failing_case FAILING[] = {
     {{"all_reduce", FLAT, "-b", "2MiB", "-e", "1MiB"}, 2, "begin <= end"},
     {{"all_reduce", FLAT, "-f", "1"}, 2, "a factor above 1"},
     {{"all_reduce", FLAT, "-f", "1.01"}, 2, "use a larger --factor"},
-    {{"all_reduce", FLAT, "--algorithm", "magic"}, 2, "algorithm 'magic' is not built"},
+    {{"all_reduce", FLAT, "--algorithm", "magic"}, 2, "expected auto, ring or tree"},
+    {{"all_gather", FLAT, "--algorithm", "tree"},
+     2,
+     "algorithm 'tree' is not built for all_gather"},
     {{"all_reduce", FLAT, "--fidelity", "step"}, 2, "unknown fidelity 'step'"},
     {{"all_reduce", "--platform", "flatt"}, 3, "no platform 'flatt'"},
     {{"all_reduce", FLAT, "--set", "platform.nods=4"}, 3, "did you mean 'nodes'?"},
@@ -174,4 +177,18 @@ Test(cli_collective, unlimited_links_have_no_bandwidth) {
     cr_assert_not_null(strstr(ms_run_out(&json), "\"algbw_Bps\": null,"), "%s", ms_run_out(&json));
     cr_assert_not_null(strstr(ms_run_out(&json), "\"busbw_Bps\": null,"), "%s", ms_run_out(&json));
     ms_run_release(&json);
+}
+
+/* The algorithm that is asked for is simulated, and named: on 64 ports six edges up and down. */
+Test(cli_collective, lays_out_the_tree_that_is_asked_for) {
+    ms_run_result r = MS_RUN("collective", "all_reduce", FLAT, "-n", "64", "-b", "1MB", "-e", "1MB",
+                             "--algorithm", "tree", "--json");
+    cr_assert_eq(r.exit_code, 0, "%s", ms_run_err(&r));
+    cr_assert_not_null(strstr(ms_run_out(&r), "\"algorithm\": \"tree\""), "%s", ms_run_out(&r));
+    cr_assert_float_eq(number_after(ms_run_out(&r), "\"time_s\": "), 12e-6 + 2e6 / 25e9, 1e-15);
+    cr_assert_eq(r.err.length, 0U, "no ring, no warning of one: %s", ms_run_err(&r));
+    ms_run_release(&r);
+    r = MS_RUN("collective", "all_reduce", FLAT, "-n", "64", "-e", "1MiB", "--algorithm", "tree");
+    cr_assert_not_null(strstr(ms_run_out(&r), "64 GPUs of flat, tree,"), "%s", ms_run_out(&r));
+    ms_run_release(&r);
 }

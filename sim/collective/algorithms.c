@@ -1,0 +1,131 @@
+/* The table of algorithms and the choice among its rows. See decision note algorithms.md. */
+#include "collective/algorithms.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* MS_ALGORITHM_AUTO takes the first row of a kind that applies. */
+static const ms_coll_algorithm_row BUILT_IN[] = {
+    {MS_COLL_P2P, MS_ALGORITHM_DIRECT, "direct", NULL, NULL, ms_p2p_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, "tree", NULL, NULL, ms_tree_plan},
+    {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
+    {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
+    {MS_COLL_RING_SHIFT, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_shift_plan},
+    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, "direct", ms_exchange_applies, "at most 4096 ranks",
+     ms_exchange_plan},
+};
+_Static_assert(MS_PAIRWISE_MEMBERS_MAX == 4096, "the row says how many");
+
+enum { BUILT_IN_COUNT = sizeof BUILT_IN / sizeof BUILT_IN[0], ADDED_MAX = 16 };
+
+static ms_coll_algorithm_row added[ADDED_MAX];
+static int added_count;
+
+/* Row `i` in the order in which they are tried, NULL behind the last one. */
+static const ms_coll_algorithm_row *row_at(int i) {
+    if (i < added_count) {
+        return &added[added_count - 1 - i];
+    }
+    return i < added_count + BUILT_IN_COUNT ? &BUILT_IN[i - added_count] : NULL;
+}
+
+/* Whether a row may stand beside those that are there. */
+static bool fits_in(const ms_coll_algorithm_row *row) {
+    if (row->kind <= MS_COLL_NONE || row->kind >= MS_COLL_COUNT ||
+        row->algorithm <= MS_ALGORITHM_AUTO || row->algorithm > MS_ALGORITHM_MAX ||
+        row->name == NULL || row->plan == NULL || strcmp(row->name, "auto") == 0) {
+        return false;
+    }
+    const ms_coll_algorithm_row *other = row_at(0);
+    for (int i = 0; other != NULL; other = row_at(++i)) {
+        bool has_number = other->algorithm == row->algorithm;
+        bool has_name = strcmp(other->name, row->name) == 0;
+        if (has_number != has_name || (has_number && other->kind == row->kind)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row) {
+    if (added_count == ADDED_MAX || !fits_in(row)) {
+        return MS_E_RANGE;
+    }
+    added[added_count++] = *row;
+    return MS_OK;
+}
+
+/* Whether a row has the kind of a request and the number it asks for. */
+static bool is_asked_for(const ms_coll_algorithm_row *row, const ms_coll_request *request) {
+    return row->kind == request->kind &&
+           (request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == row->algorithm);
+}
+
+const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
+                                            const ms_coll_request *request) {
+    const ms_coll_algorithm_row *row = row_at(0);
+    for (int i = 0; row != NULL; row = row_at(++i)) {
+        bool applies = row->applies == NULL || row->applies(platform, request);
+        if (is_asked_for(row, request) && applies) {
+            break;
+        }
+    }
+    return row;
+}
+
+void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
+    const char *kind = ms_coll_kind_name(request->kind);
+    const ms_coll_algorithm_row *row = row_at(0);
+    for (int i = 0; row != NULL && !is_asked_for(row, request); row = row_at(++i)) {
+    }
+    if (row == NULL || row->needs == NULL) {
+        ms_diag_error(diag, "algorithm '%s' is not built for %s",
+                      ms_coll_algorithm_name(request->algorithm), kind);
+    } else {
+        ms_diag_error(diag, "%s among %d ranks is not laid out; algorithm '%s' needs %s", kind,
+                      request->members, row->name, row->needs);
+    }
+}
+
+ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
+                                 ms_coll_algorithm *algorithm_out) {
+    if (strcmp(name, "auto") == 0) {
+        *algorithm_out = MS_ALGORITHM_AUTO;
+        return MS_OK;
+    }
+    const ms_coll_algorithm_row *row = row_at(0);
+    for (int i = 0; row != NULL; row = row_at(++i)) {
+        if (row->kind == kind && strcmp(row->name, name) == 0) {
+            *algorithm_out = row->algorithm;
+            return MS_OK;
+        }
+    }
+    return MS_E_RANGE;
+}
+
+char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
+    int left = 0;
+    for (int i = 0; row_at(i) != NULL; i++) {
+        left += row_at(i)->kind == kind;
+    }
+    size_t length = (size_t)snprintf(text_out, size, "auto");
+    for (int i = 0; row_at(i) != NULL && length < size; i++) {
+        if (row_at(i)->kind == kind) {
+            left--;
+            length += (size_t)snprintf(text_out + length, size - length, "%s%s",
+                                       left == 0 ? " or " : ", ", row_at(i)->name);
+        }
+    }
+    return text_out;
+}
+
+const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
+    if (algorithm == MS_ALGORITHM_AUTO) {
+        return "auto";
+    }
+    const ms_coll_algorithm_row *row = row_at(0);
+    for (int i = 0; row != NULL && row->algorithm != algorithm; row = row_at(++i)) {
+    }
+    return row == NULL ? "unknown" : row->name;
+}

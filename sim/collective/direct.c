@@ -1,0 +1,38 @@
+/* Messages straight from source to destination. */
+#include "collective/algorithms.h"
+#include "collective/crossings.h"
+#include "collective/route_kinds.h"
+
+ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                      ms_coll_plan *plan) {
+    ms_crossings crossings;
+    ms_crossings_init(&crossings, platform);
+    double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]);
+    ms_status status = ms_crossings_plan(&crossings, request->size_B, latency_s, arena, plan);
+    plan->sent_B = request->size_B;
+    ms_crossings_release(&crossings);
+    return status;
+}
+
+bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *request) {
+    (void)platform;
+    return request->members <= MS_PAIRWISE_MEMBERS_MAX;
+}
+
+ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,
+                           ms_arena *arena, ms_coll_plan *plan) {
+    ms_exchange exchange;
+    ms_phase *phase = MS_NEW(arena, ms_phase, 1);
+    ms_status status =
+        phase == NULL ? MS_E_NOMEM : ms_exchange_init(platform, request, arena, &exchange);
+    if (status == MS_OK) {
+        status = ms_route_kinds_fold(&exchange, request->is_coarse, arena, phase, &plan->tier);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    plan->sent_B = exchange.sent_B;
+    plan->phases = phase;
+    plan->phase_count = 1;
+    return MS_OK;
+}

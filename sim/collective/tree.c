@@ -1,0 +1,110 @@
+/* All-reduce over double binary trees, as NCCL lays them: inside a node a chain, whose head stands
+ * in two binary trees of nodes, one the mirror image of the other (or shifted by a node where their
+ * number is odd), so that a node which forwards in one is a leaf in the other. Each tree reduces
+ * half of a channel's bytes up to its root and sends them down again; chunks follow each other, so
+ * both ways run at once, at the pace of the slowest edge, and all edges are one flow.
+ * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009), two-tree algorithms; NCCL
+ * src/graph/trees.cc, and src/graph/connect.cc with NCCL_TOPO_PATTERN_TREE: one GPU of a node holds
+ * the edges to its parent and its children. */
+#include <math.h>
+
+#include "collective/algorithms.h"
+#include "collective/crossings.h"
+#include "collective/nodes.h"
+
+enum { TREES = 2 };
+
+/* Latencies between a node and what it hangs from, and along its chain, one way [s]. */
+typedef struct tree_node {
+    int parent; /* -1: the root */
+    double up_s, down_s;
+    double chain_up_s, chain_down_s;
+} tree_node;
+
+/* The parent of a node in a binary tree of `count` nodes with root 0, whose odd nodes are leaves;
+ * -1 for the root. */
+static int parent_in_first(int count, int node) {
+    if (node == 0) {
+        return -1;
+    }
+    int lowest_bit = node & -node;
+    int parent = (node ^ lowest_bit) | (lowest_bit << 1);
+    return parent < count ? parent : node ^ lowest_bit;
+}
+
+static int parent_of(int count, int node, int tree) {
+    if (tree == 0) {
+        return parent_in_first(count, node);
+    }
+    bool is_shifted = count % 2 == 1;
+    int parent = parent_in_first(count, is_shifted ? (node + count - 1) % count : count - 1 - node);
+    if (parent < 0) {
+        return -1;
+    }
+    return is_shifted ? (parent + 1) % count : count - 1 - parent;
+}
+
+/* Add the edges of a node in one channel and tree, both ways. */
+static tree_node add_node(const ms_node_order *order, int node, int channel, int tree,
+                          ms_crossings *crossings) {
+    tree_node added = {.parent = parent_of(order->count, node, tree)};
+    int head = ms_node_order_gpu(order, node, channel, 0);
+    int before = head;
+    for (int i = 1; i < order->runs[node].count; i++) {
+        int gpu = ms_node_order_gpu(order, node, channel, i);
+        added.chain_up_s += ms_crossings_add(crossings, gpu, before);
+        added.chain_down_s += ms_crossings_add(crossings, before, gpu);
+        before = gpu;
+    }
+    if (added.parent >= 0) {
+        int above = ms_node_order_gpu(order, added.parent, channel, 0);
+        added.up_s = ms_crossings_add(crossings, head, above);
+        added.down_s = ms_crossings_add(crossings, above, head);
+    }
+    return added;
+}
+
+/* A chunk is whole when that from the farthest member has come up, and everywhere when it has gone
+ * down to the farthest. */
+static double depth_s(const tree_node *nodes, int count) {
+    double up_s = 0.0;
+    double down_s = 0.0;
+    for (int i = 0; i < count; i++) {
+        double above_s = nodes[i].chain_up_s;
+        double below_s = nodes[i].chain_down_s;
+        for (int n = i; nodes[n].parent >= 0; n = nodes[n].parent) {
+            above_s += nodes[n].up_s;
+            below_s += nodes[n].down_s;
+        }
+        up_s = fmax(up_s, above_s);
+        down_s = fmax(down_s, below_s);
+    }
+    return up_s + down_s;
+}
+
+ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                       ms_coll_plan *plan) {
+    ms_node_order order;
+    ms_status status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
+    tree_node *nodes = status == MS_OK ? MS_NEW(arena, tree_node, order.count) : NULL;
+    if (nodes == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_crossings crossings;
+    double latency_s = 0.0;
+    ms_crossings_init(&crossings, platform);
+    for (int channel = 0; channel < order.channels; channel++) {
+        for (int tree = 0; tree < TREES; tree++) {
+            for (int node = 0; node < order.count; node++) {
+                nodes[node] = add_node(&order, node, channel, tree, &crossings);
+            }
+            latency_s = fmax(latency_s, depth_s(nodes, order.count));
+        }
+    }
+    /* every edge carries its tree's share once up and once down */
+    plan->sent_B = 2.0 * (request->members - 1.0) / request->members * request->size_B;
+    status = ms_crossings_plan(&crossings, request->size_B / (TREES * order.channels), latency_s,
+                               arena, plan);
+    ms_crossings_release(&crossings);
+    return status;
+}
