@@ -2,13 +2,17 @@
  *
  * The ports of ranks that do the same carry the same: links of one capacity that the same flows
  * cross as often are accounted for once, by the first of them. */
-#include "engine/core.h"
+#include "engine/no_memory.h"
+#include "engine/replay.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "meshsim/random.h"
+
+/* Points in a stretch of time, on average, that are sorted together. */
+enum { STRETCH_POINTS = 4 };
 
 /* State of one link while the transfers are swept in time order. */
 typedef struct link_state {
@@ -41,7 +45,7 @@ typedef struct link_use {
 } link_use;
 
 typedef struct accounting {
-    ms_walk *walk;
+    ms_replay *replay;
     link_state *states;   /* [links] */
     int32_t *first_alike; /* [links] the lowest link that is used the same, itself or a lower one */
     int32_t *first;       /* [flows + 1] into crossings */
@@ -78,7 +82,7 @@ static void find_users(const ms_dag *dag, link_use *uses) {
 }
 
 static void list_crossings(accounting *a) {
-    const ms_dag *dag = a->walk->dag;
+    const ms_dag *dag = a->replay->dag;
     int32_t count = 0;
     for (int32_t f = 0; f < dag->flow_count; f++) {
         const ms_dag_flow *flow = &dag->flows[f];
@@ -94,7 +98,7 @@ static void list_crossings(accounting *a) {
 }
 
 static bool find_alike(accounting *a, ms_arena *scratch) {
-    const ms_dag *dag = a->walk->dag;
+    const ms_dag *dag = a->replay->dag;
     link_use *uses = MS_NEW(scratch, link_use, dag->link_count);
     a->states = MS_NEW(scratch, link_state, dag->link_count);
     a->first_alike = MS_NEW(scratch, int32_t, dag->link_count);
@@ -115,7 +119,7 @@ static bool find_alike(accounting *a, ms_arena *scratch) {
 }
 
 static void begin_transfer(accounting *a, const ms_flow_record *record) {
-    const ms_dag *dag = a->walk->dag;
+    const ms_dag *dag = a->replay->dag;
     double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
     for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
         const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
@@ -125,38 +129,39 @@ static void begin_transfer(accounting *a, const ms_flow_record *record) {
             state->share = 0.0;
         }
         state->share += rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
-        double *peak = &a->walk->timeline.link_peak[crossing->link];
+        double *peak = &a->replay->timeline.link_peak[crossing->link];
         *peak = fmin(1.0, fmax(*peak, state->share));
     }
 }
 
 static void end_transfer(accounting *a, const ms_flow_record *record) {
-    const ms_dag *dag = a->walk->dag;
+    const ms_dag *dag = a->replay->dag;
     double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
     for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
         const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
         link_state *state = &a->states[crossing->link];
         if (--state->flows == 0) {
-            a->walk->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
+            a->replay->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
         }
         state->share -= rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
     }
 }
 
 static void count_bytes(accounting *a) {
-    const ms_dag *dag = a->walk->dag;
-    for (int64_t i = 0; i < a->walk->account.count; i++) {
-        int32_t f = a->walk->account.records[i].flow;
+    const ms_dag *dag = a->replay->dag;
+    for (int64_t i = 0; i < a->replay->account.count; i++) {
+        int32_t f = a->replay->account.records[i].flow;
         for (int32_t c = a->first[f]; c < a->first[f + 1]; c++) {
             const ms_dag_crossing *crossing = &dag->crossings[a->crossings[c]];
-            a->walk->timeline.link_bytes[crossing->link] += dag->flows[f].bytes * crossing->weight;
+            a->replay->timeline.link_bytes[crossing->link] +=
+                dag->flows[f].bytes * crossing->weight;
         }
     }
 }
 
 static void copy_to_alike(accounting *a) {
-    ms_timeline *timeline = &a->walk->timeline;
-    for (int32_t i = 0; i < a->walk->dag->link_count; i++) {
+    ms_timeline *timeline = &a->replay->timeline;
+    for (int32_t i = 0; i < a->replay->dag->link_count; i++) {
         int32_t first = a->first_alike[i];
         timeline->link_bytes[i] = timeline->link_bytes[first];
         timeline->link_busy_s[i] = timeline->link_busy_s[first];
@@ -164,10 +169,42 @@ static void copy_to_alike(accounting *a) {
     }
 }
 
-ms_status ms_account_links(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
-    const ms_account *account = &walk->account;
+/* The stretch that a point lies in when the run is cut into `count` of the same length. */
+static size_t stretch_of(const point *p, double makespan_s, size_t count) {
+    size_t stretch = (size_t)(p->time_s / makespan_s * (double)count);
+    return stretch < count ? stretch : count - 1;
+}
+
+/* Sort `points`, dealt out to short stretches of time first: the transfers of a run are spread over
+ * it, and a few points at a time are sorted several times as fast as all of them. */
+static ms_status sort_points(point **points, size_t count, double makespan_s, ms_arena *scratch) {
+    size_t stretches = count / STRETCH_POINTS + 1;
+    size_t *end = MS_NEW(scratch, size_t, stretches + 1);
+    point *sorted = MS_NEW(scratch, point, count);
+    if (end == NULL || sorted == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        end[stretch_of(&(*points)[i], makespan_s, stretches) + 1]++;
+    }
+    for (size_t i = 0; i < stretches; i++) {
+        end[i + 1] += end[i];
+    }
+    /* end[i] is where stretch i begins; placing its points moves it to where it ends */
+    for (size_t i = 0; i < count; i++) {
+        sorted[end[stretch_of(&(*points)[i], makespan_s, stretches)]++] = (*points)[i];
+    }
+    for (size_t i = 0, first = 0; i < stretches; first = end[i++]) {
+        qsort(sorted + first, end[i] - first, sizeof *sorted, compare_points);
+    }
+    *points = sorted;
+    return MS_OK;
+}
+
+ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    const ms_account *account = &replay->account;
     point *points = MS_NEW(scratch, point, 2 * account->count);
-    accounting a = {.walk = walk};
+    accounting a = {.replay = replay};
     if (points == NULL || !find_alike(&a, scratch)) {
         return ms_engine_no_memory(diag);
     }
@@ -180,7 +217,9 @@ ms_status ms_account_links(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
             points[count++] = (point){.time_s = record->end_s, .record = ~(int32_t)i};
         }
     }
-    qsort(points, count, sizeof *points, compare_points);
+    if (sort_points(&points, count, replay->timeline.makespan_s, scratch) != MS_OK) {
+        return ms_engine_no_memory(diag);
+    }
     for (size_t i = 0; i < count; i++) {
         int32_t record = points[i].record;
         if (record >= 0) {

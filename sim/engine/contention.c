@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/demand.h"
+#include "engine/no_memory.h"
 #include "meshsim/random.h"
 
 enum {
@@ -90,7 +92,7 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
         int32_t link = dag->crossings[c].link;
         double rate_Bps = crossing_Bps(dag, &dag->crossings[c]);
         f->is_kept[c] = f->can_bind[link] || f->phase_Bps[link] > dag->links[link].capacity_Bps *
-                                                                      (1.0 + MS_CONTENTION_EXCESS);
+                                                                      (1.0 + MS_DEMAND_EXCESS);
         if (f->is_kept[c]) {
             binding_Bps = fmin(binding_Bps, rate_Bps);
         } else if (rate_Bps < other_Bps) {
@@ -268,7 +270,7 @@ ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag
         return ms_engine_no_memory(diag);
     }
     find_flow_rates(&f);
-    if (ms_contention_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
+    if (ms_demand_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     find_contended(&f);

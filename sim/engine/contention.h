@@ -13,11 +13,13 @@
 #ifndef MESHSIM_ENGINE_CONTENTION_H
 #define MESHSIM_ENGINE_CONTENTION_H
 
-#include "engine/core.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/** A link is asked for too much only beyond this relative excess, well above the rounding of the
- * sums and below anything that shows in a result. */
-#define MS_CONTENTION_EXCESS 1e-12
+#include "meshsim/arena.h"
+#include "meshsim/dag.h"
+#include "meshsim/diag.h"
+#include "meshsim/status.h"
 
 typedef struct ms_contention {
     bool *is_contended_work; /**< [work_count] some flow of it is contended */
@@ -35,20 +37,5 @@ typedef struct ms_contention {
  * crossings of each work for each stream it runs on; n log n in the number of those pairs). */
 ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag,
                              ms_contention *out);
-
-/** Find the links that can hold transfers back.
- *  flow_Bps: [flow_count] most that each flow can run at; 0: it is not simulated.
- *  can_bind_out: [link_count].  Returns MS_OK; MS_E_NOMEM (not reported). */
-ms_status ms_contention_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
-                                     bool *can_bind_out);
-
-/** The stream that stands for an operation: the lowest of its members.  O(members). */
-static inline int32_t ms_contention_stream(const ms_dag *dag, int32_t op) {
-    int32_t lowest = INT32_MAX;
-    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-        lowest = dag->member_stream[j] < lowest ? dag->member_stream[j] : lowest;
-    }
-    return lowest;
-}
 
 #endif

@@ -1,24 +1,25 @@
 /* What to say when operations wait for each other. */
-#include "engine/core.h"
+#include "engine/no_memory.h"
+#include "engine/replay.h"
 
 #include "meshsim/buffer.h"
 
 enum { LISTED = 10, TEXT_B = 160 };
 
-static bool is_settled(const ms_walk *walk, int32_t op) {
-    return walk->timeline.end_s[op] >= 0.0;
+static bool is_settled(const ms_replay *replay, int32_t op) {
+    return replay->timeline.end_s[op] >= 0.0;
 }
 
 /* A dependency or stream predecessor of `op` that is not settled, -1 if all are. */
-static int32_t find_awaited(const ms_walk *walk, int32_t op) {
-    const ms_dag *dag = walk->dag;
+static int32_t find_awaited(const ms_replay *replay, int32_t op) {
+    const ms_dag *dag = replay->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         for (int32_t d = dag->dep_first[j]; d < dag->dep_first[j + 1]; d++) {
-            if (!is_settled(walk, dag->deps[d])) {
+            if (!is_settled(replay, dag->deps[d])) {
                 return dag->deps[d];
             }
         }
-        if (dag->member_prev[j] >= 0 && !is_settled(walk, dag->member_prev[j])) {
+        if (dag->member_prev[j] >= 0 && !is_settled(replay, dag->member_prev[j])) {
             return dag->member_prev[j];
         }
     }
@@ -26,25 +27,25 @@ static int32_t find_awaited(const ms_walk *walk, int32_t op) {
 }
 
 /* Go back from an operation that waits until one is met twice: it lies on a cycle; -1: none. */
-static int32_t find_on_cycle(const ms_walk *walk, bool *seen) {
+static int32_t find_on_cycle(const ms_replay *replay, bool *seen) {
     int32_t op = 0;
-    while (op < walk->dag->op_count && is_settled(walk, op)) {
+    while (op < replay->dag->op_count && is_settled(replay, op)) {
         op++;
     }
-    while (op >= 0 && op < walk->dag->op_count && !seen[op]) {
+    while (op >= 0 && op < replay->dag->op_count && !seen[op]) {
         seen[op] = true;
-        op = find_awaited(walk, op);
+        op = find_awaited(replay, op);
     }
-    return op < walk->dag->op_count ? op : -1;
+    return op < replay->dag->op_count ? op : -1;
 }
 
-static void add_operation(const ms_walk *walk, int32_t op, ms_buffer *text) {
+static void add_operation(const ms_replay *replay, int32_t op, ms_buffer *text) {
     char name[TEXT_B];
     ms_buffer_printf(text, "operation %d (%s)", op,
-                     ms_dag_describe(walk->dag, op, name, sizeof name));
+                     ms_dag_describe(replay->dag, op, name, sizeof name));
 }
 
-static void add_cycle(const ms_walk *walk, int32_t first, ms_buffer *text) {
+static void add_cycle(const ms_replay *replay, int32_t first, ms_buffer *text) {
     int32_t op = first;
     ms_buffer_puts(text, "\n  cycle: ");
     for (int listed = 0; listed == 0 || op != first; listed++) {
@@ -52,35 +53,35 @@ static void add_cycle(const ms_walk *walk, int32_t first, ms_buffer *text) {
             ms_buffer_puts(text, "... and on to ");
             break;
         }
-        add_operation(walk, op, text);
+        add_operation(replay, op, text);
         ms_buffer_puts(text, "\n    waits for ");
-        op = find_awaited(walk, op);
+        op = find_awaited(replay, op);
     }
-    add_operation(walk, first, text);
+    add_operation(replay, first, text);
 }
 
-static void add_waiting(const ms_walk *walk, ms_buffer *text) {
+static void add_waiting(const ms_replay *replay, ms_buffer *text) {
     int listed = 0;
-    for (int32_t op = 0; op < walk->dag->op_count && listed < LISTED; op++) {
-        if (is_settled(walk, op)) {
+    for (int32_t op = 0; op < replay->dag->op_count && listed < LISTED; op++) {
+        if (is_settled(replay, op)) {
             continue;
         }
         listed++;
         ms_buffer_puts(text, listed == 1 ? "\n  waiting: " : "\n           ");
-        add_operation(walk, op, text);
-        int32_t awaited = find_awaited(walk, op);
+        add_operation(replay, op, text);
+        int32_t awaited = find_awaited(replay, op);
         if (awaited < 0) {
             ms_buffer_puts(text, ", started but not ended");
         } else {
             ms_buffer_puts(text, " for ");
-            add_operation(walk, awaited, text);
+            add_operation(replay, awaited, text);
         }
     }
 }
 
-ms_status ms_walk_check_done(const ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
-    int32_t count = walk->dag->op_count;
-    if (walk->settled == count) {
+ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    int32_t count = replay->dag->op_count;
+    if (replay->settled == count) {
         return MS_OK;
     }
     bool *seen = MS_NEW(scratch, bool, count);
@@ -89,13 +90,13 @@ ms_status ms_walk_check_done(const ms_walk *walk, ms_arena *scratch, ms_diag *di
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    int32_t on_cycle = find_on_cycle(walk, seen);
+    int32_t on_cycle = find_on_cycle(replay, seen);
     if (on_cycle >= 0) {
-        add_cycle(walk, on_cycle, &text);
+        add_cycle(replay, on_cycle, &text);
     }
-    add_waiting(walk, &text);
+    add_waiting(replay, &text);
     ms_diag_error(diag, "bug: %d of %d operations wait for each other and never end%s",
-                  count - walk->settled, count, ms_buffer_text(&text));
+                  count - replay->settled, count, ms_buffer_text(&text));
     ms_buffer_release(&text);
     return MS_E_BUG;
 }

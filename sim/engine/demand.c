@@ -1,5 +1,5 @@
-/* How much can be asked of each link at once; see contention.h. */
-#include "engine/contention.h"
+/* How much can be asked of each link at once; see demand.h. */
+#include "engine/demand.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *
         if (!dag->works[work].is_communication) {
             continue;
         }
-        int32_t stream = ms_contention_stream(dag, op);
+        int32_t stream = ms_demand_stream(dag, op);
         if (stream != last_stream[work]) {
             last_stream[work] = stream;
             if (places != NULL) {
@@ -86,8 +86,8 @@ static void add_place(const ms_dag *dag, const double *flow_Bps, const work_plac
     }
 }
 
-ms_status ms_contention_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
-                                     bool *can_bind_out) {
+ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
+                                 bool *can_bind_out) {
     int32_t *last_stream = MS_NEW(scratch, int32_t, dag->work_count);
     link_demand *links = MS_NEW(scratch, link_demand, dag->link_count);
     if (last_stream == NULL || links == NULL) {
@@ -108,7 +108,7 @@ ms_status ms_contention_find_binding(const ms_dag *dag, const double *flow_Bps, 
     }
     for (int32_t i = 0; i < dag->link_count; i++) {
         can_bind_out[i] =
-            links[i].total_Bps > dag->links[i].capacity_Bps * (1.0 + MS_CONTENTION_EXCESS);
+            links[i].total_Bps > dag->links[i].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
     }
     return MS_OK;
 }

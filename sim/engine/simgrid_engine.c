@@ -1,7 +1,9 @@
-/* The SimGrid engine: operations with contended transfers, on top of the walk. */
+/* The SimGrid engine: operations with contended transfers, on top of the replay. */
 #include "engine/bridge.h"
 #include "engine/contention.h"
-#include "engine/core.h"
+#include "engine/demand.h"
+#include "engine/no_memory.h"
+#include "engine/replay.h"
 
 #include <math.h>
 #include <signal.h>
@@ -21,7 +23,7 @@ typedef struct active_op {
 } active_op;
 
 typedef struct flow_run {
-    ms_walk *walk;
+    ms_replay *replay;
     ms_contention contention;
     active_op *active; /* [stream_count] by the operation's lowest stream */
     ms_diag *diag;
@@ -40,7 +42,7 @@ static bool keep_status(flow_run *run, ms_status status) {
 }
 
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
-    ms_account *account = &run->walk->account;
+    ms_account *account = &run->replay->account;
     account->records[account->count] =
         (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .stream = stream};
     return (int32_t)account->count++;
@@ -48,10 +50,10 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
 
 /* A flow whose time is known; returns its end. */
 static double run_alone(flow_run *run, int32_t flow, double start_s) {
-    double end_s = start_s + ms_dag_flow_time_s(run->walk->dag, flow, false);
-    if (run->walk->dag->flows[flow].crossing_count > 0) {
-        run->walk->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
-        run->walk->timeline.timers += end_s > start_s;
+    double end_s = start_s + ms_dag_flow_time_s(run->replay->dag, flow, false);
+    if (run->replay->dag->flows[flow].crossing_count > 0) {
+        run->replay->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
+        run->replay->timeline.timers += end_s > start_s;
     }
     return end_s;
 }
@@ -67,7 +69,7 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     }
     active->left++;
     run->live++;
-    ms_timeline *timeline = &run->walk->timeline;
+    ms_timeline *timeline = &run->replay->timeline;
     timeline->flows++;
     timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
 }
@@ -75,7 +77,7 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
 /* Start the flows of the phase that `stream` has come to; its time is now. */
 static void start_phase(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
-    const ms_dag_phase *phase = &run->walk->dag->phases[active->phase];
+    const ms_dag_phase *phase = &run->replay->dag->phases[active->phase];
     active->flows_s = active->phase_s;
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         if (run->contention.is_contended_flow[i]) {
@@ -97,15 +99,15 @@ static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
 
 /* The flows of the phase have ended: its latency passes. */
 static void end_phase(flow_run *run, active_op *active) {
-    double latency_s = run->walk->dag->phases[active->phase].latency_s;
+    double latency_s = run->replay->dag->phases[active->phase].latency_s;
     active->phase_s = active->flows_s + latency_s;
     active->phase++;
-    run->walk->timeline.timers += latency_s > 0.0;
+    run->replay->timeline.timers += latency_s > 0.0;
 }
 
 /* Carry on with the operation on `stream` until it has to wait for the clock or is over. */
 static void advance(flow_run *run, int32_t stream) {
-    const ms_dag *dag = run->walk->dag;
+    const ms_dag *dag = run->replay->dag;
     active_op *active = &run->active[stream];
     const ms_dag_work *work = &dag->works[dag->ops[active->op].work];
     while (active->phase < work->phase_first + work->phase_count) {
@@ -120,16 +122,16 @@ static void advance(flow_run *run, int32_t stream) {
         }
         end_phase(run, active);
     }
-    ms_walk_settle(run->walk, active->op, active->flows_s, active->phase_s);
+    ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
 }
 
-static void begin(void *context, int32_t op) {
+static void begin(void *context, ms_event start) {
     flow_run *run = context;
-    const ms_dag *dag = run->walk->dag;
-    int32_t stream = ms_contention_stream(dag, op);
-    run->active[stream] = (active_op){.op = op,
-                                      .phase = dag->works[dag->ops[op].work].phase_first,
-                                      .phase_s = run->walk->timeline.start_s[op]};
+    const ms_dag *dag = run->replay->dag;
+    int32_t stream = ms_demand_stream(dag, start.op);
+    run->active[stream] = (active_op){.op = start.op,
+                                      .phase = dag->works[dag->ops[start.op].work].phase_first,
+                                      .phase_s = start.time_s};
     advance(run, stream);
 }
 
@@ -139,7 +141,7 @@ static void on_wake(void *context, int32_t stream) {
 
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
-    ms_flow_record *record = &run->walk->account.records[index];
+    ms_flow_record *record = &run->replay->account.records[index];
     active_op *active = &run->active[record->stream];
     record->end_s = fmax(record->start_s, ms_bridge_clock_s());
     active->flows_s = fmax(active->flows_s, record->end_s);
@@ -147,7 +149,7 @@ static void on_flow(void *context, int32_t index) {
     if (--active->left == 0) {
         end_phase(run, active);
         advance(run, record->stream);
-        ms_walk_drain(run->walk);
+        ms_replay_drain(run->replay);
     }
 }
 
@@ -155,11 +157,11 @@ static void on_flow(void *context, int32_t index) {
  * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
  * not count as simultaneous, SimGrid loses it. The end is not known; it is taken to be at most 32
  * times what the busiest stream needs, or 4,096 s. */
-static double choose_precision_s(const ms_walk *walk, double *busy_s) {
-    const ms_dag *dag = walk->dag;
+static double choose_precision_s(const ms_replay *replay, double *busy_s) {
+    const ms_dag *dag = replay->dag;
     double busiest_s = 0.0;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        double time_s = walk->work_time_s[dag->ops[op].work];
+        double time_s = replay->work_time_s[dag->ops[op].work];
         for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
             double *busy = &busy_s[dag->member_stream[j]];
             *busy += time_s;
@@ -195,39 +197,39 @@ static ms_status start_simgrid(flow_run *run, double precision_s) {
 }
 
 static void run_graph(flow_run *run, double precision_s) {
-    ms_walk *walk = run->walk;
-    walk->is_contended = run->contention.is_contended_work;
-    walk->begin = begin;
-    walk->context = run;
-    if (run->contention.link_count == 0) { /* nothing can meet: the walk settles everything */
-        ms_walk_start(walk);
-        ms_walk_drain(walk);
+    ms_replay *replay = run->replay;
+    replay->is_contended = run->contention.is_contended_work;
+    replay->begin = begin;
+    replay->context = run;
+    if (run->contention.link_count == 0) { /* nothing can meet: the replay settles everything */
+        ms_replay_start(replay);
+        ms_replay_drain(replay);
     } else if (keep_status(run, start_simgrid(run, precision_s))) {
-        ms_walk_start(walk);
-        ms_walk_drain(walk);
+        ms_replay_start(replay);
+        ms_replay_drain(replay);
         keep_status(run, run->status == MS_OK ? ms_bridge_run() : MS_OK);
     }
 }
 
-ms_status ms_engine_run_flows(ms_walk *walk, ms_arena *scratch, ms_diag *diag) {
+ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     static bool is_used = false;
     if (is_used) {
         ms_diag_error(diag, "a process simulates flows once: SimGrid's clock never resets; fork "
                             "before each further run");
         return MS_E_RANGE;
     }
-    flow_run run = {.walk = walk, .diag = diag, .status = MS_OK};
-    run.active = MS_NEW(scratch, active_op, walk->dag->stream_count);
-    double *busy_s = MS_NEW(scratch, double, walk->dag->stream_count);
+    flow_run run = {.replay = replay, .diag = diag, .status = MS_OK};
+    run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
+    double *busy_s = MS_NEW(scratch, double, replay->dag->stream_count);
     if (run.active == NULL || busy_s == NULL) {
         return ms_engine_no_memory(diag);
     }
-    ms_status status = ms_contention_find(walk->dag, scratch, diag, &run.contention);
+    ms_status status = ms_contention_find(replay->dag, scratch, diag, &run.contention);
     if (status != MS_OK) {
         return status;
     }
     is_used = true;
-    run_graph(&run, choose_precision_s(walk, busy_s));
+    run_graph(&run, choose_precision_s(replay, busy_s));
     if (run.status != MS_OK) {
         ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
     }

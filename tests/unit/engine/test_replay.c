@@ -21,7 +21,7 @@ static ms_timeline run_both(ms_dag *dag) {
     return closed->timeline;
 }
 
-Test(walk, empty_graph_takes_no_time) {
+Test(replay, empty_graph_takes_no_time) {
     ms_dag dag;
     case_init(&dag, 1);
     case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
@@ -31,7 +31,7 @@ Test(walk, empty_graph_takes_no_time) {
     ms_dag_release(&dag);
 }
 
-Test(walk, chain_on_a_stream_adds_up) {
+Test(replay, chain_on_a_stream_adds_up) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t work = case_compute_work(&dag, 0.25);
@@ -49,7 +49,7 @@ Test(walk, chain_on_a_stream_adds_up) {
     ms_dag_release(&dag);
 }
 
-Test(walk, diamond_waits_for_the_longer_side) {
+Test(replay, diamond_waits_for_the_longer_side) {
     ms_dag dag;
     case_init(&dag, 3);
     int32_t top = case_compute(&dag, 1.0, 0, -1);
@@ -64,7 +64,7 @@ Test(walk, diamond_waits_for_the_longer_side) {
     ms_dag_release(&dag);
 }
 
-Test(walk, ties_go_to_the_lowest_index) {
+Test(replay, ties_go_to_the_lowest_index) {
     ms_dag dag;
     case_init(&dag, 4);
     int32_t first = case_compute(&dag, 2.0, 0, -1);
@@ -87,7 +87,7 @@ Test(walk, ties_go_to_the_lowest_index) {
 
 /* What ends together but for rounding is a tie as well: the start is the later end, the cause the
  * lowest. */
-Test(walk, rounding_breaks_no_tie) {
+Test(replay, rounding_breaks_no_tie) {
     ms_dag dag;
     case_init(&dag, 3);
     int32_t first = case_compute(&dag, 0.3, 0, -1);
@@ -103,7 +103,7 @@ Test(walk, rounding_breaks_no_tie) {
     ms_dag_release(&dag);
 }
 
-Test(walk, collective_starts_when_its_last_member_arrives) {
+Test(replay, collective_starts_when_its_last_member_arrives) {
     ms_dag dag;
     case_init(&dag, 3);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
@@ -131,7 +131,7 @@ Test(walk, collective_starts_when_its_last_member_arrives) {
     ms_dag_release(&dag);
 }
 
-Test(walk, pipelined_messages_overlap_their_latency_only) {
+Test(replay, pipelined_messages_overlap_their_latency_only) {
     ms_dag dag;
     case_init(&dag, 2);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
@@ -155,7 +155,7 @@ Test(walk, pipelined_messages_overlap_their_latency_only) {
     ms_dag_release(&dag);
 }
 
-Test(walk, dependency_on_the_one_before_on_a_pipelined_stream_waits_for_its_end) {
+Test(replay, dependency_on_the_one_before_on_a_pipelined_stream_waits_for_its_end) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
@@ -169,7 +169,7 @@ Test(walk, dependency_on_the_one_before_on_a_pipelined_stream_waits_for_its_end)
     ms_dag_release(&dag);
 }
 
-Test(walk, phases_follow_each_other_with_their_latencies) {
+Test(replay, phases_follow_each_other_with_their_latencies) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t fast = ms_dag_add_link(&dag, 2e9, 0, 0);
@@ -196,7 +196,7 @@ Test(walk, phases_follow_each_other_with_their_latencies) {
     ms_dag_release(&dag);
 }
 
-Test(walk, dependencies_may_point_forward) {
+Test(replay, dependencies_may_point_forward) {
     ms_dag dag;
     case_init(&dag, 2);
     int32_t early = case_compute(&dag, 1.0, 0, 1); /* waits for the next one */
@@ -207,7 +207,7 @@ Test(walk, dependencies_may_point_forward) {
     ms_dag_release(&dag);
 }
 
-Test(walk, flows_without_links_or_bytes_take_no_time) {
+Test(replay, flows_without_links_or_bytes_take_no_time) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
@@ -224,7 +224,7 @@ Test(walk, flows_without_links_or_bytes_take_no_time) {
     ms_dag_release(&dag);
 }
 
-Test(walk, fan_out_and_in_of_ten_thousand) {
+Test(replay, fan_out_and_in_of_ten_thousand) {
     enum { WIDTH = 10000 };
     ms_dag dag;
     case_init(&dag, 1);
@@ -244,7 +244,7 @@ Test(walk, fan_out_and_in_of_ten_thousand) {
     ms_dag_release(&dag);
 }
 
-Test(walk, long_chains_of_no_length_need_no_stack) {
+Test(replay, long_chains_of_no_length_need_no_stack) {
     enum { LENGTH = 300000 };
     ms_dag dag;
     case_init(&dag, 1);
@@ -258,7 +258,7 @@ Test(walk, long_chains_of_no_length_need_no_stack) {
     ms_dag_release(&dag);
 }
 
-Test(walk, closed_form_counts_busy_time_of_a_link_once) {
+Test(replay, closed_form_counts_busy_time_of_a_link_once) {
     ms_dag dag;
     case_init(&dag, 1);
     int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
@@ -272,7 +272,7 @@ Test(walk, closed_form_counts_busy_time_of_a_link_once) {
     ms_dag_release(&dag);
 }
 
-Test(walk, names_of_fidelities) {
+Test(replay, names_of_fidelities) {
     cr_assert_str_eq(ms_fidelity_name(MS_FIDELITY_ANALYTIC), "analytic");
     cr_assert_str_eq(ms_fidelity_name(MS_FIDELITY_FLOW), "flow");
     cr_assert(strncmp(ms_engine_simgrid_version(), "3.", 2) == 0);

@@ -1,0 +1,17 @@
+/**
+ * @file
+ * What the room says when memory runs out.
+ */
+#ifndef MESHSIM_ENGINE_NO_MEMORY_H
+#define MESHSIM_ENGINE_NO_MEMORY_H
+
+#include "meshsim/diag.h"
+#include "meshsim/status.h"
+
+/** Report that memory ran out.  Returns MS_E_NOMEM. */
+static inline ms_status ms_engine_no_memory(ms_diag *diag) {
+    ms_diag_error(diag, "out of memory while running the operation graph");
+    return MS_E_NOMEM;
+}
+
+#endif

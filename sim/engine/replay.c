@@ -1,0 +1,248 @@
+/* The replay of the operation graph that both engines share. */
+#include "engine/replay.h"
+#include "engine/no_memory.h"
+
+#include <math.h>
+
+/* Events no farther apart than this, and this share of the time, are together. */
+#define TOGETHER_S 1e-12
+#define TOGETHER   1e-12
+
+/* Entries at the top of the queue, the first and its children, that are looked at ahead. */
+enum { SOON = 1 + MS_EVENT_CHILDREN };
+
+/* Transfers over links that one operation of `work` makes. */
+static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
+    int64_t count = 0;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            count += dag->flows[phase->flow_first + f].crossing_count > 0;
+        }
+    }
+    return count;
+}
+
+static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
+    const ms_dag *dag = replay->dag;
+    ms_timeline *t = &replay->timeline;
+    t->op_count = dag->op_count;
+    t->start_s = MS_NEW(arena, double, dag->op_count);
+    t->end_s = MS_NEW(arena, double, dag->op_count);
+    t->cause = MS_NEW(arena, int32_t, dag->op_count);
+    t->link_bytes = MS_NEW(arena, double, dag->link_count);
+    t->link_busy_s = MS_NEW(arena, double, dag->link_count);
+    t->link_peak = MS_NEW(arena, double, dag->link_count);
+    return t->start_s != NULL && t->end_s != NULL && t->cause != NULL && t->link_bytes != NULL &&
+           t->link_busy_s != NULL && t->link_peak != NULL;
+}
+
+static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    size_t ops = (size_t)dag->op_count;
+    int64_t edges = dag->dep_count;
+    for (int32_t j = 0; j < dag->member_count; j++) {
+        edges += dag->member_prev[j] >= 0;
+    }
+    if (edges >= INT32_MAX) {
+        return false; /* 2^31 edges would take 8 GiB: as good as out of memory */
+    }
+    replay->work_time_s = MS_NEW(scratch, double, dag->work_count);
+    replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
+    replay->starts = MS_NEW(scratch, ms_start, ops);
+    replay->next_first = MS_NEW(scratch, int32_t, ops + 1);
+    replay->next = MS_NEW(scratch, int32_t, edges);
+    /* an operation whose start is known is the next one of its streams: at most one a stream */
+    return replay->work_time_s != NULL && replay->work_transfer_s != NULL &&
+           replay->starts != NULL && replay->next_first != NULL && replay->next != NULL &&
+           ms_event_queue_init(&replay->queue, dag->stream_count, scratch) == MS_OK;
+}
+
+static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    int64_t total = 0;
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        const ms_dag_work *work = &dag->works[dag->ops[i].work];
+        total += work->phase_count > 0 ? count_transfers(dag, work) : 0;
+    }
+    replay->account.capacity = total;
+    replay->account.records = MS_NEW(scratch, ms_flow_record, total);
+    return replay->account.records != NULL;
+}
+
+/* Calls `visit(replay, before, entry)` for every edge of the graph; entry as in ms_replay.next. */
+static void for_each_edge(ms_replay *replay, void (*visit)(ms_replay *, int32_t, int32_t)) {
+    const ms_dag *dag = replay->dag;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+            for (int32_t d = dag->dep_first[j]; d < dag->dep_first[j + 1]; d++) {
+                visit(replay, dag->deps[d], op);
+            }
+            if (dag->member_prev[j] >= 0) {
+                visit(replay, dag->member_prev[j], ~op);
+            }
+        }
+    }
+}
+
+static void count_edge(ms_replay *replay, int32_t before, int32_t entry) {
+    replay->next_first[before + 1]++;
+    replay->starts[entry < 0 ? ~entry : entry].waiting++;
+}
+
+/* Fills from the back of each operation's range, so that next_first ends up at its beginnings. */
+static void place_edge(ms_replay *replay, int32_t before, int32_t entry) {
+    replay->next[--replay->next_first[before + 1]] = entry;
+}
+
+static void link_successors(ms_replay *replay) {
+    int32_t ops = replay->dag->op_count;
+    for_each_edge(replay, count_edge);
+    for (int32_t i = 0; i < ops; i++) {
+        replay->next_first[i + 1] += replay->next_first[i];
+    }
+    int32_t total = replay->next_first[ops];
+    for_each_edge(replay, place_edge);
+    /* next_first[i + 1] now holds the beginning of i: shift down by one */
+    for (int32_t i = 0; i < ops; i++) {
+        replay->next_first[i] = replay->next_first[i + 1];
+    }
+    replay->next_first[ops] = total;
+}
+
+ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
+                         ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
+    *replay = (ms_replay){.dag = dag, .is_alone = fidelity == MS_FIDELITY_ANALYTIC};
+    if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
+        !alloc_account(replay, scratch)) {
+        return ms_engine_no_memory(diag);
+    }
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        replay->work_time_s[i] =
+            ms_dag_work_time_s(dag, &dag->works[i], replay->is_alone, &replay->work_transfer_s[i]);
+    }
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        replay->starts[i].cause = -1;
+        replay->timeline.end_s[i] = -1.0; /* not settled */
+    }
+    link_successors(replay);
+    return MS_OK;
+}
+
+/* Queue the start of `op`, and ask the cache for what will be read first when its time comes. */
+static inline void queue_start(ms_replay *replay, int32_t op) {
+    __builtin_prefetch(&replay->dag->ops[op]);
+    __builtin_prefetch(&replay->next_first[op]);
+    __builtin_prefetch(&replay->timeline.end_s[op], 1);
+    ms_event_queue_add(&replay->queue, (ms_event){.time_s = replay->starts[op].time_s, .op = op});
+}
+
+void ms_replay_start(ms_replay *replay) {
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        if (replay->starts[i].waiting == 0) {
+            queue_start(replay, i);
+        }
+    }
+}
+
+/* `op` may not start before `time_s`, when `before` releases it. Of those that release it together,
+ * as far as rounding and SimGrid's clock can tell, the lowest is its cause: else the cause, and
+ * what the wait counts as, would depend on how a simulation adds up, folded or not. */
+static inline void release(ms_replay *replay, int32_t op, int32_t before, double time_s) {
+    ms_start *start = &replay->starts[op];
+    double later_s = time_s - start->time_s;
+    double together_s = TOGETHER_S + TOGETHER * time_s;
+    if (start->cause < 0 || later_s > together_s ||
+        (later_s >= -together_s && before < start->cause)) {
+        start->cause = before;
+    }
+    start->time_s = later_s > 0.0 ? time_s : start->time_s;
+    if (--start->waiting == 0) {
+        queue_start(replay, op);
+    }
+}
+
+void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
+    double release_s =
+        replay->dag->works[replay->dag->ops[op].work].is_pipelined ? transfer_s : end_s;
+    replay->timeline.end_s[op] = end_s;
+    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
+    replay->settled++;
+    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
+        int32_t next = replay->next[i];
+        if (next < 0) {
+            release(replay, ~next, op, release_s);
+        } else {
+            release(replay, next, op, end_s);
+        }
+    }
+}
+
+/* Write down the transfers of an operation whose flows run alone on their links. */
+static void record_alone(ms_replay *replay, ms_event start) {
+    const ms_dag *dag = replay->dag;
+    const ms_dag_work *work = &dag->works[dag->ops[start.op].work];
+    double phase_s = start.time_s;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        double slowest_s = 0.0;
+        for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+            double time_s = ms_dag_flow_time_s(dag, f, replay->is_alone);
+            slowest_s = fmax(slowest_s, time_s);
+            if (dag->flows[f].crossing_count > 0) {
+                replay->account.records[replay->account.count++] = (ms_flow_record){
+                    .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .stream = -1};
+            }
+        }
+        phase_s += slowest_s + phase->latency_s;
+        replay->timeline.timers += (slowest_s > 0.0) + (phase->latency_s > 0.0);
+    }
+}
+
+/* What happens when the time of a start has come. */
+static void start_op(ms_replay *replay, ms_event start) {
+    int32_t work = replay->dag->ops[start.op].work;
+    if (replay->is_contended != NULL && replay->is_contended[work]) {
+        replay->begin(replay->context, start);
+        return;
+    }
+    if (replay->dag->works[work].is_communication) {
+        record_alone(replay, start);
+    } else {
+        replay->timeline.timers++;
+    }
+    ms_replay_settle(replay, start.op, start.time_s + replay->work_transfer_s[work],
+                     start.time_s + replay->work_time_s[work]);
+}
+
+/* In the order of time one operation is far from the next in the graph, and waiting for its record
+ * takes longer than what is done with it. So the cache is asked beforehand for what the next start
+ * releases, and for the lists of those that may be next after it. */
+static inline void fetch_ahead(const ms_replay *replay) {
+    const ms_event *heap = replay->queue.heap;
+    int32_t soon = replay->queue.count < SOON ? replay->queue.count : SOON;
+    for (int32_t i = 0; i < soon; i++) {
+        __builtin_prefetch(&replay->next[replay->next_first[heap[i].op]]);
+    }
+    int32_t first = soon > 0 ? replay->next_first[heap[0].op] : 0;
+    int32_t end = soon > 0 ? replay->next_first[heap[0].op + 1] : 0;
+    for (int32_t i = first; i < end; i++) {
+        int32_t next = replay->next[i] < 0 ? ~replay->next[i] : replay->next[i];
+        __builtin_prefetch(&replay->starts[next], 1);
+    }
+}
+
+void ms_replay_drain(ms_replay *replay) {
+    while (replay->queue.count > 0) {
+        ms_event start = ms_event_queue_take(&replay->queue);
+        fetch_ahead(replay);
+        start_op(replay, start);
+    }
+}
+
+void ms_replay_tell_starts(ms_replay *replay) {
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        replay->timeline.start_s[i] = replay->starts[i].time_s;
+        replay->timeline.cause[i] = replay->starts[i].cause;
+    }
+}

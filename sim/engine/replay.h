@@ -1,0 +1,95 @@
+/**
+ * @file
+ * What both engines share: the replay of the operation graph, and the account of the links.
+ *
+ * Operations start in the order of time. Once the ends of all its dependencies are known, an
+ * operation's start is known and waits in a queue; when its time comes, its end is known as well,
+ * exactly, unless a transfer of it has to share links with others: such operations are handed to
+ * the engine, which settles them later.
+ */
+#ifndef MESHSIM_ENGINE_CORE_H
+#define MESHSIM_ENGINE_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/event_queue.h"
+#include "meshsim/arena.h"
+#include "meshsim/dag.h"
+#include "meshsim/diag.h"
+#include "meshsim/engine.h"
+#include "meshsim/status.h"
+
+/** One transfer that happened. */
+typedef struct ms_flow_record {
+    double start_s;
+    double end_s;
+    int32_t flow;   /**< index into ms_dag.flows */
+    int32_t stream; /**< while it runs: the stream whose operation it belongs to */
+} ms_flow_record;
+
+/** Every transfer of a run, in the order they were started. */
+typedef struct ms_account {
+    ms_flow_record *records; /**< [capacity] */
+    int64_t count;
+    int64_t capacity; /**< transfers over links in the whole graph, known before the run */
+} ms_account;
+
+/** What is known of an operation's start. Side by side, for both are asked for at every end before
+ * it, all over the graph. */
+typedef struct ms_start {
+    double time_s;   /**< latest release so far */
+    int32_t cause;   /**< the operation that gave it, -1: none so far */
+    int32_t waiting; /**< dependencies and stream predecessors not settled yet */
+} ms_start;
+
+/** A replay of one graph. Arrays in the scratch arena; the timeline's in the caller's. */
+typedef struct ms_replay {
+    const ms_dag *dag;
+    bool is_alone;        /**< fidelity analytic: every transfer has its links to itself */
+    ms_timeline timeline; /**< while it runs: end_s, < 0: not known; start_s and cause at the end */
+    ms_account account;
+    double *work_time_s;     /**< [work_count] time with no other work on the links */
+    double *work_transfer_s; /**< [work_count] the same without the last latency */
+    ms_start *starts;        /**< [op_count] */
+    int32_t *next_first;     /**< [op_count + 1] successors of op i: next[next_first[i]] .. */
+    int32_t *next;           /**< operation that waits for the end, or ~operation on the stream */
+    ms_event_queue queue;    /**< starts that lie ahead */
+    int32_t settled;         /**< operations whose end is known */
+    /** Works whose end the engine must find out; [work_count], NULL: none. */
+    const bool *is_contended;
+    /** Called for each operation of such a work once its start is known. */
+    void (*begin)(void *context, ms_event start);
+    void *context;
+} ms_replay;
+
+/** Prepare a replay: successors, times of works, room for transfers.
+ *  scratch: for the replay; timeline: for the results.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
+                         ms_arena *scratch, ms_arena *timeline, ms_diag *diag);
+
+/** Queue the operations that wait for nothing. */
+void ms_replay_start(ms_replay *replay);
+
+/** Start operations in the order of time, until only those are left that need the engine. */
+void ms_replay_drain(ms_replay *replay);
+
+/** Settle `op`: it frees its stream at `transfer_s` and ends at `end_s`.  Queues what that
+ * releases; call ms_replay_drain after it. */
+void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s);
+
+/** After the replay: write starts and causes to the timeline. */
+void ms_replay_tell_starts(ms_replay *replay);
+
+/** After the replay: MS_OK if every operation is settled, else MS_E_BUG, reported with a cycle and
+ * up to ten operations that wait.  scratch: for the search. */
+ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
+/** Fill link_bytes, link_busy_s and link_peak of the replay's timeline from its transfers.
+ *  Returns MS_OK; MS_E_NOMEM (reported).  O(t log t) for t transfers, plus their crossings. */
+ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
+/** The SimGrid engine: run a prepared replay with contended transfers as flows. */
+ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
+#endif
