@@ -1,6 +1,7 @@
 /**
  * @file
- * The events of a run that lie ahead, by time; of those at one instant the lowest operation's first.
+ * The events of a run that lie ahead, by time; of those at one instant the lowest operation's
+ * first.
  *
  * An operation has at most one event ahead of it, so that its number is enough to find the event.
  */

@@ -49,7 +49,8 @@ Test(event_queue, leaves_in_order) {
             double time_s = fmax(last.time_s, 0.0) + (double)ms_random_range(&random, 0, 3);
             int32_t op = (added++ * 389) % EVENTS;
             bool is_late = time_s == last.time_s && op < last.op;
-            ms_event_queue_add(&queue, (ms_event){.time_s = time_s + (is_late ? 1.0 : 0.0), .op = op});
+            ms_event_queue_add(&queue,
+                               (ms_event){.time_s = time_s + (is_late ? 1.0 : 0.0), .op = op});
             continue;
         }
         ms_event event = ms_event_queue_take(&queue);
