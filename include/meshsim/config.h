@@ -71,6 +71,11 @@ ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_
 /** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
 ms_node *ms_node_get(const ms_node *mapping, const char *key);
 
+/** The node at a dotted path below `root`, or the deepest one on the way there that exists.
+ *  key_path: such as "mesh.tp"; "" is the root.  is_found_out (may be NULL): whether the path
+ * itself exists.  Returns NULL if `root` is NULL. */
+const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out);
+
 /** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
  * the key; missing mappings on the way are made; `name[2]` or `name.2` reaches an entry of a
  * sequence. Its marks point into the override's own text, shown as file "--set". Returns MS_OK;
@@ -102,6 +107,8 @@ typedef enum ms_field_type {
     MS_FIELD_NUMBERS,    /**< ms_numbers: a number, or a sequence of numbers */
     MS_FIELD_QUANTITIES, /**< ms_numbers: a quantity, or a sequence of quantities */
     MS_FIELD_WORDS,      /**< ms_words: a sequence of strings */
+    MS_FIELD_FLAGS,      /**< unsigned: a sequence of some of `words`; bit i is words[i] */
+    MS_FIELD_SWITCH,     /**< int: false is 0, true is 1; where absent it may say neither */
 } ms_field_type;
 
 typedef struct ms_ints {
@@ -130,7 +137,7 @@ typedef struct ms_field {
     /** INT(S), NUMBER(S), QUANTITY(-IES): allowed range; both 0: not limited; maximum < minimum: no
      * upper limit */
     double minimum, maximum;
-    const char *const *words;      /**< ENUM: accepted words, NULL-terminated */
+    const char *const *words;      /**< ENUM, FLAGS: accepted words, NULL-terminated */
     const struct ms_field *fields; /**< MAP: its table */
     const char *help;              /**< one line, lower case, with meaning (and unit) */
 } ms_field;

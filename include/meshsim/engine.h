@@ -17,11 +17,10 @@
 #include "meshsim/dag.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
+#include "meshsim/event.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
-
-typedef enum ms_fidelity { MS_FIDELITY_ANALYTIC, MS_FIDELITY_FLOW } ms_fidelity;
 
 /** What happened. All arrays in the arena given to the engine. */
 typedef struct ms_timeline {

@@ -68,6 +68,9 @@ typedef enum ms_pass {
     MS_PASS_COUNT,
 } ms_pass;
 
+/** How closely an engine follows transfers: each alone on its way, or sharing links as flows. */
+typedef enum ms_fidelity { MS_FIDELITY_ANALYTIC, MS_FIDELITY_FLOW } ms_fidelity;
+
 /** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
  * NULL. */
 const char *ms_axis_name(ms_axis axis);

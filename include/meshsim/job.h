@@ -21,21 +21,11 @@
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 #include "meshsim/value.h"
 
 MS_BEGIN_DECLS
-
-/** What the user asked for. All strings are borrowed. */
-typedef struct ms_job_request {
-    const char *workload; /**< path of the workload file */
-    const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
-    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
-    const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
-    size_t set_count;
-    const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
-    bool no_fold;         /**< simulate every rank */
-} ms_job_request;
 
 /** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
 typedef struct ms_job_note {
@@ -44,8 +34,9 @@ typedef struct ms_job_note {
     const char *why; /**< as the end of "changes nothing: ..." */
 } ms_job_note;
 
-/** A workload, checked and laid out. Everything lives in the arena of ms_job_load. */
+/** A spec, checked and laid out. Everything lives in the arena of ms_job_build. */
 typedef struct ms_job {
+    ms_job_spec spec;
     const char *name;
     const char *workload_path;
     const char
@@ -94,7 +85,12 @@ typedef struct ms_result {
     ms_value *summary;      /**< the tree of `run --json`, in the arena */
 } ms_result;
 
-/** Read and check a workload with its platform.  Returns MS_OK; MS_E_INPUT with every fault
+/** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.
+ *  *job_out: in `arena`; borrows from the spec.  Returns MS_OK; MS_E_INPUT with every fault
+ * reported; MS_E_IO when the schedule's file cannot be read; MS_E_NOMEM. */
+ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
+
+/** Read the spec of a workload, and make a job of it.  Returns MS_OK; MS_E_INPUT with every fault
  * reported; MS_E_USAGE; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);

@@ -28,6 +28,7 @@
  * | schedule_search.h | search for a schedule under a memory cap                                  |
  * | fluid.h      | transfers that start together and share links                                  |
  * | collective.h | collectives as phases of flows                                                 |
+ * | spec.h       | what job is simulated, as one value: read, checked, laid out                  |
  * | dag.h        | the operation graph                                                            |
  * | lower.h      | from schedule, costs, mesh and platform to that graph                          |
  * | engine.h     | running it: closed form, or SimGrid                                            |

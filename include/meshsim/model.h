@@ -402,13 +402,32 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 
+/** Times of passes given in place of a model: one value, or a list. */
+typedef struct ms_given_costs {
+    ms_numbers forward, input_gradient, weight_gradient; /**< one, or one per virtual stage [s] */
+    ms_numbers p2p;       /**< one, or one per virtual stage: what it sends either way [B] */
+    ms_numbers optimizer; /**< one, or one per pipeline rank [s] */
+} ms_given_costs;
+
+/** What given costs are laid out over. */
+typedef struct ms_given_sizes {
+    int ranks;  /**< P */
+    int chunks; /**< V */
+    int parts;  /**< K, parts of a sequence, each of which costs the given time; 0 means 1 */
+} ms_given_sizes;
+
 /** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
- * value or a list per virtual stage; optimizer [s]: per pipeline rank) into the same result: one
- * compute segment per pass, B = I + W, no kernels, no memory.
- *  ranks: P; chunks: V; parts: K, each of which costs the given time.  *costs_out: in `arena`.
- *  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
-ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
-                        int parts, ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
+ * value or a list per virtual stage; optimizer [s]: per pipeline rank).
+ *  *costs_out: lists in `arena`.  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
+ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_given_costs *costs_out);
+
+/** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
+ * no kernels, no memory.
+ *  given: every list has one value, or P*V (optimizer: P).  *costs_out: in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM, reported. */
+ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
+                         ms_diag *diag, ms_stage_costs *costs_out);
 
 /** A matrix product C[m,n] = A[m,k] B[k,n], `batch` independent ones in one kernel. */
 typedef struct ms_gemm_shape {

@@ -17,6 +17,7 @@ enum {
     MS_NODE_LIMIT = 1000000, /* nodes of one tree */
     MS_ALIAS_LIMIT = 100000, /* nodes of one tree that come from aliases */
     MS_ANCHOR_LIMIT = 1000,  /* anchors of one document */
+    MS_KEY_MAX = 256,        /* bytes of one key of a dotted path that is looked up */
     MS_SHOWN_MAX = 64,       /* bytes of user text in a message */
 };
 

@@ -33,6 +33,29 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key) {
     return NULL;
 }
 
+const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out) {
+    const ms_node *node = root;
+    while (node != NULL && *key_path != '\0') {
+        char key[MS_KEY_MAX];
+        size_t length = strcspn(key_path, ".");
+        const ms_node *child = NULL;
+        if (length < sizeof key) {
+            memcpy(key, key_path, length);
+            key[length] = '\0';
+            child = ms_node_get(node, key);
+        }
+        if (child == NULL) {
+            break;
+        }
+        node = child;
+        key_path += length + (key_path[length] == '.' ? 1 : 0);
+    }
+    if (is_found_out != NULL) {
+        *is_found_out = node != NULL && *key_path == '\0';
+    }
+    return node;
+}
+
 bool ms_config_has(const ms_node *mapping, const char *key) {
     return ms_node_get(mapping, key) != NULL;
 }

@@ -134,6 +134,15 @@ static bool read_bool(const value *v, bool *out) {
     return true;
 }
 
+static bool read_switch(const value *v, int *out) {
+    bool is_on = false;
+    if (!read_bool(v, &is_on)) {
+        return false;
+    }
+    *out = is_on ? 1 : 0;
+    return true;
+}
+
 static bool read_string(const value *v, const char **out) {
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
         return refuse(v, "a text");
@@ -162,14 +171,22 @@ static bool refuse_word(const value *v, size_t count) {
     return false;
 }
 
-static bool read_enum(const value *v, int *out) {
-    size_t count = 0;
+/* Index of the word that a scalar holds; SIZE_MAX: none of them. */
+static size_t find_word(const value *v, size_t *count_out) {
     size_t found = SIZE_MAX;
-    for (; v->field->words[count] != NULL; count++) {
-        if (v->node->type == MS_NODE_SCALAR && strcmp(v->field->words[count], v->node->text) == 0) {
-            found = count;
+    *count_out = 0;
+    for (; v->field->words[*count_out] != NULL; (*count_out)++) {
+        const char *word = v->field->words[*count_out];
+        if (v->node->type == MS_NODE_SCALAR && strcmp(word, v->node->text) == 0) {
+            found = *count_out;
         }
     }
+    return found;
+}
+
+static bool read_enum(const value *v, int *out) {
+    size_t count = 0;
+    size_t found = find_word(v, &count);
     if (found == SIZE_MAX) {
         return refuse_word(v, count);
     }
@@ -201,6 +218,15 @@ static bool read_word_item(const value *v, void *item) {
     return read_string(v, item);
 }
 
+static bool read_flag_item(const value *v, void *item) {
+    int index = 0;
+    if (!read_enum(v, &index)) {
+        return false;
+    }
+    *(unsigned *)item = 1U << (unsigned)index;
+    return true;
+}
+
 static const list_kind INTS = {sizeof(int), read_int_item, false,
                                "a list of whole numbers such as [1, 2]"};
 static const list_kind NUMBERS = {sizeof(double), read_number_item, true,
@@ -208,6 +234,8 @@ static const list_kind NUMBERS = {sizeof(double), read_number_item, true,
 static const list_kind QUANTITIES = {sizeof(double), read_quantity_item, true,
                                      "a value with a unit or a list of them"};
 static const list_kind WORDS = {sizeof(const char *), read_word_item, false,
+                                "a list of words such as [a, b]"};
+static const list_kind FLAGS = {sizeof(unsigned), read_flag_item, false,
                                 "a list of words such as [a, b]"};
 
 /* Entries of a list in the arena; NULL after a fault in one of them. */
@@ -261,6 +289,18 @@ static void read_words(const value *v, ms_words *out) {
     }
 }
 
+static void read_flags(const value *v, unsigned *out) {
+    size_t count = 0;
+    const unsigned *items = read_list(v, &FLAGS, &count);
+    if (items == NULL) {
+        return;
+    }
+    *out = 0;
+    for (size_t i = 0; i < count; i++) {
+        *out |= items[i];
+    }
+}
+
 static void read_node(const value *v, const ms_node **out) {
     if (ms_node_is_null(v->node)) {
         refuse(v, "a value");
@@ -305,6 +345,12 @@ void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *no
         break;
     case MS_FIELD_WORDS:
         read_words(&v, member);
+        break;
+    case MS_FIELD_FLAGS:
+        read_flags(&v, member);
+        break;
+    case MS_FIELD_SWITCH:
+        read_switch(&v, member);
         break;
     case MS_FIELD_MAP:
         break; /* read by its own table */

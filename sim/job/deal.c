@@ -3,31 +3,28 @@
 #include <math.h>
 
 #include "job/pilot.h"
-#include "job/relay.h"
 
-/* What faults of the shares as a whole point at. */
-static const ms_node *place_of(const ms_workload *w) {
-    const ms_node *node = ms_node_get(w->root, "schedule");
-    return node == NULL ? w->model : node;
+/* The ending of a counted noun in a message. */
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
 }
 
 /* Every stage's layers, as the workload lists them; the model checks their sum. */
-static ms_status take_given(const ms_workload *w, ms_diag *diag, ms_job *job) {
-    const ms_workload_schedule *schedule = &w->schedule;
-    const ms_node *node = ms_node_get(place_of(w), "stage_layers");
+static ms_status take_given(const ms_job_spec *spec, ms_diag *diag, ms_job *job) {
+    const ms_spec_partition *given = &spec->schedule.partition;
     int stages = job->program.model_stages;
-    if (schedule->first_stage_layers > 0 || schedule->last_stage_layers > 0 ||
-        schedule->deal != MS_DEAL_EVEN) {
-        return ms_config_fault(diag, node, "schedule.stage_layers",
-                               "gives every stage its layers; leave 'schedule.first_stage_layers', "
-                               "'schedule.last_stage_layers' and 'schedule.deal' out");
+    if (given->first_stage_layers > 0 || given->last_stage_layers > 0 ||
+        given->kind != MS_PARTITION_EVEN) {
+        return ms_spec_fault(spec, diag, "schedule.stage_layers",
+                             "gives every stage its layers; leave 'schedule.first_stage_layers', "
+                             "'schedule.last_stage_layers' and 'schedule.deal' out");
     }
-    if (schedule->stage_layers.count != (size_t)stages) {
-        return ms_config_fault(diag, node, "schedule.stage_layers",
-                               "expected %d entries (pp x v), got %zu", stages,
-                               schedule->stage_layers.count);
+    if (given->stage_layers.count != (size_t)stages) {
+        return ms_spec_fault(spec, diag, "schedule.stage_layers",
+                             "expected %d entries (pp x v), got %zu", stages,
+                             given->stage_layers.count);
     }
-    job->layout.stage_layers = schedule->stage_layers.items;
+    job->layout.stage_layers = given->stage_layers.items;
     return MS_OK;
 }
 
@@ -117,7 +114,7 @@ static ms_status start_dealing(dealing *d, const ms_job *job, ms_arena *arena) {
     return MS_OK;
 }
 
-static ms_status fault_shares(const ms_workload *w, const layer_row *row, ms_diag *diag,
+static ms_status fault_shares(const ms_job_spec *spec, const layer_row *row, ms_diag *diag,
                               const ms_job *job) {
     int layers = job->model.layers;
     int stages = job->program.model_stages;
@@ -125,23 +122,22 @@ static ms_status fault_shares(const ms_workload *w, const layer_row *row, ms_dia
     int nearest = row->stages <= 0
                       ? 0
                       : (row->layers / row->stages + (row->layers < row->stages)) * row->stages;
-    return ms_config_fault(diag, place_of(w), "schedule",
-                           "%d layer%s do not divide among %d virtual stages%s; nearest "
-                           "number of layers: %d; or give 'schedule.deal: balanced', "
-                           "'schedule.stage_layers', 'schedule.first_stage_layers' and "
-                           "'schedule.last_stage_layers'",
-                           layers, ms_plural(layers), stages,
-                           given > 0 ? " beside the given ends" : "", given + nearest);
+    return ms_spec_fault(spec, diag, "schedule",
+                         "%d layer%s do not divide among %d virtual stages%s; nearest "
+                         "number of layers: %d; or give 'schedule.deal: balanced', "
+                         "'schedule.stage_layers', 'schedule.first_stage_layers' and "
+                         "'schedule.last_stage_layers'",
+                         layers, plural(layers), stages, given > 0 ? " beside the given ends" : "",
+                         given + nearest);
 }
 
 /* Shares beside the given ends by what layers and ends take on the platform. */
-static ms_status balance(const ms_workload *w, const layer_row *row, ms_arena *arena, ms_diag *diag,
-                         ms_job *job, int *dealt) {
+static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena *arena,
+                         ms_diag *diag, ms_job *job, int *dealt) {
     ms_pilot_times times;
-    ms_relay relay = {.diag = diag, .node = w->model, .path = "model"};
-    ms_diag placed;
-    ms_relay_init(&placed, &relay);
-    ms_status status = ms_pilot_run(job, &placed, &times);
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, spec, "model", diag);
+    ms_status status = ms_pilot_run(job, &placed.diag, &times);
     if (status != MS_OK) {
         return status;
     }
@@ -157,20 +153,21 @@ static ms_status balance(const ms_workload *w, const layer_row *row, ms_arena *a
     return status;
 }
 
-static ms_status fault_stages(const ms_workload *w, ms_diag *diag, const ms_job *job) {
+static ms_status fault_stages(const ms_job_spec *spec, ms_diag *diag, const ms_job *job) {
     int layers = job->model.layers;
-    return ms_config_fault(diag, place_of(w), "schedule",
-                           "%d layer%s for %d virtual stages: more stages than layers", layers,
-                           ms_plural(layers), job->program.model_stages);
+    return ms_spec_fault(spec, diag, "schedule",
+                         "%d layer%s for %d virtual stages: more stages than layers", layers,
+                         plural(layers), job->program.model_stages);
 }
 
-ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
-    if (w->schedule.stage_layers.count > 0) {
-        return take_given(w, diag, job);
+ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    if (given->stage_layers.count > 0) {
+        return take_given(spec, diag, job);
     }
     int stages = job->program.model_stages;
-    int first = w->schedule.first_stage_layers;
-    int last = w->schedule.last_stage_layers;
+    int first = given->first_stage_layers;
+    int last = given->last_stage_layers;
     job->has_first_layers = first > 0;
     job->has_last_layers = last > 0;
     layer_row row = {.first = first > 0 ? 1 : 0,
@@ -183,14 +180,14 @@ ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, m
     dealt[0] = first;
     dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
     job->layout.stage_layers = dealt;
-    job->is_balanced = w->schedule.deal == MS_DEAL_BALANCED;
+    job->is_balanced = given->kind == MS_PARTITION_BALANCED;
     int empty = job->is_balanced ? (first == 0) + (last == 0 && stages > 1) : 0;
     if (row.stages >= 0 && row.layers < row.stages - empty) {
-        return row.layers < 0 ? fault_shares(w, &row, diag, job) : fault_stages(w, diag, job);
+        return row.layers < 0 ? fault_shares(spec, &row, diag, job) : fault_stages(spec, diag, job);
     }
     bool is_filled = row.stages < 0 || (row.stages == 0 && row.layers > 0);
     if (is_filled || (!job->is_balanced && !deal_evenly(&row, dealt))) {
-        return fault_shares(w, &row, diag, job);
+        return fault_shares(spec, &row, diag, job);
     }
-    return job->is_balanced ? balance(w, &row, arena, diag, job, dealt) : MS_OK;
+    return job->is_balanced ? balance(spec, &row, arena, diag, job, dealt) : MS_OK;
 }

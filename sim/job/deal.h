@@ -2,11 +2,11 @@
 #ifndef MS_JOB_DEAL_H
 #define MS_JOB_DEAL_H
 
-#include "job/workload.h"
+#include "meshsim/job.h"
 
 /* Fill job->layout.stage_layers for the stages of job->program: given one by one, or even or
  * balanced shares beside given ends. All else of the layout and the precision are known.  Returns
  * MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
-ms_status ms_deal_layers(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job);
+ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job);
 
 #endif

@@ -10,7 +10,7 @@
 enum { NOTES_MAX = 64 };
 
 typedef struct finding {
-    const ms_workload *w;
+    const ms_job_spec *spec;
     const ms_job *job;
     const ms_model_layout *layout;
     ms_job_note *notes; /* [NOTES_MAX] */
@@ -18,26 +18,16 @@ typedef struct finding {
 } finding;
 
 /* The node of a dotted path; NULL: the user did not give it. */
-static const ms_node *node_at(const ms_node *root, const char *path) {
-    const ms_node *node = root;
-    while (node != NULL && *path != '\0') {
-        char key[64];
-        size_t length = strcspn(path, ".");
-        if (length >= sizeof key) {
-            return NULL;
-        }
-        memcpy(key, path, length);
-        key[length] = '\0';
-        node = ms_node_get(node, key);
-        path += length + (path[length] == '.');
-    }
-    return node;
+static const ms_node *node_at(const ms_job_spec *spec, const char *path) {
+    bool is_given = false;
+    const ms_node *node = ms_node_at(spec->source.root, path, &is_given);
+    return is_given ? node : NULL;
 }
 
 /* Note a key that the user gave, for the first reason found.  is_idle: it asks for something, and
  * cannot have it. */
 static void note(finding *f, const char *key, bool is_idle, const char *why) {
-    const ms_node *node = is_idle ? node_at(f->w->root, key) : NULL;
+    const ms_node *node = is_idle ? node_at(f->spec, key) : NULL;
     for (int i = 0; i < f->count && node != NULL; i++) {
         node = strcmp(f->notes[i].key, key) == 0 ? NULL : node;
     }
@@ -63,7 +53,7 @@ static ms_status find_gaps(const ms_job *job, ms_arena *arena, ms_diag *diag, bo
 }
 
 static void check_schedule(finding *f, bool has_no_gaps) {
-    const ms_workload_schedule *schedule = &f->w->schedule;
+    const ms_spec_schedule *schedule = &f->spec->schedule;
     bool is_alone = f->layout->pp <= 1;
     note(f, "schedule.reorder", has_no_gaps, "no pass has an earlier gap to move to");
     note(f, "schedule.overlap", schedule->overlap == MS_OVERLAP_SERIAL && !f->job->has_pairs,
@@ -73,7 +63,7 @@ static void check_schedule(finding *f, bool has_no_gaps) {
     note(f, "schedule.step_end", f->job->is_validated_late && f->job->mesh.ranks == 1,
          "one rank waits for no other");
     note(f, "schedule.deal",
-         schedule->deal == MS_DEAL_BALANCED && f->job->program.model_stages == 1,
+         schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
          "there is one stage to deal layers to");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
     note(f, "seed", f->job->seed != 1,
@@ -90,7 +80,7 @@ static void check_tensor(finding *f) {
     note(f, "tensor_parallel.chunks", l->tp_overlap != MS_TP_OVERLAP_CHUNKS,
          "only 'tensor_parallel.overlap: chunks' cuts products into them");
     note(f, "tensor_parallel.allow_slow",
-         f->w->allows_slow_tp && l->tp <= ms_platform_scale_up_domain(&f->job->platform),
+         f->spec->tensor.allows_slow && l->tp <= ms_platform_scale_up_domain(&f->job->platform),
          "the tp ranks share the fast links");
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->pp <= 1,
          "mesh.pp is 1: no stage sends anything");
@@ -136,7 +126,7 @@ static bool recomputes_all(const ms_model_layout *layout) {
 }
 
 static void check_precision(finding *f) {
-    note(f, "precision.parameters", f->w->precision.parameters == MS_DTYPE_FP16,
+    note(f, "precision.parameters", f->spec->precision.parameters == MS_DTYPE_FP16,
          "fp16 has the bytes and the FLOP/s of bf16");
     note(f, "recompute_parts", f->layout->recompute_parts != 0 && recomputes_all(f->layout),
          "'recompute: full' repeats every layer as a whole");
@@ -152,7 +142,7 @@ static void check_model(finding *f) {
     const ms_model *model = &f->job->model;
     bool is_latent = model->mla.kv_rank > 0;
     bool has_all_experts = count_expert_layers(model) == model->layers;
-    bool is_given = node_at(f->w->root, "model.moe.ffn") != NULL;
+    bool is_given = node_at(f->spec, "model.moe.ffn") != NULL;
     static const char NO_VOCAB[] = "model.vocab is 0: there is neither embedding nor head";
     note(f, "model.tied_embeddings", model->has_tied_embeddings && model->vocab == 0, NO_VOCAB);
     note(f, "model.loss", model->has_plain_loss && model->vocab == 0, NO_VOCAB);
@@ -223,8 +213,8 @@ static void check_experts(finding *f) {
          "their own");
 }
 
-ms_status ms_idle_keys_find(const ms_workload *w, ms_arena *arena, ms_diag *diag, ms_job *job) {
-    finding f = {.w = w, .job = job, .layout = &job->layout};
+ms_status ms_idle_keys_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job) {
+    finding f = {.spec = spec, .job = job, .layout = &job->layout};
     f.notes = MS_NEW(arena, ms_job_note, NOTES_MAX);
     bool has_no_gaps = false;
     ms_status status = f.notes == NULL ? MS_E_NOMEM : find_gaps(job, arena, diag, &has_no_gaps);

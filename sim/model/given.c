@@ -1,19 +1,12 @@
 /* `costs:` in place of a model: every pass is one compute segment of the given time. */
 #include <stddef.h>
-#include <stdio.h>
 
 #include "meshsim/model.h"
-
-typedef struct given_costs {
-    ms_numbers forward, input_gradient, weight_gradient; /* one, or one per virtual stage [s] */
-    ms_numbers p2p;       /* one, or one per virtual stage: what it sends either way [B] */
-    ms_numbers optimizer; /* one, or one per pipeline rank [s] */
-} given_costs;
 
 /* At most 1e200 s or B, so that sums over any schedule stay numbers. */
 #define GIVEN(name_, dimension_, required_, fallback_, help_)                                      \
     {                                                                                              \
-        .key = #name_, .type = MS_FIELD_QUANTITIES, .offset = offsetof(given_costs, name_),        \
+        .key = #name_, .type = MS_FIELD_QUANTITIES, .offset = offsetof(ms_given_costs, name_),     \
         .dimension = (dimension_), .is_required = (required_), .fallback = (fallback_),            \
         .help = (help_), .maximum = 1e200                                                          \
     }
@@ -26,44 +19,11 @@ static const ms_field FIELDS[] = {
     GIVEN(optimizer, MS_DIM_TIME, false, "0 s", "optimizer step of a pipeline rank [s]"),
     {.key = NULL}};
 
-static ms_status check_count(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                             const char *key, int count[2]) {
-    if (count[0] == 1 || count[0] == count[1]) {
-        return MS_OK;
-    }
-    char path[160];
-    snprintf(path, sizeof path, "%s%s%s", key_path, key_path[0] ? "." : "", key);
-    return ms_config_fault(diag, ms_node_get(mapping, key), path,
-                           "list of '%d' values, expected one value or %d", count[0], count[1]);
-}
-
-/* Every list has one value or as many as there are stages (ranks for the optimizer). */
-static ms_status check_counts(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                              const given_costs *given, const int stages_ranks[2]) {
-    const struct {
-        const char *key;
-        const ms_numbers *values;
-        int wanted;
-    } LISTS[] = {{"forward", &given->forward, stages_ranks[0]},
-                 {"input_gradient", &given->input_gradient, stages_ranks[0]},
-                 {"weight_gradient", &given->weight_gradient, stages_ranks[0]},
-                 {"p2p", &given->p2p, stages_ranks[0]},
-                 {"optimizer", &given->optimizer, stages_ranks[1]}};
-    ms_status status = MS_OK;
-    for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {
-        int count[2] = {(int)LISTS[i].values->count, LISTS[i].wanted};
-        if (check_count(mapping, key_path, diag, LISTS[i].key, count) != MS_OK) {
-            status = MS_E_INPUT;
-        }
-    }
-    return status;
-}
-
 static double value_at(const ms_numbers *values, int index) {
     return values->items[values->count == 1 ? 0 : index];
 }
 
-static void fill_stage(const given_costs *given, int stage, ms_stage_costs *costs) {
+static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *costs) {
     double input_s = value_at(&given->input_gradient, stage);
     double weight_s = value_at(&given->weight_gradient, stage);
     const double PASS_S[MS_PASS_COUNT] = {[MS_PASS_F] = value_at(&given->forward, stage),
@@ -84,33 +44,35 @@ static void fill_stage(const given_costs *given, int stage, ms_stage_costs *cost
     }
 }
 
-ms_status ms_costs_read(const ms_node *mapping, const char *key_path, int ranks, int chunks,
-                        int parts, ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {
-    given_costs given = {.forward = {NULL, 0}};
+ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_given_costs *costs_out) {
+    ms_given_costs given = {.forward = {NULL, 0}};
     ms_status status = ms_config_read(mapping, FIELDS, key_path, &given, arena, diag);
-    if (status != MS_OK) {
-        return status;
+    if (status == MS_OK) {
+        *costs_out = given;
     }
-    ms_stage_costs costs = {.stages = ranks * chunks, .parts = parts > 1 ? parts : 1};
-    status = check_counts(mapping, key_path, diag, &given, (int[2]){costs.stages, ranks});
-    if (status != MS_OK) {
-        return status;
-    }
+    return status;
+}
+
+ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
+                         ms_diag *diag, ms_stage_costs *costs_out) {
+    ms_stage_costs costs = {.stages = sizes->ranks * sizes->chunks,
+                            .parts = sizes->parts > 1 ? sizes->parts : 1};
     costs.segment_count = costs.stages * MS_PASS_COUNT;
     costs.stage = MS_NEW(arena, ms_stage_cost, costs.parts * costs.stages);
     costs.segments = MS_NEW(arena, ms_segment, costs.segment_count);
     costs.kernels = MS_NEW(arena, ms_kernel, 0);
     costs.uses = MS_NEW(arena, ms_kernel_use, 0);
-    costs.optimizer_s = MS_NEW(arena, double, ranks);
+    costs.optimizer_s = MS_NEW(arena, double, sizes->ranks);
     if (!costs.stage || !costs.segments || !costs.kernels || !costs.uses || !costs.optimizer_s) {
-        ms_diag_error(diag, "out of memory while reading '%s'", key_path);
+        ms_diag_error(diag, "out of memory while laying out given costs");
         return MS_E_NOMEM;
     }
     for (int stage = 0; stage < costs.stages; stage++) {
-        fill_stage(&given, stage, &costs);
+        fill_stage(given, stage, &costs);
     }
-    for (int rank = 0; rank < ranks; rank++) {
-        costs.optimizer_s[rank] = value_at(&given.optimizer, rank);
+    for (int rank = 0; rank < sizes->ranks; rank++) {
+        costs.optimizer_s[rank] = value_at(&given->optimizer, rank);
     }
     *costs_out = costs;
     return MS_OK;

@@ -36,6 +36,12 @@ static const fault_case CASES[] = {
     {"mesh: {dp: 2, pp: 2, tp: 2, order: [pp, dp, tp]}", "", {"mesh: this key is required"}, 1},
     {"batch: {global: 16, micro: 1}", "", {"batch: expected 'global'"}, 1},
     {"hidden: 1024, ", "", {"model.hidden: this key is required"}, 1},
+    /* given costs; the first line is the model's */
+    {"model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, sequence: 1024}",
+     "costs: {forward: [1 ms, 2 ms, 3 ms], input_gradient: 1 ms, optimizer: [1 s, 2 s, 3 s]}",
+     {":3:18: error: costs.forward: list of '3' values, expected one value or 2",
+      "costs.optimizer: list of '3' values, expected one value or 2"},
+     2},
     /* types, units, ranges */
     {"layers: 8",
      "layers: eight",
@@ -365,8 +371,8 @@ static const file_case FILE_CASES[] = {
     {OF_FILE("2", "", "2"), "and 'batch' gives 2; if they are parts of sequences, "
                             "'schedule.splits' says how many make one"},
     {OF_FILE("2", ", splits: 2", "2"),
-     "order.csv:1:9: error: rank 0, cell 3: '0B0' comes before the gradient of the next part"},
-    {OF_FILE("2", ", splits: 3", "2"), "no microbatches of K = 3 parts each"},
+     "order.csv:1:9: error: rank 0, cell 3: '0B0' comes before the gradient of the next slice"},
+    {OF_FILE("2", ", splits: 3", "2"), "no microbatches of K = 3 slices each"},
 };
 
 /* A file's order starts at the workload's folder, and its sizes are the workload's. */

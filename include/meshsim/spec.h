@@ -1,0 +1,238 @@
+/**
+ * @file
+ * Job specs: all that says what job is simulated, as one plain value.
+ *
+ * A spec comes from a workload file (ms_job_spec_read) or from another spec: copy the struct, set
+ * fields, and check it again. Nothing in it is text that would have to be read once more; lists and
+ * strings are borrowed and shared by copies. What the user leaves out is left out here too, and
+ * decided when the job is laid out, so that a spec with another degree of ZeRO or of pipeline
+ * parallelism gets the defaults that go with it.
+ */
+#ifndef MESHSIM_SPEC_H
+#define MESHSIM_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/config.h"
+#include "meshsim/decls.h"
+#include "meshsim/diag.h"
+#include "meshsim/event.h"
+#include "meshsim/mesh.h"
+#include "meshsim/model.h"
+#include "meshsim/platform.h"
+#include "meshsim/schedule.h"
+#include "meshsim/status.h"
+
+MS_BEGIN_DECLS
+
+/** What the user asked for on the command line. All strings are borrowed. */
+typedef struct ms_job_request {
+    const char *workload; /**< path of the workload file */
+    const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
+    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
+    const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
+    size_t set_count;
+    const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
+    bool no_fold;         /**< simulate every rank */
+} ms_job_request;
+
+/** Member of an int field that the user left out: what is usual is decided by the rest. */
+enum { MS_SPEC_USUAL = -1 };
+
+/** Sequences per step at most: far above any run, and a count that fits into an int. */
+enum { MS_BATCH_MAX = 100000000 };
+
+/** The cluster: how it is named, and what it is. */
+typedef struct ms_spec_platform {
+    const char *file; /**< name or path, as the user writes it; relative to the spec's folder if it
+                         is a path */
+    const ms_node *changes;     /**< mapping laid over the file; NULL: none */
+    const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
+    const char *text;           /**< the effective platform as YAML */
+    const char *effective_text; /**< its given keys with value and origin */
+} ms_spec_platform;
+
+/** Sizes of the axes. */
+typedef struct ms_spec_mesh {
+    const char *names[MS_MESH_AXES_MAX]; /**< [axes] outermost first */
+    int sizes[MS_MESH_AXES_MAX];         /**< [axes] >= 1 */
+    int axes;
+} ms_spec_mesh;
+
+/** How a forward and a backward pass that a schedule pairs run: together, or one after the other.
+ */
+typedef enum ms_pair_overlap { MS_OVERLAP_FUSED, MS_OVERLAP_SERIAL } ms_pair_overlap;
+
+/** Whether a rank that sends to a stage goes on, or waits for the arrival. */
+typedef enum ms_sends { MS_SENDS_ASYNC, MS_SENDS_BLOCKING } ms_sends;
+
+/** Whether all ranks wait for the gradient's norm before they update, or each updates at once. */
+typedef enum ms_step_end { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION } ms_step_end;
+
+/** Layers per virtual stage: the same everywhere, or so that the busiest rank is least busy. */
+typedef enum ms_partition_kind { MS_PARTITION_EVEN, MS_PARTITION_BALANCED } ms_partition_kind;
+
+/** Which stage has which layers. */
+typedef struct ms_spec_partition {
+    ms_partition_kind kind;
+    int first_stage_layers; /**< of the first virtual stage; 0: not given */
+    int last_stage_layers;  /**< of the last one; 0: not given */
+    ms_ints stage_layers;   /**< of every virtual stage; count 0: not given */
+} ms_spec_partition;
+
+/** The pipeline schedule. */
+typedef struct ms_spec_schedule {
+    ms_schedule_kind kind; /**< MS_SCHEDULE_CUSTOM: the order stands in a file */
+    const char *csv;       /**< that file, relative to the spec's folder; NULL: a kind makes it */
+    int chunks;            /**< V; 0: the schedule's own */
+    int group;             /**< microbatches per group; 0: the number of pipeline ranks */
+    int slices;            /**< K, slices of a sequence, >= 1 */
+    bool is_reordered;
+    ms_pair_overlap overlap;
+    ms_sends sends;
+    ms_step_end step_end;
+    ms_spec_partition partition;
+} ms_spec_schedule;
+
+/** Sequences per step. */
+typedef struct ms_spec_batch {
+    int global;       /**< over all replicas; 0: not given */
+    int micro;        /**< per microbatch and replica, >= 1 */
+    int microbatches; /**< per step and replica; 0: not given */
+} ms_spec_batch;
+
+/** Types of working parameters and of gradients. */
+typedef enum ms_dtype { MS_DTYPE_BF16, MS_DTYPE_FP16, MS_DTYPE_FP32 } ms_dtype;
+
+typedef struct ms_spec_precision {
+    ms_dtype parameters;
+    ms_dtype gradients;
+    double optimizer_B; /**< optimizer state per parameter [B] */
+} ms_spec_precision;
+
+/** How tp ranks share a layer. */
+typedef struct ms_spec_tensor {
+    bool has_sequence_parallel;
+    ms_tp_overlap overlap;
+    int chunks;       /**< pieces of MS_TP_OVERLAP_CHUNKS */
+    bool allows_slow; /**< more tp ranks than GPUs that share the fast links */
+} ms_spec_tensor;
+
+/** How cp ranks share a sequence. */
+typedef struct ms_spec_context {
+    ms_cp_kind kind;
+    int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
+} ms_spec_context;
+
+/** What replicas share. */
+typedef struct ms_spec_data {
+    int zero;              /**< stage of ZeRO, 0 to 3 */
+    ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
+    bool keeps_parameters; /**< zero 3: gathered once per step */
+    int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
+                              where a schedule file says so, else 0 */
+    int reduce;            /**< ms_reduce, or MS_SPEC_USUAL */
+    bool has_reduce_overlap;
+    bool has_gather_overlap;
+    double bucket_B; /**< smallest gradient bucket [B]; 0: one per layer */
+    bool is_offloaded;
+} ms_spec_data;
+
+/** What is recomputed. */
+typedef struct ms_spec_recompute {
+    ms_recompute kind;
+    unsigned parts; /**< MS_RECOMPUTE_ bits */
+    int layers;     /**< full: first layers of each virtual stage; 0: all */
+} ms_spec_recompute;
+
+/** How it is simulated. */
+typedef struct ms_spec_simulation {
+    int steps; /**< optimizer steps, >= 1 */
+    ms_fidelity fidelity;
+    int seed;
+} ms_spec_simulation;
+
+/** Where a spec was read from: for messages alone, nothing else may look into it. */
+typedef struct ms_spec_source {
+    const char *path;    /**< the workload file; NULL: the spec comes from no file */
+    const ms_node *root; /**< its tree with the overrides; NULL: faults name keys without a place */
+    const char *text;    /**< that tree as YAML; NULL without a file */
+    const char *effective_text; /**< every key with its value and origin; NULL without a file */
+} ms_spec_source;
+
+/** A job. */
+typedef struct ms_job_spec {
+    const char *name; /**< NULL: that of its file */
+    const char *description;
+    const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
+                         */
+    ms_spec_platform platform;
+    ms_spec_mesh mesh;
+    bool has_model;       /**< else given costs */
+    ms_model model;       /**< with the sizes that follow from others filled in */
+    ms_given_costs costs; /**< without a model */
+    ms_spec_schedule schedule;
+    ms_spec_batch batch;
+    ms_spec_precision precision;
+    ms_spec_tensor tensor;
+    ms_spec_context context;
+    ms_spec_data data;
+    bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
+    double allocator_overhead; /**< share of activations and working memory lost on top */
+    ms_spec_recompute recompute;
+    ms_spec_simulation simulation;
+    ms_spec_source source;
+} ms_job_spec;
+
+/** Read a workload file, apply the request's overrides, load its platform.
+ *  *spec_out: in `arena`; its source remembers where every key stands.  Returns MS_OK; MS_E_INPUT,
+ * every fault reported, those across keys that can be judged included; MS_E_USAGE; MS_E_IO;
+ * MS_E_NOMEM. */
+ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_job_spec *spec_out);
+
+/** A spec laid out: what follows from its sizes together. Everything in one arena. */
+typedef struct ms_job_layout {
+    ms_mesh mesh;
+    int microbatches; /**< M */
+    int global_batch; /**< sequences per step */
+    ms_precision precision;
+    ms_model_layout layout; /**< degrees and choices; stage_layers are left to the partition */
+    ms_program program;
+    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
+    bool has_pairs;            /**< the order pairs passes, whether or not they then run together */
+} ms_job_layout;
+
+/** Check a spec across its fields, and lay it out: ranks and GPUs, batch and microbatches, axes and
+ * what they are used for, the schedule's order. Layers and their costs come later.
+ *  *layout_out: in `arena`; borrows from the spec.  Returns MS_OK; MS_E_INPUT with every fault
+ * reported; MS_E_IO when the schedule's file cannot be read; MS_E_NOMEM.  O(actions). */
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                         ms_job_layout *layout_out);
+
+/** Bytes per element. */
+double ms_dtype_B(ms_dtype dtype);
+
+/** Report a fault of a spec at a key: with the place of the key in its file, or of the nearest
+ * mapping around it, and without a place where the spec comes from no file.  Returns MS_E_INPUT. */
+ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
+                        const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/** Diagnostics of rooms that know of no files, told at the key they belong to. */
+typedef struct ms_key_diag {
+    ms_diag diag; /**< hand this one down */
+    ms_diag *to;
+    const ms_job_spec *spec;
+    const char *key_path;
+} ms_key_diag;
+
+/** Start one.  What is reported to key_diag->diag goes on to `to`: with the key in front, unless it
+ * has a place already.  All borrowed; key_diag stays where it is while it is in use. */
+void ms_key_diag_init(ms_key_diag *key_diag, const ms_job_spec *spec, const char *key_path,
+                      ms_diag *to);
+
+MS_END_DECLS
+
+#endif

@@ -1,0 +1,190 @@
+/* What the fields of a spec say together, and the job laid out by it. */
+#include <stdio.h>
+
+#include "spec/internal.h"
+
+/* One check. */
+typedef struct checking {
+    const ms_job_spec *spec;
+    const ms_platform *cluster;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_job_layout *out;
+    ms_status status; /* first fault of any part */
+} checking;
+
+static bool note(checking *c, ms_status status) {
+    c->status = c->status == MS_OK ? status : c->status;
+    return status == MS_OK;
+}
+
+/* The ending of a counted noun in a message. */
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+/* "pp 64 x dp 6 x tp 8" */
+static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
+    int length = 0;
+    text[0] = '\0';
+    for (int a = 0; a < mesh->axes && length < (int)size; a++) {
+        length += snprintf(text + length, size - (size_t)length, "%s%s %d", a > 0 ? " x " : "",
+                           mesh->names[a], mesh->sizes[a]);
+    }
+}
+
+static ms_status check_ranks(const checking *c) {
+    int gpus = ms_platform_gpus(c->cluster);
+    if (c->out->mesh.ranks == gpus) {
+        return MS_OK;
+    }
+    char shape[128];
+    char advice[80] = "";
+    describe_mesh(&c->out->mesh, shape, sizeof shape);
+    int per_node = c->cluster->gpus_per_node;
+    if (c->out->mesh.ranks % per_node == 0) {
+        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes",
+                 c->out->mesh.ranks / per_node);
+    }
+    return ms_spec_fault(c->spec, c->diag, "mesh",
+                         "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
+                         c->out->mesh.ranks, plural(c->out->mesh.ranks), c->cluster->name, gpus,
+                         c->cluster->nodes, plural(c->cluster->nodes), per_node, advice);
+}
+
+/* More tp ranks than the scale-up domain holds are a mistake more often than a wish. */
+static ms_status check_tensor_domain(const checking *c) {
+    int tp = ms_mesh_size(&c->out->mesh, MS_AXIS_TP);
+    int domain = ms_platform_scale_up_domain(c->cluster);
+    if (tp <= domain || c->spec->tensor.allows_slow) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "mesh.tp",
+                         "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
+                         "links; at most %d, or set tensor_parallel.allow_slow",
+                         tp, domain, plural(domain), domain);
+}
+
+/* Microbatches per step and replica from the batch keys. */
+static ms_status count_microbatches(const checking *c) {
+    const ms_spec_batch *batch = &c->spec->batch;
+    long unit = (long)batch->micro * ms_layout_replicas(&c->out->layout);
+    if (batch->global == 0 && batch->microbatches == 0) {
+        return ms_spec_fault(c->spec, c->diag, "batch",
+                             "expected 'global' (sequences per step) or 'microbatches'");
+    }
+    if (batch->global % unit != 0) {
+        long below = batch->global / unit * unit;
+        return ms_spec_fault(c->spec, c->diag, "batch.global",
+                             "%d sequences do not divide into microbatches of %d on %ld "
+                             "replicas (%ld at a time); nearest: %ld or %ld",
+                             batch->global, batch->micro, unit / batch->micro, unit,
+                             below > 0 ? below : unit, below + unit);
+    }
+    long microbatches = batch->global > 0 ? batch->global / unit : batch->microbatches;
+    if (batch->microbatches > 0 && microbatches != batch->microbatches) {
+        return ms_spec_fault(c->spec, c->diag, "batch.microbatches",
+                             "%d disagrees with batch.global, which gives %ld", batch->microbatches,
+                             microbatches);
+    }
+    if (microbatches > MS_BATCH_MAX / unit) {
+        return ms_spec_fault(c->spec, c->diag, "batch",
+                             "%ld microbatches of %d on %ld replicas are more than %d sequences",
+                             microbatches, batch->micro, unit / batch->micro, (int)MS_BATCH_MAX);
+    }
+    c->out->microbatches = (int)microbatches;
+    c->out->global_batch = (int)(microbatches * unit);
+    return MS_OK;
+}
+
+/* Ranks that do not wait for each other at a step's end come apart in the first step; one between
+ * two others is what they repeat. */
+enum { POST_VALIDATION_STEPS_MIN = 3 };
+
+static ms_status check_steps(const checking *c) {
+    int steps = c->spec->simulation.steps;
+    bool is_late = c->spec->schedule.step_end == MS_STEP_END_POST_VALIDATION;
+    if (!is_late || steps < 1 || steps >= POST_VALIDATION_STEPS_MIN) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "schedule.step_end",
+                         "post_validation is measured between steps that overlap and needs "
+                         "'steps: %d' or more, got %d",
+                         (int)POST_VALIDATION_STEPS_MIN, steps);
+}
+
+static ms_status build_mesh(const checking *c) {
+    const ms_spec_mesh *mesh = &c->spec->mesh;
+    return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, c->diag);
+}
+
+/* Every list of given costs has one value or as many as there are stages (ranks for the optimizer).
+ */
+static ms_status check_costs(const checking *c) {
+    const ms_given_costs *costs = &c->spec->costs;
+    size_t ranks = (size_t)c->out->layout.pp, stages = ranks * (size_t)c->out->layout.chunks;
+    const struct {
+        const char *key_path;
+        const ms_numbers *values;
+        size_t wanted;
+    } LISTS[] = {{"costs.forward", &costs->forward, stages},
+                 {"costs.input_gradient", &costs->input_gradient, stages},
+                 {"costs.weight_gradient", &costs->weight_gradient, stages},
+                 {"costs.p2p", &costs->p2p, stages},
+                 {"costs.optimizer", &costs->optimizer, ranks}};
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {
+        size_t count = LISTS[i].values->count;
+        if (count != 1 && count != LISTS[i].wanted) {
+            status = ms_spec_fault(c->spec, c->diag, LISTS[i].key_path,
+                                   "list of '%zu' values, expected one value or %zu", count,
+                                   LISTS[i].wanted);
+        }
+    }
+    return status;
+}
+
+static ms_precision precision_of(const ms_spec_precision *precision) {
+    return (ms_precision){.parameter_B = ms_dtype_B(precision->parameters),
+                          .gradient_B = ms_dtype_B(precision->gradients),
+                          .optimizer_B = precision->optimizer_B};
+}
+
+/* Whether what the order of passes needs could be read. */
+static bool has_order(const ms_job_spec *spec) {
+    const ms_spec_schedule *schedule = &spec->schedule;
+    bool is_named = schedule->kind != MS_SCHEDULE_CUSTOM || schedule->csv != NULL;
+    return is_named && schedule->chunks >= 0 && spec->batch.micro >= 1;
+}
+
+/* Parts in the order of their needs; a part runs when those it needs were fine, so one run reports
+ * the faults of all that can be judged. */
+ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                ms_job_layout *layout_out) {
+    ms_job_layout out = {.precision = precision_of(&spec->precision)};
+    checking c = {
+        .spec = spec, .cluster = spec->platform.cluster, .arena = arena, .diag = diag, .out = &out};
+    bool has_mesh = spec->mesh.axes > 0 && note(&c, build_mesh(&c));
+    note(&c, check_steps(&c));
+    if (has_mesh && c.cluster != NULL) {
+        note(&c, check_ranks(&c));
+        note(&c, check_tensor_domain(&c));
+    }
+    if (has_mesh && has_order(spec)) {
+        bool has_layout = note(&c, ms_spec_find_layout(spec, &out.mesh, arena, diag, &out.layout));
+        bool has_program = has_layout && note(&c, count_microbatches(&c)) &&
+                           note(&c, ms_spec_build_program(spec, arena, diag, &out));
+        if (has_program && !spec->has_model && spec->costs.forward.count > 0) {
+            note(&c, check_costs(&c));
+        }
+    }
+    if (c.status == MS_OK) {
+        *layout_out = out;
+    }
+    return c.status;
+}
+
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                         ms_job_layout *layout_out) {
+    return ms_spec_lay_out_parts(spec, arena, diag, layout_out);
+}

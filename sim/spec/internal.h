@@ -1,0 +1,34 @@
+/* What the files of the spec room share. */
+#ifndef MS_SPEC_INTERNAL_H
+#define MS_SPEC_INTERNAL_H
+
+#include "spec/text.h"
+
+/* What stands before the path of a file in schedule.kind. */
+#define MS_SPEC_CSV_PREFIX "csv:"
+
+/* Load the platform that the workload's mapping, or the request, names, with the workload's changes
+ * laid over it, into spec->platform.  Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
+                                ms_arena *arena, ms_diag *diag, ms_job_spec *spec);
+
+/* As ms_job_lay_out, of a spec that may lack parts, which are then left unchecked: their faults are
+ * known. */
+ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                ms_job_layout *layout_out);
+
+/* The spec's choices with the mesh's degrees; what the schedule decides, stage_layers and
+ * ep_node_ranks are left unset.  Returns MS_OK; MS_E_INPUT for axes that cannot be used, reported.
+ */
+ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+                              ms_diag *diag, ms_model_layout *layout_out);
+
+/* Ranks that each take other sequences of the batch: dp, ep and the user's own axis. */
+int ms_layout_replicas(const ms_model_layout *layout);
+
+/* Build out->program from the spec's schedule, and set what it decides of out->layout; mesh and
+ * microbatches are known.  Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                ms_job_layout *out);
+
+#endif

@@ -1,0 +1,126 @@
+/* The degrees and choices that lay a model out, from mesh, platform and workload. */
+#include "spec/internal.h"
+
+/* One axis of a name of its own holds further replicas; a second one would be ambiguous. */
+static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+                            ms_diag *diag) {
+    int others = 0;
+    for (int a = 0; a < mesh->axes; a++) {
+        others += mesh->kinds[a] == MS_AXIS_OTHER && mesh->sizes[a] > 1 ? 1 : 0;
+        if (others > 1) {
+            const char *key_path = ms_arena_printf(arena, "mesh.%s", mesh->names[a]);
+            return ms_spec_fault(spec, diag, key_path == NULL ? "mesh" : key_path,
+                                 "a second axis with a name of its own, of size %d; one such "
+                                 "axis can be larger than 1",
+                                 mesh->sizes[a]);
+        }
+    }
+    return MS_OK;
+}
+
+/* Axes whose ranks see other data: what state can be sharded over. */
+static bool is_replica_axis(ms_axis axis) {
+    return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
+}
+
+static ms_status find_shard_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_diag *diag,
+                                 unsigned *axes_out) {
+    unsigned axes = 0;
+    for (size_t i = 0; i < spec->data.shard.count; i++) {
+        int index = ms_mesh_axis(mesh, spec->data.shard.items[i]);
+        if (index < 0 || !is_replica_axis(mesh->kinds[index])) {
+            return ms_spec_fault(spec, diag, "data_parallel.shard",
+                                 "'%s' is no axis of replicas of this mesh; expected some of "
+                                 "dp, cp, ep",
+                                 spec->data.shard.items[i]);
+        }
+        axes |= MS_AXIS_BIT(mesh->kinds[index]);
+    }
+    *axes_out = axes;
+    return MS_OK;
+}
+
+/* FSDP and DeepSpeed's ZeRO 2 reduce every microbatch's gradients where they are told nothing else;
+ * PyTorch's pipelining tells them to hold whole ones until a stage's last.
+ * Source: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync. */
+static ms_reduce usual_reduce(const ms_model_layout *layout) {
+    bool has_replicas = ms_layout_replicas(layout) * layout->cp > 1;
+    return layout->zero >= 2 && layout->pp == 1 && has_replicas ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
+}
+
+/* Only a ring has blocks that travel beside the attention.
+ * Source: Megatron-LM, cp_comm_type: p2p "can be overlapped with attention compute", all_gather "is
+ * not async, and cannot be overlapped". */
+static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_layout *layout,
+                                       ms_diag *diag) {
+    static const char *const WHEN[] = {[MS_CP_ALL_GATHER] = "all_gather has keys and values",
+                                       [MS_CP_ALL_TO_ALL] = "all_to_all has all that it needs"};
+    if (layout->cp <= 1 || layout->cp_kind == MS_CP_RING || !layout->has_cp_overlap) {
+        return MS_OK;
+    }
+    return ms_spec_fault(
+        spec, diag, "context_parallel.overlap",
+        "%s before the attention begins: only a ring's blocks travel beside it; leave it out, or "
+        "set context_parallel.kind to ring",
+        WHEN[layout->cp_kind]);
+}
+
+/* The choices as the spec has them. */
+static ms_model_layout choices_of(const ms_job_spec *spec) {
+    const ms_spec_data *data = &spec->data;
+    return (ms_model_layout){.micro_batch = spec->batch.micro,
+                             .cp_kind = spec->context.kind,
+                             .recompute = spec->recompute.kind,
+                             .recompute_parts = spec->recompute.parts,
+                             .recompute_layers = spec->recompute.layers,
+                             .has_sequence_parallel = spec->tensor.has_sequence_parallel,
+                             .tp_overlap = spec->tensor.overlap,
+                             .tp_chunks = spec->tensor.chunks,
+                             .zero = data->zero,
+                             .keeps_parameters = data->keeps_parameters,
+                             .has_reduce_overlap = data->has_reduce_overlap,
+                             .has_gather_overlap = data->has_gather_overlap,
+                             .bucket_B = data->bucket_B,
+                             .is_offloaded = data->is_offloaded,
+                             .allocator_overhead = spec->allocator_overhead,
+                             .has_scatter_gather = spec->has_scatter_gather};
+}
+
+static void set_degrees(const ms_mesh *mesh, ms_model_layout *layout) {
+    layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
+    layout->pp = ms_mesh_size(mesh, MS_AXIS_PP);
+    layout->dp = ms_mesh_size(mesh, MS_AXIS_DP);
+    layout->cp = ms_mesh_size(mesh, MS_AXIS_CP);
+    layout->ep = ms_mesh_size(mesh, MS_AXIS_EP);
+    layout->other = 1;
+    for (int a = 0; a < mesh->axes; a++) {
+        layout->other *= mesh->kinds[a] == MS_AXIS_OTHER ? mesh->sizes[a] : 1;
+    }
+}
+
+ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+                              ms_diag *diag, ms_model_layout *layout_out) {
+    ms_model_layout layout = choices_of(spec);
+    set_degrees(mesh, &layout);
+    /* only a ring has something to hide behind; where it is not asked for, it is not wanted
+     * elsewhere */
+    bool is_ring = layout.cp > 1 && layout.cp_kind == MS_CP_RING;
+    layout.has_cp_overlap =
+        spec->context.overlap == MS_SPEC_USUAL ? is_ring : spec->context.overlap == 1;
+    layout.reduce =
+        spec->data.reduce == MS_SPEC_USUAL ? usual_reduce(&layout) : (ms_reduce)spec->data.reduce;
+    ms_status status = check_axes(spec, mesh, arena, diag);
+    ms_status overlap = check_context_overlap(spec, &layout, diag);
+    status = status == MS_OK ? overlap : status;
+    if (status == MS_OK) {
+        status = find_shard_axes(spec, mesh, diag, &layout.shard_axes);
+    }
+    if (status == MS_OK) {
+        *layout_out = layout;
+    }
+    return status;
+}
+
+int ms_layout_replicas(const ms_model_layout *layout) {
+    return layout->dp * layout->ep * layout->other;
+}

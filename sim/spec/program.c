@@ -1,0 +1,174 @@
+/* The order of passes: by the schedule's kind, or out of a file. */
+#include <string.h>
+
+#include "meshsim/schedule_csv.h"
+#include "spec/internal.h"
+
+/* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
+ */
+enum { PASSES_MAX = 10000000 };
+
+/* Refuse, before memory is asked for it, what is too large to be simulated. */
+static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *order,
+                              ms_diag *diag) {
+    int own = ms_schedule_kind_traits(order->kind).chunks;
+    int chunks = order->chunks > 0 ? order->chunks : own > 0 ? own : 1;
+    double stages = (double)order->pipeline_ranks * chunks;
+    double passes = 2.0 * stages * order->microbatches * order->slices;
+    if (passes <= PASSES_MAX) {
+        return MS_OK;
+    }
+    return ms_spec_fault(spec, diag, "batch",
+                         "%d microbatches on %.0f virtual stages are %.3g passes, more than the "
+                         "limit of %.3g",
+                         order->microbatches, stages, passes, (double)PASSES_MAX);
+}
+
+static ms_status build_by_kind(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                               ms_job_layout *out) {
+    const ms_spec_schedule *schedule = &spec->schedule;
+    ms_schedule_spec order = {.kind = schedule->kind,
+                              .pipeline_ranks = out->layout.pp,
+                              .chunks = schedule->chunks,
+                              .microbatches = out->microbatches,
+                              .group = schedule->group,
+                              .slices = schedule->slices,
+                              .is_reordered = schedule->is_reordered};
+    ms_status status = check_passes(spec, &order, diag);
+    if (status == MS_OK) {
+        ms_key_diag placed;
+        ms_key_diag_init(&placed, spec, "schedule", diag);
+        status = ms_schedule_build(&order, arena, &placed.diag, &out->program);
+    }
+    return status;
+}
+
+/* The sizes of a file are those of the mesh and the batch. */
+static ms_status check_sizes(const ms_job_spec *spec, const ms_program *program, ms_diag *diag,
+                             const ms_job_layout *out) {
+    const ms_schedule_spec *found = &program->spec;
+    const struct {
+        const char *what, *key;
+        int found, wanted;
+    } SIZES[] = {{"pipeline ranks", "mesh.pp", found->pipeline_ranks, out->layout.pp},
+                 {"stages per rank", "schedule.v", found->chunks, spec->schedule.chunks},
+                 {"microbatches", "batch", found->microbatches, out->microbatches}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
+            bool may_be_parts =
+                i == 2 && found->slices == 1 && SIZES[i].found % SIZES[i].wanted == 0;
+            return ms_spec_fault(spec, diag, "schedule.kind",
+                                 "'csv:%s' has %d %s, and '%s' gives %d%s", spec->schedule.csv,
+                                 SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted,
+                                 may_be_parts ? "; if they are parts of sequences, "
+                                                "'schedule.splits' says how many make one"
+                                              : "");
+        }
+    }
+    if (program->model_stages != found->pipeline_ranks * found->chunks) {
+        return ms_spec_fault(spec, diag, "schedule.kind",
+                             "'csv:%s' has %d stages on %d ranks; on a platform every rank has "
+                             "equally many",
+                             spec->schedule.csv, program->model_stages, found->pipeline_ranks);
+    }
+    return MS_OK;
+}
+
+/* Keys that make an order have nothing to say beside a file. */
+static ms_status check_keys(const ms_job_spec *spec, ms_diag *diag) {
+    const struct {
+        const char *path;
+        bool is_set;
+    } OF_KINDS[] = {{"schedule.group", spec->schedule.group != 0},
+                    {"schedule.reorder", spec->schedule.is_reordered}};
+    for (size_t i = 0; i < sizeof OF_KINDS / sizeof OF_KINDS[0]; i++) {
+        if (OF_KINDS[i].is_set) {
+            return ms_spec_fault(spec, diag, OF_KINDS[i].path,
+                                 "makes an order, and 'csv:%s' has its own; leave it out",
+                                 spec->schedule.csv);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status read_file(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                           ms_job_layout *out) {
+    const char *path = spec->schedule.csv;
+    const char *name = ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", path);
+    path = path[0] == '/' ? path : ms_arena_printf(arena, "%s/%s", spec->folder, path);
+    if (path == NULL || name == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_csv_table table;
+    ms_program program;
+    int slices = spec->schedule.slices < 1 ? 1 : spec->schedule.slices; /* less was reported */
+    ms_status status = ms_csv_load(path, arena, diag, &table);
+    if (status == MS_OK) {
+        status = ms_csv_program(&table, name, slices, arena, diag, &program);
+    }
+    if (status == MS_OK) {
+        status = check_sizes(spec, &program, diag, out);
+    }
+    if (status == MS_OK) {
+        status = check_keys(spec, diag);
+    }
+    if (status == MS_OK) {
+        out->program = program;
+        out->schedule_text = table.text;
+    }
+    return status;
+}
+
+/* When sharded parameters are gathered, where whole stages are: as the workload's keys say, else as
+ * the file does. */
+static ms_status place_gathers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                               ms_job_layout *out) {
+    int gather_stages = spec->data.gather_stages;
+    ms_program *program = &out->program;
+    if (gather_stages != MS_SPEC_USUAL || out->layout.keeps_parameters ||
+        out->layout.has_gather_overlap) {
+        program->shard_moves = NULL;
+    }
+    ms_status status = MS_OK;
+    if (gather_stages > 0) {
+        status = ms_program_place_unshards(program, gather_stages, arena, diag);
+    }
+    out->layout.has_placed_gathers =
+        gather_stages > 0 || (out->layout.zero >= 3 && program->shard_moves != NULL);
+    return status;
+}
+
+/* What is reduced once a round needs a schedule that has rounds. */
+static ms_status check_rounds(const ms_job_spec *spec, const ms_job_layout *out, ms_diag *diag) {
+    if (out->layout.reduce != MS_REDUCE_ROUND || out->program.round > 0) {
+        return MS_OK;
+    }
+    return ms_spec_fault(spec, diag, "data_parallel.reduce",
+                         "'round' needs a schedule that takes microbatches in groups "
+                         "(interleaved, interleaved_torch, interleaved_flexible, zb1p), and '%s' "
+                         "does not; expected 'last' or 'every'",
+                         out->program.name);
+}
+
+ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                ms_job_layout *out) {
+    ms_status status = spec->schedule.csv != NULL ? read_file(spec, arena, diag, out)
+                                                  : build_by_kind(spec, arena, diag, out);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, spec, "schedule", diag);
+    out->has_pairs = ms_program_has_pairs(&out->program);
+    if (spec->schedule.overlap == MS_OVERLAP_SERIAL) {
+        ms_program_part_pairs(&out->program);
+    }
+    status = place_gathers(spec, arena, &placed.diag, out);
+    status = status == MS_OK ? ms_program_check(&out->program, &placed.diag) : status;
+    status = status == MS_OK ? check_rounds(spec, out, diag) : status;
+    out->layout.chunks = out->program.spec.chunks;
+    out->layout.copies = out->program.parameter_replicas;
+    out->layout.parts = out->program.spec.slices;
+    out->layout.stage_rank = out->program.stage_rank;
+    return status;
+}

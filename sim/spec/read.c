@@ -1,0 +1,263 @@
+/* From a workload file to a spec. */
+#include <string.h>
+
+#include "meshsim/input.h"
+#include "spec/internal.h"
+
+/* One reading. */
+typedef struct reading {
+    const ms_job_request *request;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_node *root;
+    ms_spec_text text;
+    ms_status status; /* first fault of any part */
+} reading;
+
+static bool note(reading *r, ms_status status) {
+    r->status = r->status == MS_OK ? status : r->status;
+    return status == MS_OK;
+}
+
+/* Folder of a path without its slash at the end, "." if it has none. */
+static const char *folder_of(ms_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
+}
+
+/* `platform: name` means `platform: {file: name}`, so that overrides find a mapping. */
+static ms_status normalise_platform(ms_node *root, ms_arena *arena) {
+    ms_node *platform = ms_node_get(root, "platform");
+    if (platform == NULL || platform->type != MS_NODE_SCALAR) {
+        return MS_OK;
+    }
+    ms_node *file = MS_NEW(arena, ms_node, 1);
+    if (file == NULL) {
+        return MS_E_NOMEM;
+    }
+    *file = *platform;
+    file->key = "file";
+    file->next = NULL;
+    platform->type = MS_NODE_MAPPING;
+    platform->text = NULL;
+    platform->first = file;
+    platform->last = file;
+    platform->count = 1;
+    return MS_OK;
+}
+
+/* The --set overrides in the order given. */
+static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
+                               ms_diag *diag) {
+    ms_status first = MS_OK;
+    for (size_t i = 0; i < request->set_count; i++) {
+        ms_status status = ms_node_set(root, request->sets[i], arena, diag);
+        if (status == MS_OK) {
+            status = normalise_platform(root, arena); /* it may have named another platform */
+        }
+        first = first == MS_OK ? status : first;
+    }
+    return first;
+}
+
+/* Either a model or costs, and with costs nothing that only a model gives a meaning. */
+static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
+    if ((text->model == NULL) == (text->costs == NULL)) {
+        const ms_node *place = text->costs != NULL ? text->costs : root;
+        return ms_config_fault(diag, place, "",
+                               text->costs == NULL
+                                   ? "expected either 'model' or 'costs', got neither"
+                                   : "expected either 'model' or 'costs', got both");
+    }
+    static const struct {
+        const char *mapping; /* NULL: the root */
+        const char *key;
+    } OF_MODELS[] = {{NULL, "precision"},
+                     {NULL, "tensor_parallel"},
+                     {NULL, "context_parallel"},
+                     {NULL, "data_parallel"},
+                     {NULL, "pipeline"},
+                     {NULL, "memory"},
+                     {NULL, "recompute"},
+                     {NULL, "recompute_parts"},
+                     {NULL, "recompute_layers"},
+                     {"schedule", "deal"},
+                     {"schedule", "first_stage_layers"},
+                     {"schedule", "last_stage_layers"},
+                     {"schedule", "stage_layers"}};
+    ms_status status = MS_OK;
+    for (size_t i = 0; text->costs != NULL && i < sizeof OF_MODELS / sizeof OF_MODELS[0]; i++) {
+        const char *key = OF_MODELS[i].key;
+        const ms_node *mapping =
+            OF_MODELS[i].mapping == NULL ? root : ms_node_get(root, OF_MODELS[i].mapping);
+        const ms_node *node = ms_node_get(mapping, key);
+        if (node != NULL) {
+            status = ms_config_fault(diag, node, key,
+                                     "says nothing beside 'costs'; it needs a "
+                                     "'model'");
+        }
+    }
+    return status;
+}
+
+/* The tree: file and overrides. */
+static ms_status read_tree(reading *r) {
+    const char *path = r->request->workload;
+    ms_status status = ms_yaml_load(path, r->arena, r->diag, &r->root);
+    if (status == MS_OK) {
+        status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
+    }
+    if (status == MS_OK) {
+        status = normalise_platform(r->root, r->arena);
+    }
+    return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
+}
+
+static ms_status fault_kind(const reading *r, const char *name) {
+    const char *const *names = ms_schedule_kind_names();
+    const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
+    ms_buffer known;
+    ms_buffer_init(&known);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        ms_buffer_printf(&known, "%s, ", names[i]);
+    }
+    ms_status status =
+        ms_spec_fault(&r->text.spec, r->diag, "schedule.kind",
+                      "unknown schedule '%s'%s%s%s (known: %sand csv:FILE)", name,
+                      nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
+                      nearest == NULL ? "" : "'?", ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return status;
+}
+
+/* A kind by its name, or the path of a file. */
+static ms_status read_kind(reading *r) {
+    ms_spec_schedule *schedule = &r->text.spec.schedule;
+    const char *name = r->text.schedule_kind;
+    const size_t prefix = strlen(MS_SPEC_CSV_PREFIX);
+    schedule->kind = MS_SCHEDULE_CUSTOM;
+    if (name == NULL) {
+        return MS_E_INPUT; /* no text: reported */
+    }
+    if (strncmp(name, MS_SPEC_CSV_PREFIX, prefix) != 0) {
+        ms_status status = ms_schedule_kind_from_name(name, &schedule->kind);
+        return status == MS_OK ? MS_OK : fault_kind(r, name);
+    }
+    if (name[prefix] == '\0') {
+        return ms_spec_fault(&r->text.spec, r->diag, "schedule.kind",
+                             "'csv:' names no file; expected csv:FILE");
+    }
+    schedule->csv = name + prefix;
+    return MS_OK;
+}
+
+static ms_status read_mesh(reading *r) {
+    ms_mesh mesh;
+    ms_status status = ms_mesh_read(r->text.mesh, "mesh", r->arena, r->diag, &mesh);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_spec_mesh *axes = &r->text.spec.mesh;
+    for (axes->axes = 0; axes->axes < mesh.axes; axes->axes++) {
+        axes->names[axes->axes] = mesh.names[axes->axes];
+        axes->sizes[axes->axes] = mesh.sizes[axes->axes];
+    }
+    return MS_OK;
+}
+
+/* The level of detail that an option asks for. */
+static ms_status read_fidelity(reading *r) {
+    const char *name = r->request->fidelity;
+    if (name == NULL) {
+        return MS_OK;
+    }
+    ms_fidelity *fidelity = &r->text.spec.simulation.fidelity;
+    if (strcmp(name, "analytic") == 0) {
+        *fidelity = MS_FIDELITY_ANALYTIC;
+    } else if (strcmp(name, "flow") == 0) {
+        *fidelity = MS_FIDELITY_FLOW;
+    } else {
+        ms_diag_error(r->diag, "unknown fidelity '%s'; expected 'analytic' or 'flow'", name);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+/* The effective workload as YAML, and with the origin of every value. */
+static ms_status write_texts(reading *r) {
+    ms_spec_source *source = &r->text.spec.source;
+    ms_buffer text;
+    ms_buffer effective;
+    ms_buffer_init(&text);
+    ms_buffer_init(&effective);
+    ms_node_write(r->root, &text);
+    ms_config_write_effective(r->root, MS_WORKLOAD_FIELDS, "", &effective);
+    bool has_failed = text.failed || effective.failed;
+    source->text = ms_arena_strdup(r->arena, ms_buffer_text(&text));
+    source->effective_text = ms_arena_strdup(r->arena, ms_buffer_text(&effective));
+    ms_buffer_release(&text);
+    ms_buffer_release(&effective);
+    return has_failed || source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM
+                                                                                : MS_OK;
+}
+
+/* A count of sequences that is given and wrong leaves nothing to judge the batch by. */
+static void give_up_batch(reading *r) {
+    const ms_node *batch = ms_node_get(r->root, "batch");
+    ms_spec_batch *found = &r->text.spec.batch;
+    bool is_given = ms_config_has(batch, "global") || ms_config_has(batch, "microbatches");
+    if (is_given && found->global == 0 && found->microbatches == 0) {
+        found->micro = 0;
+    }
+}
+
+/* Mappings that have readers of their own, each whether or not the others could be read. */
+static void read_parts(reading *r) {
+    ms_job_spec *spec = &r->text.spec;
+    if (r->text.platform != NULL) {
+        note(r, ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
+    }
+    if (r->text.mesh != NULL) {
+        note(r, read_mesh(r));
+    }
+    if (r->text.model != NULL) {
+        spec->has_model = true;
+        note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
+    }
+    if (r->text.costs != NULL && r->text.model == NULL) {
+        note(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
+    }
+    note(r, read_kind(r));
+}
+
+ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_job_spec *spec_out) {
+    reading r = {.request = request, .arena = arena, .diag = diag};
+    ms_job_spec *spec = &r.text.spec;
+    ms_status status = read_tree(&r);
+    spec->schedule.chunks = MS_SPEC_USUAL; /* a key that is given and wrong leaves it so */
+    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+    spec->folder = folder_of(arena, request->workload);
+    spec->source = (ms_spec_source){.path = request->workload, .root = r.root};
+    if (status != MS_OK || spec->folder == NULL) {
+        return status == MS_OK ? MS_E_NOMEM : status;
+    }
+    note(&r, ms_config_read(r.root, MS_WORKLOAD_FIELDS, "", &r.text, arena, diag));
+    note(&r, check_choice(r.root, &r.text, diag));
+    read_parts(&r);
+    if (r.status != MS_OK) {
+        ms_job_layout layout;
+        give_up_batch(&r);
+        ms_spec_lay_out_parts(spec, arena, diag, &layout);
+    }
+    if (r.status == MS_OK) {
+        note(&r, read_fidelity(&r));
+    }
+    if (r.status == MS_OK) {
+        note(&r, write_texts(&r));
+    }
+    if (r.status == MS_OK) {
+        *spec_out = *spec;
+    }
+    return r.status;
+}
