@@ -4,12 +4,43 @@
 #include <math.h>
 #include <string.h>
 
-/* Kinds of flows that the groups of a class have, where they are not laid out alike. */
-enum { SLOTS_MAX = 2 * MS_TIER_MAX + 2 };
+/* What tells the flows of a phase apart in a class whose groups are not laid out alike. */
+typedef struct flow_kind {
+    ms_coll_algorithm algorithm;
+    uint64_t kind;
+} flow_kind;
 
-/* Count (sign 1) or forget (sign -1) the crossings of a flow. */
+/* Flows of phase `p`; none where the plan has fewer phases. */
+static int flows_in(const ms_coll_plan *plan, int p) {
+    return p < plan->phase_count ? plan->phases[p].count : 0;
+}
+
+/* Flow `f` of phase `p`; NULL where the plan has fewer. */
+static const ms_flow *flow_at(const ms_coll_plan *plan, int p, int f) {
+    return f < flows_in(plan, p) ? &plan->phases[p].flows[f] : NULL;
+}
+
+/* Phases of the group that has most. */
+static int most_phases(const ms_coll_plan *plans, int groups) {
+    int most = 0;
+    for (int g = 0; g < groups; g++) {
+        most = plans[g].phase_count > most ? plans[g].phase_count : most;
+    }
+    return most;
+}
+
+/* Flows of phase `p` in the group that has most. */
+static int most_flows(const ms_coll_plan *plans, int groups, int p) {
+    int most = 0;
+    for (int g = 0; g < groups; g++) {
+        most = flows_in(&plans[g], p) > most ? flows_in(&plans[g], p) : most;
+    }
+    return most;
+}
+
+/* Count (sign 1) or forget (sign -1) the crossings of a flow, which may be none. */
 static void load_links(ms_works *w, const ms_flow *flow, int sign) {
-    for (int i = 0; i < flow->count; i++) {
+    for (int i = 0; flow != NULL && i < flow->count; i++) {
         w->link_load[flow->links[i].link] += sign * flow->links[i].weight;
     }
 }
@@ -17,22 +48,23 @@ static void load_links(ms_works *w, const ms_flow *flow, int sign) {
 /* Give flow `f` of phase `p` of every group's plan the load of all of them on each of its links. */
 static void load_flow(ms_works *w, const ms_coll_plan *plans, int groups, int p, int f) {
     for (int g = 0; g < groups; g++) {
-        load_links(w, &plans[g].phases[p].flows[f], 1);
+        load_links(w, flow_at(&plans[g], p, f), 1);
     }
     for (int g = 0; g < groups; g++) {
-        const ms_flow *flow = &plans[g].phases[p].flows[f];
-        for (int i = 0; i < flow->count; i++) {
+        const ms_flow *flow = flow_at(&plans[g], p, f);
+        for (int i = 0; flow != NULL && i < flow->count; i++) {
             flow->links[i].load = w->link_load[flow->links[i].link];
         }
     }
     for (int g = 0; g < groups; g++) {
-        load_links(w, &plans[g].phases[p].flows[f], -1);
+        load_links(w, flow_at(&plans[g], p, f), -1);
     }
 }
 
 static void load_class(ms_works *w, const ms_coll_plan *plans, int groups) {
-    for (int p = 0; p < plans[0].phase_count && groups > 1; p++) {
-        for (int f = 0; f < plans[0].phases[p].count; f++) {
+    int phases = groups > 1 ? most_phases(plans, groups) : 0;
+    for (int p = 0; p < phases; p++) {
+        for (int f = 0; f < most_flows(plans, groups, p); f++) {
             load_flow(w, plans, groups, p, f);
         }
     }
@@ -99,8 +131,13 @@ static ms_status build_plans(ms_works *w, const ms_fold_request *request, bool i
     return MS_OK;
 }
 
+/* Whether two groups are laid out in the same phases, be it with other flows. */
+static bool has_same_phases(const ms_coll_plan *a, const ms_coll_plan *b) {
+    return a->algorithm == b->algorithm && a->phase_count == b->phase_count;
+}
+
 static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
-    bool is_same = a->phase_count == b->phase_count;
+    bool is_same = has_same_phases(a, b);
     for (int p = 0; p < a->phase_count && is_same; p++) {
         is_same = a->phases[p].count == b->phases[p].count;
         for (int f = 0; f < a->phases[p].count && is_same; f++) {
@@ -119,44 +156,63 @@ static bool have_same_flows(const ms_coll_plan *plans, int groups) {
     return true;
 }
 
-/* The kinds of flow that any group has in phase `p`, in the order met; returns how many. */
-static int list_kinds(const ms_coll_plan *plans, int groups, int p, uint64_t *kinds) {
-    int count = 0;
-    for (int g = 0; g < groups; g++) {
-        for (int f = 0; f < plans[g].phases[p].count; f++) {
-            uint64_t kind = plans[g].phases[p].flows[f].kind;
-            int k = 0;
-            while (k < count && kinds[k] != kind) {
-                k++;
-            }
-            if (k == count && count < SLOTS_MAX) {
-                kinds[count++] = kind;
-            }
+static bool is_of_kind(const ms_coll_plan *plan, const ms_flow *flow, flow_kind kind) {
+    return plan->algorithm == kind.algorithm && flow->kind == kind.kind;
+}
+
+/* Enter the kinds of a group's flows in phase `p` that are not among the `count` in the list yet.
+ * Returns how many there are then. */
+static int list_kinds(const ms_coll_plan *plan, int p, flow_kind *kinds, int count) {
+    for (int f = 0; f < flows_in(plan, p); f++) {
+        const ms_flow *flow = &plan->phases[p].flows[f];
+        int k = 0;
+        while (k < count && !is_of_kind(plan, flow, kinds[k])) {
+            k++;
+        }
+        if (k == count) {
+            kinds[count++] = (flow_kind){plan->algorithm, flow->kind};
         }
     }
     return count;
 }
 
-/* Give every group a place for each kind of flow that any group has, empty where it has none. */
-static ms_status align_flows(ms_works *w, ms_coll_plan *plans, int groups, int p) {
-    uint64_t kinds[SLOTS_MAX];
-    int count = list_kinds(plans, groups, p, kinds);
-    for (int g = 0; g < groups; g++) {
-        ms_phase *phase = &plans[g].phases[p];
-        ms_flow *flows = MS_NEW(w->arena, ms_flow, count);
-        if (flows == NULL) {
-            return MS_E_NOMEM;
-        }
-        for (int k = 0; k < count; k++) {
-            flows[k].kind = kinds[k];
-            for (int f = 0; f < phase->count; f++) {
-                flows[k] = phase->flows[f].kind == kinds[k] ? phase->flows[f] : flows[k];
-            }
-        }
-        phase->flows = flows;
-        phase->count = count;
+/* Give a group a place for each of `count` kinds in phase `p`, empty where it has no such flow. */
+static ms_status place_flows(ms_works *w, ms_coll_plan *plan, int p, const flow_kind *kinds,
+                             int count) {
+    ms_flow *flows = MS_NEW(w->arena, ms_flow, count);
+    if (flows == NULL) {
+        return MS_E_NOMEM;
     }
+    for (int k = 0; k < count; k++) {
+        flows[k].kind = kinds[k].kind;
+        for (int f = 0; f < plan->phases[p].count; f++) {
+            const ms_flow *flow = &plan->phases[p].flows[f];
+            flows[k] = is_of_kind(plan, flow, kinds[k]) ? *flow : flows[k];
+        }
+    }
+    plan->phases[p].flows = flows;
+    plan->phases[p].count = count;
     return MS_OK;
+}
+
+/* Give every group that has a phase `p` a place for each kind of flow that any group has in it. */
+static ms_status align_flows(ms_works *w, ms_coll_plan *plans, int groups, int p) {
+    int all = 0;
+    int count = 0;
+    for (int g = 0; g < groups; g++) {
+        all += flows_in(&plans[g], p);
+    }
+    flow_kind *kinds = MS_NEW(w->arena, flow_kind, all);
+    ms_status status = kinds == NULL ? MS_E_NOMEM : MS_OK;
+    for (int g = 0; g < groups && status == MS_OK; g++) {
+        count = list_kinds(&plans[g], p, kinds, count);
+    }
+    for (int g = 0; g < groups && status == MS_OK; g++) {
+        if (p < plans[g].phase_count) {
+            status = place_flows(w, &plans[g], p, kinds, count);
+        }
+    }
+    return status;
 }
 
 /* Plans of all groups with the same flows in the same places, each loaded by all groups. */
@@ -165,7 +221,8 @@ static ms_status plan_class(ms_works *w, const ms_fold_request *request, ms_coll
     if (status == MS_OK && !have_same_flows(plans, request->groups)) {
         w->is_exact = false;
         status = build_plans(w, request, true, plans);
-        for (int p = 0; status == MS_OK && p < plans[0].phase_count; p++) {
+        int phases = status == MS_OK ? most_phases(plans, request->groups) : 0;
+        for (int p = 0; status == MS_OK && p < phases; p++) {
             status = align_flows(w, plans, request->groups, p);
         }
     }
@@ -197,8 +254,11 @@ static ms_status find_slowest(ms_works *w, const ms_coll_plan *plans, int groups
     return MS_OK;
 }
 
-static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_coll_plan *own,
+/* The work of the first group's plan, as slow as the slowest one's; that one's alone where it is
+ * laid out in other phases. */
+static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_coll_plan *first,
                         const ms_coll_plan *slowest) {
+    const ms_coll_plan *own = has_same_phases(first, slowest) ? first : slowest;
     ms_dag_work work = {
         .bytes = own->sent_B,
         .size_B = own->size_B,
