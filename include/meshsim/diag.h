@@ -36,6 +36,9 @@ typedef struct ms_diag {
 /** A sink that prints to stderr. */
 void ms_diag_init_stderr(ms_diag *diag);
 
+/** A sink for faults that are expected, and told in other words if at all: nothing is printed. */
+void ms_diag_init_mute(ms_diag *diag);
+
 /** A sink that calls `write(context, text)` for each message. */
 void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *context);
 

@@ -168,6 +168,92 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag);
 ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *arena,
                                     ms_diag *diag);
 
+/** A stop on the way through a program: what a rank unshards and reshards, then one action, or both
+ * of an overlapped pair. */
+typedef struct ms_program_stop {
+    int rank;
+    int width;                  /**< actions that run as one: 1, 2 of a pair; 0 behind a list's last
+                                   action, where only moves are left */
+    size_t index;               /**< of the first one among the program's actions */
+    const ms_action *actions;   /**< [width], of the program */
+    const ms_shard_move *moves; /**< [move_count] before the actions, of the program */
+    size_t move_count;
+} ms_program_stop;
+
+/** Where a visit of one rank's list stands. */
+typedef struct ms_rank_cursor {
+    const ms_program *program;
+    int rank;
+    bool is_serial; /**< may be set before the first stop: pairs are two stops */
+    size_t action;  /**< the next one, an index into the program's actions */
+    size_t move;    /**< the next one, an index into the program's moves */
+} ms_rank_cursor;
+
+/** A cursor at the beginning of a rank's list.  rank: 0..P-1.  O(1), no allocation. */
+ms_rank_cursor ms_rank_begin(const ms_program *program, int rank);
+/** Go on to the next stop of the list; false behind the last one, nothing written.  O(1). */
+bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out);
+
+/** Where a visit of all ranks' lists stands. Every action comes after those whose results it needs:
+ * round after round, rank 0 to P-1, each going on in its list as far as it can. */
+typedef struct ms_ready_order {
+    const ms_program *program;
+    ms_rank_cursor *cursors; /**< [P] */
+    uint32_t *forward_at;    /**< [stages * mb_count] index + 1 of the visited F, 0: not yet */
+    uint32_t *gradient_at;   /**< [stages * mb_count] index + 1 of the visited I or B */
+    uint64_t *this_round;    /**< [P bits] ranks that may go on, behind the one at hand */
+    uint64_t *next_round;    /**< [P bits] ranks that may go on, before it */
+    bool *is_blocked;        /**< [P] in neither: waits for others, or is at its end */
+    int rank;                /**< the one at hand, -1: none */
+} ms_ready_order;
+
+/** Make an order at its beginning, for a program whose actions all name existing stages and
+ * microbatches.
+ *  is_serial: pairs are two stops.  *order_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(stages * mb_count). */
+ms_status ms_ready_order_init(const ms_program *program, bool is_serial, ms_arena *arena,
+                              ms_ready_order *order_out);
+/** Go back to the beginning.  O(stages * mb_count). */
+void ms_ready_order_restart(ms_ready_order *order);
+/** Go on to the next stop; false when no rank can go on.  O(1), P / 64 once a round. */
+bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out);
+/** Whether the visit has come to the end of all lists.  Returns MS_OK; MS_E_INPUT on a deadlock
+ * (reported as the cycle of waiting actions).  O(P). */
+ms_status ms_ready_order_check(const ms_ready_order *order, ms_diag *diag);
+
+/** Where a pipeline rank's list is: before its first backward pass, behind its last forward pass,
+ * or between them. */
+typedef enum ms_pipeline_phase {
+    MS_PHASE_WARMUP,
+    MS_PHASE_STEADY,
+    MS_PHASE_COOLDOWN,
+} ms_pipeline_phase;
+
+/** What parts a list into phases, as positions in it; begin with MS_NO_PHASES. */
+typedef struct ms_pipeline_phases {
+    int64_t first_backward; /**< -1: none */
+    int64_t last_forward;   /**< -1: none */
+} ms_pipeline_phases;
+#define MS_NO_PHASES ((ms_pipeline_phases){.first_backward = -1, .last_forward = -1})
+
+/** Take note of a pass; positions come in ascending order. */
+static inline void ms_phases_add(ms_pipeline_phases *phases, int64_t position, ms_pass pass) {
+    if (pass == MS_PASS_F) {
+        phases->last_forward = position;
+    } else if (phases->first_backward < 0) {
+        phases->first_backward = position;
+    }
+}
+/** Phase that idle time right before a position belongs to; what lies before the first pass is
+ * warm-up. */
+static inline ms_pipeline_phase ms_phase_before(const ms_pipeline_phases *phases,
+                                                int64_t position) {
+    if (position == 0 || position <= phases->first_backward) {
+        return MS_PHASE_WARMUP;
+    }
+    return position > phases->last_forward ? MS_PHASE_COOLDOWN : MS_PHASE_STEADY;
+}
+
 /** Whether some passes of a program run together, as overlapped pairs. */
 bool ms_program_has_pairs(const ms_program *program);
 /** Let overlapped pairs run as what they are made of: forward, then backward pass. */

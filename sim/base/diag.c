@@ -23,6 +23,15 @@ void ms_diag_init_stderr(ms_diag *diag) {
     ms_diag_init(diag, write_stderr, NULL);
 }
 
+static void discard(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+void ms_diag_init_mute(ms_diag *diag) {
+    ms_diag_init(diag, discard, NULL);
+}
+
 static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     char message[2048];
     vsnprintf(message, sizeof message, format, args);

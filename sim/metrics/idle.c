@@ -78,37 +78,30 @@ static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector 
     return MS_OK;
 }
 
-/* Where the passes of a rank begin and end in one step, as positions in its list of computations.
- */
-typedef struct phases {
-    int32_t first_backward; /* -1 none */
-    int32_t last_forward;   /* -1 none */
-} phases;
-
-static phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
-    phases p = {.first_backward = -1, .last_forward = -1};
+/* Phases of one step on a rank, as positions in its list of computations. */
+static ms_pipeline_phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
+    ms_pipeline_phases phases = MS_NO_PHASES;
     for (int32_t i = 0; i < count; i++) {
-        if (p.first_backward < 0 && ms_op_is_backward(dag, list[i])) {
-            p.first_backward = i;
-        }
-        if (dag->ops[list[i]].kind == MS_OP_FORWARD) {
-            p.last_forward = i;
+        ms_pass pass = ms_op_pass(dag, list[i]);
+        if (pass != MS_PASS_COUNT) {
+            ms_phases_add(&phases, i, pass);
         }
     }
-    return p;
+    return phases;
 }
 
-/* Phase of the gap before position `i`; leading idle is warm-up, trailing idle cool-down. What lies
- * between two steps leads the second. */
-static ms_time_category phase_of_gap(const phases *p, int32_t i) {
-    if (i == 0 || i <= p->first_backward) {
-        return MS_TIME_BUBBLE_WARMUP;
-    }
-    return i > p->last_forward ? MS_TIME_BUBBLE_COOLDOWN : MS_TIME_BUBBLE_STEADY;
+/* Category of the gap before position `i`. What lies between two steps leads the second. */
+static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t i) {
+    static const ms_time_category CATEGORIES[] = {
+        [MS_PHASE_WARMUP] = MS_TIME_BUBBLE_WARMUP,
+        [MS_PHASE_STEADY] = MS_TIME_BUBBLE_STEADY,
+        [MS_PHASE_COOLDOWN] = MS_TIME_BUBBLE_COOLDOWN,
+    };
+    return CATEGORIES[ms_phase_before(phases, i)];
 }
 
-static void set_phase_times(const ms_timeline *timeline, const phases *p, const int32_t *list,
-                            ms_rank_metrics *rank) {
+static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phases *p,
+                            const int32_t *list, ms_rank_metrics *rank) {
     rank->warmup_end_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
     double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
     rank->cooldown_start_s = fmax(rank->warmup_end_s, forward_end_s);
@@ -119,10 +112,10 @@ typedef struct step_walk {
     const ms_dag *dag;
     const int32_t *list;
     int32_t count;
-    int32_t end;   /* first operation after the step at hand */
-    int32_t step;  /* the next one */
-    int32_t first; /* position of the step's first computation */
-    phases phases; /* in positions from there */
+    int32_t end;               /* first operation after the step at hand */
+    int32_t step;              /* the next one */
+    int32_t first;             /* position of the step's first computation */
+    ms_pipeline_phases phases; /* in positions from there */
 } step_walk;
 
 /* Go on to the step that position `i` belongs to. */
@@ -187,7 +180,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                       .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
                       .rank = rank,
                       .cause = i < count ? timeline->cause[op] : op,
-                      .bubble = phase_of_gap(&walk.phases, i - walk.first)};
+                      .bubble = bubble_before(&walk.phases, i - walk.first)};
         if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;

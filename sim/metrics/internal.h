@@ -71,8 +71,9 @@ ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bo
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics);
 
-/** Whether an operation belongs to a backward pass (recomputation opens one). */
-bool ms_op_is_backward(const ms_dag *dag, int32_t op);
+/** Pass that a computation belongs to; MS_PASS_COUNT if none. The input gradient counts as the
+ * fused backward pass B, and so does the recomputation that opens either. */
+ms_pass ms_op_pass(const ms_dag *dag, int32_t op);
 
 /** Fill `spans` (of ms_time_span, emptied first) with where the time of one rank goes, from 0 to
  * the last step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of

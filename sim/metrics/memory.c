@@ -43,26 +43,11 @@ typedef struct tracker {
     ms_vector points;  /* ms_memory_point */
 } tracker;
 
-/* Pass an operation belongs to; MS_PASS_COUNT if none that uses memory. The input gradient shares
- * the fused backward pass's place, and so does the recomputation that opens either. */
-static ms_pass pass_of(const ms_dag_op *op) {
-    switch ((ms_op_kind)op->kind) {
-    case MS_OP_FORWARD:
-        return MS_PASS_F;
-    case MS_OP_INPUT_GRAD:
-    case MS_OP_RECOMPUTE:
-    case MS_OP_BACKWARD:
-        return MS_PASS_B;
-    case MS_OP_WEIGHT_GRAD:
-        return MS_PASS_W;
-    default:
-        return MS_PASS_COUNT;
-    }
-}
-
-static bool has_slot(const tracker *t, const ms_dag_op *op) {
+static bool has_slot(const tracker *t, int32_t index) {
+    const ms_dag_op *op = &t->dag->ops[index];
     return op->stage >= 0 && op->stage < t->program->stages && t->local[op->stage] >= 0 &&
-           op->mb >= 0 && op->mb < t->program->mb_count && pass_of(op) != MS_PASS_COUNT;
+           op->mb >= 0 && op->mb < t->program->mb_count &&
+           ms_op_pass(t->dag, index) != MS_PASS_COUNT;
 }
 
 /* The stages that the program places on a rank. */
@@ -107,11 +92,11 @@ static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
     clear_slots(t);
     for (int32_t i = 0; i < count && !t->slots.failed; i++) {
         const ms_dag_op *op = &t->dag->ops[ops[i]];
-        if (!has_slot(t, op)) {
+        if (!has_slot(t, ops[i])) {
             continue;
         }
         slot *s = slot_at(t, t->local[op->stage], op->mb);
-        ms_pass pass = pass_of(op);
+        ms_pass pass = ms_op_pass(t->dag, ops[i]);
         if (s->passes[pass].end_s < 0.0) {
             s->passes[pass].start_s = t->timeline->start_s[ops[i]];
         }

@@ -1,14 +1,17 @@
 #include "metrics/internal.h"
 
-bool ms_op_is_backward(const ms_dag *dag, int32_t op) {
+ms_pass ms_op_pass(const ms_dag *dag, int32_t op) {
     switch ((ms_op_kind)dag->ops[op].kind) {
+    case MS_OP_FORWARD:
+        return MS_PASS_F;
     case MS_OP_INPUT_GRAD:
-    case MS_OP_WEIGHT_GRAD:
-    case MS_OP_BACKWARD:
     case MS_OP_RECOMPUTE:
-        return true;
+    case MS_OP_BACKWARD:
+        return MS_PASS_B;
+    case MS_OP_WEIGHT_GRAD:
+        return MS_PASS_W;
     default:
-        return false;
+        return MS_PASS_COUNT;
     }
 }
 

@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "schedule/order.h"
 #include "schedule/unshard.h"
 
 /* One bit per pass of a (stage, microbatch). */
@@ -195,7 +196,6 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     ms_arena_init(&scratch);
     size_t keys = (size_t)program->stages * (size_t)program->mb_count;
     uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
-    ms_walk walk = {.program = program, .place = place};
     ms_status status = MS_E_NOMEM;
     if (seen == NULL) {
         ms_diag_error(diag, "out of memory");
@@ -206,7 +206,7 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
         status = check_complete(&c, seen);
     }
     if (status == MS_OK) {
-        status = ms_walk_run(&walk, &scratch, diag);
+        status = ms_program_check_ends(program, place, &scratch, diag);
     }
     if (status == MS_OK) {
         status = ms_unshard_check(program, place, &scratch, diag);

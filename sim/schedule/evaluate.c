@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "schedule/internal.h"
+#include "schedule/order.h"
 
 static bool check_cost(const char *name, const double *costs, int count, ms_diag *diag) {
     for (int i = 0; i < count; i++) {
@@ -31,52 +31,126 @@ static bool check_costs(const ms_program *program, const ms_schedule_costs *cost
            check_scale(costs->pair_scale, diag);
 }
 
-/* Positions in a rank's list that divide its idle time. */
-typedef struct phase_bounds {
-    size_t first_backward; /* gaps up to the one before this action are warm-up */
-    size_t last_forward;   /* gaps behind this action are cool-down; never before first_backward */
-} phase_bounds;
+/* A program on paper: its actions in an order of readiness, with times. */
+typedef struct paper {
+    const ms_program *program;
+    const ms_schedule_costs *costs;
+    ms_ready_order order;
+    ms_schedule_slot *slots; /* [actions] */
+} paper;
 
-static phase_bounds find_phases(const ms_program *program, int rank) {
-    size_t begin = program->first[rank];
-    size_t end = program->first[rank + 1];
-    phase_bounds found = {.first_backward = end, .last_forward = begin};
-    for (size_t i = begin; i < end; i++) {
-        if (program->actions[i].pass == MS_PASS_F) {
-            found.last_forward = i;
-        } else if (found.first_backward == end && program->actions[i].pass != MS_PASS_W) {
-            found.first_backward = i;
-        }
+static double cost_of_action(const paper *p, const ms_action *action) {
+    const ms_schedule_costs *costs = p->costs;
+    int stage = ms_program_model_stage(p->program, action->stage);
+    switch ((ms_pass)action->pass) {
+    case MS_PASS_F:
+        return costs->forward[stage];
+    case MS_PASS_I:
+        return costs->input_grad[stage];
+    case MS_PASS_W:
+        return costs->weight_grad[stage];
+    case MS_PASS_B:
+    case MS_PASS_COUNT:
+        break;
     }
-    if (found.last_forward < found.first_backward) {
-        found.last_forward = found.first_backward;
-    }
-    return found;
+    return costs->input_grad[stage] + costs->weight_grad[stage];
 }
 
-static void add_gap(ms_schedule_rank *rank, const phase_bounds *phases, size_t index, double gap) {
-    if (index <= phases->first_backward) {
-        rank->idle_warmup += gap;
-    } else if (index <= phases->last_forward) {
-        rank->idle_steady += gap;
-    } else {
-        rank->idle_cooldown += gap;
+static double cost_of_stop(const paper *p, const ms_program_stop *stop) {
+    double cost = 0;
+    for (int member = 0; member < stop->width; member++) {
+        cost += cost_of_action(p, &stop->actions[member]);
     }
+    bool is_scaled = stop->width == 2 && p->costs->pair_scale != 0;
+    return is_scaled ? p->costs->pair_scale * cost : cost;
 }
 
-/* Earliest start of the `width` actions at `index` if messages took no time. */
-static double start_without_latency(const ms_walk *walk, size_t index, size_t width,
-                                    double previous) {
-    for (size_t member = 0; member < width; member++) {
-        const ms_action *action = &walk->program->actions[index + member];
+/* Latency between two stages that follow each other. */
+static double latency(const paper *p, int stage, int other) {
+    if (other == stage) {
+        return 0;
+    }
+    return ms_schedule_latency(p->program, p->costs, other < stage ? other : stage);
+}
+
+/* When a rank is free for the action at `index`: at the end of the one before, or once its messages
+ * have arrived. */
+static double free_at(const paper *p, int rank, size_t index) {
+    size_t begin = p->program->first[rank];
+    if (index == begin) {
+        return 0;
+    }
+    const ms_action *last = &p->program->actions[index - 1];
+    double end = p->slots[index - 1].end;
+    if (!p->costs->is_blocking) {
+        return end;
+    }
+    bool is_pair = index - 1 > begin && last[-1].is_overlapped != 0 && !p->costs->is_serial;
+    double held = 0;
+    for (int member = 0; member <= is_pair; member++) {
+        int receiver = ms_action_receiver(p->program, last - member);
+        double wait = receiver < 0 ? 0 : latency(p, (last - member)->stage, receiver);
+        held = wait > held ? wait : held;
+    }
+    return end + held;
+}
+
+/* When a rank that is free at `start` has what the actions of a stop need. */
+static double start_of_stop(const paper *p, const ms_program_stop *stop, double start,
+                            bool has_latency) {
+    for (int member = 0; member < stop->width; member++) {
+        const ms_action *action = &stop->actions[member];
         ms_producer producers[2];
-        int count = ms_action_producers(walk->program, action, producers);
+        int count = ms_action_producers(p->program, action, producers);
         for (int i = 0; i < count; i++) {
-            double end = walk->slots[ms_walk_done(walk, &producers[i]) - 1].end;
-            previous = end > previous ? end : previous;
+            double arrival = p->slots[ms_ready_order_done(&p->order, &producers[i]) - 1].end;
+            arrival += has_latency ? latency(p, action->stage, producers[i].stage) : 0;
+            start = arrival > start ? arrival : start;
         }
     }
-    return previous;
+    return start;
+}
+
+/* Give all actions their times. */
+static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order);
+    if (status != MS_OK) {
+        ms_diag_error(diag, "out of memory");
+        return status;
+    }
+    ms_program_stop stop;
+    while (ms_ready_order_next(&p->order, &stop)) {
+        double free_from = free_at(p, stop.rank, stop.index);
+        double start = start_of_stop(p, &stop, free_from, true);
+        double end = start + cost_of_stop(p, &stop);
+        for (int member = 0; member < stop.width; member++) {
+            p->slots[stop.index + (size_t)member] = (ms_schedule_slot){.start = start, .end = end};
+        }
+    }
+    return ms_ready_order_check(&p->order, diag);
+}
+
+static ms_pipeline_phases find_phases(const ms_program *program, int rank) {
+    ms_pipeline_phases phases = MS_NO_PHASES;
+    size_t begin = program->first[rank];
+    for (size_t i = begin; i < program->first[rank + 1]; i++) {
+        ms_phases_add(&phases, (int64_t)(i - begin), (ms_pass)program->actions[i].pass);
+    }
+    return phases;
+}
+
+static void add_gap(ms_schedule_rank *rank, ms_pipeline_phase phase, double gap) {
+    switch (phase) {
+    case MS_PHASE_WARMUP:
+        rank->idle_warmup += gap;
+        break;
+    case MS_PHASE_STEADY:
+        rank->idle_steady += gap;
+        break;
+    case MS_PHASE_COOLDOWN:
+        rank->idle_cooldown += gap;
+        break;
+    }
 }
 
 /* Activations held: until the weight gradient is done, and until the input gradient is done. */
@@ -93,33 +167,38 @@ static void count_inflight(const ms_action *action, int *whole, int *input,
     *input -= action->pass == MS_PASS_I || action->pass == MS_PASS_B;
 }
 
-static ms_schedule_rank measure_rank(const ms_walk *walk, int rank, double makespan) {
-    const ms_program *program = walk->program;
-    size_t begin = program->first[rank];
-    size_t end = program->first[rank + 1];
+/* What the actions of a stop send and keep. */
+static void count_actions(const paper *p, const ms_program_stop *stop, int *whole, int *input,
+                          ms_schedule_rank *rank) {
+    for (int member = 0; member < stop->width; member++) {
+        rank->messages_sent += ms_action_receiver(p->program, &stop->actions[member]) >= 0;
+        /* both of a pair are under way together, whichever the list names first */
+        bool is_swapped = stop->width == 2 && stop->actions[0].pass != MS_PASS_F;
+        count_inflight(&stop->actions[is_swapped ? 1 - member : member], whole, input, rank);
+    }
+}
+
+static ms_schedule_rank measure_rank(const paper *p, int rank, double makespan) {
+    size_t begin = p->program->first[rank];
     ms_schedule_rank measured = {0};
-    phase_bounds phases = find_phases(program, rank);
+    ms_pipeline_phases phases = find_phases(p->program, rank);
     double previous = 0;
     int whole = 0;
     int input = 0;
-    size_t width = 1;
-    for (size_t i = begin; i < end; i += width) {
-        width = ms_walk_width(walk, i);
-        add_gap(&measured, &phases, i, walk->slots[i].start - previous);
-        measured.exposed_p2p +=
-            walk->slots[i].start - start_without_latency(walk, i, width, previous);
-        measured.busy += ms_walk_cost(walk, i, width);
-        for (size_t member = 0; member < width; member++) {
-            measured.messages_sent +=
-                ms_action_receiver(program, &program->actions[i + member]) >= 0;
-            /* both of a pair are under way together, whichever the list names first */
-            size_t at = width == 2 && program->actions[i].pass != MS_PASS_F ? 1 - member : member;
-            count_inflight(&program->actions[i + at], &whole, &input, &measured);
-        }
-        previous = walk->slots[i].end;
+    ms_rank_cursor cursor = ms_rank_begin(p->program, rank);
+    cursor.is_serial = p->costs->is_serial;
+    ms_program_stop stop;
+    while (ms_rank_next(&cursor, &stop) && stop.width > 0) {
+        const ms_schedule_slot *slot = &p->slots[stop.index];
+        add_gap(&measured, ms_phase_before(&phases, (int64_t)(stop.index - begin)),
+                slot->start - previous);
+        measured.exposed_p2p += slot->start - start_of_stop(p, &stop, previous, false);
+        measured.busy += cost_of_stop(p, &stop);
+        count_actions(p, &stop, &whole, &input, &measured);
+        previous = slot->end;
     }
     measured.idle_cooldown += makespan - previous;
-    measured.span = end > begin ? previous - walk->slots[begin].start : 0;
+    measured.span = cursor.action > begin ? previous - p->slots[begin].start : 0;
     return measured;
 }
 
@@ -148,28 +227,28 @@ static void sum_up(const ms_program *program, ms_schedule_result *result) {
     result->bubble_fraction = whole > 0 ? 1 - busy / whole : 0;
 }
 
-static ms_status evaluate(const ms_walk *walk, ms_arena *arena, ms_diag *diag,
+static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
                           ms_schedule_result *result_out) {
-    const ms_program *program = walk->program;
+    const ms_program *program = p->program;
     int ranks = program->spec.pipeline_ranks;
     ms_schedule_result result = {
-        .slots = walk->slots,
+        .slots = p->slots,
         .ranks = MS_NEW(arena, ms_schedule_rank, ranks),
-        .makespan = latest_end(program, walk->slots),
+        .makespan = latest_end(program, p->slots),
     };
     if (result.ranks == NULL) {
         ms_diag_error(diag, "out of memory");
         return MS_E_NOMEM;
     }
     for (int rank = 0; rank < ranks; rank++) {
-        result.ranks[rank] = measure_rank(walk, rank, result.makespan);
+        result.ranks[rank] = measure_rank(p, rank, result.makespan);
     }
     sum_up(program, &result);
     const ms_schedule_type *type = ms_schedule_type_of(program->spec.kind);
     result.has_formula = type != NULL && type->formula != NULL &&
-                         type->formula(program, walk->costs, &result.formula_makespan);
+                         type->formula(program, p->costs, &result.formula_makespan);
     result.has_span_formula = type != NULL && type->span_formula != NULL &&
-                              type->span_formula(program, walk->costs, &result.formula_span_bubble);
+                              type->span_formula(program, p->costs, &result.formula_span_bubble);
     *result_out = result;
     return MS_OK;
 }
@@ -183,21 +262,20 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
         return MS_E_RANGE;
     }
     size_t actions = program->first[program->spec.pipeline_ranks];
-    ms_walk walk = {
+    paper p = {
         .program = program,
         .costs = costs,
         .slots = MS_NEW(arena, ms_schedule_slot, actions),
     };
+    if (p.slots == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ms_status status = MS_E_NOMEM;
-    if (walk.slots == NULL) {
-        ms_diag_error(diag, "out of memory");
-    } else {
-        status = ms_walk_run(&walk, &scratch, diag);
-    }
+    ms_status status = time_actions(&p, &scratch, diag);
     if (status == MS_OK) {
-        status = evaluate(&walk, arena, diag, result_out);
+        status = evaluate(&p, arena, diag, result_out);
     }
     ms_arena_release(&scratch);
     return status;

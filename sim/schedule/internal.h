@@ -1,5 +1,5 @@
 /* What the schedule files share: the registration row of a schedule, the writer of a rank's list,
- * the walk. */
+ * what an action waits for. */
 #ifndef MS_SCHEDULE_INTERNAL_H
 #define MS_SCHEDULE_INTERNAL_H
 
@@ -149,6 +149,9 @@ typedef struct ms_producer {
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]);
 
+/** Stage whose action needs the result of this one, -1: none. */
+int ms_action_consumer(const ms_program *program, const ms_action *action);
+
 /** Where the faults of a program that comes from a file go. */
 typedef struct ms_fault_place {
     /** Report `what` of rank `rank` at action `index` of the program, -1: no action. */
@@ -157,40 +160,6 @@ typedef struct ms_fault_place {
     long (*cell)(void *context, int rank, size_t index);
     void *context;
 } ms_fault_place;
-
-/** A run through all lists in an order in which every action finds its producers done. */
-typedef struct ms_walk {
-    const ms_program *program;
-    const ms_schedule_costs *costs; /**< NULL: order only */
-    ms_schedule_slot *slots;        /**< [actions], NULL: order only */
-    const ms_fault_place *place;    /**< where a deadlock is reported; NULL: without a place */
-    uint32_t *forward_at;           /**< [S*M] index + 1 of the done F, 0: not done */
-    uint32_t *gradient_at;          /**< [S*M] index + 1 of the done I or B */
-    size_t *cursor;                 /**< [P] next action of each rank */
-    int *runnable;                  /**< [P] stack of ranks that may go on */
-    int runnable_count;
-    bool *is_waiting; /**< [P] on no stack: blocked, or at its end */
-} ms_walk;
-
-/** Actions that run as one from `index` on: 2 for an overlapped pair, unless it runs serially. */
-size_t ms_walk_width(const ms_walk *walk, size_t index);
-/** Duration of the `width` actions at `index`. */
-double ms_walk_cost(const ms_walk *walk, size_t index, size_t width);
-
-/** A sink for faults that are expected and told in other words. */
-void ms_diag_init_mute(ms_diag *diag);
-
-/** Walk a program whose actions all name existing stages and microbatches.
- *  walk: `program`, `costs`, `slots` and `place` are set; the rest comes from `scratch`.  Returns
- * MS_OK; MS_E_INPUT on deadlock (reported as the cycle of waiting actions); MS_E_NOMEM (reported).
- * O(actions). */
-ms_status ms_walk_run(ms_walk *walk, ms_arena *scratch, ms_diag *diag);
-
-/** Done-index of a producer, 0 if it is not done. */
-uint32_t ms_walk_done(const ms_walk *walk, const ms_producer *producer);
-
-/** Duration of an action that runs by itself. */
-double ms_action_cost(const ms_walk *walk, const ms_action *action);
 
 /** ms_program_check with faults at their places in a file; NULL: without places. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,

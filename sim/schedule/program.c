@@ -320,3 +320,44 @@ void ms_program_part_pairs(ms_program *program) {
         program->actions[i].is_overlapped = 0;
     }
 }
+
+bool ms_program_has_next(const ms_program *program, int stage) {
+    return stage + 1 != program->model_stages && stage + 1 != program->stages;
+}
+
+bool ms_program_has_previous(const ms_program *program, int stage) {
+    return stage != 0 && stage != program->model_stages;
+}
+
+int ms_action_producers(const ms_program *program, const ms_action *action,
+                        ms_producer producers_out[2]) {
+    int count = 0;
+    if (action->pass == MS_PASS_F) {
+        if (ms_program_has_previous(program, action->stage)) {
+            producers_out[count++] = (ms_producer){action->stage - 1, action->mb, true};
+        }
+    } else if (action->pass == MS_PASS_W) {
+        producers_out[count++] = (ms_producer){action->stage, action->mb, false};
+    } else {
+        producers_out[count++] = (ms_producer){action->stage, action->mb, true};
+        if (ms_program_has_next(program, action->stage)) {
+            producers_out[count++] = (ms_producer){action->stage + 1, action->mb, false};
+        }
+    }
+    return count;
+}
+
+int ms_action_consumer(const ms_program *program, const ms_action *action) {
+    if (action->pass == MS_PASS_F) {
+        return ms_program_has_next(program, action->stage) ? action->stage + 1 : -1;
+    }
+    bool passes_on = action->pass != MS_PASS_W && ms_program_has_previous(program, action->stage);
+    return passes_on ? action->stage - 1 : -1;
+}
+
+int ms_action_receiver(const ms_program *program, const ms_action *action) {
+    int consumer = ms_action_consumer(program, action);
+    bool is_remote =
+        consumer >= 0 && program->stage_rank[consumer] != program->stage_rank[action->stage];
+    return is_remote ? consumer : -1;
+}

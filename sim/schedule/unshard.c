@@ -224,17 +224,24 @@ static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
     return MS_OK;
 }
 
+static ms_status check_stop(const unshard_checker *c, const ms_program_stop *stop) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < stop->move_count && status == MS_OK; i++) {
+        status = check_move(c, stop->rank, &stop->moves[i]);
+    }
+    for (int member = 0; member < stop->width && status == MS_OK; member++) {
+        status = check_pass(c, stop->rank, stop->index + (size_t)member);
+    }
+    return status;
+}
+
 static ms_status check_rank(const unshard_checker *c, int rank) {
     const ms_program *program = c->program;
-    size_t next = program->shard_first[rank], end = program->shard_first[rank + 1];
+    ms_rank_cursor cursor = ms_rank_begin(program, rank);
+    ms_program_stop stop;
     ms_status status = MS_OK;
-    for (size_t i = program->first[rank]; i <= program->first[rank + 1] && status == MS_OK; i++) {
-        for (; next < end && program->shard_moves[next].before == i && status == MS_OK; next++) {
-            status = check_move(c, rank, &program->shard_moves[next]);
-        }
-        if (i < program->first[rank + 1] && status == MS_OK) {
-            status = check_pass(c, rank, i);
-        }
+    while (status == MS_OK && ms_rank_next(&cursor, &stop)) {
+        status = check_stop(c, &stop);
     }
     for (int stage = 0; stage < program->stages && status == MS_OK; stage++) {
         if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {

@@ -69,16 +69,11 @@ static void put_node(inputs *to, const char *key, const ms_node *node) {
     }
 }
 
-static void discard(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
 static ms_status put_yaml(inputs *to, const char *text, const char *key, const ms_trace *trace,
                           ms_diag *diag) {
     ms_node *root = NULL;
     ms_diag silent;
-    ms_diag_init(&silent, discard, NULL);
+    ms_diag_init_mute(&silent);
     if (text == NULL) {
         return MS_OK;
     }

@@ -3,7 +3,7 @@
  * forward_backward_pipelining_with_interleaving with microbatch_group_size_per_vp_stage = N. */
 #include <stdio.h>
 
-#include "schedule/internal.h"
+#include "schedule/order.h"
 
 int ms_schedule_group(const ms_schedule_spec *spec) {
     int most =
@@ -104,8 +104,7 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     }
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    ms_walk walk = {.program = program};
-    ms_status status = ms_walk_run(&walk, scratch, &mute);
+    ms_status status = ms_program_check_ends(program, NULL, scratch, &mute);
     if (status == MS_E_INPUT) {
         return report_flow(&program->spec, diag);
     }

@@ -1,0 +1,107 @@
+/* Who waits for whom for ever, when an order of readiness has come to a stop before its end. */
+#include "schedule/order.h"
+
+static bool is_at_end(const ms_ready_order *order, int rank) {
+    return order->cursors[rank].action == order->program->first[rank + 1];
+}
+
+/* The rank that should run what the head of a stuck rank waits for. */
+static int waits_for(const ms_ready_order *order, int rank) {
+    ms_producer missing = {0};
+    ms_ready_order_missing(order, rank, &missing);
+    return order->program->stage_rank[missing.stage];
+}
+
+static void describe_wait(const ms_ready_order *order, int rank, const ms_fault_place *place,
+                          ms_buffer *text) {
+    ms_producer missing = {0};
+    const ms_action *head = ms_ready_order_missing(order, rank, &missing);
+    ms_buffer_printf(text, "%srank %d at '%d%s%d'", text->length == 0 ? "" : "; ", rank,
+                     head->stage, ms_pass_name((ms_pass)head->pass), head->mb);
+    if (place != NULL) {
+        long cell = place->cell(place->context, rank, order->cursors[rank].action);
+        ms_buffer_printf(text, " (line %d, cell %ld)", rank + 1, cell);
+    }
+    ms_buffer_printf(text, " waits for %d%s%d of rank %d", missing.stage,
+                     missing.is_forward ? "F" : "B", missing.mb,
+                     order->program->stage_rank[missing.stage]);
+}
+
+/* Follow who waits for whom from a stuck rank: after P steps we are on the cycle, or at a rank that
+ * waits for one whose list has ended without what the others need. */
+static int find_cycle(const ms_ready_order *order, int stuck) {
+    int rank = stuck;
+    for (int i = 0; i < order->program->spec.pipeline_ranks; i++) {
+        int next = waits_for(order, rank);
+        if (is_at_end(order, next)) {
+            break;
+        }
+        rank = next;
+    }
+    return rank;
+}
+
+/* Once round the cycle. */
+static void describe_cycle(const ms_ready_order *order, int first, const ms_fault_place *place,
+                           ms_buffer *text) {
+    enum { SHOWN_MAX = 8 };
+    int rank = first;
+    int shown = 0;
+    do {
+        if (shown == SHOWN_MAX) {
+            ms_buffer_puts(text, "; ...");
+        } else if (shown < SHOWN_MAX) {
+            describe_wait(order, rank, place, text);
+        }
+        shown++;
+        rank = waits_for(order, rank);
+    } while (rank != first && !is_at_end(order, rank));
+    ms_buffer_puts(text, is_at_end(order, rank) ? ", whose list ends without it" : "");
+}
+
+static void report_deadlock(const ms_ready_order *order, int stuck, const ms_fault_place *place,
+                            ms_diag *diag) {
+    int first = find_cycle(order, stuck);
+    ms_buffer cycle;
+    ms_buffer_init(&cycle);
+    describe_cycle(order, first, place, &cycle);
+    ms_buffer what;
+    ms_buffer_init(&what);
+    ms_buffer_printf(&what, "the schedule deadlocks: %s", ms_buffer_text(&cycle));
+    if (place == NULL) {
+        ms_diag_error(diag, "%s", ms_buffer_text(&what));
+    } else {
+        int64_t index = (int64_t)order->cursors[first].action;
+        place->report(place->context, first, index, ms_buffer_text(&what));
+    }
+    ms_buffer_release(&what);
+    ms_buffer_release(&cycle);
+}
+
+static ms_status check_ends(const ms_ready_order *order, const ms_fault_place *place,
+                            ms_diag *diag) {
+    for (int rank = 0; rank < order->program->spec.pipeline_ranks; rank++) {
+        if (!is_at_end(order, rank)) {
+            report_deadlock(order, rank, place, diag);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_ready_order_check(const ms_ready_order *order, ms_diag *diag) {
+    return check_ends(order, NULL, diag);
+}
+
+ms_status ms_program_check_ends(const ms_program *program, const ms_fault_place *place,
+                                ms_arena *scratch, ms_diag *diag) {
+    ms_ready_order order;
+    if (ms_ready_order_init(program, false, scratch, &order) != MS_OK) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    ms_program_stop stop;
+    while (ms_ready_order_next(&order, &stop)) {
+    }
+    return check_ends(&order, place, diag);
+}

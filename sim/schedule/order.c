@@ -1,0 +1,202 @@
+/* The orders in which a program's actions are visited: a rank's list as it stands, or the lists of
+ * all ranks side by side, each action once what it waits for has been visited. */
+#include "schedule/order.h"
+
+#include <string.h>
+
+ms_rank_cursor ms_rank_begin(const ms_program *program, int rank) {
+    return (ms_rank_cursor){
+        .program = program,
+        .rank = rank,
+        .action = program->first[rank],
+        .move = program->shard_moves == NULL ? 0 : program->shard_first[rank],
+    };
+}
+
+/* Actions that run as one from where the cursor stands; 0 at the end of the list. */
+static int width_at(const ms_rank_cursor *cursor) {
+    const ms_program *program = cursor->program;
+    if (cursor->action == program->first[cursor->rank + 1]) {
+        return 0;
+    }
+    return program->actions[cursor->action].is_overlapped != 0 && !cursor->is_serial ? 2 : 1;
+}
+
+/* Moves that stand before the cursor's action and have not been visited. */
+static size_t moves_at(const ms_rank_cursor *cursor) {
+    const ms_program *program = cursor->program;
+    size_t end = program->shard_moves == NULL ? 0 : program->shard_first[cursor->rank + 1];
+    size_t next = cursor->move;
+    while (next < end && program->shard_moves[next].before <= cursor->action) {
+        next++;
+    }
+    return next - cursor->move;
+}
+
+bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out) {
+    int width = width_at(cursor);
+    size_t moves = moves_at(cursor);
+    if (width == 0 && moves == 0) {
+        return false;
+    }
+    const ms_program *program = cursor->program;
+    *stop_out = (ms_program_stop){
+        .rank = cursor->rank,
+        .index = cursor->action,
+        .width = width,
+        .actions = &program->actions[cursor->action],
+        .moves = moves == 0 ? NULL : &program->shard_moves[cursor->move],
+        .move_count = moves,
+    };
+    cursor->action += (size_t)width;
+    cursor->move += moves;
+    return true;
+}
+
+static size_t key_of(const ms_program *program, int stage, int mb) {
+    return (size_t)stage * (size_t)program->mb_count + (size_t)mb;
+}
+
+uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *producer) {
+    size_t key = key_of(order->program, producer->stage, producer->mb);
+    return producer->is_forward ? order->forward_at[key] : order->gradient_at[key];
+}
+
+const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
+                                        ms_producer *missing_out) {
+    const ms_rank_cursor *cursor = &order->cursors[rank];
+    int width = width_at(cursor);
+    for (int member = 0; member < width; member++) {
+        const ms_action *action = &order->program->actions[cursor->action + (size_t)member];
+        ms_producer producers[2];
+        int count = ms_action_producers(order->program, action, producers);
+        for (int i = 0; i < count; i++) {
+            if (ms_ready_order_done(order, &producers[i]) == 0) {
+                *missing_out = producers[i];
+                return action;
+            }
+        }
+    }
+    return NULL;
+}
+
+enum { WORD_BITS = 64 };
+
+static size_t words_of(const ms_program *program) {
+    return ((size_t)program->spec.pipeline_ranks + WORD_BITS - 1) / WORD_BITS;
+}
+
+static void put_rank(uint64_t *ranks, int rank) {
+    ranks[rank / WORD_BITS] |= UINT64_C(1) << (rank % WORD_BITS);
+}
+
+/* A blocked rank whose input has come goes on in this round, if its turn is still ahead. */
+static void wake(ms_ready_order *order, int rank) {
+    if (order->is_blocked[rank]) {
+        order->is_blocked[rank] = false;
+        put_rank(rank > order->rank ? order->this_round : order->next_round, rank);
+    }
+}
+
+/* Book an action as visited and wake the rank that needs its result. */
+static void finish_action(ms_ready_order *order, size_t index) {
+    const ms_program *program = order->program;
+    const ms_action *action = &program->actions[index];
+    if (action->pass == MS_PASS_W) {
+        return;
+    }
+    uint32_t *done = action->pass == MS_PASS_F ? order->forward_at : order->gradient_at;
+    done[key_of(program, action->stage, action->mb)] = (uint32_t)index + 1;
+    int consumer = ms_action_consumer(program, action);
+    if (consumer >= 0) {
+        wake(order, program->stage_rank[consumer]);
+    }
+}
+
+/* Take the first rank of a round that stands at or behind `from`; -1: none. */
+static int take_rank(const ms_ready_order *order, uint64_t *ranks, int from) {
+    size_t words = words_of(order->program);
+    for (size_t word = (size_t)from / WORD_BITS; word < words; word++) {
+        if (ranks[word] != 0) {
+            int bit = __builtin_ctzll(ranks[word]);
+            ranks[word] &= ranks[word] - 1;
+            return (int)word * WORD_BITS + bit;
+        }
+    }
+    return -1;
+}
+
+/* Turn to the next rank that may go on; false when none may. */
+static bool turn(ms_ready_order *order) {
+    /* those before the rank at hand wait in the next round, so this one's words hold later ones */
+    int rank = take_rank(order, order->this_round, order->rank < 0 ? 0 : order->rank);
+    if (rank < 0) {
+        uint64_t *done = order->this_round;
+        order->this_round = order->next_round;
+        order->next_round = done;
+        rank = take_rank(order, order->this_round, 0);
+    }
+    order->rank = rank;
+    return rank >= 0;
+}
+
+bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
+    ms_producer missing;
+    while (order->rank >= 0 || turn(order)) {
+        int rank = order->rank;
+        if (ms_ready_order_missing(order, rank, &missing) == NULL &&
+            ms_rank_next(&order->cursors[rank], stop_out)) {
+            for (int member = 0; member < stop_out->width; member++) {
+                finish_action(order, stop_out->index + (size_t)member);
+            }
+            return true;
+        }
+        order->is_blocked[rank] = true;
+        if (!turn(order)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+void ms_ready_order_restart(ms_ready_order *order) {
+    const ms_program *program = order->program;
+    int ranks = program->spec.pipeline_ranks;
+    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    memset(order->forward_at, 0, keys * sizeof *order->forward_at);
+    memset(order->gradient_at, 0, keys * sizeof *order->gradient_at);
+    memset(order->next_round, 0, words_of(program) * sizeof *order->next_round);
+    memset(order->is_blocked, 0, (size_t)ranks * sizeof *order->is_blocked);
+    for (int rank = 0; rank < ranks; rank++) {
+        bool is_serial = order->cursors[rank].is_serial;
+        order->cursors[rank] = ms_rank_begin(program, rank);
+        order->cursors[rank].is_serial = is_serial;
+        put_rank(order->this_round, rank);
+    }
+    order->rank = -1;
+}
+
+ms_status ms_ready_order_init(const ms_program *program, bool is_serial, ms_arena *arena,
+                              ms_ready_order *order_out) {
+    size_t ranks = (size_t)program->spec.pipeline_ranks;
+    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    ms_ready_order order = {
+        .program = program,
+        .cursors = MS_NEW(arena, ms_rank_cursor, ranks),
+        .forward_at = MS_NEW(arena, uint32_t, keys),
+        .gradient_at = MS_NEW(arena, uint32_t, keys),
+        .this_round = MS_NEW(arena, uint64_t, words_of(program)),
+        .next_round = MS_NEW(arena, uint64_t, words_of(program)),
+        .is_blocked = MS_NEW(arena, bool, ranks),
+    };
+    if (order.cursors == NULL || order.forward_at == NULL || order.gradient_at == NULL ||
+        order.this_round == NULL || order.next_round == NULL || order.is_blocked == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t rank = 0; rank < ranks; rank++) {
+        order.cursors[rank].is_serial = is_serial;
+    }
+    ms_ready_order_restart(&order);
+    *order_out = order;
+    return MS_OK;
+}
