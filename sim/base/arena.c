@@ -28,6 +28,34 @@ void ms_arena_release(ms_arena *arena) {
     ms_arena_init(arena);
 }
 
+/* Put one block in the place of several, with room for what they held together. */
+static void join_blocks(ms_arena *arena) {
+    size_t size = 0;
+    for (struct ms_arena_block *block = arena->head; block != NULL; block = block->next) {
+        size += block->size;
+    }
+    struct ms_arena_block *joined = calloc(1, sizeof *joined + size);
+    if (joined != NULL) { /* else the blocks stay, and serve one after the other */
+        joined->size = size;
+        ms_arena_release(arena);
+        arena->head = joined;
+    }
+}
+
+void ms_arena_clear(ms_arena *arena) {
+    long fail_after = arena->fail_after;
+    if (arena->head != NULL && arena->head->next != NULL) {
+        join_blocks(arena);
+    }
+    for (struct ms_arena_block *block = arena->head; block != NULL; block = block->next) {
+        memset(block + 1, 0, block->used);
+        block->used = 0;
+    }
+    arena->fail_after = fail_after;
+    arena->has_failed = false;
+    arena->used_B = 0;
+}
+
 void ms_arena_fail_after(ms_arena *arena, long allocations) {
     arena->fail_after = allocations;
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "job/pilot.h"
+#include "meshsim/layer_times.h"
 
 /* The ending of a counted noun in a message. */
 static const char *plural(int count) {
@@ -49,7 +49,7 @@ static bool deal_evenly(const layer_row *row, int *dealt_out) {
 /* Stages while layers are dealt to them one by one. */
 typedef struct dealing {
     const ms_program *program;
-    const ms_pilot_times *times;
+    const ms_layer_times *times;
     int *dealt;      /* [S] */
     double *load_s;  /* [P] of a pipeline rank so far, both copies */
     double *stage_s; /* [S] */
@@ -134,10 +134,15 @@ static ms_status fault_shares(const ms_job_spec *spec, const layer_row *row, ms_
 /* Shares beside the given ends by what layers and ends take on the platform. */
 static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena *arena,
                          ms_diag *diag, ms_job *job, int *dealt) {
-    ms_pilot_times times;
+    ms_layer_times times;
     ms_key_diag placed;
     ms_key_diag_init(&placed, spec, "model", diag);
-    ms_status status = ms_pilot_run(job, &placed.diag, &times);
+    ms_layer_times_input input = {.platform = &job->platform,
+                                  .mesh = &job->mesh,
+                                  .model = &job->model,
+                                  .layout = &job->layout,
+                                  .precision = &job->precision};
+    ms_status status = ms_layer_times_find(&input, &placed.diag, &times);
     if (status != MS_OK) {
         return status;
     }

@@ -105,3 +105,21 @@ Test(arena, strndup_copies_bytes_and_ends_them) {
     cr_assert_arr_eq(ms_arena_strndup(&arena, "a\0b", 3), "a\0b", 4);
     ms_arena_release(&arena);
 }
+
+Test(arena, clear_keeps_memory_and_zeroes_it) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    struct ms_arena_block *head = NULL;
+    for (int round = 0; round < 4; round++) {
+        char *small = ms_arena_alloc(&arena, 3, 5);
+        char *large = ms_arena_alloc(&arena, 300, 1000); /* more than a block */
+        cr_assert(small[14] == 0 && large[0] == 0 && large[299999] == 0);
+        memset(small, 'x', 15);
+        memset(large, 'x', 300000);
+        cr_assert(round < 2 || arena.head == head, "the same memory again");
+        ms_arena_clear(&arena);
+        cr_assert_eq(arena.used_B, 0U);
+        head = arena.head;
+    }
+    ms_arena_release(&arena);
+}

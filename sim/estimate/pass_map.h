@@ -1,0 +1,62 @@
+/* What one pass does to its rank's clocks, as a map that only adds and takes the later of two:
+ * worked out once from the pass's segments, applied to every microbatch. See estimate.md. */
+#ifndef MS_ESTIMATE_PASS_MAP_H
+#define MS_ESTIMATE_PASS_MAP_H
+
+#include "meshsim/model.h"
+
+/* Communicators whose collectives may outlive a pass; of more the rest are taken to be free. */
+enum { MS_CARRIED_MAX = 4 };
+
+/* Clocks that a pass starts from: when its rank has done all before it, when its inputs are there,
+ * and when each carried communicator is free. */
+enum { MS_FROM_RANK, MS_FROM_INPUT, MS_FROM_STREAM, MS_CLOCKS = MS_FROM_STREAM + MS_CARRIED_MAX };
+
+/* Clock after the pass = max over clocks before it of clock + entry; -INFINITY: does not depend. */
+typedef struct ms_pass_map {
+    double end_s[MS_CLOCKS];                    /* of the rank */
+    double stream_s[MS_CARRIED_MAX][MS_CLOCKS]; /* of each carried communicator */
+} ms_pass_map;
+
+/* Which microbatch a pass is of, bits: segments may run on some only. */
+enum { MS_UNIT_FIRST = 1, MS_UNIT_LAST = 2, MS_UNIT_CLOSES_ROUND = 4, MS_UNIT_KINDS = 8 };
+
+/* Communicators that are carried from pass to pass. */
+typedef struct ms_carried {
+    int ids[MS_CARRIED_MAX]; /* of ms_communicator_of */
+    int count;
+} ms_carried;
+
+/* A pass as it is laid out. */
+typedef struct ms_pass_view {
+    const ms_segment *segments; /* [count] */
+    const double *time_s; /* [count] of each one; a collective among one rank, which does not run:
+                             negative */
+    int count;
+    unsigned unit; /* MS_UNIT_ bits */
+} ms_pass_view;
+
+/* An operation of a pass that starts with free communicators, for who asks when it ran. */
+typedef struct ms_pass_op {
+    double start_s, end_s;
+    int layer;
+} ms_pass_op;
+
+/* What tells the communicator of a segment from others. */
+int ms_communicator_of(const ms_segment *segment);
+
+/* Add the communicators on which a pass leaves collectives behind that nothing in it waits for. */
+void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count);
+
+/* The map of a pass, or of two passes that take turns (second: not NULL).
+ *  end_s: [segments of both] scratch.  O((2 + carried) * segments). */
+void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
+                      const ms_carried *carried, double *end_s, ms_pass_map *map_out);
+
+/* Operations of a pass that starts at `from_s` with its inputs there, in order; those that do not
+ * run are left out.  ops_out: [count of segments].  *until_out: when the next pass can start.
+ * Returns how many. */
+int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_op *ops_out,
+                double *until_out);
+
+#endif

@@ -1,0 +1,461 @@
+#include "estimate/placement.h"
+
+#include <math.h>
+
+void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
+    *space = (ms_plan_space){.diag = diag, .links = -1};
+    ms_arena_init(&space->scratch);
+    ms_arena_init(&space->kept);
+}
+
+void ms_plan_space_release(ms_plan_space *space) {
+    ms_arena_release(&space->scratch);
+    ms_arena_release(&space->kept);
+}
+
+/* Axes that tell the ranks of one pipeline rank apart. */
+static unsigned inner_axes(const ms_mesh *mesh) {
+    unsigned axes = 0;
+    for (int a = 0; a < mesh->axes; a++) {
+        axes |= MS_AXIS_BIT(mesh->kinds[a]);
+    }
+    return axes & ~MS_AXIS_BIT(MS_AXIS_PP);
+}
+
+/* GPUs of a pipeline rank, in order of its ranks; returns how many. */
+static int list_gpus(const ms_mesh *mesh, int p, int *gpus) {
+    int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, p);
+    int count = ms_mesh_members(mesh, inner_axes(mesh), lead, gpus);
+    for (int i = 0; i < count; i++) {
+        gpus[i] = ms_mesh_device(mesh, gpus[i]);
+    }
+    return count;
+}
+
+/* Where the ranks of pipeline ranks lie: p * shift behind those of the first one, and from there on
+ * again every `cell` GPUs at most. */
+typedef struct pipeline_grid {
+    int shift, cell;
+    int span; /* GPUs from the first to the last rank of one pipeline rank */
+} pipeline_grid;
+
+static pipeline_grid grid_of(const ms_mesh *mesh) {
+    pipeline_grid grid = {.shift = mesh->ranks, .cell = mesh->ranks, .span = 1};
+    for (int a = 0; a < mesh->axes; a++) {
+        if (mesh->kinds[a] == MS_AXIS_PP) {
+            grid.shift = mesh->strides[a];
+            grid.cell = mesh->strides[a] * mesh->sizes[a];
+        } else {
+            grid.span += (mesh->sizes[a] - 1) * mesh->strides[a];
+        }
+    }
+    return grid;
+}
+
+/* Whether two rows of GPUs of equal length lie alike among the units of a tier: the same distance
+ * into one, or each inside one. */
+static bool is_row_alike(int unit, int first_a, int first_b, int count) {
+    int into_a = first_a % unit, into_b = first_b % unit;
+    return into_a == into_b || (into_a + count <= unit && into_b + count <= unit);
+}
+
+/* Whether pipeline ranks p and q, with `step` of their successors, lie alike among the units of a
+ * tier. Where units and cells fit into each other, borders between units fall at the same place of
+ * every cell. */
+static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int step) {
+    int shift = grid->shift;
+    bool is_nested = unit % grid->cell == 0 || (grid->cell % unit == 0 && shift % unit == 0);
+    bool holds_several = grid->cell % unit == 0 && unit % shift == 0;
+    if (is_nested || (holds_several && step == 0)) {
+        return true;
+    }
+    if (holds_several) {
+        return is_row_alike(unit, p * shift, q * shift, 2 * shift);
+    }
+    return is_row_alike(unit, p * shift, q * shift, grid->span + step * shift);
+}
+
+/* The first pipeline rank that lies as `p` does, by itself (step 0) or with its successor (1). */
+static int first_alike(const ms_placement *placement, const pipeline_grid *grid, int p, int step) {
+    const ms_platform *platform = placement->platform;
+    for (int q = 0; q < p && placement->mesh.devices == NULL && p + step < placement->pp; q++) {
+        bool is_same = true;
+        for (int t = 0; t + 1 < platform->tier_count && is_same; t++) {
+            is_same = is_alike_in(ms_platform_domain(platform, t), grid, p, q, step);
+        }
+        if (is_same) {
+            return q;
+        }
+    }
+    return p;
+}
+
+/* The GPU that is farthest from one by latency. */
+static int find_farthest(const ms_placement *placement, int from, double *latency_out) {
+    int farthest = from;
+    *latency_out = 0.0;
+    for (int rank = 0; rank < placement->mesh.ranks; rank++) {
+        ms_route route;
+        int gpu = ms_mesh_device(&placement->mesh, rank);
+        ms_platform_route(placement->platform, from, gpu, &route);
+        if (route.latency_s > *latency_out) {
+            *latency_out = route.latency_s;
+            farthest = gpu;
+        }
+    }
+    return farthest;
+}
+
+double ms_placement_norm_s(const ms_placement *placement) {
+    double latency_s = 0.0;
+    int end = find_farthest(placement, ms_mesh_device(&placement->mesh, 0), &latency_s);
+    find_farthest(placement, end, &latency_s);
+    return 2.0 * ceil(log2(placement->mesh.ranks)) * latency_s;
+}
+
+ms_status ms_placement_init(ms_placement *placement_out, const ms_platform *platform,
+                            const ms_mesh *mesh, ms_arena *arena) {
+    int pp = ms_mesh_size(mesh, MS_AXIS_PP);
+    *placement_out = (ms_placement){
+        .platform = platform, .mesh = *mesh, .pp = pp, .group_ranks = mesh->ranks / pp};
+    ms_vector_init(&placement_out->classes, sizeof(ms_class_times));
+    placement_out->alike = MS_NEW(arena, int, pp);
+    placement_out->boundary_alike = MS_NEW(arena, int, pp);
+    if (placement_out->alike == NULL || placement_out->boundary_alike == NULL) {
+        return MS_E_NOMEM;
+    }
+    pipeline_grid grid = grid_of(mesh);
+    for (int p = 0; p < pp; p++) {
+        placement_out->alike[p] = first_alike(placement_out, &grid, p, 0);
+        placement_out->boundary_alike[p] = first_alike(placement_out, &grid, p, 1);
+    }
+    return MS_OK;
+}
+
+void ms_placement_release(ms_placement *placement) {
+    ms_vector_release(&placement->classes);
+}
+
+ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
+    unsigned axes = segment->group_axes;
+    return (ms_class_key){.kind = segment->coll,
+                          .axes = axes != 0 ? axes : MS_AXIS_BIT(segment->axis),
+                          .from = p,
+                          .to = -1,
+                          .intra_node_share = segment->coll_intra_node_B > 0.0
+                                                  ? segment->coll_intra_node_B / segment->coll_B
+                                                  : 0.0,
+                          .load_imbalance = segment->coll_load_imbalance};
+}
+
+static double on_line(const ms_time_line *line, double bytes) {
+    return line->latency_s + bytes * line->per_B_s;
+}
+
+double ms_class_time_s(const ms_class_times *times, double bytes) {
+    return fmax(on_line(&times->narrowest, bytes), on_line(&times->farthest, bytes));
+}
+
+double ms_class_bound_s(const ms_class_times *times, double bytes) {
+    return on_line(&times->alone, bytes);
+}
+
+/* The same class on the first pipeline ranks that lie alike. */
+static ms_class_key canonical(const ms_placement *placement, const ms_class_key *key) {
+    ms_class_key same = *key;
+    int pp = placement->pp;
+    if (key->to < 0) {
+        same.from = placement->alike[key->from];
+    } else if (key->to == (key->from + 1) % pp) {
+        same.from = placement->boundary_alike[key->from];
+        same.to = (same.from + 1) % pp;
+    } else if (key->from == (key->to + 1) % pp) {
+        same.to = placement->boundary_alike[key->to];
+        same.from = (same.to + 1) % pp;
+    }
+    return same;
+}
+
+static bool is_same_class(const ms_class_key *a, const ms_class_key *b) {
+    return a->kind == b->kind && a->axes == b->axes && a->from == b->from && a->to == b->to &&
+           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance;
+}
+
+/* A class while it is laid out. */
+typedef struct class_plans {
+    const ms_placement *placement;
+    ms_plan_space *space;
+    const ms_class_key *key;
+    const int *gpus; /* [groups * members] group after group */
+    int groups, members;
+    ms_coll_plan *plans; /* [groups] */
+} class_plans;
+
+/* Whether a rank is the lowest of its group. */
+static bool is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
+    int coordinates[MS_MESH_AXES_MAX];
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int a = 0; a < mesh->axes; a++) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups of ranks that differ on the class's axes. */
+static ms_status list_groups(class_plans *c) {
+    const ms_mesh *mesh = &c->placement->mesh;
+    int count = c->placement->group_ranks;
+    int *ranks = MS_NEW(&c->space->scratch, int, count);
+    int *gpus = MS_NEW(&c->space->scratch, int, count);
+    if (ranks == NULL || gpus == NULL) {
+        return MS_E_NOMEM;
+    }
+    int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, c->key->from);
+    ms_mesh_members(mesh, inner_axes(mesh), lead, ranks);
+    int next = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_lead(mesh, c->key->axes, ranks[i])) {
+            c->members = ms_mesh_members(mesh, c->key->axes, ranks[i], gpus + next);
+            next += c->members;
+            c->groups++;
+        }
+    }
+    for (int i = 0; i < next; i++) {
+        gpus[i] = ms_mesh_device(mesh, gpus[i]);
+    }
+    c->gpus = gpus;
+    return MS_OK;
+}
+
+/* Pairs of a rank and its peer on the other pipeline rank. */
+static ms_status list_pairs(class_plans *c) {
+    int count = c->placement->group_ranks;
+    int *sides = MS_NEW(&c->space->scratch, int, 2 * count);
+    int *gpus = MS_NEW(&c->space->scratch, int, 2 * count);
+    if (sides == NULL || gpus == NULL) {
+        return MS_E_NOMEM;
+    }
+    list_gpus(&c->placement->mesh, c->key->from, sides);
+    list_gpus(&c->placement->mesh, c->key->to, sides + count);
+    for (int i = 0; i < count; i++) {
+        gpus[2 * i] = sides[i];
+        gpus[2 * i + 1] = sides[count + i];
+    }
+    c->gpus = gpus;
+    c->groups = count;
+    c->members = 2;
+    return MS_OK;
+}
+
+/* Bytes that classes are laid out with; their times are lines through this point. */
+static const double REFERENCE_B = 1073741824.0;
+
+static ms_status build_plans(class_plans *c, bool is_coarse) {
+    for (int g = 0; g < c->groups; g++) {
+        ms_coll_request group = {.kind = c->key->kind,
+                                 .algorithm = c->placement->algorithms.of[c->key->kind],
+                                 .gpus = c->gpus + (size_t)g * (size_t)c->members,
+                                 .members = c->members,
+                                 .size_B = REFERENCE_B,
+                                 .intra_node_B = c->key->intra_node_share * REFERENCE_B,
+                                 .load_imbalance = c->key->load_imbalance,
+                                 .is_coarse = is_coarse};
+        ms_status status =
+            ms_coll_plan_build(c->placement->platform, &group, &c->space->scratch, &c->plans[g]);
+        if (status == MS_E_RANGE) {
+            ms_coll_report_refusal(&group, c->space->diag);
+            return MS_E_INPUT;
+        }
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    return MS_OK;
+}
+
+static bool has_kinds_of(const ms_phase *a, const ms_phase *b) {
+    bool is_same = a->count == b->count;
+    for (int f = 0; f < a->count && is_same; f++) {
+        is_same = a->flows[f].kind == b->flows[f].kind;
+    }
+    return is_same;
+}
+
+/* Whether all groups have flows of the same kinds, so that those of a kind can be added up. */
+static bool are_laid_out_alike(const class_plans *c) {
+    for (int g = 1; g < c->groups; g++) {
+        for (int p = 0; p < c->plans[0].phase_count; p++) {
+            if (c->plans[g].phase_count != c->plans[0].phase_count ||
+                !has_kinds_of(&c->plans[g].phases[p], &c->plans[0].phases[p])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Call on every flow of one kind in one phase of all groups. */
+static void for_flows(const class_plans *c, int phase, uint64_t kind,
+                      void (*visit)(int32_t *link_load, const ms_flow *flow)) {
+    for (int g = 0; g < c->groups; g++) {
+        const ms_phase *all = &c->plans[g].phases[phase];
+        for (int f = 0; f < all->count; f++) {
+            if (all->flows[f].kind == kind) {
+                visit(c->space->link_load, &all->flows[f]);
+            }
+        }
+    }
+}
+
+static void add_load(int32_t *link_load, const ms_flow *flow) {
+    for (int i = 0; i < flow->count; i++) {
+        link_load[flow->links[i].link] += flow->links[i].weight;
+    }
+}
+
+static void take_load(int32_t *link_load, const ms_flow *flow) {
+    for (int i = 0; i < flow->count; i++) {
+        flow->links[i].load = link_load[flow->links[i].link];
+    }
+}
+
+static void clear_load(int32_t *link_load, const ms_flow *flow) {
+    for (int i = 0; i < flow->count; i++) {
+        link_load[flow->links[i].link] = 0;
+    }
+}
+
+/* Kinds of flows that a phase of a class may have. */
+enum { FLOW_KINDS_MAX = 64 };
+
+/* The kinds of flow that any group has in a phase, each once; returns how many. */
+static int list_kinds(const class_plans *c, int phase, uint64_t *kinds) {
+    int groups = are_laid_out_alike(c) ? 1 : c->groups;
+    int count = 0;
+    for (int g = 0; g < groups; g++) {
+        const ms_phase *all = &c->plans[g].phases[phase];
+        for (int f = 0; f < all->count; f++) {
+            int k = 0;
+            while (k < count && kinds[k] != all->flows[f].kind) {
+                k++;
+            }
+            if (k == count && count < FLOW_KINDS_MAX) {
+                kinds[count++] = all->flows[f].kind;
+            }
+        }
+    }
+    return count;
+}
+
+/* Give every flow the load of all groups' flows of its kind on the links that it crosses. */
+static void load_flows(const class_plans *c) {
+    for (int p = 0; p < c->plans[0].phase_count; p++) {
+        uint64_t kinds[FLOW_KINDS_MAX];
+        int count = list_kinds(c, p, kinds);
+        for (int k = 0; k < count; k++) {
+            for_flows(c, p, kinds[k], add_load);
+            for_flows(c, p, kinds[k], take_load);
+            for_flows(c, p, kinds[k], clear_load);
+        }
+    }
+}
+
+static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, ms_time_line *line_out) {
+    double time_s = 0.0;
+    double latency_s = 0.0;
+    for (int p = 0; p < plan->phase_count; p++) {
+        latency_s += plan->phases[p].latency_s;
+    }
+    ms_status status = ms_coll_plan_time(c->placement->platform, plan, &time_s);
+    *line_out = (ms_time_line){.latency_s = latency_s,
+                               .per_B_s = fmax(0.0, time_s - latency_s) / REFERENCE_B};
+    return status;
+}
+
+/* Each group by itself, before loads are added. */
+static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
+    ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY};
+    for (int g = 0; g < c->groups; g++) {
+        ms_time_line line;
+        ms_status status = line_of(c, &c->plans[g], &line);
+        if (status != MS_OK) {
+            return status;
+        }
+        least.latency_s = fmin(least.latency_s, line.latency_s);
+        least.per_B_s = fmin(least.per_B_s, line.per_B_s);
+    }
+    *alone_out = least;
+    return MS_OK;
+}
+
+static bool is_above(double a, double b, double a_next, double b_next) {
+    return a > b || (a == b && a_next > b_next);
+}
+
+static ms_status time_together(const class_plans *c, ms_class_times *times) {
+    for (int g = 0; g < c->groups; g++) {
+        ms_time_line line;
+        ms_status status = line_of(c, &c->plans[g], &line);
+        if (status != MS_OK) {
+            return status;
+        }
+        ms_time_line *narrowest = &times->narrowest, *farthest = &times->farthest;
+        if (is_above(line.per_B_s, narrowest->per_B_s, line.latency_s, narrowest->latency_s)) {
+            *narrowest = line;
+        }
+        if (is_above(line.latency_s, farthest->latency_s, line.per_B_s, farthest->per_B_s)) {
+            *farthest = line;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status reserve_links(ms_plan_space *space, int links) {
+    if (space->links >= links) {
+        return MS_OK;
+    }
+    space->link_load = MS_NEW(&space->kept, int32_t, links);
+    space->links = space->link_load == NULL ? -1 : links;
+    return space->link_load == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status lay_out(class_plans *c, ms_class_times *times) {
+    ms_status status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+    if (status != MS_OK || c->members < 2) {
+        return status;
+    }
+    c->plans = MS_NEW(&c->space->scratch, ms_coll_plan, c->groups);
+    status = c->plans == NULL ? MS_E_NOMEM : build_plans(c, false);
+    if (status == MS_OK && !are_laid_out_alike(c)) {
+        status = build_plans(c, true);
+    }
+    status = status == MS_OK ? time_alone(c, &times->alone) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    load_flows(c);
+    return time_together(c, times);
+}
+
+ms_status ms_placement_find(ms_placement *placement, ms_plan_space *space, const ms_class_key *key,
+                            const ms_class_times **times_out) {
+    ms_class_times times = {.key = canonical(placement, key)};
+    for (size_t i = 0; i < placement->classes.count; i++) {
+        const ms_class_times *known = &MS_AT(&placement->classes, ms_class_times, i);
+        if (is_same_class(&known->key, &times.key)) {
+            *times_out = known;
+            return MS_OK;
+        }
+    }
+    class_plans c = {.placement = placement, .space = space, .key = &times.key};
+    ms_status status = reserve_links(space, placement->platform->link_count);
+    status = status == MS_OK ? lay_out(&c, &times) : status;
+    ms_arena_clear(&space->scratch);
+    if (status == MS_OK) {
+        *times_out = ms_vector_add(&placement->classes, &times, 1);
+        status = *times_out == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    return status;
+}

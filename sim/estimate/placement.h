@@ -1,0 +1,82 @@
+/* How long communication takes between the GPUs that a mesh's groups lie on: a line over the bytes
+ * for every kind of group, laid out once. See decision note estimate.md. */
+#ifndef MS_ESTIMATE_PLACEMENT_H
+#define MS_ESTIMATE_PLACEMENT_H
+
+#include "meshsim/buffer.h"
+#include "meshsim/collective.h"
+#include "meshsim/mesh.h"
+#include "meshsim/model.h"
+
+/* Storage that laying communication out needs again and again; one serves many placements on one
+ * platform. */
+typedef struct ms_plan_space {
+    ms_diag *diag; /* where refusals go */
+    ms_arena scratch;
+    ms_arena kept;
+    int32_t *link_load; /* [links] zeros between uses */
+    int links;
+} ms_plan_space;
+
+/* The same communication in all groups of a pipeline rank at once. */
+typedef struct ms_class_key {
+    ms_coll_kind kind;
+    unsigned axes; /* that a group spans; 0: a group is one rank of `from` and its peer of `to` */
+    int from, to;  /* pipeline ranks; to: -1 for groups inside `from` */
+    double intra_node_share; /* all-to-all: bytes of the one inside each node, per byte */
+    double load_imbalance;   /* all-to-all: of the busiest member; 0: 1 */
+} ms_class_key;
+
+/* time = latency_s + bytes * per_B_s */
+typedef struct ms_time_line {
+    double latency_s, per_B_s;
+} ms_time_line;
+
+/* The classes' groups run side by side; the slowest one counts, which depends on the bytes where
+ * one has the longest latency and another the least bandwidth. */
+typedef struct ms_class_times {
+    ms_class_key key;
+    ms_time_line narrowest; /* of the group with the least bandwidth */
+    ms_time_line farthest;  /* of the group with the longest latency */
+    ms_time_line alone;     /* never above any group's time, whatever else runs */
+} ms_class_times;
+
+/* A mesh on a platform. */
+typedef struct ms_placement {
+    const ms_platform *platform;
+    ms_mesh mesh;
+    ms_coll_choices algorithms; /* all zero: the usual ones */
+    int pp, group_ranks;        /* pipeline ranks; ranks of one */
+    int *alike;                 /* [pp] the first pipeline rank whose ranks lie as this one's do */
+    int *boundary_alike;        /* [pp] the first p whose ranks lie to those of p + 1 as here */
+    ms_vector classes;          /* of ms_class_times */
+} ms_placement;
+
+void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
+void ms_plan_space_release(ms_plan_space *space);
+
+/* Compare where pipeline ranks lie.  *placement_out: arrays in `arena`; the caller releases it with
+ * ms_placement_release, also after a failure.  Returns MS_OK; MS_E_NOMEM.  O(pp^2 * tiers). */
+ms_status ms_placement_init(ms_placement *placement_out, const ms_platform *platform,
+                            const ms_mesh *mesh, ms_arena *arena);
+void ms_placement_release(ms_placement *placement);
+
+/* Times of a class, laid out on first use.  *times_out: until the next call.  Returns MS_OK;
+ * MS_E_NOMEM; MS_E_INPUT (reported) for what no algorithm lays out.  O(ranks of a pipeline rank *
+ * links of a route), O(1) from the second time on. */
+ms_status ms_placement_find(ms_placement *placement, ms_plan_space *space, const ms_class_key *key,
+                            const ms_class_times **times_out);
+
+/* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
+ * each level as long as the longest way.  O(ranks) routes. */
+double ms_placement_norm_s(const ms_placement *placement);
+
+/* The class of a segment's collective on pipeline rank `p`. */
+ms_class_key ms_class_of_segment(const ms_segment *segment, int p);
+
+/* Time of `bytes` in all groups of a class at once [s]. */
+double ms_class_time_s(const ms_class_times *times, double bytes);
+/* A time that no group takes less than, whatever else runs [s]. */
+double ms_class_bound_s(const ms_class_times *times, double bytes);
+
+#endif

@@ -1,0 +1,25 @@
+/* How long each segment of a pass takes on its pipeline rank. */
+#ifndef MS_ESTIMATE_SEGMENT_TIMES_H
+#define MS_ESTIMATE_SEGMENT_TIMES_H
+
+#include "estimate/placement.h"
+
+/* What the times are for. */
+typedef enum ms_time_kind {
+    MS_TIME_EXPECTED, /* all groups of a class communicate at once, as they do in step */
+    MS_TIME_BOUND,    /* each group as if it were alone: no simulation takes less */
+} ms_time_kind;
+
+/* Where and for what segments are timed. */
+typedef struct ms_timing {
+    ms_placement *placement;
+    ms_plan_space *space;
+    ms_time_kind kind;
+} ms_timing;
+
+/* Times of `count` segments on pipeline rank `p`; a collective among one rank, which does not run,
+ * has a negative one.  time_s_out: [count].  Returns as ms_placement_find. */
+ms_status ms_segment_times(const ms_timing *timing, const ms_segment *segments, int count, int p,
+                           double *time_s_out);
+
+#endif
