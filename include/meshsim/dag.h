@@ -10,8 +10,9 @@
  * stream is released at the operation's end; a pipelined work (a p2p message) releases it when its
  * last flow has ended, its latency comes after that.
  *
- * Operations are numbered in the order they are added; dependencies may point forward as well as
- * backward.
+ * Operations are numbered in the order they are added. A dependency may name any operation, also
+ * one that is added later, and so the graph may wait for itself, which the engine reports. The
+ * graphs of the lowering (meshsim/lower.h) are sorted: there every dependency has a lower number.
  *
  * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
  * identical ones, whose load on shared links is in the weights of its flows.

@@ -2,8 +2,8 @@
  * @file
  * Lowering: a schedule, the costs of its passes, a mesh and a platform become one operation graph.
  *
- * Per pipeline rank one simulated rank stands for all (folded), or every rank is simulated. The
- * graph is topologically sorted: every dependency has a lower index.
+ * Per pipeline rank one simulated rank stands for all (folded), or every rank is simulated. An
+ * operation is added after all that it waits for.
  */
 #ifndef MESHSIM_LOWER_H
 #define MESHSIM_LOWER_H

@@ -1,59 +1,108 @@
-/* State shared by the files that walk the schedule. */
+/* A step being lowered, and the parts that emit its operations. Calls run downward only: lower.c,
+ * order.c, pairs.c, passes.c, then unshard.c and messages.c, then groups.c and computations.c;
+ * step_end.c stands beside order.c. */
 #ifndef MS_LOWER_LOWERING_H
 #define MS_LOWER_LOWERING_H
 
+#include "lower/ranks.h"
+#include "lower/waits.h"
 #include "lower/works.h"
 
-/* Collectives that gather a stage: of what is shared by all replicas, and of the experts. */
-enum { MS_GATHERS_MAX = 2 };
+/* Computations made so far. */
+typedef struct ms_computations {
+    int32_t none;     /* one that takes no time, -1 until used */
+    int32_t *segment; /* [segments] of a segment, -1 until used */
+} ms_computations;
 
-/* The last asynchronous operation on each stream of a rank that nothing has joined; streams run in
- * order, so the last one is enough. */
-typedef struct ms_outstanding {
-    int32_t *communicators; /* [capacity] what the caller tells streams apart by */
-    int32_t *ops;           /* [capacity] */
-    int count, capacity;
-} ms_outstanding;
-
-/* Ends of the chains of one pass of a pair, while the other one is lowered. */
-typedef struct ms_pair_tails {
-    int32_t *tail;      /* [sims] */
-    bool *communicates; /* [sims] */
-} ms_pair_tails;
-
+/* What is lowered, and the state of each part. */
 typedef struct ms_lowering {
     const ms_lower_input *in;
-    ms_diag *diag;
-    ms_arena *arena; /* scratch of the whole lowering */
     ms_dag *dag;
+    ms_ranks ranks;
     ms_works works;
-    /* ranks */
-    int pp, group_ranks;     /* pipeline ranks; ranks of one pipeline rank, N / P */
-    int steps;               /* optimizer steps */
-    int sims;                /* simulated ranks per pipeline rank: 1 or group_ranks */
-    int *stage_ranks;        /* [P * group_ranks] ranks of each pipeline rank, in order */
-    int *place;              /* [N] where a rank stands among those of its pipeline rank */
-    int32_t *tail;           /* [P * sims] last operation of the rank's current chain, -1 */
-    bool *tail_communicates; /* [P * sims] whether that is a communication */
-    int32_t *async_ends;     /* [2 * longest pass * sims] ends of the asynchronous segments of the
-                                passes under way, -1 none */
-    int longest_pass;        /* segments */
-    int *pass_runs;          /* [stages * MS_PASS_COUNT] units whose pass has been lowered */
-    int32_t *gathered; /* [stages * MS_GATHERS_MAX * sims] gathers of a stage under way: what its
-                          next pass waits for, -1 none */
-    size_t *next_move; /* [P] of the program's gathers, what comes next on each rank */
-    ms_outstanding *outstanding; /* [P * sims] asynchronous collectives that the step's end joins */
-    int *members;                /* [N / P] ranks of the group at hand */
-    ms_pair_tails *pair_tails;   /* [2] of the passes of a pair */
-    /* [stages * units * sims] operation that F or I/B of a stage and unit waits for; NOT_YET until
-     * its producer was lowered */
-    int32_t *forward_in, *backward_in;
-    int32_t no_work;       /* computation that takes no time, -1 until used */
-    int32_t *segment_work; /* [segments] of computations, -1 until used */
+    ms_waiting waiting;
+    ms_computations computations;
+    int *runs;    /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
+    int *members; /* [N / P] ranks of the group at hand */
 } ms_lowering;
 
-/* Note an asynchronous operation (-1: none) of a simulated rank for the step's end. Returns MS_OK;
- * MS_E_NOMEM. */
-ms_status ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op);
+/* Labels of what belongs to no pass. */
+static const ms_dag_op MS_NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
+
+/* Costs of an action's stage and unit of work. */
+static inline const ms_stage_cost *ms_lowering_cost(const ms_lowering *l, const ms_action *action) {
+    return ms_stage_cost_of(l->in->costs, ms_program_model_stage(l->in->program, action->stage),
+                            action->mb);
+}
+
+/* What the forward or the backward pass of a stage and unit waits for on each rank: [k]. */
+static inline ms_waits *ms_arrived(const ms_lowering *l, bool is_backward, int stage, int unit) {
+    size_t index = (size_t)stage * (size_t)l->in->program->mb_count + (size_t)unit;
+    return l->waiting.arrived[is_backward] + index * (size_t)l->waiting.count;
+}
+
+/* What the computations of a stage wait for on each rank until its parameters are there: [k]. */
+static inline ms_waits *ms_unsharded(const ms_lowering *l, int stage) {
+    return l->waiting.unsharded + (size_t)stage * (size_t)l->waiting.count;
+}
+
+/* What each simulated rank of pipeline rank `p` waits for next: [k]. */
+static inline ms_waits *ms_next(const ms_lowering *l, int p) {
+    return l->waiting.next + (size_t)p * (size_t)l->waiting.count;
+}
+
+/* The work of a computation segment, made on first use. */
+int32_t ms_segment_work(ms_lowering *l, int segment);
+/* The work that takes no time, made on first use. */
+int32_t ms_no_work(ms_lowering *l);
+/* Kind of the computations of a pass, an ms_op_kind. */
+uint8_t ms_kind_of_pass(ms_pass pass);
+/* Emit a computation, the operation at hand, on every simulated rank of pipeline rank `p`.  op: its
+ * labels and work.  ends: [k] lists that it is added to. */
+void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends);
+
+/* A collective in every simulated group of one pipeline rank. */
+typedef struct ms_group_op {
+    ms_coll_kind kind;
+    double size_B;         /* full buffer */
+    double intra_node_B;   /* all-to-all: of a second one inside each node; 0: none */
+    double load_imbalance; /* all-to-all: of the busiest member; 0: 1 */
+    unsigned group_axes;   /* axes the groups span; 0: op.axis alone */
+    ms_dag_op op;          /* its labels; the work is filled in */
+    ms_waits *ends;        /* [k] lists that it is added to */
+} ms_group_op;
+
+/* Whether there is anything to do: groups of one member and empty buffers need no collective. */
+bool ms_group_runs(const ms_lowering *l, int p, const ms_group_op *op);
+/* Emit a collective that runs, the operation at hand, for all simulated groups of pipeline rank
+ * `p`. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_fold_work. */
+ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op);
+
+/* Hand the result of the pass labelled `from` to `stage`, its neighbour: a message, or nothing
+ * between stages of one rank. Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B);
+/* Blocking sends: nothing on the rank goes on before the messages of `count` <= 2 actions, lowered
+ * before, have arrived. */
+void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count);
+
+/* Emit the collectives that gather the parameters of a stage on pipeline rank `p`: behind all that
+ * the rank has lowered and beside what follows, waited for by the stage's next computation. Returns
+ * MS_OK; MS_E_NOMEM. */
+ms_status ms_unshard_lower(ms_lowering *l, int p, int stage);
+
+/* Emit the operations of one pass on all simulated ranks of pipeline rank `p`, and the message to
+ * the next stage. Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action);
+/* The same of a forward and a backward pass that run together, pair[0] and pair[1]: the one
+ * computes while a collective holds up the other. Both begin when the inputs of both are there,
+ * and pass their results on when both are done. */
+ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair);
+
+/* Emit the passes of one step in an order in which every operation comes after all that it waits
+ * for. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM. */
+ms_status ms_order_lower(ms_lowering *l, ms_arena *arena, ms_diag *diag);
+
+/* Emit gradient reduction, optimizer and parameter gathering of every rank. */
+ms_status ms_step_end_lower(ms_lowering *l);
 
 #endif

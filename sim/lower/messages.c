@@ -1,5 +1,5 @@
 /* Messages from a stage to its neighbour on another rank. */
-#include "lower/passes.h"
+#include "lower/lowering.h"
 
 /* The stream of messages from one simulated rank to another in one direction of the pipeline. */
 static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destination,
@@ -16,83 +16,104 @@ static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destinatio
     return stream;
 }
 
-/* The work of a message between simulated ranks `k` of two pipeline ranks. */
-static int32_t message_work(ms_lowering *l, int from, int to, int k, double size_B) {
-    const int *sources = l->stage_ranks + (size_t)from * (size_t)l->group_ranks;
-    const int *targets = l->stage_ranks + (size_t)to * (size_t)l->group_ranks;
+/* The work of a message between the ranks at place `k` of two pipeline ranks. */
+static ms_status message_work(ms_lowering *l, const int ends[2], int k, double size_B,
+                              int32_t *work_out) {
     ms_work_key key = {.size_B = size_B,
                        .kind = MS_COLL_P2P,
                        .domain = MS_AXIS_PP,
-                       .first = sources[k],
-                       .second = targets[k]};
-    int32_t work = ms_works_find(&l->works, &key);
-    if (work >= 0) {
-        return work;
+                       .first = ms_rank_at(&l->ranks, ends[0], k),
+                       .second = ms_rank_at(&l->ranks, ends[1], k)};
+    *work_out = ms_works_find(&l->works, &key);
+    if (*work_out >= 0) {
+        return MS_OK;
     }
-    int groups = l->works.is_folded ? l->group_ranks : 1;
-    int *gpus = MS_NEW(l->arena, int, 2 * groups);
-    if (gpus == NULL) {
-        return -1;
+    ms_fold_request request = {
+        .kind = MS_COLL_P2P, .size_B = size_B, .members = 2, .is_pipelined = true};
+    request.gpus = ms_ranks_pairs(&l->ranks, ends, k, l->works.arena, &request.groups);
+    ms_status status =
+        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
+    if (status == MS_OK) {
+        ms_works_remember(&l->works, &key, *work_out);
     }
-    for (int g = 0; g < groups; g++) {
-        gpus[2 * g] = sources[k + g];
-        gpus[2 * g + 1] = targets[k + g];
-    }
-    ms_fold_request request = {.kind = MS_COLL_P2P,
-                               .size_B = size_B,
-                               .gpus = gpus,
-                               .groups = groups,
-                               .members = 2,
-                               .is_pipelined = true};
-    if (ms_fold_work(&l->works, &request, &work) != MS_OK) {
-        return -1;
-    }
-    ms_works_remember(&l->works, &key, work);
-    return work;
+    return status;
 }
 
-ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
-    bool is_forward = stage > from->stage;
-    int to = l->in->program->stage_rank[stage];
-    int32_t *arrivals =
-        (is_forward ? l->forward_in : l->backward_in) + ms_input_index(l, stage, from->mb);
-    ms_dag_op op = *from;
-    op.kind = MS_OP_P2P;
-    op.axis = MS_AXIS_PP;
-    op.layer = -1;
-    for (int k = 0; k < l->sims; k++) {
-        int32_t sim = p * l->sims + k;
-        arrivals[k] = l->tail[sim];
-        if (to != p) {
-            op.work = message_work(l, p, to, k, size_B);
-            if (op.work < 0) {
-                return MS_E_NOMEM;
-            }
-            int32_t stream = message_stream(l, sim, to * l->sims + k, is_forward);
-            arrivals[k] = ms_dag_add_op(l->dag, &op);
-            ms_dag_add_member(l->dag, stream);
-            ms_dag_add_dep(l->dag, l->tail[sim]);
-        }
+/* Messages from all simulated ranks of a pipeline rank to those of another. */
+typedef struct message {
+    int ends[2]; /* pipeline ranks */
+    bool is_forward;
+    ms_dag_op op;
+    ms_waits *arrived; /* [k] lists that each is added to */
+} message;
+
+/* The message of the ranks at place `k`; what the sender does next does not wait for it. */
+static ms_status add_message(ms_lowering *l, message *m, int k, double size_B) {
+    int count = l->ranks.simulated_per_pp;
+    int32_t sim = m->ends[0] * count + k;
+    ms_status status = message_work(l, m->ends, k, size_B, &m->op.work);
+    if (status != MS_OK) {
+        return status;
     }
+    int32_t stream = message_stream(l, sim, m->ends[1] * count + k, m->is_forward);
+    int32_t index = ms_dag_add_op(l->dag, &m->op);
+    ms_dag_add_member(l->dag, stream);
+    ms_waits_depend(&l->waiting.pool, &l->waiting.next[sim], l->dag, -1);
+    ms_waits_add(&l->waiting.pool, &m->arrived[k], index, stream);
     return MS_OK;
 }
 
-void ms_hold_for_messages(ms_lowering *l, int p, const ms_action *actions, int count) {
-    ms_pass_state after = ms_pass_begin(l, p, &actions[count - 1]);
-    int messages = 0;
-    after.inputs[0] = after.inputs[1] = NULL;
-    for (int i = 0; i < count; i++) {
-        int stage = ms_action_receiver(l->in->program, &actions[i]);
-        const int32_t *arrivals = actions[i].pass == MS_PASS_F ? l->forward_in : l->backward_in;
-        if (stage >= 0) {
-            after.inputs[messages++] = arrivals + ms_input_index(l, stage, actions[i].mb);
+ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
+    message m = {.ends = {p, l->in->program->stage_rank[stage]},
+                 .is_forward = stage > from->stage,
+                 .op = *from,
+                 .arrived = ms_arrived(l, stage < from->stage, stage, from->mb)};
+    m.op.kind = MS_OP_P2P;
+    m.op.axis = MS_AXIS_PP;
+    m.op.layer = -1;
+    ms_status status = MS_OK;
+    for (int k = 0; k < l->ranks.simulated_per_pp && status == MS_OK; k++) {
+        if (m.ends[1] == p) {
+            ms_waits_merge(&l->waiting.pool, &m.arrived[k], &ms_next(l, p)[k]);
+        } else {
+            status = add_message(l, &m, k, size_B);
         }
     }
-    for (int k = 0; k < l->sims && messages == 1; k++) {
-        l->tail[p * l->sims + k] = after.inputs[0][k];
-        l->tail_communicates[p * l->sims + k] = true;
+    return status;
+}
+
+/* Lists of the arrivals of the messages of `count` actions: [messages], [k] each.  Returns how
+ * many. */
+static int list_messages(const ms_lowering *l, const ms_action *actions, int count,
+                         const ms_waits *messages_out[2]) {
+    int messages = 0;
+    for (int i = 0; i < count; i++) {
+        int stage = ms_action_receiver(l->in->program, &actions[i]);
+        if (stage >= 0) {
+            messages_out[messages++] =
+                ms_arrived(l, actions[i].pass != MS_PASS_F, stage, actions[i].mb);
+        }
     }
-    if (messages == 2) {
-        ms_pass_lower_hold(l, &after);
+    return messages;
+}
+
+void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count) {
+    const ms_waits *arrived[2];
+    ms_waits *next = ms_next(l, p);
+    int messages = list_messages(l, actions, count, arrived);
+    if (messages == 1) { /* what the rank waited for until now ended before its message began */
+        ms_lists_clear(&l->waiting, next, (size_t)l->waiting.count);
+    }
+    for (int i = 0; i < messages; i++) {
+        for (int k = 0; k < l->waiting.count; k++) {
+            ms_waits_merge(&l->waiting.pool, &next[k], &arrived[i][k]);
+        }
+    }
+    if (messages > 1) { /* a computation without time waits for both */
+        ms_dag_op op = MS_NO_LABELS;
+        op.kind = ms_kind_of_pass((ms_pass)actions[count - 1].pass);
+        op.work = ms_no_work(l);
+        ms_before_take(&l->waiting, next);
+        ms_compute_lower(l, p, &op, next);
     }
 }

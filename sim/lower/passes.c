@@ -1,103 +1,45 @@
+/* Passes: their segments, what each waits for, and overlapped pairs' turns. */
 #include "lower/passes.h"
 
-#include <string.h>
-
-/* Marks an input whose producer has not been lowered (0xFE in every byte). */
-static const int32_t NOT_YET = (int32_t)0xFEFEFEFE;
-
-size_t ms_input_index(const ms_lowering *l, int stage, int unit) {
-    return ((size_t)stage * (size_t)l->in->program->mb_count + (size_t)unit) * (size_t)l->sims;
+/* Lists of what waits for one of the pass's asynchronous segments: [k]. */
+static ms_waits *ended(const ms_lowering *l, const ms_pass_state *state, int segment) {
+    return state->ended + (size_t)segment * (size_t)l->waiting.count;
 }
 
-const ms_stage_cost *ms_lowering_cost(const ms_lowering *l, const ms_action *action) {
-    return ms_stage_cost_of(l->in->costs, ms_program_model_stage(l->in->program, action->stage),
-                            action->mb);
+/* What a pass waits for besides its rank's own order: [k], or NULL. */
+static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
+    bool is_first = !ms_program_has_previous(l->in->program, action->stage);
+    if (action->pass == MS_PASS_W || (action->pass == MS_PASS_F && is_first)) {
+        return NULL;
+    }
+    return ms_arrived(l, action->pass != MS_PASS_F, action->stage, action->mb);
 }
 
-bool ms_pass_is_ready(const ms_lowering *l, const ms_action *action) {
-    size_t index = ms_input_index(l, action->stage, action->mb);
-    switch ((ms_pass)action->pass) {
-    case MS_PASS_F:
-        return !ms_program_has_previous(l->in->program, action->stage) ||
-               l->forward_in[index] != NOT_YET;
-    case MS_PASS_I:
-    case MS_PASS_B:
-        return l->backward_in[index] != NOT_YET;
-    case MS_PASS_W:
-    default:
-        break;
-    }
-    return true;
+ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action) {
+    return (ms_pass_state){.p = p,
+                           .action = action,
+                           .plan = &ms_lowering_cost(l, action)->passes[action->pass],
+                           .inputs = {inputs_of(l, action), NULL},
+                           .next = ms_next(l, p),
+                           .ended = l->waiting.ended[0],
+                           .is_awaited = l->waiting.is_awaited[0]};
 }
 
-/* The work of a computation segment, made on first use. */
-static int32_t compute_work(ms_lowering *l, int segment_index) {
-    if (l->segment_work[segment_index] < 0) {
-        const ms_segment *segment = &l->in->costs->segments[segment_index];
-        ms_dag_work work = {.time_s = segment->time_s,
-                            .flop = segment->flop,
-                            .bytes = segment->bytes_moved,
-                            .stands_for = l->group_ranks / l->sims,
-                            .group_size = 1,
-                            .tier = -1,
-                            .tag = segment_index};
-        l->segment_work[segment_index] = ms_dag_add_work(l->dag, &work);
+void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
+                        ms_pass_state states_out[2]) {
+    for (int i = 0; i < 2; i++) {
+        states_out[i] = ms_pass_begin(l, p, &pair[i]);
+        states_out[i].inputs[1] = inputs_of(l, &pair[1 - i]);
+        states_out[i].next = l->waiting.pair[i];
+        states_out[i].ended = l->waiting.ended[i];
+        states_out[i].is_awaited = l->waiting.is_awaited[i];
     }
-    return l->segment_work[segment_index];
-}
-
-void ms_tail_dep(ms_lowering *l, int32_t sim, bool on_compute_stream) {
-    int32_t tail = l->tail[sim];
-    if (tail < 0) {
-        return;
-    }
-    if (!on_compute_stream || l->tail_communicates[sim]) {
-        ms_dag_add_dep(l->dag, tail);
-    }
-}
-
-void ms_join_deps(ms_lowering *l, const ms_joins *joins, int k) {
-    for (int i = 0; i < MS_JOINS_MAX; i++) {
-        ms_dag_add_dep(l->dag, joins->ends[i] == NULL ? -1 : joins->ends[i][k]);
-    }
-}
-
-/* Computation on every simulated rank of a pass; what it waits for besides: `joins`. */
-static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_dag_op *op,
-                          const ms_joins *joins) {
-    for (int k = 0; k < l->sims; k++) {
-        int32_t sim = state->p * l->sims + k;
-        int32_t index = ms_dag_add_op(l->dag, op);
-        /* simulated ranks are numbered as their compute streams were added: rank by rank, before
-         * all others */
-        ms_dag_add_member(l->dag, sim);
-        ms_tail_dep(l, sim, true);
-        for (int i = 0; i < 2; i++) {
-            ms_dag_add_dep(l->dag, state->inputs[i] == NULL ? -1 : state->inputs[i][k]);
-        }
-        ms_join_deps(l, joins, k);
-        ms_gathers_join(l, state->action->stage, k);
-        l->tail[sim] = index;
-        l->tail_communicates[sim] = false;
-    }
-    state->inputs[0] = state->inputs[1] = NULL;
-}
-
-static uint8_t op_kind(ms_pass pass, const ms_segment *segment) {
-    static const uint8_t KINDS[MS_PASS_COUNT] = {[MS_PASS_F] = MS_OP_FORWARD,
-                                                 [MS_PASS_I] = MS_OP_INPUT_GRAD,
-                                                 [MS_PASS_W] = MS_OP_WEIGHT_GRAD,
-                                                 [MS_PASS_B] = MS_OP_BACKWARD};
-    if (segment->is_collective) {
-        return (uint8_t)ms_op_kind_of_coll(segment->coll);
-    }
-    return segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : KINDS[pass];
 }
 
 /* Units that a stage has been through with a pass or with another one that does the same: a whole
  * backward pass counts with input gradients before it runs, and with weight gradients after. */
 static int count_runs(const ms_lowering *l, const ms_action *action, ms_when when) {
-    const int *runs = &l->pass_runs[action->stage * MS_PASS_COUNT];
+    const int *runs = &l->runs[action->stage * MS_PASS_COUNT];
     if (action->pass == MS_PASS_F) {
         return runs[MS_PASS_F];
     }
@@ -115,112 +57,133 @@ static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when
                                          (when == MS_WHEN_FIRST ? 0 : l->in->program->mb_count - 1);
 }
 
-static int32_t *async_ends(const ms_lowering *l, const ms_pass_state *state, int place) {
-    return state->async_ends + (size_t)place * (size_t)l->sims;
+/* Labels of an operation of a pass. */
+static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer) {
+    return (ms_dag_op){.mb = action->mb,
+                       .stage = action->stage,
+                       .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
+                       .layer = (int16_t)layer,
+                       .kind = ms_kind_of_pass((ms_pass)action->pass)};
 }
 
-static ms_joins joined(const ms_lowering *l, const ms_pass_state *state,
-                       const ms_segment *segment) {
-    ms_joins joins = {{NULL}};
-    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
-        joins.ends[i] = async_ends(l, state, segment->joins[i] - 1);
+/* Let the operation at hand wait for what the rank waits for next, and for the pass's inputs. */
+static void take_next(ms_lowering *l, ms_pass_state *state) {
+    ms_before_take(&l->waiting, state->next);
+    for (int i = 0; i < 2; i++) {
+        if (state->inputs[i] != NULL) {
+            ms_before_merge(&l->waiting, state->inputs[i]);
+            state->inputs[i] = NULL;
+        }
     }
-    return joins;
+}
+
+/* And for the asynchronous segments that it names. */
+static void merge_joined(ms_lowering *l, const ms_pass_state *state, const ms_segment *segment) {
+    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
+        ms_before_merge(&l->waiting, ended(l, state, segment->joins[i] - 1));
+        state->is_awaited[segment->joins[i] - 1] = true;
+    }
+}
+
+static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
+                          const ms_dag_op *op) {
+    take_next(l, state);
+    merge_joined(l, state, segment);
+    ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
+    ms_compute_lower(l, state->p, op, state->next);
 }
 
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
-                                  ms_dag_op op) {
-    op.axis = (uint8_t)segment->axis;
-    bool has_run = false;
+                                  const ms_dag_op *op) {
     ms_group_op c = {.kind = segment->coll,
                      .size_B = segment->coll_B,
                      .intra_node_B = segment->coll_intra_node_B,
                      .load_imbalance = segment->coll_load_imbalance,
                      .group_axes = segment->group_axes,
-                     .op = op,
-                     .joins = joined(l, state, segment),
-                     .ends_out = segment->is_async ? async_ends(l, state, state->next) : NULL};
-    for (int i = 0; i < 2 && !segment->is_async; i++) {
-        c.inputs[i] = state->inputs[i];
+                     .op = *op,
+                     .ends = segment->is_async ? ended(l, state, state->segment) : state->next};
+    c.op.axis = (uint8_t)segment->axis;
+    c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
+    if (!ms_group_runs(l, state->p, &c)) {
+        return MS_OK;
     }
-    ms_status status = ms_group_lower(l, state->p, &c, &has_run);
-    if (has_run && !segment->is_async) {
-        state->inputs[0] = state->inputs[1] = NULL;
+    if (segment->is_async) {
+        ms_before_merge(&l->waiting, state->next);
+    } else {
+        take_next(l, state);
         state->is_held = true;
     }
-    return status;
-}
-
-/* Labels of an operation of a pass. */
-static ms_dag_op label(const ms_lowering *l, const ms_action *action, const ms_segment *segment) {
-    return (ms_dag_op){.mb = action->mb,
-                       .stage = action->stage,
-                       .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
-                       .layer = (int16_t)segment->layer,
-                       .kind = op_kind((ms_pass)action->pass, segment)};
+    merge_joined(l, state, segment);
+    return ms_group_lower(l, state->p, &c);
 }
 
 static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
-    int index = state->plan->first + state->next;
+    int index = state->plan->first + state->segment;
     const ms_segment *segment = &l->in->costs->segments[index];
-    for (int k = 0; k < l->sims; k++) {
-        async_ends(l, state, state->next)[k] = -1;
-    }
     if (!runs_now(l, state->action, segment->when)) {
         return MS_OK;
     }
-    ms_dag_op op = label(l, state->action, segment);
+    ms_dag_op op = label(l, state->action, segment->layer);
     if (segment->is_collective) {
-        return lower_collective(l, state, segment, op);
+        return lower_collective(l, state, segment, &op);
     }
-    op.work = compute_work(l, index);
-    ms_joins joins = joined(l, state, segment);
-    lower_compute(l, state, &op, &joins);
+    op.kind = segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : op.kind;
+    op.work = ms_segment_work(l, index);
+    lower_compute(l, state, segment, &op);
     return MS_OK;
 }
 
-/* Whether segment `place` of a plan waits for segment `async` of it. */
-static bool waits_for(const ms_segment *segments, int place, int async) {
+void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
+    const ms_segment none = {.is_collective = false};
+    ms_dag_op op = label(l, state->action, -1);
+    op.work = ms_no_work(l);
+    lower_compute(l, state, &none, &op);
+}
+
+/* Whether the next segment needs a collective that runs beside the pass. */
+static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
+    const ms_segment *segment = &l->in->costs->segments[state->plan->first + state->segment];
     bool waits = false;
-    for (int i = 0; i < MS_JOINS_MAX; i++) {
-        waits = waits || segments[place].joins[i] == async + 1;
+    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
+        waits = waits || !ms_waits_are_empty(ended(l, state, segment->joins[i] - 1));
     }
     return waits;
 }
 
-/* Leave what no segment of the pass has joined to the step's end. */
-static ms_status keep_outstanding(ms_lowering *l, const ms_pass_state *state) {
-    const ms_segment *segments = &l->in->costs->segments[state->plan->first];
-    for (int i = 0; i < state->plan->count; i++) {
-        const ms_segment *segment = &segments[i];
-        bool is_joined = !segment->is_async || async_ends(l, state, i)[0] < 0;
-        for (int j = i + 1; j < state->plan->count && !is_joined; j++) {
-            is_joined = waits_for(segments, j, i);
+ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
+    state->is_held = false;
+    for (bool is_first = true; state->segment < state->plan->count; is_first = false) {
+        bool is_held = state->is_held || (!is_first && would_wait(l, state));
+        if (until_held && is_held) {
+            return MS_OK;
         }
-        for (int k = 0; k < l->sims && !is_joined; k++) {
-            int32_t communicator =
-                (int32_t)segment->group_axes * MS_AXIS_COUNT + (int32_t)segment->axis;
-            ms_status status = ms_outstanding_add(l, state->p * l->sims + k, communicator,
-                                                  async_ends(l, state, i)[k]);
-            if (status != MS_OK) {
-                return status;
-            }
+        ms_status status = lower_segment(l, state);
+        if (status != MS_OK) {
+            return status;
         }
+        state->segment++;
     }
+    if (state->inputs[0] != NULL || state->inputs[1] != NULL) {
+        ms_pass_lower_nothing(l, state);
+    }
+    state->is_done = true;
     return MS_OK;
 }
 
-const int32_t *ms_pass_inputs(const ms_lowering *l, const ms_action *action) {
-    size_t index = ms_input_index(l, action->stage, action->mb);
-    switch ((ms_pass)action->pass) {
-    case MS_PASS_F:
-        return ms_program_has_previous(l->in->program, action->stage) ? l->forward_in + index
-                                                                      : NULL;
-    case MS_PASS_I:
-    case MS_PASS_B:
-        return l->backward_in + index;
-    default:
-        return NULL;
+void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
+    const ms_action *action = state->action;
+    size_t count = (size_t)l->waiting.count;
+    ms_waits *update = l->waiting.update + state->p * l->waiting.count;
+    l->runs[action->stage * MS_PASS_COUNT + action->pass]++;
+    for (int i = 0; i < state->plan->count; i++) {
+        for (int k = 0; k < l->waiting.count && !state->is_awaited[i]; k++) {
+            ms_waits_take(&l->waiting.pool, &update[k], &ended(l, state, i)[k]);
+        }
+        state->is_awaited[i] = false;
+    }
+    ms_lists_clear(&l->waiting, state->ended, (size_t)state->plan->count * count);
+    if (inputs_of(l, action) != NULL) {
+        ms_lists_clear(&l->waiting, inputs_of(l, action), count);
     }
 }
 
@@ -241,84 +204,23 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     if (ms_program_has_next(program, stage)) {
         return ms_send_lower(l, p, &from, stage + 1, cost->send_forward_B);
     }
-    int32_t *own = l->backward_in + ms_input_index(l, stage, action->mb);
-    memcpy(own, l->tail + (size_t)p * (size_t)l->sims, (size_t)l->sims * sizeof *own);
+    ms_waits *own = ms_arrived(l, true, stage, action->mb);
+    for (int k = 0; k < l->waiting.count; k++) {
+        ms_waits_merge(&l->waiting.pool, &own[k], &ms_next(l, p)[k]);
+    }
     return MS_OK;
-}
-
-static void lower_no_work(ms_lowering *l, ms_pass_state *state, ms_dag_op op) {
-    if (l->no_work < 0) {
-        ms_dag_work work = {
-            .stands_for = l->group_ranks / l->sims, .group_size = 1, .tier = -1, .tag = -1};
-        l->no_work = ms_dag_add_work(l->dag, &work);
-    }
-    op.work = l->no_work;
-    lower_compute(l, state, &op, &(ms_joins){{NULL}});
-}
-
-void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
-    const ms_segment none = {.is_collective = false, .layer = -1};
-    lower_no_work(l, state, label(l, state->action, &none));
-}
-
-void ms_pass_lower_hold(ms_lowering *l, ms_pass_state *state) {
-    const ms_segment none = {.is_collective = false};
-    uint8_t kind = op_kind((ms_pass)state->action->pass, &none);
-    lower_no_work(l, state,
-                  (ms_dag_op){.mb = -1, .stage = -1, .chunk = -1, .layer = -1, .kind = kind});
-}
-
-ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action) {
-    return (ms_pass_state){.p = p,
-                           .action = action,
-                           .plan = &ms_lowering_cost(l, action)->passes[action->pass],
-                           .inputs = {ms_pass_inputs(l, action), NULL},
-                           .async_ends = l->async_ends};
-}
-
-/* Whether the next segment needs a collective that runs beside the pass. */
-static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
-    ms_joins joins = joined(l, state, &l->in->costs->segments[state->plan->first + state->next]);
-    bool waits = false;
-    for (int i = 0; i < MS_JOINS_MAX; i++) {
-        waits = waits || (joins.ends[i] != NULL && joins.ends[i][0] >= 0);
-    }
-    return waits;
-}
-
-ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
-    state->is_held = false;
-    for (bool is_first = true; state->next < state->plan->count; is_first = false) {
-        bool is_held = state->is_held || (!is_first && would_wait(l, state));
-        if (until_held && is_held) {
-            return MS_OK;
-        }
-        ms_status status = lower_segment(l, state);
-        if (status != MS_OK) {
-            return status;
-        }
-        state->next++;
-    }
-    if (state->inputs[0] != NULL || state->inputs[1] != NULL) {
-        ms_pass_lower_nothing(l, state);
-    }
-    state->is_done = true;
-    return MS_OK;
-}
-
-ms_status ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
-    const ms_action *action = state->action;
-    l->pass_runs[action->stage * MS_PASS_COUNT + action->pass]++;
-    return keep_outstanding(l, state);
 }
 
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     ms_pass_state state = ms_pass_begin(l, p, action);
     ms_status status = ms_pass_run(l, &state, false);
-    status = status == MS_OK ? ms_pass_end(l, &state) : status;
-    status = status == MS_OK ? ms_pass_on(l, p, action) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_pass_end(l, &state);
+    status = ms_pass_on(l, p, action);
     if (status == MS_OK && l->in->is_blocking) {
-        ms_hold_for_messages(l, p, action, 1);
+        ms_barrier_lower(l, p, action, 1);
     }
     return status;
 }

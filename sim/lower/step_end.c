@@ -2,54 +2,8 @@
  * parameters, tied embeddings over first and last stage, all ranks learn the norm of the world's
  * gradient, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
 #include <math.h>
-#include <string.h>
 
-#include "lower/passes.h"
-
-static const ms_dag_op NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .layer = -1};
-
-/* Room for twice as many streams, as a rank has few but no number of them is the last. */
-static bool grow(ms_lowering *l, ms_outstanding *o) {
-    int capacity = o->capacity > 0 ? 2 * o->capacity : 4;
-    int32_t *communicators = MS_NEW(l->arena, int32_t, capacity);
-    int32_t *ops = MS_NEW(l->arena, int32_t, capacity);
-    if (communicators == NULL || ops == NULL) {
-        return false;
-    }
-    if (o->count > 0) {
-        memcpy(communicators, o->communicators, (size_t)o->count * sizeof *communicators);
-        memcpy(ops, o->ops, (size_t)o->count * sizeof *ops);
-    }
-    *o = (ms_outstanding){
-        .communicators = communicators, .ops = ops, .count = o->count, .capacity = capacity};
-    return true;
-}
-
-ms_status ms_outstanding_add(ms_lowering *l, int32_t sim, int32_t communicator, int32_t op) {
-    ms_outstanding *o = &l->outstanding[sim];
-    int i = 0;
-    while (i < o->count && o->communicators[i] != communicator) {
-        i++;
-    }
-    if (op < 0) {
-        return MS_OK;
-    }
-    if (i == o->capacity && !grow(l, o)) {
-        return MS_E_NOMEM;
-    }
-    o->count = i == o->count ? i + 1 : o->count;
-    o->communicators[i] = communicator;
-    o->ops[i] = op;
-    return MS_OK;
-}
-
-static void join_outstanding(ms_lowering *l, int32_t sim) {
-    ms_outstanding *o = &l->outstanding[sim];
-    for (int i = 0; i < o->count; i++) {
-        ms_dag_add_dep(l->dag, o->ops[i]);
-    }
-    o->count = 0;
-}
+#include "lower/lowering.h"
 
 /* A stream of a rank for what runs across pipeline ranks on an axis. */
 static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
@@ -64,39 +18,32 @@ static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
 
 /* Make a rank a member of the newest operation: it comes after all the rank has started. */
 static void join_across(ms_lowering *l, int32_t sim, const ms_dag_op *op, int32_t index) {
-    ms_dag_add_member(l->dag, stream_across(l, sim, (ms_axis)op->axis));
-    ms_tail_dep(l, sim, false);
-    join_outstanding(l, sim);
-    l->tail[sim] = index;
-    l->tail_communicates[sim] = true;
+    ms_waits *next = &l->waiting.next[sim];
+    int32_t stream = stream_across(l, sim, (ms_axis)op->axis);
+    ms_waits_take(&l->waiting.pool, next, &l->waiting.update[sim]);
+    ms_dag_add_member(l->dag, stream);
+    ms_waits_depend(&l->waiting.pool, next, l->dag, -1);
+    ms_waits_clear(&l->waiting.pool, next);
+    ms_waits_add(&l->waiting.pool, next, index, stream);
 }
 
-/* The work of an all-reduce between ranks `k` of two pipeline ranks, made on first use. */
+/* The work of an all-reduce between the ranks at place `k` of two pipeline ranks, made on first
+ * use. */
 static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size_B,
                            int32_t *work_out) {
-    const int *sides[2] = {l->stage_ranks + (size_t)ends[0] * (size_t)l->group_ranks,
-                           l->stage_ranks + (size_t)ends[1] * (size_t)l->group_ranks};
     ms_work_key key = {.size_B = size_B,
                        .kind = MS_COLL_ALL_REDUCE,
                        .domain = MS_DOMAIN_STEP_END_WORKS,
-                       .first = sides[0][k],
-                       .second = sides[1][k]};
+                       .first = ms_rank_at(&l->ranks, ends[0], k),
+                       .second = ms_rank_at(&l->ranks, ends[1], k)};
     *work_out = ms_works_find(&l->works, &key);
     if (*work_out >= 0) {
         return MS_OK;
     }
-    int groups = l->group_ranks / l->sims;
-    int *gpus = MS_NEW(l->arena, int, 2 * groups);
-    if (gpus == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int g = 0; g < groups; g++) {
-        gpus[2 * g] = sides[0][k + g];
-        gpus[2 * g + 1] = sides[1][k + g];
-    }
-    ms_fold_request request = {
-        .kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .gpus = gpus, .groups = groups, .members = 2};
-    ms_status status = ms_fold_work(&l->works, &request, work_out);
+    ms_fold_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .members = 2};
+    request.gpus = ms_ranks_pairs(&l->ranks, ends, k, l->works.arena, &request.groups);
+    ms_status status =
+        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
     if (status == MS_OK) {
         ms_works_remember(&l->works, &key, *work_out);
     }
@@ -105,8 +52,8 @@ static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size
 
 /* An all-reduce between two pipeline ranks, rank by rank. */
 static ms_status reduce_pair(ms_lowering *l, const int ends[2], ms_axis axis, double size_B) {
-    for (int k = 0; k < l->sims; k++) {
-        ms_dag_op op = NO_LABELS;
+    for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
+        ms_dag_op op = MS_NO_LABELS;
         op.kind = MS_OP_ALL_REDUCE;
         op.axis = (uint8_t)axis;
         ms_status status = pair_work(l, ends, k, size_B, &op.work);
@@ -115,7 +62,7 @@ static ms_status reduce_pair(ms_lowering *l, const int ends[2], ms_axis axis, do
         }
         int32_t index = ms_dag_add_op(l->dag, &op);
         for (int end = 0; end < 2; end++) {
-            join_across(l, ends[end] * l->sims + k, &op, index);
+            join_across(l, ends[end] * l->ranks.simulated_per_pp + k, &op, index);
         }
     }
     return MS_OK;
@@ -125,11 +72,15 @@ static ms_status lower_group(ms_lowering *l, int p, const ms_segment *segment) {
     ms_group_op c = {.kind = segment->coll,
                      .size_B = segment->coll_B,
                      .group_axes = segment->group_axes,
-                     .op = NO_LABELS};
+                     .op = MS_NO_LABELS,
+                     .ends = ms_next(l, p)};
     c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
     c.op.axis = (uint8_t)segment->axis;
-    bool has_run = false;
-    return ms_group_lower(l, p, &c, &has_run);
+    if (!ms_group_runs(l, p, &c)) {
+        return MS_OK;
+    }
+    ms_before_take(&l->waiting, ms_next(l, p));
+    return ms_group_lower(l, p, &c);
 }
 
 /* The collectives of a plan from `*next` on, one after the other, up to one between copies.
@@ -215,8 +166,8 @@ static int find_farthest(const ms_lowering *l, int from, ms_route *route_out) {
 
 /* Whether all ranks meet before they update: an update, or another step, follows. */
 static bool is_synchronised(const ms_lowering *l) {
-    bool has_more = l->steps > 1;
-    for (int p = 0; p < l->pp; p++) {
+    bool has_more = l->in->steps > 1;
+    for (int p = 0; p < l->ranks.pp; p++) {
         has_more = has_more || l->in->costs->optimizer_s[p] > 0.0;
     }
     return has_more && !l->in->is_validated_late && l->in->mesh->ranks > 1;
@@ -257,55 +208,50 @@ static int32_t norm_work(ms_lowering *l) {
 
 /* All ranks learn the norm of the world's gradient, by which the update clips it. */
 static void exchange_norm(ms_lowering *l) {
-    ms_dag_op op = NO_LABELS;
+    ms_dag_op op = MS_NO_LABELS;
     op.kind = MS_OP_ALL_REDUCE;
     op.axis = MS_AXIS_OTHER;
     op.work = norm_work(l);
     int32_t index = ms_dag_add_op(l->dag, &op);
-    for (int32_t sim = 0; sim < l->pp * l->sims; sim++) {
+    for (int32_t sim = 0; sim < l->ranks.simulated; sim++) {
         join_across(l, sim, &op, index);
     }
 }
 
-/* The optimizer; where it takes no time, what is outstanding still comes before the parameters are
- * gathered. */
+/* The optimizer; where it takes no time, asynchronous collectives that nothing has waited for still
+ * come before the parameters are gathered. */
 static void update(ms_lowering *l, int p) {
     double time_s = l->in->costs->optimizer_s[p];
-    if (time_s <= 0.0 && l->outstanding[p * l->sims].count == 0) {
+    ms_waits *before = l->waiting.update + p * l->waiting.count;
+    if (time_s <= 0.0 && ms_waits_are_empty(&before[0])) {
         return;
     }
     ms_dag_work work = {.time_s = time_s,
-                        .stands_for = l->group_ranks / l->sims,
+                        .stands_for = ms_ranks_folded(&l->ranks),
                         .group_size = 1,
                         .tier = -1,
                         .tag = -1};
-    ms_dag_op op = NO_LABELS;
+    ms_dag_op op = MS_NO_LABELS;
     op.kind = MS_OP_OPTIMIZER;
     op.work = ms_dag_add_work(l->dag, &work);
-    for (int k = 0; k < l->sims; k++) {
-        int32_t sim = p * l->sims + k;
-        int32_t index = ms_dag_add_op(l->dag, &op);
-        ms_dag_add_member(l->dag, sim);
-        ms_tail_dep(l, sim, true);
-        join_outstanding(l, sim);
-        l->tail[sim] = index;
-        l->tail_communicates[sim] = false;
-    }
+    ms_before_take(&l->waiting, ms_next(l, p));
+    ms_before_take(&l->waiting, before);
+    ms_compute_lower(l, p, &op, ms_next(l, p));
 }
 
 ms_status ms_step_end_lower(ms_lowering *l) {
     ms_status status = MS_OK;
-    for (int p = 0; p < l->pp && status == MS_OK; p++) {
+    for (int p = 0; p < l->ranks.pp && status == MS_OK; p++) {
         status = lower_plans(l, p, l->in->costs->before_update);
     }
     status = status == MS_OK ? reduce_tied(l) : status;
     if (status == MS_OK && is_synchronised(l)) {
         exchange_norm(l);
     }
-    for (int p = 0; p < l->pp && status == MS_OK; p++) {
+    for (int p = 0; p < l->ranks.pp && status == MS_OK; p++) {
         update(l, p);
     }
-    for (int p = 0; p < l->pp && status == MS_OK; p++) {
+    for (int p = 0; p < l->ranks.pp && status == MS_OK; p++) {
         status = lower_plans(l, p, l->in->costs->after_update);
     }
     return status;

@@ -1,0 +1,47 @@
+/* Computations on the compute streams. */
+#include "lower/lowering.h"
+
+int32_t ms_segment_work(ms_lowering *l, int segment) {
+    int32_t *made = &l->computations.segment[segment];
+    if (*made < 0) {
+        const ms_segment *s = &l->in->costs->segments[segment];
+        ms_dag_work work = {.time_s = s->time_s,
+                            .flop = s->flop,
+                            .bytes = s->bytes_moved,
+                            .stands_for = ms_ranks_folded(&l->ranks),
+                            .group_size = 1,
+                            .tier = -1,
+                            .tag = segment};
+        *made = ms_dag_add_work(l->dag, &work);
+    }
+    return *made;
+}
+
+int32_t ms_no_work(ms_lowering *l) {
+    if (l->computations.none < 0) {
+        ms_dag_work work = {
+            .stands_for = ms_ranks_folded(&l->ranks), .group_size = 1, .tier = -1, .tag = -1};
+        l->computations.none = ms_dag_add_work(l->dag, &work);
+    }
+    return l->computations.none;
+}
+
+uint8_t ms_kind_of_pass(ms_pass pass) {
+    static const uint8_t KINDS[MS_PASS_COUNT] = {[MS_PASS_F] = MS_OP_FORWARD,
+                                                 [MS_PASS_I] = MS_OP_INPUT_GRAD,
+                                                 [MS_PASS_W] = MS_OP_WEIGHT_GRAD,
+                                                 [MS_PASS_B] = MS_OP_BACKWARD};
+    return KINDS[pass];
+}
+
+void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends) {
+    for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
+        /* Simulated ranks are numbered as their compute streams were added: rank by rank, before
+         * all others. */
+        int32_t sim = p * l->ranks.simulated_per_pp + k;
+        int32_t index = ms_dag_add_op(l->dag, op);
+        ms_dag_add_member(l->dag, sim);
+        ms_before_depend(&l->waiting, k, l->dag, sim);
+        ms_waits_add(&l->waiting.pool, &ends[k], index, sim);
+    }
+}

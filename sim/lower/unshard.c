@@ -1,0 +1,30 @@
+/* Parameters of whole stages, gathered where the program says. */
+#include "lower/lowering.h"
+
+static ms_status lower_collective(ms_lowering *l, int p, int stage, const ms_segment *segment) {
+    ms_group_op op = {.kind = segment->coll,
+                      .size_B = segment->coll_B,
+                      .group_axes = segment->group_axes,
+                      .op = {.mb = -1,
+                             .stage = (int16_t)stage,
+                             .chunk = (int16_t)l->in->program->stage_chunk[stage],
+                             .layer = -1,
+                             .kind = (uint8_t)ms_op_kind_of_coll(segment->coll),
+                             .axis = (uint8_t)segment->axis},
+                      .ends = ms_unsharded(l, stage)};
+    if (!ms_group_runs(l, p, &op)) {
+        return MS_OK;
+    }
+    ms_before_merge(&l->waiting, ms_next(l, p));
+    return ms_group_lower(l, p, &op);
+}
+
+ms_status ms_unshard_lower(ms_lowering *l, int p, int stage) {
+    const ms_stage_costs *costs = l->in->costs;
+    const ms_pass_plan *plan = &costs->stage[ms_program_model_stage(l->in->program, stage)].gather;
+    ms_status status = MS_OK;
+    for (int i = 0; i < plan->count && status == MS_OK; i++) {
+        status = lower_collective(l, p, stage, &costs->segments[plan->first + i]);
+    }
+    return status;
+}
