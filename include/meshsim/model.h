@@ -234,16 +234,18 @@ typedef enum ms_when {
 /** A piece of a pass: either computation on the compute stream or a collective.
  *  A collective that is not asynchronous holds up all that follows on its rank. An asynchronous one
  * starts when the segments before it have ended and runs beside those after it, in order with the
- * other collectives of its axis; the segments that need it name it in their `joins`. What no
- * segment of the pass joins is joined by the optimizer (or the step's end). */
-enum { MS_JOINS_MAX = 3 }; /**< parameters of two kinds, and what the pass itself sent */
+ * other collectives of its communicator; the segments that use its result name it in their `waits`.
+ * What no segment of the pass waits for, the optimizer waits for (or the step's end). */
 typedef struct ms_segment {
     bool is_collective;
     bool is_async;     /**< collective: runs beside the segments after it */
     bool is_recompute; /**< repeats forward work */
-    ms_when when; /**< microbatches it runs on; a join of a segment left out waits for nothing */
-    int joins[MS_JOINS_MAX]; /**< k > 0: starts after the end of segment k - 1 of this pass, an
-                                asynchronous collective; the first 0 ends the list */
+    ms_when
+        when; /**< microbatches it runs on; to wait for a segment left out is to wait for nothing */
+    const int *waits; /**< [wait_count] segments that it starts after besides: asynchronous
+                         collectives before it in its pass, counted from the pass's first segment;
+                         each once */
+    int wait_count;
     bool is_experts; /**< computation: where a half begins to use its routed experts' weights */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
     double time_s;       /**< computation [s] */

@@ -55,8 +55,8 @@ static bool runs_now(const ms_segment *segment, unsigned unit) {
 /* End of the last of the collectives beside the pass that a segment waits for. */
 static double waited_s(const pass_run *run, const ms_segment *segment) {
     double until_s = -INFINITY;
-    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
-        until_s = fmax(until_s, run->end_s[segment->joins[i] - 1]);
+    for (int i = 0; i < segment->wait_count; i++) {
+        until_s = fmax(until_s, run->end_s[segment->waits[i]]);
     }
     return until_s;
 }
@@ -119,8 +119,8 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
 
 static bool is_waited_for(const ms_segment *segments, int count, int async) {
     for (int i = async + 1; i < count; i++) {
-        for (int k = 0; k < MS_JOINS_MAX; k++) {
-            if (segments[i].joins[k] == async + 1) {
+        for (int k = 0; k < segments[i].wait_count; k++) {
+            if (segments[i].waits[k] == async) {
                 return true;
             }
         }

@@ -78,17 +78,17 @@ static void take_next(ms_lowering *l, ms_pass_state *state) {
 }
 
 /* And for the asynchronous segments that it names. */
-static void merge_joined(ms_lowering *l, const ms_pass_state *state, const ms_segment *segment) {
-    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
-        ms_before_merge(&l->waiting, ended(l, state, segment->joins[i] - 1));
-        state->is_awaited[segment->joins[i] - 1] = true;
+static void merge_waits(ms_lowering *l, const ms_pass_state *state, const ms_segment *segment) {
+    for (int i = 0; i < segment->wait_count; i++) {
+        ms_before_merge(&l->waiting, ended(l, state, segment->waits[i]));
+        state->is_awaited[segment->waits[i]] = true;
     }
 }
 
 static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                           const ms_dag_op *op) {
     take_next(l, state);
-    merge_joined(l, state, segment);
+    merge_waits(l, state, segment);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
     ms_compute_lower(l, state->p, op, state->next);
 }
@@ -113,7 +113,7 @@ static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms
         take_next(l, state);
         state->is_held = true;
     }
-    merge_joined(l, state, segment);
+    merge_waits(l, state, segment);
     return ms_group_lower(l, state->p, &c);
 }
 
@@ -144,8 +144,8 @@ void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
 static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
     const ms_segment *segment = &l->in->costs->segments[state->plan->first + state->segment];
     bool waits = false;
-    for (int i = 0; i < MS_JOINS_MAX && segment->joins[i] > 0; i++) {
-        waits = waits || !ms_waits_are_empty(ended(l, state, segment->joins[i] - 1));
+    for (int i = 0; i < segment->wait_count; i++) {
+        waits = waits || !ms_waits_are_empty(ended(l, state, segment->waits[i]));
     }
     return waits;
 }

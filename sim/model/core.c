@@ -157,13 +157,13 @@ static double block_B(const ms_cost_builder *builder, const ms_core *core) {
     return builder->shard.tokens * core->shared_width * builder->shard.element_B;
 }
 
-/* Go on once `tokens` tokens of other ranks are there (join: as of ms_cost_join): make keys and
- * values from what stands for them, in a backward pass anew, as they are not kept. */
+/* Go on once `tokens` tokens of other ranks are there (after: as of ms_cost_compute_after): make
+ * keys and values from what stands for them, in a backward pass anew, as they are not kept. */
 static void receive(ms_cost_builder *builder, unsigned part, const ms_core *core, double tokens,
-                    int join) {
+                    int after) {
     bool was_recompute = builder->is_recompute;
     builder->is_recompute = was_recompute || (core->expand != NULL && part == MS_PART_INPUT);
-    ms_cost_join(builder, join);
+    ms_cost_compute_after(builder, after);
     if (core->expand != NULL) {
         core->expand(builder, MS_PART_FORWARD, tokens);
     }
@@ -223,7 +223,7 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
         arriving = next;
     }
     if (!is_forward) { /* gradients are home; each step's were added to those that came along */
-        ms_cost_join(builder, arriving);
+        ms_cost_compute_after(builder, arriving);
         for (int step = 1; step < steps; step++) {
             add_merge(builder, "kv_gradient_merge", core->shared_width);
         }

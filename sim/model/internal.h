@@ -84,10 +84,11 @@ typedef struct ms_unit {
     ms_parameter_count parameters;
 } ms_unit;
 
-/** What the computation of a unit joins to have its parameters; 0: nothing. */
-typedef struct ms_gather_joins {
+/** The collectives that a unit's computation waits for to have its parameters: as
+ * ms_cost_communicate returned them; 0: none. */
+typedef struct ms_unit_gathers {
     int dense, expert;
-} ms_gather_joins;
+} ms_unit_gathers;
 
 /** A layer's pieces of a pass. */
 typedef struct ms_layer_pieces {
@@ -119,10 +120,9 @@ typedef struct ms_cost_builder {
     size_t open_first;         /**< first segment that computation may go on with: the pass's, or
                                   the unit's where it waits for its parameters */
     size_t body_first;         /**< first segment of the unit being added, behind its gather */
-    ms_gather_joins ready;     /**< gather of the unit being added */
-    ms_gather_joins arriving;  /**< gather under way for the next one */
+    ms_unit_gathers ready;     /**< gather of the unit being added */
+    ms_unit_gathers arriving;  /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
-    bool has_join_overflow;    /**< a segment had to wait for more than MS_JOINS_MAX */
     unsigned repeated;         /**< MS_RECOMPUTE_ bits of the layer being added */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
@@ -180,27 +180,27 @@ typedef struct ms_comm {
     double bytes; /**< full buffer [B]; 0: none is added */
     bool is_async;
     ms_when when;
-    int join; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
+    int after; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
     double intra_node_B;    /**< as coll_intra_node_B of a segment */
     double load_imbalance;  /**< as coll_load_imbalance of a segment */
     bool is_between_copies; /**< as of a segment: group_axes is not used */
 } ms_comm;
 /** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes);
-/** Add a collective, unless its group has one member.  Returns what a segment joins to wait for it;
- * 0 where there is nothing to wait for, as after one that is not asynchronous. */
+/** Add a collective, unless its group has one member.  Returns what to wait for, its number in
+ * the pass from 1; 0 where there is nothing to wait for, as after one that is not asynchronous. */
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm);
-/** Let a segment wait for one more asynchronous collective of its pass.  join: as
+/** Let a segment wait for one more asynchronous collective of its pass.  after: as
  * ms_cost_communicate returned it; 0: for nothing. */
-void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int join);
-/** Start computing after an asynchronous collective.  join: as ms_cost_communicate returned it; 0:
+void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after);
+/** Start computing after an asynchronous collective.  after: as ms_cost_communicate returned it; 0:
  * plain ms_cost_compute. */
-void ms_cost_join(ms_cost_builder *builder, int join);
+void ms_cost_compute_after(ms_cost_builder *builder, int after);
 /** Add a collective over tp that holds up what follows; nothing when tp is 1.  bytes: full buffer
  * [B]. */
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);
-/** Repeat the segments of a layer for another layer of the pass being built. What they join outside
- * of themselves is forgotten. */
+/** Repeat the segments of a layer for another layer of the pass being built. What they wait for
+ * outside of themselves is forgotten. */
 void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int layer);
 
 /** Time of work on a GPU: the longer of arithmetic and memory traffic, plus the launch [s].

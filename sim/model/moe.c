@@ -221,7 +221,7 @@ static void add_shared_down(const moe_half *half) {
 /* An all-to-all over ep of the copies, elements of `element_B` (0: activations).  Where a token
  * crosses to a node once, its bytes are what crosses between nodes, of which it reaches
  * `reach.nodes` on average; inside them it is forwarded to the members that hold its experts.
- * Returns what a segment joins to wait for it. */
+ * Returns what to wait for. */
 static int add_all_to_all(const moe_half *half, double element_B, bool is_async) {
     ms_cost_builder *builder = half->builder;
     const ms_model_layout *layout = builder->layout;
@@ -247,18 +247,18 @@ static double exchanged_B(const moe_half *half) {
     return half->load.sent * half->builder->shard.tp * half->row_B;
 }
 
-/* Open the experts' computation, which among ep ranks is always one of its own.  join: the
+/* Open the experts' computation, which among ep ranks is always one of its own.  after: the
  * all-to-all that brings its copies. With sequence parallelism tp ranks hold different tokens: each
  * sees the copies that any of them received. */
-static void begin_experts(const moe_half *half, int join) {
+static void begin_experts(const moe_half *half, int after) {
     if (half->is_sequence_parallel) {
         ms_cost_communicate(half->builder, &(ms_comm){.axis = MS_AXIS_TP,
                                                       .kind = MS_COLL_ALL_GATHER,
                                                       .bytes = exchanged_B(half),
-                                                      .join = join});
+                                                      .after = after});
         ms_cost_compute(half->builder);
     } else {
-        ms_cost_join(half->builder, join);
+        ms_cost_compute_after(half->builder, after);
     }
     ms_segment *experts = ms_cost_last_segment(half->builder);
     if (experts) {
@@ -292,7 +292,7 @@ static void add_forward(const moe_half *half) {
     end_experts(half);
     int combined = add_all_to_all(half, moe->combine_element_B, is_async);
     add_shared_down(half);
-    ms_cost_join(builder, combined);
+    ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute");
     ms_cost_residual(builder, half->parts);
 }
@@ -325,7 +325,7 @@ static void add_backward(const moe_half *half) {
         add_expert_down(half, MS_PART_WEIGHT);
         add_expert_up(half, MS_PART_WEIGHT);
     }
-    ms_cost_join(builder, combined);
+    ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_permute_backward");
     add_router(half, half->parts);
     ms_cost_norm(builder, half->parts);

@@ -17,7 +17,8 @@ void ms_cost_end(ms_cost_builder *builder) {
 }
 
 bool ms_cost_failed(const ms_cost_builder *builder) {
-    return builder->segments.failed || builder->kernels.failed || builder->uses.failed;
+    return builder->segments.failed || builder->kernels.failed || builder->uses.failed ||
+           builder->arena->has_failed;
 }
 
 ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
@@ -35,7 +36,7 @@ void ms_cost_begin_plan(ms_cost_builder *builder) {
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->open_first && !last->is_collective &&
-        last->uses == 0 && last->joins[0] == 0 && last->layer == builder->layer) {
+        last->uses == 0 && last->wait_count == 0 && last->layer == builder->layer) {
         builder->segments.count--;
     }
 }
@@ -69,7 +70,7 @@ double ms_group_size(const ms_model_layout *layout, unsigned axes) {
     return size;
 }
 
-/* What a segment joins to wait for the newest one. */
+/* What to wait for to wait for the newest segment. */
 static int newest(const ms_cost_builder *builder) {
     return (int)(builder->segments.count - builder->pass_first);
 }
@@ -86,7 +87,6 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .is_async = comm->is_async,
                           .is_recompute = builder->is_recompute,
                           .when = comm->when,
-                          .joins = {comm->join},
                           .layer = builder->layer,
                           .axis = comm->axis,
                           .group_axes = comm->group_axes,
@@ -96,31 +96,35 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .coll_load_imbalance = comm->load_imbalance,
                           .is_between_copies = comm->is_between_copies,
                           .use_first = (int)builder->uses.count};
+    ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);
     return comm->is_async ? newest(builder) : 0;
 }
 
-void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int join) {
-    int count = 0;
-    while (count < MS_JOINS_MAX && segment->joins[count] > 0) {
-        count++;
+void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
+    int count = segment->wait_count;
+    int *waits = after == 0 ? NULL : MS_NEW(builder->arena, int, count + 1);
+    if (waits == NULL) {
+        return;
     }
-    if (join > 0 && count < MS_JOINS_MAX) {
-        segment->joins[count] = join;
+    for (int i = 0; i < count; i++) {
+        waits[i] = segment->waits[i];
     }
-    builder->has_join_overflow = builder->has_join_overflow || (join > 0 && count == MS_JOINS_MAX);
+    waits[count] = after - 1;
+    segment->waits = waits;
+    segment->wait_count = count + 1;
 }
 
-void ms_cost_join(ms_cost_builder *builder, int join) {
-    if (join == 0) {
+void ms_cost_compute_after(ms_cost_builder *builder, int after) {
+    if (after == 0) {
         ms_cost_compute(builder);
         return;
     }
     drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .joins = {join},
                           .layer = builder->layer,
                           .use_first = (int)builder->uses.count};
+    ms_cost_wait(builder, &segment, after);
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
@@ -135,10 +139,10 @@ void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int
         ms_segment segment = MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
         const ms_segment *first = &MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
         segment.layer = layer;
-        memset(segment.joins, 0, sizeof segment.joins);
-        for (int k = 0; k < MS_JOINS_MAX; k++) {
-            int join = first->joins[k];
-            ms_cost_wait(builder, &segment, join > before ? join + moved : 0);
+        segment.wait_count = 0;
+        for (int k = 0; k < first->wait_count; k++) {
+            int place = first->waits[k];
+            ms_cost_wait(builder, &segment, place >= before ? place + moved + 1 : 0);
         }
         ms_vector_add(&builder->segments, &segment, 1);
     }

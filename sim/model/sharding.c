@@ -47,7 +47,7 @@ static bool gathers_in(const ms_model_layout *layout, ms_pass pass) {
            (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
 }
 
-/* Gather part of a unit, or of a stage; returns what to join. */
+/* Gather part of a unit, or of a stage; returns what to wait for. */
 static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
@@ -60,12 +60,12 @@ static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
                             .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
-static ms_gather_joins gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
+static ms_unit_gathers gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
     builder->layer = unit->layer;
-    ms_gather_joins joins = {.dense = gather(builder, unit->parameters.dense, false),
-                             .expert = gather(builder, unit->parameters.expert, true)};
+    ms_unit_gathers gathers = {.dense = gather(builder, unit->parameters.dense, false),
+                               .expert = gather(builder, unit->parameters.expert, true)};
     builder->layer = -1;
-    return joins;
+    return gathers;
 }
 
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
@@ -96,11 +96,11 @@ ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count)
 
 /* Let the unit's first computation wait for the gather of its parameters, or the first one with
  * its experts for that of theirs. */
-static void wait_for_gather(ms_cost_builder *builder, int join, bool is_expert) {
-    for (size_t i = builder->body_first; join != 0 && i < builder->segments.count; i++) {
+static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert) {
+    for (size_t i = builder->body_first; after != 0 && i < builder->segments.count; i++) {
         ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
         if (!segment->is_collective && (segment->is_experts || !is_expert)) {
-            ms_cost_wait(builder, segment, join);
+            ms_cost_wait(builder, segment, after);
             return;
         }
     }
@@ -127,7 +127,7 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
                     .bytes = bytes,
                     .is_async = layout->has_reduce_overlap && !is_at_end};
     comm.when = is_at_end ? MS_WHEN_ALWAYS : when_reduced(layout);
-    comm.join = ms_cost_communicate(builder, &comm);
+    comm.after = ms_cost_communicate(builder, &comm);
     if (is_sharded && group.shard != group.all) {
         comm.bytes = bytes / ms_group_size(layout, group.shard);
         comm.group_axes = group.all & ~group.shard;

@@ -81,13 +81,13 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
         ms_cost_gemm(builder, name, (ms_gemm_shape){tokens, out, in, 1});
         return;
     }
-    int joins[PIECES_MAX] = {0};
+    int gathered[PIECES_MAX] = {0};
     int own = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? 1 : 0;
     for (int i = own; i < pieces; i++) {
-        joins[i] = start_piece(builder, MS_COLL_ALL_GATHER);
+        gathered[i] = start_piece(builder, MS_COLL_ALL_GATHER);
     }
     for (int i = 0; i < pieces; i++) {
-        ms_cost_join(builder, joins[i]);
+        ms_cost_compute_after(builder, gathered[i]);
         ms_cost_gemm(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
     }
 }
@@ -112,7 +112,7 @@ static void multiply_and_reduce(ms_cost_builder *builder, const char *name, doub
             last = start_piece(builder, MS_COLL_REDUCE_SCATTER);
         }
     }
-    ms_cost_join(builder, last);
+    ms_cost_compute_after(builder, last);
 }
 
 /* Backward pass of a half's opening product: its input is gathered beside the input gradient, that
@@ -134,11 +134,11 @@ static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_l
         reduced = ms_cost_communicate(builder, &reduce);
     }
     if (parts & MS_PART_WEIGHT) {
-        ms_cost_join(builder, gathered);
+        ms_cost_compute_after(builder, gathered);
         ms_cost_linear(builder, MS_PART_WEIGHT, names, in, out);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_join(builder, reduced);
+        ms_cost_compute_after(builder, reduced);
     }
 }
 

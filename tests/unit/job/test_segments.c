@@ -1,4 +1,4 @@
-/* What the kinds of segments mean in time: blocking and asynchronous collectives, joins, first and
+/* What the kinds of segments mean in time: blocking and asynchronous collectives, waits, first and
  * last microbatch, empty passes. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -28,8 +28,15 @@ typedef struct segments_fixture {
     ms_metrics metrics;
 } segments_fixture;
 
-static ms_segment compute(int join) {
-    return (ms_segment){.layer = -1, .time_s = COMPUTE_S, .joins = {join}};
+/* Segments that another may wait for. */
+static const int PLACES[] = {0, 1, 2, 3};
+
+/* A computation; it waits for segment `after` - 1 of its pass, 0: for none. */
+static ms_segment compute(int after) {
+    return (ms_segment){.layer = -1,
+                        .time_s = COMPUTE_S,
+                        .waits = after > 0 ? &PLACES[after - 1] : NULL,
+                        .wait_count = after > 0};
 }
 
 static ms_segment reduce(bool is_async, ms_when when) {
@@ -113,8 +120,8 @@ Test(segments, asynchronous_collective_hides) {
     finish(&x);
 }
 
-/* A join right behind it exposes it again. */
-Test(segments, join_waits) {
+/* A segment right behind it that waits for it exposes it again. */
+Test(segments, a_wait_right_behind_exposes) {
     segments_fixture x = {0};
     x.segments[0] = compute(0);
     x.segments[1] = reduce(true, MS_WHEN_ALWAYS);
@@ -125,8 +132,9 @@ Test(segments, join_waits) {
     finish(&x);
 }
 
-/* What nothing joins holds up the optimizer: two collectives behind 2 ms of passes end at 3 ms. */
-Test(segments, the_optimizer_joins_what_is_left) {
+/* What nothing waits for holds up the optimizer: two collectives behind 2 ms of passes end at 3 ms.
+ */
+Test(segments, the_optimizer_waits_for_what_is_left) {
     segments_fixture x = {0};
     x.optimizer_s[0] = 1e-3;
     x.segments[0] = compute(0);
@@ -139,9 +147,9 @@ Test(segments, the_optimizer_joins_what_is_left) {
     finish(&x);
 }
 
-/* A segment waits for all that it joins, here on two communicators, and what is joined is not left
- * to the step's end. */
-Test(segments, several_joins_wait_for_the_last) {
+/* A segment waits for all that it names, here on two communicators, and what it waited for is not
+ * left to the step's end. */
+Test(segments, several_waits_end_with_the_last) {
     for (int order = 0; order < 2; order++) {
         segments_fixture x = {0};
         x.segments[0] = reduce(true, MS_WHEN_ALWAYS);
@@ -150,7 +158,7 @@ Test(segments, several_joins_wait_for_the_last) {
         x.segments[order].coll_B = (3e-3 - 2e-6) * 25e9;
         x.segments[2] = compute(0);
         x.segments[3] = compute(1);
-        x.segments[3].joins[1] = 2;
+        x.segments[3].wait_count = 2;
         run(&x, 1, 1, 4);
         /* 3 ms of the longer one, the segment behind it, B */
         cr_assert(is_about(x.timeline.makespan_s, 5e-3), "%.9g", x.timeline.makespan_s);
@@ -159,7 +167,7 @@ Test(segments, several_joins_wait_for_the_last) {
 }
 
 /* On however many communicators: each of 24 is the longest once, and the optimizer waits for it. */
-Test(segments, the_optimizer_joins_any_number_of_communicators) {
+Test(segments, the_optimizer_waits_for_any_number_of_communicators) {
     enum { COUNT = 24 };
     for (int longest = 0; longest < COUNT; longest++) {
         segments_fixture x = {0};

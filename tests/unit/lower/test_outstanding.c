@@ -15,25 +15,27 @@ static int joiner(placement where, int i) {
 }
 
 /* The pass in which the collectives of the set `joined` are joined. */
-static void lay_out(unsigned joined, placement where, ms_segment segments[SEGMENTS + 1]) {
+static void lay_out(unsigned joined, placement where, ms_segment segments[SEGMENTS + 1],
+                    int waits[SEGMENTS][ASYNC]) {
     for (int i = 0; i <= SEGMENTS; i++) {
         segments[i] = (ms_segment){.time_s = 1e-3, .layer = -1};
+    }
+    for (int i = 0; i < SEGMENTS; i++) {
+        segments[i].waits = waits[i];
     }
     for (int i = 0; i < ASYNC; i++) {
         segments[1 + i] = (ms_segment){.is_collective = true,
                                        .is_async = true,
                                        .layer = -1,
+                                       .waits = waits[1 + i],
                                        .axis = AXES[i],
                                        .coll = MS_COLL_ALL_REDUCE,
                                        .coll_B = 1e6};
     }
     for (int i = 0; i < ASYNC; i++) {
         if ((joined >> i & 1U) != 0) {
-            int *joins = segments[joiner(where, i)].joins;
-            while (*joins != 0) {
-                joins++;
-            }
-            *joins = 1 + i + 1;
+            int place = joiner(where, i);
+            waits[place][segments[place].wait_count++] = 1 + i;
         }
     }
 }
@@ -82,7 +84,8 @@ Test(outstanding, the_update_waits_for_what_no_segment_joined) {
     for (unsigned joined = 0; joined < 1U << ASYNC; joined++) {
         for (placement where = NEXT; where < PLACEMENTS; where++) {
             ms_segment segments[SEGMENTS + 1];
-            lay_out(joined, where, segments);
+            int waits[SEGMENTS][ASYNC];
+            lay_out(joined, where, segments, waits);
             double optimizer_s = 1e-3;
             ms_stage_cost stage = {
                 .passes = {[MS_PASS_F] = {0, SEGMENTS}, [MS_PASS_B] = {SEGMENTS, 1}}};

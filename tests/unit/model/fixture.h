@@ -250,39 +250,36 @@ static inline double fixture_step_sent_B(const fixture_costs *fixture, ms_axis a
 /** Whether a segment waits for segment `place` of its pass. */
 static inline bool fixture_waits(const ms_segment *segment, int place) {
     bool waits = false;
-    for (int i = 0; i < MS_JOINS_MAX; i++) {
-        waits = waits || segment->joins[i] == place + 1;
+    for (int i = 0; i < segment->wait_count; i++) {
+        waits = waits || segment->waits[i] == place;
     }
     return waits;
 }
 
 /** Whether some segment of a pass waits for segment `place` of it. */
-static inline bool fixture_is_joined(const ms_stage_costs *costs, ms_pass_plan plan, int place) {
-    bool is_joined = false;
+static inline bool fixture_is_awaited(const ms_stage_costs *costs, ms_pass_plan plan, int place) {
+    bool is_awaited = false;
     for (int k = place + 1; k < plan.count; k++) {
-        is_joined = is_joined || fixture_waits(&costs->segments[plan.first + k], place);
+        is_awaited = is_awaited || fixture_waits(&costs->segments[plan.first + k], place);
     }
-    return is_joined;
+    return is_awaited;
 }
 
-/** What holds of the joins of every pass: they name different asynchronous collectives before them,
- * of their own layer, and fill their list from its front. */
-static inline void fixture_check_joins(const ms_stage_costs *costs) {
+/** What holds of the waits of every pass: they name different asynchronous collectives before the
+ * segment, of its own layer. */
+static inline void fixture_check_waits(const ms_stage_costs *costs) {
     int parts = costs->parts > 1 ? costs->parts : 1;
     for (int i = 0; i < parts * costs->stages * MS_PASS_COUNT; i++) {
         ms_pass_plan plan = costs->stage[i / MS_PASS_COUNT].passes[i % MS_PASS_COUNT];
         for (int k = 0; k < plan.count; k++) {
             const ms_segment *segment = &costs->segments[plan.first + k];
-            for (int j = 0; j < MS_JOINS_MAX; j++) {
-                int join = segment->joins[j];
-                cr_assert(join >= 0 && join <= k);
-                if (join == 0) {
-                    continue;
-                }
-                const ms_segment *joined = &costs->segments[plan.first + join - 1];
-                cr_assert(joined->is_collective && joined->is_async);
-                cr_assert_eq(joined->layer, segment->layer);
-                cr_assert(j == 0 || (segment->joins[j - 1] > 0 && segment->joins[j - 1] != join));
+            for (int j = 0; j < segment->wait_count; j++) {
+                int place = segment->waits[j];
+                cr_assert(place >= 0 && place < k);
+                const ms_segment *awaited = &costs->segments[plan.first + place];
+                cr_assert(awaited->is_collective && awaited->is_async);
+                cr_assert_eq(awaited->layer, segment->layer);
+                cr_assert(j == 0 || segment->waits[j - 1] != place);
             }
         }
     }

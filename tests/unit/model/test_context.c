@@ -41,7 +41,7 @@ Test(context, ring_sends_each_block_to_every_other_rank) {
             double expected = 2 * (1 + 2) * (c->cp - 1) * own_kv_B(c);
             double sent = fixture_step_sent_B(&fixture, MS_AXIS_CP, 1);
             cr_assert_lt(fixture_gap(sent, expected), 1e-14, "case %zu", i);
-            fixture_check_joins(&fixture.costs);
+            fixture_check_waits(&fixture.costs);
             fixture_clear(&fixture);
         }
     }
@@ -139,15 +139,16 @@ Test(context, ring_overlaps_every_block_but_the_last_gradients) {
     const ms_stage_costs *costs = &fixture.costs;
     for (int pass = MS_PASS_F; pass <= MS_PASS_I; pass++) {
         ms_pass_plan plan = costs->stage[0].passes[pass];
-        int shifts = 0, joins = 0;
+        int shifts = 0, waits = 0;
         for (int i = plan.first; i < plan.first + plan.count; i++) {
             shifts += costs->segments[i].is_async;
-            joins += costs->segments[i].joins[0] > 0;
+            waits += costs->segments[i].wait_count;
             cr_assert(!costs->segments[i].is_async || costs->segments[i].axis == MS_AXIS_CP);
         }
-        /* two layers of cp - 1 shifts; backward one more, gradients only, joined by what follows */
+        /* two layers of cp - 1 shifts; backward one more, gradients only, awaited by what follows
+         */
         cr_assert_eq(shifts, 2 * (pass == MS_PASS_F ? 3 : 4));
-        cr_assert_eq(joins, shifts);
+        cr_assert_eq(waits, shifts);
     }
     fixture_clear(&fixture);
 }

@@ -11,7 +11,7 @@ static void lay_out(fixture_costs *fixture, const ms_model *model) {
     fixture->layout.pp = RANKS;
     fixture_run(fixture, model, &gpu);
     cr_assert_eq(fixture->status, MS_OK, "%s", fixture->log.text);
-    fixture_check_joins(&fixture->costs);
+    fixture_check_waits(&fixture->costs);
 }
 
 static void lay_out_twice(fixture_costs *fixture, const ms_model *model) {

@@ -106,7 +106,7 @@ Test(costs, invariants_hold_for_random_choices) {
         cr_assert_eq(fixture.status, MS_OK, "seed %llu: %s", (unsigned long long)seed,
                      fixture.log.text);
         check_invariants(&fixture.costs);
-        fixture_check_joins(&fixture.costs);
+        fixture_check_waits(&fixture.costs);
         fixture_clear(&fixture);
     }
 }

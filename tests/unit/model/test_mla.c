@@ -208,7 +208,7 @@ Test(mla, context_parallel_ranks_make_keys_and_values_of_every_token) {
             cr_assert_eq(flop, KERNELS[k].flop / tp, "kind %zu tp %d kernel %zu: %g", row, tp, k,
                          flop);
         }
-        fixture_check_joins(&fixture.costs);
+        fixture_check_waits(&fixture.costs);
         fixture_clear(&fixture);
     }
 }

@@ -297,24 +297,24 @@ Test(moe, dense_layers_stand_in_front_and_between) {
     fixture_clear(&fixture);
 }
 
-/* A pass's collectives and what joins them. */
-static int count_joins(const ms_stage_costs *costs, ms_pass pass, int *async_out) {
+/* A pass's collectives and what waits for them. */
+static int count_waits(const ms_stage_costs *costs, ms_pass pass, int *async_out) {
     ms_pass_plan plan = costs->stage[0].passes[pass];
-    int joins = 0;
+    int waits = 0;
     *async_out = 0;
     for (int i = 0; i < plan.count; i++) {
         const ms_segment *segment = &costs->segments[plan.first + i];
         *async_out += segment->is_async;
-        if (segment->joins[0] > 0) {
-            cr_assert(segment->joins[0] <= i && segment->joins[1] == 0);
-            const ms_segment *joined = &costs->segments[plan.first + segment->joins[0] - 1];
-            cr_assert(joined->is_collective && joined->is_async);
-            cr_assert_eq(joined->layer, segment->layer);
-            joins++;
+        if (segment->wait_count > 0) {
+            cr_assert(segment->waits[0] < i && segment->wait_count == 1);
+            const ms_segment *awaited = &costs->segments[plan.first + segment->waits[0]];
+            cr_assert(awaited->is_collective && awaited->is_async);
+            cr_assert_eq(awaited->layer, segment->layer);
+            waits++;
         }
         cr_assert(segment->is_collective || segment->time_s > 0);
     }
-    return joins;
+    return waits;
 }
 
 Test(moe, overlap_moves_nothing_but_the_order) {
@@ -342,10 +342,10 @@ Test(moe, overlap_moves_nothing_but_the_order) {
                 double b_s = fixture_pass_s(&plain.costs, 0, (ms_pass)pass);
                 cr_assert_eq(fixture_sent_B(of), fixture_sent_B(before));
                 cr_assert_lt(fixture_gap(a_s, b_s), 1e-12);
-                int async = 0, joins = count_joins(&fixture.costs, (ms_pass)pass, &async);
+                int async = 0, waits = count_waits(&fixture.costs, (ms_pass)pass, &async);
                 /* dispatch and combine of four layers, each waited for */
                 cr_assert_eq(async, pass == MS_PASS_W ? 0 : 8);
-                cr_assert_eq(joins, async);
+                cr_assert_eq(waits, async);
             }
             fixture_clear(&fixture);
         }

@@ -74,9 +74,9 @@ static void check_pass(const ms_stage_costs *costs, ms_pass_plan plan, uint64_t 
         } else {
             cr_assert_gt(segment->time_s, 0, "seed %llu", (unsigned long long)seed);
         }
-        for (int j = 0; j < MS_JOINS_MAX && segment->joins[j] > 0; j++) {
-            cr_assert_leq(segment->joins[j], i, "seed %llu", (unsigned long long)seed);
-            cr_assert(costs->segments[plan.first + segment->joins[j] - 1].is_async, "seed %llu",
+        for (int j = 0; j < segment->wait_count; j++) {
+            cr_assert_lt(segment->waits[j], i, "seed %llu", (unsigned long long)seed);
+            cr_assert(costs->segments[plan.first + segment->waits[j]].is_async, "seed %llu",
                       (unsigned long long)seed);
         }
     }

@@ -363,7 +363,7 @@ Test(parts, all_have_what_is_once_per_step) {
         cut.layout.parts = 4;
         lay_out(&whole, &model);
         lay_out(&cut, &model);
-        fixture_check_joins(&cut.costs);
+        fixture_check_waits(&cut.costs);
         for (int i = 0; i < 2 * 4; i++) {
             const ms_stage_cost *a = &whole.costs.stage[i % 2], *b = &cut.costs.stage[i];
             for (int pass = 0; pass < MS_PASS_COUNT; pass++) {

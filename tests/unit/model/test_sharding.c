@@ -20,7 +20,7 @@ static void lay_out(fixture_costs *fixture, const sharding_case *c, double gradi
     fixture->status = ms_model_costs(&model, &fixture->layout, &precision, &gpu, &fixture->arena,
                                      &fixture->diag, &fixture->costs);
     cr_assert_eq(fixture->status, MS_OK, "%s", fixture->log.text);
-    fixture_check_joins(&fixture->costs);
+    fixture_check_waits(&fixture->costs);
 }
 
 static double plain_sent_B(const sharding_case *c, double gradient_B) {
@@ -186,18 +186,18 @@ Test(sharding, gathers_run_one_unit_ahead) {
     ms_pass_plan plan = costs->stage[0].passes[MS_PASS_F];
     const ms_segment *segments = costs->segments + plan.first;
     /* embedding, 4 layers, head; every gather but the first stands before the unit ahead of it */
-    int gathers = 0, joins = 0;
+    int gathers = 0, waits = 0;
     for (int i = 0; i < plan.count; i++) {
         if (segments[i].is_collective) {
             cr_assert(segments[i].is_async && segments[i].coll == MS_COLL_ALL_GATHER);
             gathers++;
-        } else if (segments[i].joins[0] > 0) {
-            cr_assert_eq(segments[segments[i].joins[0] - 1].layer, segments[i].layer);
-            joins++;
-            cr_assert_eq(gathers, joins < 6 ? joins + 1 : 6);
+        } else if (segments[i].wait_count > 0) {
+            cr_assert_eq(segments[segments[i].waits[0]].layer, segments[i].layer);
+            waits++;
+            cr_assert_eq(gathers, waits < 6 ? waits + 1 : 6);
         }
     }
-    cr_assert(gathers == 6 && joins == 6);
+    cr_assert(gathers == 6 && waits == 6);
     fixture_clear(&fixture);
 }
 

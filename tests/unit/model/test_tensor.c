@@ -43,7 +43,7 @@ Test(tensor, bytes_per_rank_follow_the_closed_form) {
             double expected = 3 * 4 * (4 + 6) * share * plane_B;
             double sent = fixture_step_sent_B(&split, MS_AXIS_TP, 3);
             cr_assert_lt(fixture_gap(sent, expected), 1e-14, "case %zu overlap %zu", i, k);
-            fixture_check_joins(&split.costs);
+            fixture_check_waits(&split.costs);
             fixture_clear(&split);
         }
         fixture_costs whole;
