@@ -30,6 +30,7 @@
  * | collective.h | collectives as phases of flows                                                 |
  * | spec.h       | what job is simulated, as one value: read, checked, laid out                  |
  * | layer_times.h | what layers and a model's ends take, for sharing them among stages           |
+ * | rank_memory.h | what a pipeline rank holds while its actions run                              |
  * | dag.h        | the operation graph                                                            |
  * | lower.h      | from schedule, costs, mesh and platform to that graph                          |
  * | engine.h     | running it: closed form, or SimGrid                                            |

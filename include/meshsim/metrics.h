@@ -147,18 +147,16 @@ typedef struct ms_rank_memory {
         other_B; /**< at that instant, sum is peak_B */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
-    int inflight_peak; /**< (stage, unit of work) pairs whose activations are kept at once, at most
+    int inflight_peak; /**< (stage, mb) pairs whose activations are kept at once, at most
                         */
     ms_memory_point *points; /**< [point_count] total after each change, in time order */
     int point_count;
 } ms_rank_memory;
 
-/** Follow memory over a timeline: a stage's activations live from its F's first operation to the
- * end of its B (or W), working memory from the first to the last operation of each pass, whatever
- * runs in between, and whole parameters as long as the program has a stage gathered, from the end
- * of the pass before each place, whole gradients of a round from its first weight gradients to its
- * last ones. An operation's stage and mb are a stage and a unit of `program`; a
- * stage of either direction has parameters of its own on its rank. *ranks_out: [rank_count] in
+/** Follow memory over a timeline by the model of rank_memory.h: an action lasts from its first
+ * operation to its last one, whatever runs in between; parameters are unsharded and resharded at
+ * the end of the action before. An operation's stage and mb are those of `program`; a stage of
+ * either direction has parameters of its own on its rank. *ranks_out: [rank_count] in
  * `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
  */
 ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,

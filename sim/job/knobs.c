@@ -112,22 +112,20 @@ static const change CHANGES[] = {
     {"data_parallel.offload=true", "moves gradients and parameters over the host link", offload},
 };
 
-static void ignore(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
 /* Highest peak with a layout; INFINITY if the model cannot take it.  MS_E_NOMEM. */
 static ms_status peak_with(const ms_job *job, const ms_model_layout *layout, double *peak_B_out) {
     ms_arena scratch;
     ms_diag silent;
     ms_arena_init(&scratch);
-    ms_diag_init(&silent, ignore, NULL);
+    ms_diag_init_mute(&silent);
     ms_job changed = *job;
     changed.layout = *layout;
     ms_status status = ms_model_costs(&job->model, layout, &job->precision, &job->platform.gpu,
                                       &scratch, &silent, &changed.costs);
-    *peak_B_out = status == MS_OK ? ms_outlook_peak_B(&changed) : INFINITY;
+    *peak_B_out = INFINITY;
+    if (status == MS_OK) {
+        status = ms_outlook_peak_B(&changed, &scratch, peak_B_out);
+    }
     status = status == MS_E_NOMEM || scratch.has_failed ? MS_E_NOMEM : MS_OK;
     ms_arena_release(&scratch);
     return status;
@@ -141,7 +139,11 @@ static int by_saving(const void *a, const void *b) {
 
 ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, int *count_out) {
     double capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
-    double today_B = ms_outlook_peak_B(job);
+    double today_B = 0.0;
+    ms_status status = ms_outlook_peak_B(job, arena, &today_B);
+    if (status != MS_OK) {
+        return status;
+    }
     int count = 0;
     for (size_t i = 0; job->has_model && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
         ms_model_layout layout = job->layout;

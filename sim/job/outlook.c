@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "meshsim/rank_memory.h"
+
 /* Costs of what an action works on. */
 static const ms_stage_cost *cost_of(const ms_job *job, int stage, int unit) {
     return ms_stage_cost_of(&job->costs, ms_program_model_stage(&job->program, stage), unit);
@@ -18,92 +20,37 @@ static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stag
     return time_s;
 }
 
-/* A walk through one rank's list. */
-typedef struct walk {
-    const ms_job *job;
-    ms_rank_outlook *rank;
-    double own_B;      /* states it holds all the time */
-    double gathered_B; /* whole parameters of the stages that are gathered */
-    double rounds_B;   /* whole gradients of the stages that are amid a round */
-    double kept_B;     /* activations */
-    size_t next_move;
-} walk;
-
-/* What the rank gathers and gives up before action `index`. */
-static void walk_moves(walk *w, int p, size_t index) {
-    const ms_program *program = &w->job->program;
-    size_t end = program->shard_moves == NULL ? 0 : program->shard_first[p + 1];
-    for (; w->next_move < end && program->shard_moves[w->next_move].before == index;
-         w->next_move++) {
-        const ms_shard_move *move = &program->shard_moves[w->next_move];
-        double stage_B = cost_of(w->job, move->stage, 0)->memory.gathered_B;
-        w->gathered_B += move->is_unshard ? stage_B : -stage_B;
-    }
-}
-
-/* One action, or both of an overlapped pair. */
-static void walk_actions(walk *w, const ms_action *actions, int count) {
-    ms_rank_outlook *rank = w->rank;
-    double freed_B = 0.0, working_B = 0.0, reduced_B = 0.0;
-    for (int i = 0; i < count; i++) {
-        const ms_stage_cost *stage = cost_of(w->job, actions[i].stage, actions[i].mb);
-        ms_pass pass = (ms_pass)actions[i].pass;
-        rank->compute_s += pass_time_s(&w->job->costs, stage, pass);
-        working_B += stage->memory.working_B;
-        w->kept_B += pass == MS_PASS_F ? stage->memory.activation_B : 0.0;
-        if (ms_action_opens_round(&w->job->program, &actions[i])) {
-            w->rounds_B += stage->memory.round_B;
-        }
-        if (ms_action_closes_round(&w->job->program, &actions[i])) {
-            reduced_B += stage->memory.round_B;
-        }
-        freed_B += pass == MS_PASS_B || pass == MS_PASS_W ? stage->memory.activation_B : 0.0;
-    }
-    double lost = w->job->costs.allocator_overhead;
-    double static_B = w->own_B + w->gathered_B + w->rounds_B;
-    double peak_B = static_B + (1.0 + lost) * (w->kept_B + working_B);
-    if (peak_B > rank->peak_B) {
-        rank->peak_B = peak_B;
-        rank->static_B = static_B;
-        rank->activation_B = w->kept_B;
-        rank->buffer_B = working_B;
-    }
-    w->kept_B -= freed_B;
-    w->rounds_B -= reduced_B;
-}
-
-/* Memory depends on the order of a rank's passes only, so walking its list is exact. */
-static void walk_rank(const ms_job *job, int p, ms_rank_outlook *rank) {
+/* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
+ * its list is exact. */
+static void look_at_rank(const ms_job *job, ms_memory_model *memory, int p, ms_rank_outlook *rank) {
     const ms_program *program = &job->program;
-    walk w = {.job = job,
-              .rank = rank,
-              .next_move = program->shard_moves == NULL ? 0 : program->shard_first[p]};
     for (int s = 0; s < program->stages; s++) {
-        const ms_stage_cost *stage = cost_of(job, s, 0);
-        if (program->stage_rank[s] == p) {
-            rank->layers += stage->layers;
-            w.own_B +=
-                stage->memory.parameter_B + stage->memory.gradient_B + stage->memory.optimizer_B;
-        }
+        rank->layers += program->stage_rank[s] == p ? cost_of(job, s, 0)->layers : 0;
     }
-    rank->static_B = w.own_B;
-    size_t width = 1;
-    for (size_t i = program->first[p]; i < program->first[p + 1]; i += width) {
-        width = program->actions[i].is_overlapped != 0 ? 2 : 1;
-        walk_moves(&w, p, i);
-        walk_actions(&w, &program->actions[i], (int)width);
+    for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        const ms_stage_cost *stage = cost_of(job, action->stage, action->mb);
+        rank->compute_s += pass_time_s(&job->costs, stage, (ms_pass)action->pass);
     }
     rank->compute_s += job->costs.optimizer_s[p];
+    ms_held_memory peak = ms_memory_model_peak(memory, p);
+    rank->static_B = peak.parameter_B + peak.gradient_B + peak.optimizer_B;
+    rank->activation_B = peak.activation_B;
+    rank->buffer_B = peak.buffer_B;
+    rank->peak_B = peak.total_B;
 }
 
-double ms_outlook_peak_B(const ms_job *job) {
+ms_status ms_outlook_peak_B(const ms_job *job, ms_arena *scratch, double *peak_B_out) {
+    ms_memory_model memory;
+    if (ms_memory_model_init(&job->program, &job->costs, scratch, &memory) != MS_OK) {
+        return MS_E_NOMEM;
+    }
     double peak_B = 0.0;
     for (int p = 0; p < job->layout.pp; p++) {
-        ms_rank_outlook rank = {0};
-        walk_rank(job, p, &rank);
-        peak_B = fmax(peak_B, rank.peak_B);
+        peak_B = fmax(peak_B, ms_memory_model_peak(&memory, p).total_B);
     }
-    return peak_B;
+    *peak_B_out = peak_B;
+    return MS_OK;
 }
 
 /* Time of a pass over a stage, the mean over the parts of a sequence. */
@@ -179,8 +126,10 @@ ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
                              ms_outlook *outlook_out) {
     int ranks = job->layout.pp;
     ms_outlook look = {.ranks = MS_NEW(arena, ms_rank_outlook, ranks)};
+    ms_memory_model memory;
     ms_schedule_result paper;
-    if (look.ranks == NULL) {
+    if (look.ranks == NULL ||
+        ms_memory_model_init(&job->program, &job->costs, arena, &memory) != MS_OK) {
         ms_diag_error(diag, "out of memory");
         return MS_E_NOMEM;
     }
@@ -189,7 +138,7 @@ ms_status ms_outlook_compute(const ms_job *job, ms_arena *arena, ms_diag *diag,
         return status;
     }
     for (int p = 0; p < ranks; p++) {
-        walk_rank(job, p, &look.ranks[p]);
+        look_at_rank(job, &memory, p, &look.ranks[p]);
         look.busiest_s = fmax(look.busiest_s, look.ranks[p].compute_s);
         if (look.ranks[p].peak_B > look.ranks[look.peak_rank].peak_B) {
             look.peak_rank = p;

@@ -12,9 +12,10 @@ static const ms_stage_memory MEMORY = {.parameter_B = 100.0,
 typedef struct memory_setup {
     ms_stage_cost stage[64];
     ms_stage_costs costs;
-    ms_program program; /* up to 64 units */
+    ms_program program; /* up to 64 microbatches */
     int stage_rank[64];
-    size_t first[65]; /* empty lists: nothing is overlapped */
+    size_t first[65]; /* of empty lists: they are those of the graph */
+    ms_action actions[2048];
 } memory_setup;
 
 static void set_up(memory_setup *setup, int stages, int ranks) {
@@ -29,8 +30,52 @@ static void set_up(memory_setup *setup, int stages, int ranks) {
     }
 }
 
-static ms_rank_memory *compute(dag_fixture *f, const memory_setup *setup) {
+/* Pass of an operation, MS_PASS_COUNT for one that is of none. */
+static ms_pass pass_of(const ms_dag_op *op) {
+    static const ms_pass PASSES[] = {[MS_OP_FORWARD] = MS_PASS_F,
+                                     [MS_OP_INPUT_GRAD] = MS_PASS_I,
+                                     [MS_OP_WEIGHT_GRAD] = MS_PASS_W,
+                                     [MS_OP_BACKWARD] = MS_PASS_B};
+    bool is_pass = op->kind == MS_OP_FORWARD || op->kind == MS_OP_INPUT_GRAD ||
+                   op->kind == MS_OP_WEIGHT_GRAD || op->kind == MS_OP_BACKWARD;
+    return is_pass ? PASSES[op->kind] : MS_PASS_COUNT;
+}
+
+/* Add the pass of an operation to a rank's list, once. */
+static void list_pass(memory_setup *setup, int rank, const ms_dag_op *op) {
+    ms_pass pass = pass_of(op);
+    if (pass == MS_PASS_COUNT || setup->stage_rank[op->stage] != rank) {
+        return;
+    }
+    for (size_t i = setup->first[rank]; i < setup->first[rank + 1]; i++) {
+        const ms_action *action = &setup->actions[i];
+        if (action->pass == pass && action->stage == op->stage && action->mb == op->mb) {
+            return;
+        }
+    }
+    setup->actions[setup->first[rank + 1]++] =
+        (ms_action){.pass = (uint8_t)pass, .stage = op->stage, .mb = op->mb};
+}
+
+/* A program whose lists are what the graph's ranks run. */
+static void list_passes(const dag_fixture *f, memory_setup *setup) {
+    setup->program.actions = setup->actions;
+    for (int rank = 0; rank < 64; rank++) {
+        setup->first[rank + 1] = setup->first[rank];
+        for (int32_t i = 0; i < f->dag.op_count; i++) {
+            int32_t stream = f->dag.member_stream[f->dag.member_first[i]];
+            if (f->dag.ranks[f->dag.streams[stream].rank].pp == rank) {
+                list_pass(setup, rank, &f->dag.ops[i]);
+            }
+        }
+    }
+}
+
+static ms_rank_memory *compute(dag_fixture *f, memory_setup *setup) {
     ms_rank_memory *ranks;
+    if (setup->program.actions == NULL || setup->program.actions == setup->actions) {
+        list_passes(f, setup);
+    }
     cr_assert_eq(
         ms_memory_compute(&f->dag, &f->timeline, &setup->costs, &setup->program, &f->arena, &ranks),
         MS_OK);
@@ -370,6 +415,7 @@ Test(memory, running_out_of_memory_is_told) {
     fixture_add_pipeline(&f, &p);
     fixture_run(&f);
     set_up(&setup, 2, 2);
+    list_passes(&f, &setup);
     ms_status status = MS_E_NOMEM;
     int fails = 0;
     for (long n = 0; status != MS_OK && n < 100; n++) {

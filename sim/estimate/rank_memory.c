@@ -1,0 +1,129 @@
+#include "meshsim/rank_memory.h"
+
+#include <string.h>
+
+ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *costs,
+                               ms_arena *arena, ms_memory_model *model_out) {
+    int slices = costs->parts > 1 ? costs->parts : 1;
+    size_t stages = (size_t)program->stages;
+    size_t places = stages * (size_t)slices;
+    ms_memory_model model = {
+        .program = program,
+        .costs = costs,
+        .slices = slices,
+        .stages = MS_NEW(arena, int, stages),
+        .place = MS_NEW(arena, int, stages),
+        .kept = MS_NEW(arena, int, places),
+        .running = MS_NEW(arena, int, places),
+        .unsharded = MS_NEW(arena, int, stages),
+        .rounds = MS_NEW(arena, int, stages),
+    };
+    if (model.stages == NULL || model.place == NULL || model.kept == NULL ||
+        model.running == NULL || model.unsharded == NULL || model.rounds == NULL) {
+        return MS_E_NOMEM;
+    }
+    *model_out = model;
+    return MS_OK;
+}
+
+void ms_memory_model_enter(ms_memory_model *model, int rank) {
+    const ms_program *program = model->program;
+    model->stage_count = 0;
+    for (int stage = 0; stage < program->stages; stage++) {
+        bool is_own = program->stage_rank[stage] == rank;
+        model->place[stage] = is_own ? model->stage_count : -1;
+        if (is_own) {
+            model->stages[model->stage_count++] = stage;
+        }
+    }
+    size_t stages = (size_t)model->stage_count;
+    size_t places = stages * (size_t)model->slices;
+    memset(model->kept, 0, places * sizeof *model->kept);
+    memset(model->running, 0, places * sizeof *model->running);
+    memset(model->unsharded, 0, stages * sizeof *model->unsharded);
+    memset(model->rounds, 0, stages * sizeof *model->rounds);
+}
+
+static int slice_of(const ms_memory_model *model, const ms_action *action) {
+    return model->place[action->stage] * model->slices + action->mb % model->slices;
+}
+
+void ms_memory_model_start(ms_memory_model *model, const ms_action *action) {
+    int slice = slice_of(model, action);
+    model->running[slice]++;
+    model->kept[slice] += action->pass == MS_PASS_F;
+    model->rounds[model->place[action->stage]] += ms_action_opens_round(model->program, action);
+}
+
+void ms_memory_model_end(ms_memory_model *model, const ms_action *action) {
+    int slice = slice_of(model, action);
+    model->running[slice]--;
+    model->kept[slice] -= action->pass == MS_PASS_B || action->pass == MS_PASS_W;
+    model->rounds[model->place[action->stage]] -= ms_action_closes_round(model->program, action);
+}
+
+void ms_memory_model_move(ms_memory_model *model, const ms_shard_move *move) {
+    model->unsharded[model->place[move->stage]] += move->is_unshard ? 1 : -1;
+}
+
+/* Parameters, gradients and optimizer state of the rank's stage at `place`. */
+static void weigh_states(const ms_memory_model *model, int place, ms_held_memory *held) {
+    int stage = ms_program_model_stage(model->program, model->stages[place]);
+    const ms_stage_memory *memory = &model->costs->stage[stage].memory;
+    int unsharded = model->unsharded[place];
+    int rounds = model->rounds[place];
+    held->parameter_B += memory->parameter_B + unsharded * memory->gathered_B;
+    held->gradient_B += memory->gradient_B + rounds * memory->round_B;
+    held->optimizer_B += memory->optimizer_B;
+    held->transformer_B += memory->transformer_B + unsharded * memory->gathered_transformer_B +
+                           rounds * memory->round_transformer_B;
+}
+
+/* Activations and working memory of the rank's stage at `place`. */
+static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory *held) {
+    int stage = ms_program_model_stage(model->program, model->stages[place]);
+    for (int i = 0; i < model->slices; i++) {
+        const ms_stage_memory *memory = &ms_stage_cost_of(model->costs, stage, i)->memory;
+        int slice = place * model->slices + i;
+        held->activation_B += model->kept[slice] * memory->activation_B;
+        held->buffer_B += model->running[slice] * memory->working_B;
+        held->inflight += model->kept[slice];
+    }
+}
+
+ms_held_memory ms_memory_model_weigh(const ms_memory_model *model) {
+    ms_held_memory held = {0};
+    for (int place = 0; place < model->stage_count; place++) {
+        weigh_states(model, place, &held);
+        weigh_slices(model, place, &held);
+    }
+    held.other_B = model->costs->allocator_overhead * (held.activation_B + held.buffer_B);
+    held.total_B = held.parameter_B + held.gradient_B + held.optimizer_B + held.activation_B +
+                   held.buffer_B + held.other_B;
+    return held;
+}
+
+ms_held_memory ms_memory_model_peak(ms_memory_model *model, int rank) {
+    ms_memory_model_enter(model, rank);
+    ms_held_memory peak = ms_memory_model_weigh(model);
+    ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
+    ms_program_stop stop;
+    while (ms_rank_next(&cursor, &stop)) {
+        for (size_t i = 0; i < stop.move_count; i++) {
+            ms_memory_model_move(model, &stop.moves[i]);
+        }
+        for (int member = 0; member < stop.width; member++) {
+            ms_memory_model_start(model, &stop.actions[member]);
+        }
+        ms_held_memory now = ms_memory_model_weigh(model);
+        int inflight = now.inflight > peak.inflight ? now.inflight : peak.inflight;
+        if (now.total_B > peak.total_B) {
+            peak = now;
+        }
+        peak.inflight = inflight;
+        for (int member = 0; member < stop.width; member++) {
+            ms_memory_model_end(model, &stop.actions[member]);
+        }
+    }
+    return peak;
+}

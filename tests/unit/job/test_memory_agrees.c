@@ -1,0 +1,67 @@
+/* What check says of memory is what the run finds: one model, once in the order of the lists and
+ * once at the times of the timeline. Equal to the last bit. */
+#include <glob.h>
+
+#include "job_fixture.h"
+#include "meshsim/outlook.h"
+
+static void compare_ranks(job_fixture *f, const char *name) {
+    ms_outlook look;
+    cr_assert_eq(ms_outlook_compute(&f->job, &f->arena, &f->diag, &look), MS_OK);
+    for (int32_t r = 0; r < f->result.dag.rank_count; r++) {
+        const ms_rank_outlook *told = &look.ranks[f->result.dag.ranks[r].pp];
+        const ms_rank_memory *found = &f->result.memory[r];
+        cr_assert_eq(told->peak_B, found->peak_B, "%s, rank %d: check %.17g, run %.17g", name, r,
+                     told->peak_B, found->peak_B);
+        cr_assert_eq(told->activation_B, found->activation_B, "%s, rank %d", name, r);
+        cr_assert_eq(told->buffer_B, found->buffer_B, "%s, rank %d", name, r);
+        cr_assert_eq(told->static_B, found->parameter_B + found->gradient_B + found->optimizer_B,
+                     "%s, rank %d", name, r);
+    }
+}
+
+/* All of workloads/. */
+Test(memory_agrees, canonical_workloads, .timeout = 120) {
+    glob_t found;
+    cr_assert_eq(glob(MS_SOURCE_DIR "/workloads/*.yaml", 0, NULL, &found), 0);
+    cr_assert_geq(found.gl_pathc, 10);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char name[64];
+        const char *file = strrchr(found.gl_pathv[i], '/') + 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
+        job_fixture f;
+        job_fixture_run(&f, name, NULL, "analytic", false);
+        compare_ranks(&f, name);
+        job_fixture_release(&f);
+    }
+    globfree(&found);
+}
+
+/* Every kind, sharded in several ways, with pairs fused and serial. */
+Test(memory_agrees, every_kind, .timeout = 120) {
+    static const char *const MORE[][2] = {
+        {"schedule.overlap=serial", NULL},
+        {"data_parallel.zero=3", "data_parallel.gather_stages=2"},
+        {"data_parallel.zero=2", "data_parallel.reduce=round"},
+        {"recompute=full", "steps=2"},
+    };
+    int compared = 0;
+    for (const char *const *kind = ms_schedule_kind_names(); *kind != NULL; kind++) {
+        for (size_t i = 0; i < sizeof MORE / sizeof MORE[0]; i++) {
+            char choice[64];
+            snprintf(choice, sizeof choice, "schedule.kind=%s", *kind);
+            const char *sets[] = {choice, "model.vocab=0", MORE[i][0], MORE[i][1], NULL};
+            job_fixture f;
+            if (job_fixture_load(&f, "tiny", sets, "analytic", false) == MS_OK) {
+                cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK, "%s: %s",
+                             *kind, ms_buffer_text(&f.messages));
+                compare_ranks(&f, *kind);
+                compared++;
+            } else {
+                cr_log_info("%s %s: %s", *kind, MORE[i][0], ms_buffer_text(&f.messages));
+            }
+            job_fixture_release(&f);
+        }
+    }
+    cr_assert_geq(compared, 52, "%d cases are legal; only rounds are not for most kinds", compared);
+}
