@@ -6,6 +6,7 @@
 #ifndef MESHSIM_LAYER_TIMES_H
 #define MESHSIM_LAYER_TIMES_H
 
+#include "meshsim/collective.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/mesh.h"
@@ -22,6 +23,7 @@ typedef struct ms_layer_times_input {
     const ms_model *model;
     const ms_model_layout *layout; /**< stage_layers and stage_rank are not used */
     const ms_precision *precision;
+    ms_coll_choices algorithms; /**< what collectives are laid out by */
 } ms_layer_times_input;
 
 /** Times of one microbatch, forward and backward [s]. */

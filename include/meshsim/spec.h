@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/collective.h"
 #include "meshsim/config.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
@@ -182,6 +183,7 @@ typedef struct ms_job_spec {
     bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
     double allocator_overhead; /**< share of activations and working memory lost on top */
     ms_spec_recompute recompute;
+    ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_simulation simulation;
     ms_spec_source source;
 } ms_job_spec;

@@ -106,6 +106,7 @@ static ms_status time_stage(stage_timing *t, int stage, ms_layer_times *sum) {
 static ms_status time_stages(stage_timing *t, const ms_layer_times_input *in, ms_arena *arena,
                              ms_layer_times *times) {
     ms_status status = ms_placement_init(&t->placement, in->platform, in->mesh, arena);
+    t->placement.algorithms = in->algorithms;
     status = status == MS_OK ? allocate(t, arena) : status;
     for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
         status = time_stage(t, stage, times);

@@ -141,7 +141,8 @@ static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena
                                   .mesh = &job->mesh,
                                   .model = &job->model,
                                   .layout = &job->layout,
-                                  .precision = &job->precision};
+                                  .precision = &job->precision,
+                                  .algorithms = spec->algorithms};
     ms_status status = ms_layer_times_find(&input, &placed.diag, &times);
     if (status != MS_OK) {
         return status;

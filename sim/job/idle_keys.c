@@ -70,6 +70,27 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          "nothing here is drawn by it; experts that are chosen unevenly have 'model.moe.seed'");
 }
 
+/* Whether some ranks reduce together: a pass, the step's end, or first and last stage. */
+static bool has_all_reduce(const ms_job *job) {
+    bool is_tied = job->costs.stage[0].tied_B > 0.0 && job->layout.pp > 1;
+    for (int i = 0; i < job->costs.segment_count && !is_tied; i++) {
+        const ms_segment *segment = &job->costs.segments[i];
+        unsigned axes = segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
+        if (segment->is_collective && segment->coll == MS_COLL_ALL_REDUCE &&
+            segment->coll_B > 0.0 &&
+            (segment->is_between_copies || ms_mesh_members(&job->mesh, axes, 0, NULL) > 1)) {
+            return true;
+        }
+    }
+    return is_tied;
+}
+
+static void check_algorithms(finding *f) {
+    note(f, "collectives.algorithms.all_reduce",
+         f->spec->algorithms.of[MS_COLL_ALL_REDUCE] != MS_ALGORITHM_AUTO && !has_all_reduce(f->job),
+         "no ranks do an all-reduce");
+}
+
 static void check_tensor(finding *f) {
     static const char ALONE[] = "mesh.tp is 1: no ranks share a layer";
     const ms_model_layout *l = f->layout;
@@ -222,6 +243,7 @@ ms_status ms_idle_keys_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *d
         return status;
     }
     check_schedule(&f, has_no_gaps);
+    check_algorithms(&f);
     if (job->has_model) {
         check_tensor(&f);
         check_context(&f);

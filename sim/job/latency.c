@@ -105,8 +105,11 @@ typedef struct ahead {
 static ms_status time_row(ahead *a, ring_row *row) {
     const ms_job *job = a->job;
     row->members = ms_mesh_members(&job->mesh, row->group_axes, 0, a->gpus);
-    const ms_coll_request request = {
-        .kind = row->kind, .gpus = a->gpus, .members = row->members, .size_B = row->size_B};
+    const ms_coll_request request = {.kind = row->kind,
+                                     .algorithm = job->spec.algorithms.of[row->kind],
+                                     .gpus = a->gpus,
+                                     .members = row->members,
+                                     .size_B = row->size_B};
     ms_coll_plan plan;
     ms_status status = ms_coll_plan_build(&job->platform, &request, a->arena, &plan);
     if (status != MS_OK) {

@@ -17,6 +17,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .mesh = &job->mesh,
                             .program = &job->program,
                             .costs = &job->costs,
+                            .algorithms = job->spec.algorithms,
                             .no_fold = job->no_fold,
                             .is_blocking = job->is_blocking,
                             .steps = job->steps,

@@ -141,6 +141,25 @@ static const ms_field PRECISION_FIELDS[] = {
     {0},
 };
 
+/* Kinds of collectives that have more than one algorithm. */
+static const ms_field ALGORITHM_FIELDS[] = {
+    {.key = "all_reduce",
+     .type = MS_FIELD_STRING,
+     .offset = TEXT(all_reduce),
+     .fallback = "auto",
+     .help = "auto (a ring at every size), ring or tree"},
+    {0},
+};
+
+static const ms_field COLLECTIVE_FIELDS[] = {
+    {.key = "algorithms",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = ALGORITHM_FIELDS,
+     .help = "what each kind is laid out by, as NCCL_ALGO says it"},
+    {0},
+};
+
 const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
     {.key = "description",
@@ -197,6 +216,11 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = 0,
      .fields = MS_PIPELINE_FIELDS,
      .help = "how stages exchange tensors"},
+    {.key = "collectives",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = COLLECTIVE_FIELDS,
+     .help = "how collectives are carried out"},
     {.key = "memory",
      .type = MS_FIELD_MAP,
      .offset = 0,

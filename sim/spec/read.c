@@ -1,4 +1,5 @@
 /* From a workload file to a spec. */
+#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/input.h"
@@ -151,6 +152,20 @@ static ms_status read_kind(reading *r) {
     return MS_OK;
 }
 
+/* The algorithm that a kind's name stands for. */
+static ms_status read_algorithm(reading *r, ms_coll_kind kind, const char *name) {
+    ms_coll_algorithm *algorithm = &r->text.spec.algorithms.of[kind];
+    if (name == NULL || ms_coll_algorithm_read(kind, name, algorithm) == MS_OK) {
+        return MS_OK; /* no text: reported */
+    }
+    char key[64];
+    char words[128];
+    snprintf(key, sizeof key, "collectives.algorithms.%s", ms_coll_kind_name(kind));
+    return ms_spec_fault(
+        &r->text.spec, r->diag, key, "algorithm '%s' is not built for %s; expected %s", name,
+        ms_coll_kind_name(kind), ms_coll_algorithm_words(kind, words, sizeof words));
+}
+
 static ms_status read_mesh(reading *r) {
     ms_mesh mesh;
     ms_status status = ms_mesh_read(r->text.mesh, "mesh", r->arena, r->diag, &mesh);
@@ -228,6 +243,7 @@ static void read_parts(reading *r) {
         note(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
     }
     note(r, read_kind(r));
+    note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
 }
 
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,

@@ -8,6 +8,7 @@
 typedef struct ms_spec_text {
     ms_job_spec spec;
     const char *schedule_kind; /* a name, or "csv:" and a path */
+    const char *all_reduce;    /* name of its algorithm */
     const ms_node *platform;
     const ms_node *mesh;
     const ms_node *model;

@@ -147,6 +147,8 @@ CASES = {
     "pipeline.scatter_gather": Case("false", "true", "dense",
                                     idle=[("dense", ("tensor_parallel.sequence=true",), "true"), ("alone", (), "true"),
                                           ("dense", ("mesh.pp=1", "mesh.dp=4"), "true"), ("dense", ("mesh.tp=1", "mesh.dp=4"), "true")]),
+    "collectives.algorithms.all_reduce": Case("ring", "tree", "dense",
+                                              idle=[("alone", (), "tree"), ("costs", (), "tree")]),
     "memory.allocator_overhead": Case(0, 0.1, "dense"),
     "recompute": Case("none", "selective", "dense"),
     "recompute_parts": Case(None, "[norms]", "dense", idle=[("dense", ("recompute=full",), "[norms, activations]"), ("dense", (), "[latent_up]"),

@@ -57,6 +57,7 @@ CHOICES = [
     ("data_parallel.bucket", ["0 B", "25 MB"]),
     ("data_parallel.offload", ["false", "true"]),
     ("memory.allocator_overhead", [0, 0.1]),
+    ("collectives.algorithms.all_reduce", ["tree", "ring", "auto"]),
     ("model.moe", ["{experts: 8, top_k: 2}", "{experts: 4, top_k: 1, shared_experts: 1, imbalance: {spread: 0.5}}"]),
     ("model.mtp_layers", [0, 1]),
     ("pipeline.scatter_gather", ["false", "true"]),
