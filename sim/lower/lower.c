@@ -70,13 +70,10 @@ static void add_ranks(ms_lowering *l) {
     }
 }
 
-/* One step: nothing of it has run, and no pass has its input. */
+/* One step, of which nothing has run. */
 static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     const ms_program *program = l->in->program;
-    size_t inputs = (size_t)program->stages * (size_t)program->mb_count * (size_t)l->waiting.count;
     ms_dag_begin_step(l->dag);
-    ms_lists_clear(&l->waiting, l->waiting.arrived[0], inputs);
-    ms_lists_clear(&l->waiting, l->waiting.arrived[1], inputs);
     memset(l->runs, 0, (size_t)program->stages * MS_PASS_COUNT * sizeof *l->runs);
     ms_status status = ms_order_lower(l, arena, diag);
     return status == MS_OK ? ms_step_end_lower(l) : status;

@@ -182,7 +182,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
         state->is_awaited[i] = false;
     }
     ms_lists_clear(&l->waiting, state->ended, (size_t)state->plan->count * count);
-    if (inputs_of(l, action) != NULL) {
+    if (inputs_of(l, action) != NULL) { /* waited for: their storage is used again */
         ms_lists_clear(&l->waiting, inputs_of(l, action), count);
     }
 }
