@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "meshsim/buffer.h"
 #include "meshsim/decls.h"
 
 MS_BEGIN_DECLS
@@ -31,6 +32,8 @@ typedef struct ms_diag {
     int errors;                                     /**< faults reported so far */
     int limit;          /**< faults printed at most (20); later ones only counted */
     bool has_no_memory; /**< a message could not be put together, and that has been said */
+    ms_buffer *reason;  /**< gets the first fault, before it is written: one line of key path and
+                           message, without its place; borrowed.  NULL: nobody asks for it */
 } ms_diag;
 
 /** A sink that prints to stderr. */

@@ -108,6 +108,27 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
  * (see `fits`). */
 ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out);
 
+/** What a run comes to: plain numbers, so that one process can hand them to another as they are. */
+typedef struct ms_run_figures {
+    double step_time_s;
+    double share[MS_TIME_COUNT]; /**< of the step, mean over ranks; they sum to 1 */
+    double bubble_fraction;      /**< the three bubble shares */
+    double idle_fraction;        /**< all but computing and the optimizer */
+    double exposed_fraction;     /**< waiting for communication of any axis */
+    double samples_per_s;        /**< 0 where the workload gives no batch */
+    double tokens_per_s;         /**< 0 without a model, as all up to hfu */
+    double tokens_per_s_per_gpu;
+    double model_tflops_per_gpu; /**< 3 x forward [TFLOP/s] */
+    double mfu, mfu_causal, hfu; /**< of the dense bf16 peak; 0 where that is unlimited */
+    double peak_B;               /**< memory of the rank that needs most; 0 without a model */
+    int64_t chunks;              /**< V */
+    int64_t parameter_replicas;  /**< copies of each stage's parameters among the pipeline ranks */
+    bool fits;                   /**< the peak is within the capacity */
+} ms_run_figures;
+
+/** Figures of a finished run; bytes between the fields are 0.  O(1). */
+void ms_result_figures(const ms_result *result, ms_run_figures *figures_out);
+
 /** Free what a result holds outside its arena. */
 void ms_result_release(ms_result *result);
 

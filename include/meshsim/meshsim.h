@@ -41,8 +41,10 @@
  * | knobs.h      | what would save memory, and how much                                           |
  * | trace.h      | the HDF5 file                                                                  |
  * | workers.h    | many jobs, each in a process of its own                                        |
- * | compare.h    | what differs between two results, and what a guard lets pass                   |
- * | report.h     | pictures and trace-viewer files                                                |
+ * | table.h      | result tables: one list of columns for pages, CSV and JSON | | schedules.h  |
+ * many schedules in one table, on paper and in a workload                        | | compare.h    |
+ * what differs between two results, and what a guard lets pass                   | | report.h     |
+ * pictures and trace-viewer files                                                |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

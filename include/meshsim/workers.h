@@ -14,7 +14,6 @@
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
 #include "meshsim/status.h"
-#include "meshsim/value.h"
 
 MS_BEGIN_DECLS
 
@@ -24,19 +23,19 @@ typedef struct ms_workers_options {
     /** Called in the child when simulation `index` is done; what it reports counts as the child's.
      *  NULL: nothing is kept. */
     ms_status (*keep)(void *context, size_t index, const ms_result *result, ms_diag *diag);
+    void *keep_context; /**< its first argument */
     /** Called in the parent whenever one has ended.  NULL: nobody asks. */
     void (*progress)(void *context, size_t done, size_t count);
-    void *context; /**< first argument of both */
+    void *progress_context; /**< its first argument */
 } ms_workers_options;
 
 /** What came back of one. */
 typedef struct ms_worker_outcome {
-    ms_status status; /**< of loading, running and keeping; MS_E_BUG after a crash, MS_E_NOMEM when
-                         the system killed it */
-    const char *talk; /**< what was reported on the way, whole messages; "" if nothing */
-    int chunks;       /**< V */
-    int parameter_replicas;
-    const ms_value *summary; /**< tree of `run --json`; NULL unless MS_OK */
+    ms_status status;       /**< of loading, running and keeping; MS_E_BUG after a crash,
+                               MS_E_NOMEM when the system killed it */
+    const char *talk;       /**< what was reported on the way, whole messages; "" if nothing */
+    const char *reason;     /**< the first fault in one line, without its place; NULL if MS_OK */
+    ms_run_figures figures; /**< meaningful if MS_OK */
 } ms_worker_outcome;
 
 /** Load and run jobs, each in a child.  No engine may have run in this process before.  Children
@@ -47,10 +46,6 @@ typedef struct ms_worker_outcome {
 ms_status ms_workers_run(const ms_job_request *requests, size_t count,
                          const ms_workers_options *options, ms_arena *arena, ms_diag *diag,
                          ms_worker_outcome *outcomes_out);
-
-/** The first fault of an outcome's talk without its place, in `arena`; NULL when memory runs out.
- */
-const char *ms_worker_reason(const ms_worker_outcome *outcome, ms_arena *arena);
 
 MS_END_DECLS
 

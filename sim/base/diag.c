@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/buffer.h"
 #include "meshsim/value.h"
 
 enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
@@ -51,6 +50,21 @@ static void emit(ms_diag *diag, ms_buffer *text) {
     }
     ms_buffer_release(&shown);
     ms_buffer_release(text);
+}
+
+/* Keep the first fault for who tells it in words of their own; it begins `head_B` into `text`. */
+static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
+    ms_buffer *reason = diag->reason;
+    if (reason == NULL || reason->length > 0 || text->failed) {
+        return;
+    }
+    const char *fault = ms_buffer_text(text) + head_B;
+    ms_buffer line;
+    ms_buffer_init(&line);
+    ms_buffer_add(&line, fault, strcspn(fault, "\n"));
+    ms_terminal_write_text(reason, ms_buffer_text(&line));
+    reason->failed = reason->failed || line.failed;
+    ms_buffer_release(&line);
 }
 
 /* The `line`-th line of the source, without its end. */
@@ -113,10 +127,12 @@ void ms_diag_error(ms_diag *diag, const char *format, ...) {
     ms_buffer text;
     ms_buffer_init(&text);
     ms_buffer_puts(&text, "meshsim: error: ");
+    size_t head_B = text.length;
     va_list args;
     va_start(args, format);
     add_formatted(&text, format, args);
     va_end(args);
+    keep_reason(diag, &text, head_B);
     emit(diag, &text);
 }
 
@@ -141,24 +157,27 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
     }
 }
 
-/* "file:line:column: error: key.path: " */
-static void add_head(ms_buffer *text, const ms_mark *mark, const char *word, const char *key_path) {
+/* "file:line:column: error: key.path: "; returns where the key path stands [B]. */
+static size_t add_head(ms_buffer *text, const ms_mark *mark, const char *word,
+                       const char *key_path) {
     if (mark != NULL && mark->file != NULL) {
         add_place(text, mark);
     } else {
         ms_buffer_puts(text, "meshsim");
     }
     ms_buffer_printf(text, ": %s: ", word);
+    size_t head_B = text->length;
     if (key_path != NULL && key_path[0] != '\0') {
         ms_buffer_printf(text, "%s: ", key_path);
     }
+    return head_B;
 }
 
 void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
                   ...) {
     ms_buffer text;
     ms_buffer_init(&text);
-    add_head(&text, mark, "note", key_path);
+    (void)add_head(&text, mark, "note", key_path);
     va_list args;
     va_start(args, format);
     add_formatted(&text, format, args);
@@ -172,11 +191,12 @@ void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const 
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    add_head(&text, mark, "error", key_path);
+    size_t head_B = add_head(&text, mark, "error", key_path);
     va_list args;
     va_start(args, format);
     add_formatted(&text, format, args);
     va_end(args);
+    keep_reason(diag, &text, head_B);
     if (mark != NULL && mark->file != NULL) {
         add_caret(&text, mark);
     }

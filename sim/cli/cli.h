@@ -14,7 +14,7 @@
 #include "meshsim/status.h"
 #include "meshsim/value.h"
 
-enum { MS_OPTION_COUNT_MAX = 40 };
+enum { MS_OPTION_COUNT_MAX = 40, MS_MODE_OPTIONS_MAX = 3 };
 
 /** One option of one command. */
 typedef struct ms_option {
@@ -28,6 +28,8 @@ typedef struct ms_option {
     const char *writes;   /**< endings of the file it names and writes, such as ".svg or .json"; "/"
                                for a folder; NULL: it writes none */
     const char *section;  /**< heading that --help prints above it; NULL: it goes on */
+    unsigned modes;       /**< which of the command's modes take it, a bit each, the first mode the
+                               lowest one; 0: all */
 } ms_option;
 
 /** What the user gave for one option. */
@@ -46,6 +48,30 @@ typedef struct ms_invocation {
     ms_diag *diag;
 } ms_invocation;
 
+/** Two options of a mode. */
+typedef struct ms_option_rule {
+    const char *option; /**< NULL ends the rules */
+    const char *other;
+    bool is_exclusive; /**< not both; else the first needs the other one */
+    const char *why;   /**< said behind both names, or behind the first one that needs the other */
+} ms_option_rule;
+
+/** One of several things that a command does, chosen by what stands on its command line. */
+typedef struct ms_mode {
+    const char *usage;    /**< its own words behind the command's name, as --help prints them,
+                               beginning with its argument if it takes one; NULL ends the modes */
+    const char *summary;  /**< what it does, for --help */
+    const char *argument; /**< a word such as "search"; one that ends in ':' is how the argument
+                               begins; "": any argument; NULL: it takes none */
+    const char *chosen_by[MS_MODE_OPTIONS_MAX]; /**< options that choose it, all of them together;
+                                                     NULL behind the last */
+    const char *needs[MS_MODE_OPTIONS_MAX];     /**< options that must stand there besides */
+    const ms_option_rule *rules;                /**< NULL: none */
+    const char *refusal; /**< what is said of an option that the first mode takes and this one does
+                              not, such as "is for one schedule"; NULL: which modes take it */
+    ms_status (*run)(const ms_invocation *call);
+} ms_mode;
+
 typedef struct ms_command {
     const char *name;
     const char *summary;         /**< one line */
@@ -54,6 +80,7 @@ typedef struct ms_command {
     const ms_option *options;
     const char *description; /**< paragraphs for --help and the man page */
     const char *example;     /**< a command line that works in a checkout */
+    const ms_mode *modes;    /**< NULL: it does one thing */
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 
@@ -74,6 +101,9 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
  * (reported). */
 ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
                         bool *is_second_out);
+/** Find the mode that the command line asks for, check that its options go with it, and run it.
+ * MS_E_USAGE (reported), else as the mode. */
+ms_status ms_cli_run_mode(const ms_invocation *call);
 /** Check that one thing at most goes to the standard output: of options without an argument those
  * that were given, of others those that name '-'.  options: names, NULL behind the last.
  *  MS_E_USAGE (reported). */

@@ -8,7 +8,6 @@
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_schedule.h"
-#include "meshsim/target.h"
 
 static ms_status print_text(const ms_invocation *call, const ms_cli_shown *shown) {
     ms_buffer text;
@@ -71,31 +70,33 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     const char *gantt = ms_cli_value(call, "gantt", NULL);
     ms_schedule_result result;
     ms_status status =
-        ms_schedule_evaluate(&schedule->program, costs, call->arena, call->diag, &result);
+        ms_schedule_evaluate(&schedule->opened.program, costs, call->arena, call->diag, &result);
     if (status == MS_OK) {
-        note_idle_options(call, &schedule->program, costs, &result);
+        note_idle_options(call, &schedule->opened.program, costs, &result);
         status = ms_cli_schedule_write(call, schedule);
     }
     if (status == MS_OK && gantt != NULL) {
-        const ms_cli_drawn drawn = {&schedule->program, &result, "counted per stage", 1};
+        const ms_cli_drawn drawn = {&schedule->opened.program, &result, "counted per stage", 1};
         status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
     if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
         return status;
     }
-    ms_cli_shown shown = {.program = &schedule->program,
+    ms_cli_shown shown = {.program = &schedule->opened.program,
                           .result = &result,
                           .search = schedule->search,
                           .workload = schedule->workload};
     return show(call, costs, &shown);
 }
 
+/* ---- modes ---- */
+
 static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
     ms_status status = ms_cli_schedule_load(call, &schedule);
     if (status == MS_OK) {
-        status = ms_cli_schedule_costs(call, schedule.program.model_stages, &costs);
+        status = ms_cli_schedule_costs(call, schedule.opened.program.model_stages, &costs);
     }
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
@@ -104,13 +105,16 @@ static ms_status run_one(const ms_invocation *call) {
 static ms_status run_one_of_workload(const ms_invocation *call) {
     ms_job job;
     ms_schedule_costs costs = {0};
-    ms_status status = ms_cli_schedule_of_workload(call, call->positionals[0], &job, &costs);
-    ms_cli_schedule schedule = {.workload = job.name};
+    ms_schedule_choice choice;
+    ms_status status = ms_cli_schedule_choice(call, call->positionals[0], &choice);
     if (status == MS_OK) {
-        schedule.program = job.program;
-        status = output(call, &schedule, &costs);
+        status = ms_cli_schedule_of_workload(call, &choice, &job, &costs);
     }
-    return status;
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_cli_schedule schedule = {.opened.program = job.program, .workload = job.name};
+    return output(call, &schedule, &costs);
 }
 
 static ms_status run_search(const ms_invocation *call) {
@@ -120,102 +124,150 @@ static ms_status run_search(const ms_invocation *call) {
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
-/* What cannot be written is told before anything takes long. */
-static ms_status run_comparison(const ms_invocation *call) {
-    const char *table = ms_cli_value(call, "csv-table", "-");
-    ms_status status =
-        is_stdout(table) ? MS_OK : ms_target_check(table, MS_TARGET_TEXT, call->diag);
-    if (status != MS_OK) {
-        return status;
-    }
-    return ms_cli_has(call, "workload") ? ms_cli_schedule_compare_on_platform(call)
-                                        : ms_cli_schedule_compare(call);
-}
-
 static ms_status run(const ms_invocation *call) {
     static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_check_workload(call);
-    }
-    if (status != MS_OK) {
-        return status;
-    }
-    if (ms_cli_has(call, "compare")) {
-        return run_comparison(call);
-    }
-    if (call->positional_count == 0) {
-        ms_diag_error(call->diag, "missing argument: KIND");
-        return MS_E_USAGE;
-    }
-    static const char *const OF_TABLES[] = {"sort", "csv-table"};
-    for (size_t i = 0; i < sizeof OF_TABLES / sizeof OF_TABLES[0]; i++) {
-        if (ms_cli_has(call, OF_TABLES[i])) {
-            ms_diag_error(call->diag, "'--%s' goes with '--compare'", OF_TABLES[i]);
-            return MS_E_USAGE;
-        }
-    }
-    bool is_search = strcmp(call->positionals[0], "search") == 0;
-    if (ms_cli_has(call, "memory-cap") && !is_search) {
-        ms_diag_error(call->diag, "'--memory-cap' goes with '--compare' and with 'search'");
-        return MS_E_USAGE;
-    }
-    if (is_search) {
-        return run_search(call);
-    }
-    return ms_cli_has(call, "workload") ? run_one_of_workload(call) : run_one(call);
+    return status == MS_OK ? ms_cli_run_mode(call) : status;
 }
 
+/* Modes by their places in MODES; _IN: in a workload. */
+enum { AT_KIND, AT_FILE, AT_KIND_IN, AT_TABLE, AT_TABLE_IN, AT_SEARCH, AT_SEARCH_IN };
+
+/* Modes that share options, a bit each. */
+enum {
+    TABLES = 1U << AT_TABLE | 1U << AT_TABLE_IN,
+    SEARCHES = 1U << AT_SEARCH | 1U << AT_SEARCH_IN,
+    IN = 1U << AT_KIND_IN | 1U << AT_TABLE_IN | 1U << AT_SEARCH_IN,
+    PAPER = 1U << AT_KIND | 1U << AT_FILE | 1U << AT_TABLE | 1U << AT_SEARCH,
+    ONE = 1U << AT_KIND | 1U << AT_FILE | 1U << AT_KIND_IN | SEARCHES, /* ends with one schedule */
+    ORDERED = 1U << AT_KIND | 1U << AT_KIND_IN | TABLES,               /* a kind makes its order */
+    LATENT = PAPER | ONE, /* messages take a time that an option gives */
+    SIMULATED = 1U << AT_TABLE_IN,
+};
+
+static const ms_option_rule PAPER_RULES[] = {
+    {"costs", "tf", true, "both give times; leave one out"},
+    {"costs", "tb", true, "both give times; leave one out"},
+    {"costs", "tw", true, "both give times; leave one out"},
+    {"costs", "p2p", true, "both give times; leave one out"},
+    {0},
+};
+
+static const ms_option_rule TABLE_IN_RULES[] = {
+    {"gantt", "traces", false, "draws the traces of '--traces FOLDER', which is missing"},
+    {0},
+};
+
+static const char OF_PAPER[] = "is for schedules on paper; sizes and times come from '--workload'";
+static const char OF_KINDS[] = "is for a kind's order, and search makes its own, of whole "
+                               "sequences; leave out '--group', '--splits', '--reorder'";
+
+static const ms_mode MODES[] = {
+    [AT_KIND] = {.usage = "KIND -p P -m M",
+                 .summary = "one schedule on paper",
+                 .argument = "",
+                 .needs = {"ranks", "microbatches"},
+                 .rules = PAPER_RULES,
+                 .run = run_one},
+    [AT_FILE] = {.usage = "csv:FILE",
+                 .summary = "the schedule of a file on paper",
+                 .argument = "csv:",
+                 .rules = PAPER_RULES,
+                 .refusal = "makes an order; a file has its own",
+                 .run = run_one},
+    [AT_KIND_IN] = {.usage = "KIND|csv:FILE --workload WORKLOAD.yaml",
+                    .summary = "one schedule on paper, with a workload's sizes and computing times",
+                    .argument = "",
+                    .chosen_by = {"workload"},
+                    .refusal = OF_PAPER,
+                    .run = run_one_of_workload},
+    [AT_TABLE] = {.usage = "--compare KINDS -p P -m M",
+                  .summary = "a table of many on paper",
+                  .chosen_by = {"compare"},
+                  .rules = PAPER_RULES,
+                  .refusal = "is for one schedule, not for '--compare'",
+                  .run = ms_cli_schedule_compare},
+    [AT_TABLE_IN] = {.usage = "--compare KINDS --workload WORKLOAD.yaml",
+                     .summary = "a table of many, simulated in a workload on its platform",
+                     .chosen_by = {"compare", "workload"},
+                     .rules = TABLE_IN_RULES,
+                     .refusal = OF_PAPER,
+                     .run = ms_cli_schedule_compare_on_platform},
+    [AT_SEARCH] = {.usage = "search -p P -m M",
+                   .summary = "the shortest schedule under a cap of memory",
+                   .argument = "search",
+                   .needs = {"ranks", "microbatches"},
+                   .rules = PAPER_RULES,
+                   .refusal = OF_KINDS,
+                   .run = run_search},
+    [AT_SEARCH_IN] = {.usage = "search --workload WORKLOAD.yaml",
+                      .summary = "the same with a workload's sizes and computing times",
+                      .argument = "search",
+                      .chosen_by = {"workload"},
+                      .refusal = OF_PAPER,
+                      .run = run_search},
+    [AT_SEARCH_IN + 1] = {0},
+};
+
 static const ms_option OPTIONS[] = {
-    {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks", .section = "sizes"},
+    {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks", .section = "sizes",
+     .modes = PAPER},
     {"chunks", 'v', "V", 1, false, NULL,
      .help = "virtual stages per rank (default: 1, or 2 of a V)"},
-    {"microbatches", 'm', "M", 1, false, NULL, .help = "microbatches"},
-    {"group", 0, "N", 1, false, "P", .help = "microbatches per group of interleaved"},
-    {"splits", 0, "K", 1, false, "1", .help = "parts of a sequence (seq1f1b, csv:FILE)"},
+    {"microbatches", 'm', "M", 1, false, NULL, .help = "microbatches", .modes = PAPER},
+    {"group", 0, "N", 1, false, "P", .help = "microbatches per group of interleaved",
+     .modes = ORDERED},
+    {"splits", 0, "K", 1, false, "1", .help = "parts of a sequence (seq1f1b, csv:FILE)",
+     .modes = ORDERED | 1U << AT_FILE},
     {"reorder", 0, NULL, 0, false, NULL,
-     .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps"},
+     .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps", .modes = ORDERED},
     {"tf", 0, "T", 1, false, "1", .help = "forward time per virtual stage and microbatch",
-     .section = "times, and how passes run"},
-    {"tb", 0, "T", 1, false, "1", .help = "input gradient time, likewise"},
-    {"tw", 0, "T", 1, false, "1", .help = "weight gradient time, likewise"},
+     .section = "times, and how passes run", .modes = PAPER},
+    {"tb", 0, "T", 1, false, "1", .help = "input gradient time, likewise", .modes = PAPER},
+    {"tw", 0, "T", 1, false, "1", .help = "weight gradient time, likewise", .modes = PAPER},
     {"p2p", 0, "T", 1, false, "0",
-     .help = "latency between stages that follow each other on different ranks"},
+     .help = "latency between stages that follow each other on different ranks", .modes = LATENT},
     {"costs", 0, "FILE.csv", 1, false, NULL,
-     .help = "times per stage from a file in the place of --tf, --tb, --tw, --p2p"},
+     .help = "times per stage from a file in the place of --tf, --tb, --tw, --p2p", .modes = PAPER},
     {"overlap", 0, "fused|serial", 1, false, "fused",
      .help = "overlapped passes run together, or one after the other"},
-    {"fbscale", 0, "X", 1, false, "1", .help = "a fused pair takes X times the sum of its passes"},
+    {"fbscale", 0, "X", 1, false, "1", .help = "a fused pair takes X times the sum of its passes",
+     .modes = LATENT},
     {"sends", 0, "async|blocking", 1, false, "async",
      .help = "whether a sending rank waits until its message has arrived"},
     {"compare", 0, "KINDS", 1, false, NULL,
      .help =
          "a table of many: all, or a comma list; times are per rank, and divided among its stages",
-     .section = "tables of many, and search"},
-    {"sort", 0, "COLUMN", 1, false, "makespan", .help = "column of the table to sort by"},
+     .section = "tables of many, and search", .modes = TABLES},
+    {"sort", 0, "COLUMN", 1, false, "makespan", .help = "column of the table to sort by",
+     .modes = TABLES},
     {"memory-cap", 0, "X", 1, false, NULL,
-     .help = "microbatches in flight per rank at most (--compare, search)"},
+     .help = "microbatches in flight per rank at most; simulated: bytes",
+     .modes = TABLES | SEARCHES},
     {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
-     .help = "its sizes and computing times for KIND; --compare: simulate on its platform",
-     .section = "on a workload"},
-    MS_OPTION_PLATFORM,
-    MS_OPTION_SET,
-    MS_OPTION_FIDELITY,
+     .help = "take sizes and computing times from it; of a table: simulate it",
+     .section = "on a workload", .modes = IN},
+    {MS_PLATFORM_FIELDS, .modes = IN},
+    {MS_SET_FIELDS, .modes = IN},
+    {MS_FIDELITY_FIELDS, .modes = IN},
     {"traces", 0, "FOLDER", 1, false, NULL,
-     .help = "--workload: write each simulation's trace to FOLDER/KIND.h5", .writes = "/"},
-    {"jobs", 0, "J", 1, false, "processors, at most 4", .help = "--workload: simulations at once"},
+     .help = "write each simulation's trace to FOLDER/KIND.h5", .writes = "/", .modes = SIMULATED},
+    {"jobs", 0, "J", 1, false, "processors, at most 4", .help = "simulations at once",
+     .modes = SIMULATED},
     {"csv", 0, "FILE", 1, false, NULL,
      .help = "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form",
-     .writes = ".csv or .txt", .section = "output"},
+     .writes = ".csv or .txt", .section = "output", .modes = ONE},
     {"csv-form", 0, "F", 1, false, "compute",
-     .help = "compute: passes only; sends: with messages; comms: with messages and parameters"},
+     .help = "compute: passes only; sends: with messages; comms: with messages and parameters",
+     .modes = ONE},
     {"csv-dialect", 0, "current|legacy", 1, false, "current",
-     .help = "letters I and B, or B and BW as in 2024, for input gradient and whole backward"},
+     .help = "letters I and B, or B and BW as in 2024, for input gradient and whole backward",
+     .modes = ONE},
     {"merge-bw", 0, NULL, 0, false, NULL,
-     .help = "write I with its W right behind it as one B, which changes the times"},
+     .help = "write I with its W right behind it as one B, which changes the times", .modes = ONE},
     {"csv-table", 0, "FILE", 1, false, NULL,
-     .help = "--compare: write the table, with the names of --json ('-': stdout)",
-     .writes = ".csv or .txt"},
+     .help = "write the table, with the names of --json ('-': stdout)", .writes = ".csv or .txt",
+     .modes = TABLES},
     {"gantt", 0, "FILE.svg", 1, false, NULL,
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg"},
@@ -230,6 +282,7 @@ const ms_command ms_cmd_schedule = {
     .positionals_min = 0,
     .positionals_max = 1,
     .options = OPTIONS,
+    .modes = MODES,
     .description =
         "KIND is one of\n"
         "gpipe: all forwards, then all backwards\n"

@@ -82,8 +82,20 @@ static void add_option_words(ms_buffer *out, const ms_option *option) {
     }
 }
 
+/* "[1,3]": the modes that take an option, where not all do. */
+static void add_modes(ms_buffer *out, const ms_command *command, const ms_option *option) {
+    const char *before = " [";
+    for (unsigned i = 0; option->modes != 0 && command->modes[i].usage != NULL; i++) {
+        if ((option->modes & (1U << i)) != 0) {
+            ms_buffer_printf(out, "%s%u", before, i + 1);
+            before = ",";
+        }
+    }
+    ms_buffer_puts(out, option->modes != 0 ? "]" : "");
+}
+
 /* The help line with what the table says besides. */
-static void add_option_text(ms_buffer *out, const ms_option *option) {
+static void add_option_text(ms_buffer *out, const ms_command *command, const ms_option *option) {
     ms_buffer_puts(out, option->help);
     if (option->is_repeatable) {
         ms_buffer_puts(out, "; may be repeated");
@@ -91,9 +103,10 @@ static void add_option_text(ms_buffer *out, const ms_option *option) {
     if (option->fallback != NULL) {
         ms_buffer_printf(out, " (default: %s)", option->fallback);
     }
+    add_modes(out, command, option);
 }
 
-static void add_option(ms_buffer *out, const ms_option *option) {
+static void add_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
     ms_buffer_puts(out, "  ");
     add_option_words(out, option);
     if (current_column(out) + 2 > OPTION_TEXT_COLUMN) {
@@ -101,7 +114,7 @@ static void add_option(ms_buffer *out, const ms_option *option) {
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    add_option_text(&text, option);
+    add_option_text(&text, command, option);
     add_wrapped(out, ms_buffer_text(&text), OPTION_TEXT_COLUMN);
     out->failed = out->failed || text.failed;
     ms_buffer_release(&text);
@@ -127,11 +140,11 @@ static void add_options(ms_buffer *out, const ms_command *command) {
         if (option->section != NULL) {
             ms_buffer_printf(out, "\n%s:\n", option->section);
         }
-        add_option(out, option);
+        add_option(out, command, option);
     }
     ms_option help = HELP_OPTION;
     help.letter = has_letter_h(command) ? '\0' : 'h';
-    add_option(out, &help);
+    add_option(out, command, &help);
 }
 
 /* A command line, broken as a shell allows it. */
@@ -157,9 +170,25 @@ static const char *positional_help(const ms_command *command) {
     return command->positional_help == NULL ? "" : command->positional_help;
 }
 
+/* What may stand behind the command's name; of a command with modes, each with its number. */
+static void add_usage(ms_buffer *out, const ms_command *command) {
+    static const char MARGIN[] = "       ";
+    if (command->modes == NULL) {
+        ms_buffer_printf(out, "usage: meshsim %s %s%s[options]\n", command->name,
+                         positional_help(command), positional_help(command)[0] == '\0' ? "" : " ");
+        return;
+    }
+    for (const ms_mode *mode = command->modes; mode->usage != NULL; mode++) {
+        ms_buffer_printf(out, "%smeshsim %s %s [options]\n%s  [%d] %s\n",
+                         mode == command->modes ? "usage: " : MARGIN, command->name, mode->usage,
+                         MARGIN, (int)(mode - command->modes) + 1, mode->summary);
+    }
+    ms_buffer_puts(out, "\nAn option with numbers behind it goes with these modes only.\n");
+}
+
 void ms_cli_help_command(const ms_command *command, ms_buffer *out) {
-    ms_buffer_printf(out, "usage: meshsim %s %s%s[options]\n\n", command->name,
-                     positional_help(command), positional_help(command)[0] == '\0' ? "" : " ");
+    add_usage(out, command);
+    ms_buffer_puts(out, "\n");
     add_wrapped(out, command->summary, 0);
     if (command->description != NULL) {
         ms_buffer_puts(out, "\n");
@@ -215,7 +244,7 @@ static void add_roff(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\n");
 }
 
-static void add_man_option(ms_buffer *out, const ms_option *option) {
+static void add_man_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
     ms_buffer text;
     ms_buffer_init(&text);
     add_option_words(&text, option);
@@ -223,16 +252,26 @@ static void add_man_option(ms_buffer *out, const ms_option *option) {
     add_roff(out, ms_buffer_text(&text) + strspn(ms_buffer_text(&text), " "));
     ms_buffer_release(&text);
     ms_buffer_init(&text);
-    add_option_text(&text, option);
+    add_option_text(&text, command, option);
     add_roff(out, ms_buffer_text(&text));
     out->failed = out->failed || text.failed;
     ms_buffer_release(&text);
+}
+
+static void add_man_modes(ms_buffer *out, const ms_command *command) {
+    for (const ms_mode *mode = command->modes; mode != NULL && mode->usage != NULL; mode++) {
+        ms_buffer_puts(out, ".TP\n.B ");
+        add_roff(out, mode->usage);
+        ms_buffer_printf(out, "[%d] ", (int)(mode - command->modes) + 1);
+        add_roff(out, mode->summary);
+    }
 }
 
 static void add_man_command(ms_buffer *out, const ms_command *command) {
     ms_buffer_printf(out, ".SS meshsim %s ", command->name);
     add_roff(out, positional_help(command));
     add_roff(out, command->summary);
+    add_man_modes(out, command);
     if (command->description != NULL) {
         ms_buffer_puts(out, ".PP\n");
         add_roff(out, command->description);
@@ -243,7 +282,7 @@ static void add_man_command(ms_buffer *out, const ms_command *command) {
             ms_buffer_puts(out, ".PP\n");
             add_roff(out, option->section);
         }
-        add_man_option(out, option);
+        add_man_option(out, command, option);
     }
     if (command->example != NULL) {
         ms_buffer_puts(out, ".PP\nExample:\n.PP\n.nf\n");

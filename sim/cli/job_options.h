@@ -8,22 +8,22 @@
 #include "meshsim/platform.h"
 
 /* Rows every option table of such a command holds. */
+#define MS_PLATFORM_FIELDS                                                                         \
+    .name = "platform", .argument = "P.yaml", .arguments = 1,                                      \
+    .help = "platform file, or the name of one, instead of the workload's"
 #define MS_OPTION_PLATFORM                                                                         \
-    {                                                                                              \
-        .name = "platform", .argument = "P.yaml", .arguments = 1,                                  \
-        .help = "platform file, or the name of one, instead of the workload's"                     \
-    }
+    { MS_PLATFORM_FIELDS }
+#define MS_SET_FIELDS                                                                              \
+    .name = "set", .argument = "key.path=value", .arguments = 1, .is_repeatable = true,            \
+    .help = "override a key of the workload, or of its platform as platform.KEY; null takes "      \
+            "it out"
 #define MS_OPTION_SET                                                                              \
-    {                                                                                              \
-        .name = "set", .argument = "key.path=value", .arguments = 1, .is_repeatable = true,        \
-        .help = "override a key of the workload, or of its platform as platform.KEY; null takes "  \
-                "it out"                                                                           \
-    }
+    { MS_SET_FIELDS }
+#define MS_FIDELITY_FIELDS                                                                         \
+    .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",       \
+    .help = "analytic (no contention) or flow (transfers share links)"
 #define MS_OPTION_FIDELITY                                                                         \
-    {                                                                                              \
-        .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",   \
-        .help = "analytic (no contention) or flow (transfers share links)"                         \
-    }
+    { MS_FIDELITY_FIELDS }
 #define MS_OPTION_OVERLAP                                                                          \
     {                                                                                              \
         .name = "overlap", .argument = "fused|serial", .arguments = 1,                             \

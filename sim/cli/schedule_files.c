@@ -1,28 +1,14 @@
-/* Schedules from kinds and files, and back to files. */
+/* Schedules from kinds, files and workloads, and back to files. */
 #include <string.h>
 
+#include "cli/job_options.h"
 #include "cli/schedule_options.h"
-
-static const char PREFIX[] = "csv:";
+#include "cli/schedule_studies.h"
+#include "meshsim/outlook.h"
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
     return MS_E_NOMEM;
-}
-
-static ms_status build(const ms_invocation *call, const char *name, const ms_schedule_spec *sizes,
-                       ms_cli_schedule *schedule) {
-    ms_schedule_spec spec = *sizes;
-    bool has_sizes = sizes->pipeline_ranks > 0 && sizes->microbatches > 0;
-    ms_status status = has_sizes ? MS_OK : ms_cli_schedule_need_sizes(call);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_kind(call, name, &spec.kind);
-    }
-    if (status == MS_OK) {
-        status = ms_schedule_build(&spec, call->arena, call->diag, &schedule->program);
-        status = status == MS_E_INPUT ? MS_E_USAGE : status; /* all of it came from options */
-    }
-    return status;
 }
 
 /* Sizes on the command line must be those of the file. */
@@ -46,48 +32,64 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
             return MS_E_USAGE;
         }
     }
-    if (given->group != 0 || given->is_reordered) {
-        ms_diag_error(call->diag, "'--group' and '--reorder' make an order; a file has its own");
-        return MS_E_USAGE;
-    }
     return MS_OK;
 }
 
-static ms_status read_file(const ms_invocation *call, const char *name,
-                           const ms_schedule_spec *given, ms_cli_schedule *schedule) {
-    const char *path = name + sizeof PREFIX - 1;
-    if (path[0] == '\0') {
-        ms_diag_error(call->diag, "'csv:' names no file; expected csv:FILE");
-        return MS_E_USAGE;
-    }
-    schedule->has_table = true;
-    int splits = given->slices == 0 ? 1 : given->slices;
-    ms_status status = ms_csv_load(path, call->arena, call->diag, &schedule->table);
+ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
+    ms_schedule_spec sizes;
+    ms_schedule_choice choice;
+    ms_cli_schedule schedule = {.workload = NULL};
+    ms_status status = ms_cli_schedule_sizes(call, &sizes);
     if (status == MS_OK) {
-        status = ms_csv_program(&schedule->table, name, splits, call->arena, call->diag,
-                                &schedule->program);
+        status = ms_cli_schedule_choice(call, call->positionals[0], &choice);
     }
-    return status == MS_OK ? check_sizes(call, given, &schedule->program.spec) : status;
-}
-
-ms_status ms_cli_schedule_load_named(const ms_invocation *call, const char *name,
-                                     const ms_schedule_spec *spec, ms_cli_schedule *schedule_out) {
-    ms_cli_schedule schedule = {.has_table = false};
-    bool is_file = strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
-    ms_status status =
-        is_file ? read_file(call, name, spec, &schedule) : build(call, name, spec, &schedule);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = ms_schedule_open(&choice, &sizes, call->arena, call->diag, &schedule.opened);
+    if (status == MS_OK && choice.file != NULL) {
+        status = check_sizes(call, &sizes, &schedule.opened.program.spec);
+    } else if (status == MS_E_INPUT && choice.file == NULL) {
+        status = MS_E_USAGE; /* all of it came from options */
+    }
     if (status == MS_OK) {
         *schedule_out = schedule;
     }
     return status;
 }
 
-ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
-    ms_schedule_spec spec;
-    ms_status status = ms_cli_schedule_sizes(call, &spec);
-    return status == MS_OK
-               ? ms_cli_schedule_load_named(call, call->positionals[0], &spec, schedule_out)
-               : status;
+/* Times of the passes in the place of those that options give; what else they say stays. */
+static ms_status take_times(const ms_invocation *call, const ms_job *job,
+                            ms_schedule_costs *costs_out) {
+    ms_schedule_costs times;
+    ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
+    if (status == MS_OK && ms_outlook_times(job, call->arena, &times) != MS_OK) {
+        status = report_no_memory(call);
+    }
+    if (status == MS_OK) {
+        costs_out->forward = times.forward;
+        costs_out->input_grad = times.input_grad;
+        costs_out->weight_grad = times.weight_grad;
+    }
+    return status;
+}
+
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedule_choice *choice,
+                                      ms_job *job_out, ms_schedule_costs *costs_out) {
+    ms_job_request request;
+    ms_schedule_spec sizes = {0};
+    *job_out = (ms_job){0};
+    ms_status status = ms_cli_schedule_sizes(call, &sizes);
+    if (status == MS_OK) {
+        status = ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), &request);
+    }
+    if (status == MS_OK) {
+        status =
+            ms_schedule_in_workload(&request, choice, &sizes, call->arena, call->diag, job_out);
+    }
+    status = status == MS_OK ? take_times(call, job_out, costs_out) : status;
+    job_out->program.name = choice->name;
+    return status;
 }
 
 /* The form that --csv-form names; MS_E_USAGE (reported) if there is none. */
@@ -122,17 +124,17 @@ static ms_status read_dialect(const ms_invocation *call, bool *is_legacy_out) {
 
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule) {
     const char *path = ms_cli_value(call, "csv", NULL);
-    bool keeps_form = schedule->has_table && !ms_cli_has(call, "csv-form") &&
+    bool keeps_form = schedule->opened.has_cells && !ms_cli_has(call, "csv-form") &&
                       !ms_cli_has(call, "csv-dialect") && !ms_cli_has(call, "merge-bw");
     ms_csv_form form;
-    ms_csv_table table = schedule->table;
+    ms_csv_table table = schedule->opened.cells;
     bool is_legacy = false;
     ms_status status = read_form(call, &form);
     if (status == MS_OK) {
         status = read_dialect(call, &is_legacy);
     }
     if (status == MS_OK && path != NULL && !keeps_form) {
-        status = ms_csv_lower(&schedule->program, &form, call->arena, call->diag, &table);
+        status = ms_csv_lower(&schedule->opened.program, &form, call->arena, call->diag, &table);
         table.is_legacy = is_legacy;
     }
     if (status != MS_OK || path == NULL) {

@@ -12,11 +12,7 @@ static ms_status report_no_memory(const ms_invocation *call) {
     return MS_E_NOMEM;
 }
 
-ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
-                               ms_schedule_kind *kind_out) {
-    if (ms_schedule_kind_from_name(name, kind_out) == MS_OK) {
-        return MS_OK;
-    }
+static ms_status report_unknown_kind(const ms_invocation *call, const char *name) {
     const char *const *names = ms_schedule_kind_names();
     const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
     ms_buffer known;
@@ -33,6 +29,23 @@ ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
     }
     ms_buffer_release(&known);
     return MS_E_USAGE;
+}
+
+ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
+                                 ms_schedule_choice *choice_out) {
+    static const char PREFIX[] = "csv:";
+    ms_schedule_choice choice = {.name = name, .kind = MS_SCHEDULE_CUSTOM};
+    if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
+        choice.file = name + sizeof PREFIX - 1;
+        if (choice.file[0] == '\0') {
+            ms_diag_error(call->diag, "'csv:' names no file; expected csv:FILE");
+            return MS_E_USAGE;
+        }
+    } else if (ms_schedule_kind_from_name(name, &choice.kind) != MS_OK) {
+        return report_unknown_kind(call, name);
+    }
+    *choice_out = choice;
+    return MS_OK;
 }
 
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out) {
@@ -181,15 +194,8 @@ static ms_status read_lists(const ms_invocation *call, int stages, ms_schedule_c
         {{"p2p", "0", "boundary between stages", stages - 1}, &costs->p2p},
     };
     const char *path = ms_cli_value(call, "costs", NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (path != NULL && ms_cli_has(call, rows[i].option.name)) {
-            ms_diag_error(call->diag, "'--costs' and '--%s' both give times; leave one out",
-                          rows[i].option.name);
-            return MS_E_USAGE;
-        }
-    }
     if (path != NULL) {
-        return ms_cli_schedule_read_costs(call, path, stages, costs);
+        return ms_stage_times_read(path, stages, call->arena, call->diag, costs);
     }
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < sizeof rows / sizeof rows[0]; i++) {

@@ -4,14 +4,12 @@
 
 #include "cli/cli.h"
 #include "meshsim/schedule.h"
-#include "meshsim/schedule_csv.h"
 #include "meshsim/schedule_search.h"
+#include "meshsim/schedules.h"
 
-/** A schedule of the command line: built by kind, or read from a file. */
+/** A schedule of the command line: built by kind, read from a file, or found by search. */
 typedef struct ms_cli_schedule {
-    ms_program program;
-    bool has_table; /**< read from a file */
-    ms_csv_table table;
+    ms_opened_schedule opened;
     const ms_search_result *search; /**< NULL: not found by search */
     const char *workload;           /**< whose sizes and times it has; NULL: none */
 } ms_cli_schedule;
@@ -21,28 +19,20 @@ typedef struct ms_cli_schedule {
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
 /** P and M must have been given.  MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_need_sizes(const ms_invocation *call);
-/** Kind of a name.  MS_E_USAGE (reported, with the nearest name). */
-ms_status ms_cli_schedule_kind(const ms_invocation *call, const char *name,
-                               ms_schedule_kind *kind_out);
-/** The schedule that the first positional names.  MS_E_USAGE for options, MS_E_INPUT for a file,
- * MS_E_IO, MS_E_NOMEM, all reported. */
+/** The schedule that a name stands for: a kind's, or csv:FILE.  MS_E_USAGE (reported, with the
+ * nearest kind). */
+ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
+                                 ms_schedule_choice *choice_out);
+/** The schedule that the first positional names, with the sizes of the command line.  MS_E_USAGE
+ * for options, MS_E_INPUT for a file, MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out);
 /** Write the schedule to --csv, if that was given, in the form the other options say. */
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule);
-/** The same for a name in the place of the first positional. */
-ms_status ms_cli_schedule_load_named(const ms_invocation *call, const char *name,
-                                     const ms_schedule_spec *spec, ms_cli_schedule *schedule_out);
 /** The cap of --memory-cap, > 0; 0 when not given.  MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out);
 /** Costs per stage of a program with `stages` model stages; lists in the call's arena.
  *  MS_E_USAGE, MS_E_INPUT (a --costs file), MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
                                 ms_schedule_costs *costs_out);
-
-/** Times per stage from a CSV file with a header line: columns forward, input_gradient,
- * weight_gradient, and stage and p2p where wanted; one line per stage.  MS_E_INPUT, MS_E_IO,
- * MS_E_NOMEM (reported). */
-ms_status ms_cli_schedule_read_costs(const ms_invocation *call, const char *path, int stages,
-                                     ms_schedule_costs *costs_out);
 
 #endif

@@ -4,16 +4,15 @@
 
 #include "cli/schedule_studies.h"
 
-/* What search has no use for. */
-static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *sizes) {
-    if (sizes->chunks > 2 || sizes->group != 0 || sizes->slices > 1 || sizes->is_reordered) {
-        ms_diag_error(
-            call->diag,
-            "search finds schedules of one stage per rank or of two in a V, and of whole "
-            "sequences; leave out '--group', '--splits', '--reorder', '--chunks' above 2");
+/* More stages than search places. */
+static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec *sizes) {
+    if (sizes->chunks > 2) {
+        ms_diag_error(call->diag,
+                      "search finds schedules of one stage per rank or of two in a V; leave out "
+                      "'--chunks' above 2");
         return MS_E_USAGE;
     }
-    return ms_cli_has(call, "workload") ? MS_OK : ms_cli_schedule_need_sizes(call);
+    return MS_OK;
 }
 
 /* The cap in microbatches of a stage; 0: none. */
@@ -35,13 +34,15 @@ static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spe
                            ms_schedule_costs *costs_out) {
     ms_schedule_spec sizes;
     ms_status status = ms_cli_schedule_sizes(call, &sizes);
-    status = status == MS_OK ? check_sizes(call, &sizes) : status;
+    status = status == MS_OK ? check_chunks(call, &sizes) : status;
     if (status != MS_OK) {
         return status;
     }
     int chunks = sizes.chunks == 2 ? 2 : 1;
     if (ms_cli_has(call, "workload")) {
-        status = ms_cli_schedule_of_workload(call, chunks == 2 ? "zbv" : "1f1b", job, costs_out);
+        const ms_schedule_choice like = {.name = chunks == 2 ? "zbv" : "1f1b",
+                                         .kind = chunks == 2 ? MS_SCHEDULE_ZBV : MS_SCHEDULE_1F1B};
+        status = ms_cli_schedule_of_workload(call, &like, job, costs_out);
         sizes = status == MS_OK ? job->program.spec : sizes;
     } else {
         status = ms_cli_schedule_costs(call, sizes.pipeline_ranks * chunks, costs_out);
@@ -72,8 +73,8 @@ ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *sch
         status = status == MS_E_INPUT ? MS_E_USAGE : status; /* all of it came from options */
     }
     if (status == MS_OK) {
-        *schedule_out =
-            (ms_cli_schedule){.program = found->program, .search = found, .workload = job.name};
+        *schedule_out = (ms_cli_schedule){
+            .opened.program = found->program, .search = found, .workload = job.name};
         *costs_out = costs;
     }
     return status;

@@ -10,18 +10,10 @@
  *  reported. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call);
 
-/** Names of --compare: all kinds, or those of the comma list.
- *  *names_out: [*count_out] in the call's arena.  MS_E_USAGE, MS_E_NOMEM (reported). */
-ms_status ms_cli_schedule_names(const ms_invocation *call, const char ***names_out, int *count_out);
-
-/** Whether options that need each other stand together: --workload and what goes with it.
- *  MS_E_USAGE (reported). */
-ms_status ms_cli_schedule_check_workload(const ms_invocation *call);
-
-/** `schedule KIND --workload`: a schedule by name with the sizes of the workload, and the times
- * that its passes compute.  All faults reported. */
-ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const char *name, ms_job *job_out,
-                                      ms_schedule_costs *costs_out);
+/** `schedule KIND --workload`: a schedule with the sizes of the workload, and the times that its
+ * passes compute.  All faults reported. */
+ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedule_choice *choice,
+                                      ms_job *job_out, ms_schedule_costs *costs_out);
 
 /** `schedule --compare --workload`: simulate each schedule in a process of its own, sort and print.
  *  MS_E_NO when none fits in memory; else as the worst of them; all faults reported. */

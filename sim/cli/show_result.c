@@ -177,16 +177,16 @@ static void show_memory(const ms_result *result, ms_buffer *out) {
 
 static void show_headline(const ms_result *result, ms_buffer *out) {
     text step;
-    const ms_value *s = result->summary;
+    ms_run_figures figures;
+    ms_result_figures(result, &figures);
     ms_buffer_printf(out, "\nstep time  %s", time_text(result->metrics.step_time_s, step));
     if (result->job->has_model) {
         ms_buffer_printf(
             out, "   %.1f TFLOP/s per GPU   MFU %.1f %%   HFU %.1f %%\n           %.0f tokens/s",
-            ms_value_number(s, "model_tflops_per_gpu", 0.0), 100.0 * ms_value_number(s, "mfu", 0.0),
-            100.0 * ms_value_number(s, "hfu", 0.0), ms_value_number(s, "tokens_per_s", 0.0));
+            figures.model_tflops_per_gpu, 100.0 * figures.mfu, 100.0 * figures.hfu,
+            figures.tokens_per_s);
     }
-    ms_buffer_printf(out, "   bubble %.2f %%\n",
-                     100.0 * ms_value_number(s, "bubble_fraction", 0.0));
+    ms_buffer_printf(out, "   bubble %.2f %%\n", 100.0 * figures.bubble_fraction);
     int steps = result->metrics.step_count;
     if (steps > 1) {
         ms_buffer_printf(out, "           mean of %d step%s after the first\n", steps - 1,

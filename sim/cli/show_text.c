@@ -8,17 +8,6 @@
 
 enum { PAGE_WIDTH = 80 };
 
-void ms_show_name(const char *name, ms_buffer *out) {
-    static const char MARK[] = "...";
-    const size_t kept = MS_SHOW_NAME_WIDTH - (sizeof MARK - 1);
-    size_t length = strlen(name);
-    if (length <= MS_SHOW_NAME_WIDTH) {
-        ms_buffer_printf(out, "%-*s", MS_SHOW_NAME_WIDTH, name);
-    } else {
-        ms_buffer_printf(out, "%s%s", MARK, name + length - kept);
-    }
-}
-
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
     static const char INDENT[] = "      ";
     size_t used = strlen(margin);

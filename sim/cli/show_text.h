@@ -5,13 +5,6 @@
 #include "meshsim/buffer.h"
 #include "meshsim/platform.h"
 
-/** Columns of a schedule's name in a table. */
-#define MS_SHOW_NAME_WIDTH 20
-
-/** Append a name in MS_SHOW_NAME_WIDTH columns; of a longer one, such as a file's path, "..." and
- * its end, which tells files of one folder apart. */
-void ms_show_name(const char *name, ms_buffer *out);
-
 /** Append a text behind a margin, on lines of at most 80 columns, all but the first indented
  * further; words are not cut. */
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);

@@ -1,6 +1,7 @@
 #include "job/summary.h"
 
 #include <math.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
@@ -44,7 +45,8 @@ void ms_job_add_tiers(const ms_job *job, ms_value *parent) {
     }
 }
 
-static void add_rates(const ms_result *result, ms_value *root) {
+/* How much of the step is what, and how much it gets done. */
+static void take_rates(const ms_result *result, ms_run_figures *figures) {
     const ms_job *job = result->job;
     double step_s = result->metrics.step_time_s;
     double gpus = job->mesh.ranks;
@@ -53,35 +55,64 @@ static void add_rates(const ms_result *result, ms_value *root) {
     double forward = job->costs.forward_flop * batch;
     double attention = job->costs.attention_flop * batch;
     double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
-    ms_value_add_double(root, "samples_per_s", batch / step_s);
-    ms_value_add_double(root, "tokens_per_s", tokens / step_s);
-    ms_value_add_double(root, "tokens_per_s_per_gpu", tokens / step_s / gpus);
-    ms_value_add_int(root, "global_batch", job->global_batch);
-    ms_value_add_int(root, "num_microbatches", job->microbatches);
-    ms_value_add_double(root, "model_tflops_per_gpu", 3.0 * forward / step_s / gpus * 1e-12);
     bool has_peak = isfinite(peak) && job->has_model;
     double executed = 3.0 * forward + job->costs.recompute_flop * batch;
-    ms_value_add_double(root, "mfu", has_peak ? 3.0 * forward / peak : 0.0);
-    ms_value_add_double(root, "mfu_causal",
-                        has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0);
-    ms_value_add_double(root, "hfu", has_peak ? executed / peak : 0.0);
+    figures->samples_per_s = batch / step_s;
+    figures->tokens_per_s = tokens / step_s;
+    figures->tokens_per_s_per_gpu = tokens / step_s / gpus;
+    figures->model_tflops_per_gpu = 3.0 * forward / step_s / gpus * 1e-12;
+    figures->mfu = has_peak ? 3.0 * forward / peak : 0.0;
+    figures->mfu_causal = has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0;
+    figures->hfu = has_peak ? executed / peak : 0.0;
+}
+
+static void take_shares(const ms_result *result, ms_run_figures *figures) {
+    const double *share = result->metrics.share;
+    memcpy(figures->share, share, sizeof figures->share);
+    figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
+                               share[MS_TIME_BUBBLE_COOLDOWN];
+    figures->idle_fraction = 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER];
+    for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+        figures->exposed_fraction += share[c];
+    }
+}
+
+void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
+    memset(figures_out, 0, sizeof *figures_out);
+    figures_out->step_time_s = result->metrics.step_time_s;
+    take_shares(result, figures_out);
+    take_rates(result, figures_out);
+    figures_out->peak_B = result->memory[result->peak_rank].peak_B;
+    figures_out->fits = result->fits;
+    figures_out->chunks = result->job->program.spec.chunks;
+    figures_out->parameter_replicas = result->job->program.parameter_replicas;
+}
+
+static void add_rates(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
+    ms_value_add_double(root, "samples_per_s", figures->samples_per_s);
+    ms_value_add_double(root, "tokens_per_s", figures->tokens_per_s);
+    ms_value_add_double(root, "tokens_per_s_per_gpu", figures->tokens_per_s_per_gpu);
+    ms_value_add_int(root, "global_batch", result->job->global_batch);
+    ms_value_add_int(root, "num_microbatches", result->job->microbatches);
+    ms_value_add_double(root, "model_tflops_per_gpu", figures->model_tflops_per_gpu);
+    ms_value_add_double(root, "mfu", figures->mfu);
+    ms_value_add_double(root, "mfu_causal", figures->mfu_causal);
+    ms_value_add_double(root, "hfu", figures->hfu);
     ms_value_add_string(root, "flop_convention",
                         "mfu: 3 x forward matrix FLOP, head included, attention not halved; "
                         "mfu_causal halves attention; hfu adds recomputation");
 }
 
-static void add_shares(const ms_result *result, ms_value *root) {
-    const double *share = result->metrics.share;
-    double bubble = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
-                    share[MS_TIME_BUBBLE_COOLDOWN];
-    double compute = share[MS_TIME_COMPUTE];
+static void add_shares(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
+    double compute = figures->share[MS_TIME_COMPUTE];
+    double bubble = figures->bubble_fraction;
     ms_value_add_double(root, "bubble_fraction", bubble);
     ms_value_add_double(root, "bubble_ratio", compute > 0.0 ? bubble / compute : 0.0);
-    ms_value_add_double(root, "idle_fraction", 1.0 - compute - share[MS_TIME_OPTIMIZER]);
+    ms_value_add_double(root, "idle_fraction", figures->idle_fraction);
     ms_value_add_double(root, "compute_slowdown", result->job->platform.gpu.compute_slowdown);
     ms_value *shares = object(root, "time_share");
     for (int c = 0; c < MS_TIME_COUNT; c++) {
-        ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), share[c]);
+        ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), figures->share[c]);
     }
     ms_value *parts = object(root, "other_parts");
     for (int part = 0; part < MS_OTHER_COUNT; part++) {
@@ -290,11 +321,13 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     if (root == NULL) {
         return MS_E_NOMEM;
     }
+    ms_run_figures figures;
+    ms_result_figures(result, &figures);
     add_job(result->job, root);
     ms_value_add_int(root, "steps", result->metrics.step_count);
     ms_value_add_double(root, "step_time_s", result->metrics.step_time_s);
-    add_rates(result, root);
-    add_shares(result, root);
+    add_rates(result, &figures, root);
+    add_shares(result, &figures, root);
     add_comm(result, root);
     add_collectives(result, root);
     add_tiers(result, arena, root);

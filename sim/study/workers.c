@@ -1,16 +1,19 @@
-/* A child writes frames to its pipe: its messages as they come, and at the end what it found. A
- * frame is a mark, the number of bytes, and the bytes. */
+/* A child writes frames to its pipe: its messages as they come, before the first fault what that is
+ * in one line, and at the end what it found. A frame is a mark, the number of bytes, and the bytes.
+ */
 #include "meshsim/workers.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TALK = 'T', SIZES = 'S', SUMMARY = 'R' };
+enum { TALK = 'T', REASON = 'R', ANSWER = 'A' };
 enum { BLOCK_B = 65536, EXIT_SIGNAL = 128 };
 
 typedef struct frame {
@@ -18,12 +21,18 @@ typedef struct frame {
     size_t length; /* bytes behind it */
 } frame;
 
-/* What SIZES holds. */
-typedef struct sizes {
+/* What ANSWER holds. */
+typedef struct answer {
     ms_status status;
-    int chunks;
-    int parameter_replicas;
-} sizes;
+    ms_run_figures figures;
+} answer;
+
+/* What a child's diagnostics need. */
+typedef struct talker {
+    int pipe;
+    ms_buffer reason; /* the first fault */
+    bool is_reason_sent;
+} talker;
 
 typedef struct worker {
     pid_t pid;
@@ -73,29 +82,33 @@ static void send_frame(int pipe, char mark, const void *bytes, size_t length) {
 }
 
 static void send_talk(void *context, const char *text) {
-    send_frame(*(const int *)context, TALK, text, strlen(text));
+    talker *t = context;
+    if (t->reason.length > 0 && !t->is_reason_sent) {
+        send_frame(t->pipe, REASON, ms_buffer_text(&t->reason), t->reason.length);
+        t->is_reason_sent = true;
+    }
+    send_frame(t->pipe, TALK, text, strlen(text));
 }
 
-static void send_answer(int pipe, ms_status status, const ms_job *job, const ms_result *result) {
-    sizes found = {.status = status,
-                   .chunks = job->program.spec.chunks,
-                   .parameter_replicas = job->program.parameter_replicas};
-    ms_buffer bytes;
-    ms_buffer_init(&bytes);
+static void send_answer(int pipe, ms_status status, const ms_result *result) {
+    answer found;
+    memset(&found, 0, sizeof found); /* padding too: it is written */
+    found.status = status;
     if (status == MS_OK) {
-        ms_value_pack(result->summary, &bytes);
-        found.status = bytes.failed ? MS_E_NOMEM : MS_OK;
-        send_frame(pipe, SUMMARY, bytes.data, bytes.failed ? 0 : bytes.length);
+        ms_result_figures(result, &found.figures);
     }
-    send_frame(pipe, SIZES, &found, sizeof found);
+    send_frame(pipe, ANSWER, &found, sizeof found);
 }
 
 /* Load, run, keep, answer; never returns. */
 static void run_child(const pool *p, size_t index, int pipe) {
     ms_arena arena;
     ms_arena_init(&arena);
+    talker t = {.pipe = pipe};
+    ms_buffer_init(&t.reason);
     ms_diag diag;
-    ms_diag_init(&diag, send_talk, &pipe);
+    ms_diag_init(&diag, send_talk, &t);
+    diag.reason = &t.reason;
     ms_job job = {0};
     ms_result result = {0};
     ms_status status = ms_job_load(&p->requests[index], &arena, &diag, &job);
@@ -103,10 +116,10 @@ static void run_child(const pool *p, size_t index, int pipe) {
         status = ms_job_run(&job, &arena, &diag, &result);
     }
     if (status == MS_OK && p->options->keep != NULL) {
-        status = p->options->keep(p->options->context, index, &result, &diag);
+        status = p->options->keep(p->options->keep_context, index, &result, &diag);
     }
     ms_diag_finish(&diag);
-    send_answer(pipe, status, &job, &result);
+    send_answer(pipe, status, &result);
     _exit(ms_status_exit_code(status)); /* the standard streams and their buffers are the parent's
                                          */
 }
@@ -141,34 +154,49 @@ static ms_status start(pool *p) {
 
 /* ---- the parent ---- */
 
+/* What came out of a child's pipe. */
+typedef struct heard {
+    ms_buffer talk;
+    ms_buffer reason;
+    bool has_answer;
+} heard;
+
+/* Tell a bad end as if the child had told it itself. */
+__attribute__((format(printf, 2, 3))) static void tell_end(heard *h, const char *format, ...) {
+    char what[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    ms_buffer_printf(&h->talk, "meshsim: error: %s\n", what);
+    ms_buffer_puts(&h->reason, h->reason.length == 0 ? what : "");
+}
+
 /* What a child without an answer says by its end. */
-static void explain_end(int state, ms_worker_outcome *outcome, ms_buffer *talk) {
+static ms_status explain_end(int state, heard *h) {
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     if (number == SIGKILL) {
-        outcome->status = MS_E_NOMEM;
-        ms_buffer_puts(talk,
-                       "meshsim: error: the simulation was killed, as when memory runs out\n");
-    } else if (code == ms_status_exit_code(MS_E_NOMEM) && talk->length > 0) {
-        outcome->status = MS_E_NOMEM; /* which it has said itself */
-    } else if (code > EXIT_SIGNAL) {
-        outcome->status = MS_E_INTERRUPTED;
-        ms_buffer_puts(talk, "meshsim: error: the simulation was interrupted\n");
-    } else if (number != 0) {
-        outcome->status = MS_E_BUG;
-        ms_buffer_printf(talk, "meshsim: error: the simulation crashed with signal %d (%s)\n",
-                         number, strsignal(number));
-    } else {
-        outcome->status = MS_E_BUG;
-        ms_buffer_printf(talk, "meshsim: error: the simulation ended without an answer, code %d\n",
-                         code);
+        tell_end(h, "the simulation was killed, as when memory runs out");
+        return MS_E_NOMEM;
     }
+    if (code == ms_status_exit_code(MS_E_NOMEM) && h->talk.length > 0) {
+        return MS_E_NOMEM; /* which it has said itself */
+    }
+    if (code > EXIT_SIGNAL) {
+        tell_end(h, "the simulation was interrupted");
+        return MS_E_INTERRUPTED;
+    }
+    if (number != 0) {
+        tell_end(h, "the simulation crashed with signal %d (%s)", number, strsignal(number));
+    } else {
+        tell_end(h, "the simulation ended without an answer, code %d", code);
+    }
+    return MS_E_BUG;
 }
 
-/* Take apart what a child sent; true if it answered. */
-static bool read_frames(const pool *p, const ms_buffer *bytes, ms_worker_outcome *outcome,
-                        ms_buffer *talk) {
-    bool has_answer = false;
+/* Take apart what a child sent. */
+static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, heard *h) {
     frame head;
     for (size_t at = 0; bytes->length - at >= sizeof head; at += head.length) {
         memcpy(&head, bytes->data + at, sizeof head);
@@ -177,20 +205,30 @@ static bool read_frames(const pool *p, const ms_buffer *bytes, ms_worker_outcome
             break; /* it ended in the middle */
         }
         const char *data = bytes->data + at;
-        sizes found;
+        answer found;
         if (head.mark == TALK) {
-            ms_buffer_add(talk, data, head.length);
-        } else if (head.mark == SUMMARY) {
-            outcome->summary = ms_value_unpack(data, head.length, p->arena);
-        } else if (head.mark == SIZES && head.length == sizeof found) {
+            ms_buffer_add(&h->talk, data, head.length);
+        } else if (head.mark == REASON) {
+            ms_buffer_add(&h->reason, data, head.length);
+        } else if (head.mark == ANSWER && head.length == sizeof found) {
             memcpy(&found, data, sizeof found);
             outcome->status = found.status;
-            outcome->chunks = found.chunks;
-            outcome->parameter_replicas = found.parameter_replicas;
-            has_answer = true;
+            outcome->figures = found.figures;
+            h->has_answer = true;
         }
     }
-    return has_answer;
+}
+
+/* The outcome's texts, in the arena; false when memory ran out. */
+static bool keep_texts(const pool *p, const heard *h, ms_worker_outcome *outcome) {
+    outcome->talk = ms_arena_strdup(p->arena, ms_buffer_text(&h->talk));
+    if (outcome->status != MS_OK) {
+        const char *reason =
+            h->reason.length > 0 ? ms_buffer_text(&h->reason) : ms_status_name(outcome->status);
+        outcome->reason = ms_arena_strdup(p->arena, reason);
+    }
+    return !h->talk.failed && !h->reason.failed && outcome->talk != NULL &&
+           (outcome->status == MS_OK || outcome->reason != NULL);
 }
 
 /* A child has closed its pipe: wait for its end, and note what it said. */
@@ -201,19 +239,20 @@ static ms_status finish(pool *p, size_t at) {
     close(w->pipe);
     while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR) {
     }
-    ms_buffer talk;
-    ms_buffer_init(&talk);
+    heard h = {.has_answer = false};
+    ms_buffer_init(&h.talk);
+    ms_buffer_init(&h.reason);
     *outcome = (ms_worker_outcome){.status = MS_OK};
-    if (!read_frames(p, &w->bytes, outcome, &talk)) {
-        explain_end(state, outcome, &talk);
+    read_frames(&w->bytes, outcome, &h);
+    if (!h.has_answer) {
+        outcome->status = explain_end(state, &h);
     }
-    bool has_failed =
-        w->bytes.failed || talk.failed || (outcome->status == MS_OK && outcome->summary == NULL);
-    outcome->talk = ms_arena_strdup(p->arena, ms_buffer_text(&talk));
-    ms_buffer_release(&talk);
+    bool has_all = keep_texts(p, &h, outcome) && !w->bytes.failed;
+    ms_buffer_release(&h.talk);
+    ms_buffer_release(&h.reason);
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
-    return has_failed || outcome->talk == NULL ? report_no_memory(p) : MS_OK;
+    return has_all ? MS_OK : report_no_memory(p);
 }
 
 /* Take what one child has to say. */
@@ -230,7 +269,7 @@ static ms_status listen_to(pool *p, size_t at) {
     }
     ms_status status = finish(p, at);
     if (status == MS_OK && p->options->progress != NULL) {
-        p->options->progress(p->options->context, p->started - p->running, p->count);
+        p->options->progress(p->options->progress_context, p->started - p->running, p->count);
     }
     return status;
 }
@@ -287,11 +326,4 @@ ms_status ms_workers_run(const ms_job_request *requests, size_t count,
     }
     stop_all(&p);
     return status;
-}
-
-const char *ms_worker_reason(const ms_worker_outcome *outcome, ms_arena *arena) {
-    static const char MARK[] = "error: ";
-    const char *found = strstr(outcome->talk, MARK);
-    const char *text = found == NULL ? ms_status_name(outcome->status) : found + sizeof MARK - 1;
-    return ms_arena_strndup(arena, text, strcspn(text, "\n"));
 }

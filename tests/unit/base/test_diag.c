@@ -201,3 +201,25 @@ Test(nearest_word, very_long_words_do_no_harm) {
     const char *candidates[] = {word, "b"};
     cr_assert_eq(ms_nearest_word(word, candidates, 2), word);
 }
+
+Test(diag, the_first_fault_is_kept_without_its_place) {
+    ms_buffer text;
+    ms_buffer reason;
+    ms_buffer_init(&text);
+    ms_buffer_init(&reason);
+    ms_diag diag;
+    ms_diag_init(&diag, collect, &text);
+    diag.reason = &reason;
+    const ms_mark mark = {.file = "error: a.yaml", .source = "tp: 3", .source_B = 5, .line = 1};
+    ms_diag_warning(&diag, "error: of no kind");
+    cr_assert_eq(reason.length, 0U);
+    ms_diag_at(&diag, &mark, "mesh.tp", "value '%s' is odd", "3\033");
+    ms_diag_error(&diag, "another one");
+    cr_assert_str_eq(ms_buffer_text(&reason), "mesh.tp: value '3?' is odd");
+    ms_buffer_release(&reason);
+    ms_buffer_init(&reason);
+    ms_diag_error(&diag, "two\nlines");
+    cr_assert_str_eq(ms_buffer_text(&reason), "two");
+    ms_buffer_release(&reason);
+    ms_buffer_release(&text);
+}

@@ -35,29 +35,33 @@ Test(workers, results_are_those_of_a_run_here) {
         requests[i] = request_of(&SETS[i]);
     }
     counts seen = {0, 0};
-    ms_workers_options options = {.jobs = 2, .progress = count_one, .context = &seen};
+    ms_workers_options options = {.jobs = 2, .progress = count_one, .progress_context = &seen};
     cr_assert_eq(ms_workers_run(requests, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
     cr_assert_eq(seen.done, (size_t)COUNT);
     cr_assert_eq(seen.last, (size_t)COUNT);
     cr_assert_eq(outcomes[1].status, MS_E_INPUT);
-    cr_assert_null(outcomes[1].summary);
     cr_assert_not_null(strstr(outcomes[1].talk, "did you mean 'interleaved'?"));
-    const char *reason = ms_worker_reason(&outcomes[1], &f.arena);
+    const char *reason = outcomes[1].reason;
     cr_assert_eq(strstr(reason, "schedule.kind: unknown schedule 'interleav'; did you mean"),
                  reason, "%s", reason);
     cr_assert_eq(outcomes[2].status, MS_OK, "%s", outcomes[2].talk);
-    cr_assert_eq(outcomes[2].chunks, 2);
-    cr_assert_eq(outcomes[2].parameter_replicas, 1);
+    cr_assert_eq(outcomes[2].figures.chunks, 2);
+    cr_assert_eq(outcomes[2].figures.parameter_replicas, 1);
     const char *sets[] = {SETS[0], NULL};
     job_fixture g;
     const ms_result *here = job_fixture_run(&g, "tiny", sets, NULL, false);
+    ms_run_figures expected;
+    ms_result_figures(here, &expected);
+    cr_assert_eq(memcmp(&outcomes[0].figures, &expected, offsetof(ms_run_figures, fits)), 0);
     static const char *const KEYS[] = {"step_time_s", "mfu", "memory.peak_B",
-                                       "time_share.exposed_dp", "comm.pp.busy_s"};
+                                       "time_share.exposed_dp", "idle_fraction"};
+    const double figures[] = {expected.step_time_s, expected.mfu, expected.peak_B,
+                              expected.share[MS_TIME_EXPOSED_DP], expected.idle_fraction};
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-        double value = ms_value_number(here->summary, KEYS[i], -1);
-        cr_assert_gt(value, 0, "%s", KEYS[i]);
-        cr_assert_eq(ms_value_number(outcomes[0].summary, KEYS[i], -2), value, "%s", KEYS[i]);
+        cr_assert_gt(figures[i], 0, "%s", KEYS[i]);
+        cr_assert_eq(ms_value_number(here->summary, KEYS[i], -2), figures[i], "%s", KEYS[i]);
     }
+    cr_assert(expected.fits);
     job_fixture_release(&g);
     job_fixture_release(&f);
 }
@@ -96,6 +100,8 @@ Test(workers, bad_ends_are_told_and_hurt_nobody_else) {
     cr_assert_eq(outcomes[2].status, MS_E_NOMEM);
     cr_assert_not_null(strstr(outcomes[2].talk, "was killed"));
     cr_assert_eq(outcomes[3].status, MS_E_IO);
-    cr_assert_str_eq(ms_worker_reason(&outcomes[3], &f.arena), "disk full");
+    cr_assert_str_eq(outcomes[3].reason, "disk full");
+    cr_assert_str_eq(outcomes[2].reason, "the simulation was killed, as when memory runs out");
+    cr_assert_null(outcomes[0].reason);
     job_fixture_release(&f);
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/schedule_options.h"
 #include "meshsim/cells.h"
 #include "meshsim/config.h"
+#include "meshsim/schedules.h"
 
 enum { COLUMNS_MAX = 16, STAGE = 0, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, P2P, NAMES };
 
@@ -16,7 +16,8 @@ static const char *const NAME[NAMES] = {"stage", "forward", "input_gradient", "w
                                         "p2p"};
 
 typedef struct profile {
-    const ms_invocation *call;
+    ms_arena *arena;
+    ms_diag *diag;
     const char *path;
     ms_span body;
     int line; /* 1-based */
@@ -47,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static void fault(const profile *p, const 
         mark.column = (int)(cell->place.from - p->line_start) + 1;
         mark.width = width == 0 ? 1 : (int)width;
     }
-    ms_diag_at(p->call->diag, &mark, NULL, "%s", what);
+    ms_diag_at(p->diag, &mark, NULL, "%s", what);
 }
 
 /* The word of a cell, cut at `size`. */
@@ -210,7 +211,7 @@ static void check_complete(profile *p) {
 }
 
 static ms_status read_lines(profile *p) {
-    int errors = p->call->diag->errors;
+    int errors = p->diag->errors;
     ms_span rest = p->body;
     ms_span line;
     bool has_header = false;
@@ -226,47 +227,48 @@ static ms_status read_lines(profile *p) {
         }
         has_header = true;
         read_header(p, line);
-        if (p->call->diag->errors > errors) {
+        if (p->diag->errors > errors) {
             return MS_E_INPUT; /* without columns the numbers say nothing */
         }
     }
-    if (p->call->diag->errors == errors) {
+    if (p->diag->errors == errors) {
         check_complete(p);
     }
-    return p->call->diag->errors > errors ? MS_E_INPUT : MS_OK;
+    return p->diag->errors > errors ? MS_E_INPUT : MS_OK;
 }
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
+static ms_status report_no_memory(ms_diag *diag) {
+    ms_diag_error(diag, "out of memory");
     return MS_E_NOMEM;
 }
 
 static ms_status read_text(profile *p) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_status status = ms_file_read(p->path, MS_FILE_CSV, &text, p->call->diag);
+    ms_status status = ms_file_read(p->path, MS_FILE_CSV, &text, p->diag);
     if (status == MS_OK) {
-        const char *copy = ms_arena_strndup(p->call->arena, ms_buffer_text(&text), text.length);
+        const char *copy = ms_arena_strndup(p->arena, ms_buffer_text(&text), text.length);
         status = copy == NULL ? MS_E_NOMEM : MS_OK;
         p->body = ms_cells_body(copy == NULL ? "" : copy, copy == NULL ? 0 : text.length);
     }
     ms_buffer_release(&text);
-    return status == MS_E_NOMEM ? report_no_memory(p->call) : status;
+    return status == MS_E_NOMEM ? report_no_memory(p->diag) : status;
 }
 
-ms_status ms_cli_schedule_read_costs(const ms_invocation *call, const char *path, int stages,
-                                     ms_schedule_costs *costs_out) {
-    profile p = {.call = call,
+ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
+                              ms_schedule_costs *costs_out) {
+    profile p = {.arena = arena,
+                 .diag = diag,
                  .path = path,
                  .stages = stages,
-                 .is_given = MS_NEW(call->arena, bool, stages)};
+                 .is_given = MS_NEW(arena, bool, stages)};
     bool has_failed = p.is_given == NULL;
     for (int column = 0; column < NAMES; column++) {
-        p.values[column] = MS_NEW(call->arena, double, stages);
+        p.values[column] = MS_NEW(arena, double, stages);
         has_failed = has_failed || p.values[column] == NULL;
     }
     if (has_failed) {
-        return report_no_memory(call);
+        return report_no_memory(diag);
     }
     ms_status status = read_text(&p);
     if (status == MS_OK) {

@@ -1,0 +1,174 @@
+/* Modes of a command: which one the command line asks for, and whether its options go with it. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
+    for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_taken(const ms_command *command, const ms_option *option, const ms_mode *mode) {
+    return option->modes == 0 || (option->modes & (1U << (mode - command->modes))) != 0;
+}
+
+/* ---- which mode ---- */
+
+/* Whether of the options that choose modes exactly those of this one were given. */
+static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
+    for (const ms_mode *other = call->command->modes; other->usage != NULL; other++) {
+        for (int i = 0; i < MS_MODE_OPTIONS_MAX && other->chosen_by[i] != NULL; i++) {
+            const char *name = other->chosen_by[i];
+            if (ms_cli_has(call, name) != is_in(mode->chosen_by, name)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* How well the command line's argument goes with a mode: 2 it says so, 1 any would do, 0 not. */
+static int fit_of(const ms_invocation *call, const ms_mode *mode) {
+    const char *given = call->positional_count == 0 ? NULL : call->positionals[0];
+    const char *word = mode->argument;
+    if (given == NULL || word == NULL) {
+        return given == NULL && word == NULL ? 2 : 0;
+    }
+    size_t length = strlen(word);
+    bool is_beginning = length > 0 && word[length - 1] == ':';
+    bool is_said = is_beginning ? strncmp(given, word, length) == 0 : strcmp(given, word) == 0;
+    return is_said ? 2 : length == 0 ? 1 : 0;
+}
+
+static ms_status report_argument(const ms_invocation *call, const ms_mode *mode) {
+    if (mode->argument == NULL) {
+        ms_diag_error(call->diag, "'--%s' leaves no place for an argument; leave out '%s'",
+                      mode->chosen_by[0], call->positionals[0]);
+    } else {
+        ms_diag_error(call->diag, "missing argument: %.*s", (int)strcspn(mode->usage, " "),
+                      mode->usage);
+    }
+    return MS_E_USAGE;
+}
+
+static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) {
+    const ms_mode *best = NULL;
+    const ms_mode *nearest = call->command->modes;
+    int best_fit = 0;
+    for (const ms_mode *mode = call->command->modes; mode->usage != NULL; mode++) {
+        if (!is_chosen(call, mode)) {
+            continue;
+        }
+        nearest = is_chosen(call, nearest) ? nearest : mode;
+        int fit = fit_of(call, mode);
+        if (fit > best_fit) {
+            best_fit = fit;
+            best = mode;
+        }
+    }
+    *mode_out = best;
+    return best == NULL ? report_argument(call, nearest) : MS_OK;
+}
+
+/* ---- options that do not go with it ---- */
+
+/* An option that all modes which take `option` are chosen by and this one is not; NULL: none. */
+static const char *missing_chooser(const ms_command *command, const ms_option *option,
+                                   const ms_mode *mode) {
+    for (const ms_option *chooser = command->options; chooser->name != NULL; chooser++) {
+        bool is_common = !is_in(mode->chosen_by, chooser->name);
+        for (const ms_mode *other = command->modes; other->usage != NULL && is_common; other++) {
+            is_common = !is_taken(command, option, other) || is_in(other->chosen_by, chooser->name);
+        }
+        if (is_common) {
+            return chooser->name;
+        }
+    }
+    return NULL;
+}
+
+/* "'--compare' and with 'search'": what chooses the modes that take an option, each once. */
+static void list_choosers(const ms_command *command, const ms_option *option, ms_buffer *out) {
+    const char *last = "";
+    for (const ms_mode *mode = command->modes; mode->usage != NULL; mode++) {
+        bool has_word = mode->argument != NULL;
+        const char *chooser = has_word ? mode->argument : mode->chosen_by[0];
+        if (is_taken(command, option, mode) && strcmp(chooser, last) != 0) {
+            ms_buffer_printf(out, "%s'%s%s'", last[0] == '\0' ? "" : " and with ",
+                             has_word ? "" : "--", chooser);
+            last = chooser;
+        }
+    }
+}
+
+/* An option that the first mode takes is an ordinary one, and a mode says itself why not it. */
+static ms_status refuse(const ms_invocation *call, const ms_option *option, const ms_mode *mode) {
+    const ms_command *command = call->command;
+    const char *chooser = missing_chooser(command, option, mode);
+    if (chooser != NULL) {
+        ms_diag_error(call->diag, "'--%s' goes with '--%s'", option->name, chooser);
+    } else if (mode->refusal != NULL && is_taken(command, option, command->modes)) {
+        ms_diag_error(call->diag, "'--%s' %s", option->name, mode->refusal);
+    } else {
+        ms_buffer choosers;
+        ms_buffer_init(&choosers);
+        list_choosers(command, option, &choosers);
+        ms_diag_error(call->diag, "'--%s' goes with %s", option->name, ms_buffer_text(&choosers));
+        ms_buffer_release(&choosers);
+    }
+    return MS_E_USAGE;
+}
+
+static ms_status check_taken(const ms_invocation *call, const ms_mode *mode) {
+    for (const ms_option *option = call->command->options; option->name != NULL; option++) {
+        if (ms_cli_has(call, option->name) && !is_taken(call->command, option, mode)) {
+            return refuse(call, option, mode);
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_needs(const ms_invocation *call, const ms_mode *mode) {
+    for (int i = 0; i < MS_MODE_OPTIONS_MAX && mode->needs[i] != NULL; i++) {
+        if (!ms_cli_has(call, mode->needs[i])) {
+            ms_diag_error(call->diag, "option '--%s' is missing", mode->needs[i]);
+            return MS_E_USAGE;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_rules(const ms_invocation *call, const ms_mode *mode) {
+    for (const ms_option_rule *rule = mode->rules; rule != NULL && rule->option != NULL; rule++) {
+        bool has_other = ms_cli_has(call, rule->other);
+        if (!ms_cli_has(call, rule->option) || has_other != rule->is_exclusive) {
+            continue;
+        }
+        if (rule->is_exclusive) {
+            ms_diag_error(call->diag, "'--%s' and '--%s' %s", rule->option, rule->other, rule->why);
+        } else {
+            ms_diag_error(call->diag, "'--%s' %s", rule->option, rule->why);
+        }
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+ms_status ms_cli_run_mode(const ms_invocation *call) {
+    const ms_mode *mode = NULL;
+    ms_status status = find_mode(call, &mode);
+    if (status == MS_OK) {
+        status = check_taken(call, mode);
+    }
+    if (status == MS_OK) {
+        status = check_needs(call, mode);
+    }
+    if (status == MS_OK) {
+        status = check_rules(call, mode);
+    }
+    return status == MS_OK ? mode->run(call) : status;
+}
