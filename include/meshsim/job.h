@@ -19,6 +19,7 @@
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
 #include "meshsim/model.h"
+#include "meshsim/placement.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
@@ -46,7 +47,8 @@ typedef struct ms_job {
     const char *platform_effective_text; /**< the platform's given keys with value and origin */
     const char *effective_text;          /**< every key of the workload with its value and origin */
     ms_platform platform;
-    ms_mesh mesh;
+    ms_mesh mesh; /**< its ranks on the GPUs of the placement */
+    ms_rank_placement placement;
     bool has_model; /**< false: `costs:` given */
     ms_model model;
     ms_precision precision;
@@ -98,6 +100,10 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
 /** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
  * axis of size 1.  O(ranks * axes) routes. */
 void ms_job_add_tiers(const ms_job *job, ms_value *parent);
+
+/** Add "placement": GPUs without a rank, idle or on spare nodes, and these nodes; nothing for a job
+ * that takes every GPU, rank r GPU r. */
+void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent);
 
 /** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
  * after a failure.  Returns as ms_lower.  O(operations). */

@@ -23,7 +23,7 @@
 
 MS_BEGIN_DECLS
 
-/** What is lowered. The mesh's ranks sit on the platform's GPUs of the same number. */
+/** What is lowered. The mesh says which GPU each rank sits on. */
 typedef struct ms_lower_input {
     const ms_platform *platform;
     const ms_mesh *mesh;

@@ -7,7 +7,8 @@
  * transposing, cutting out a sub-mesh, and most reshapes and flattenings only change these numbers.
  * What no strides can say (a list of GPUs, a reshaped transposition, axes flattened over others)
  * has a table of devices beside it: ranks keep their arithmetic, and ms_mesh_device() looks up the
- * GPU. Meshes of jobs have no table.
+ * GPU. The mesh of a job has one
+ * where the job is placed (placement.h).
  */
 #ifndef MESHSIM_MESH_H
 #define MESHSIM_MESH_H
@@ -82,6 +83,8 @@ int ms_mesh_neighbour(const ms_mesh *mesh, int rank, ms_axis kind, int coordinat
 int ms_mesh_rank_at(const ms_mesh *mesh, int place);
 /** GPU of a rank.  O(1). */
 int ms_mesh_device(const ms_mesh *mesh, int rank);
+/** Put the GPU of each rank in its place.  ranks: [count], such as ms_mesh_members gives. */
+void ms_mesh_to_devices(const ms_mesh *mesh, int *ranks, int count);
 
 /** The group of `rank` along axis index `axis` (0..axes-1).  O(1). */
 ms_group ms_mesh_group(const ms_mesh *mesh, int axis, int rank);
@@ -153,9 +156,9 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
  * tier is met early. */
 int ms_mesh_axis_tier(const ms_mesh *mesh, int axis, const ms_platform *platform);
 
-/** Outermost platform tier that a group's neighbouring members cross (rank r on GPU r); -1 for a
- * group of one. */
-int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform);
+/** Outermost platform tier that a group's neighbouring members cross, rank r on its device; -1 for
+ * a group of one. */
+int ms_mesh_group_tier(const ms_mesh *mesh, const ms_group *group, const ms_platform *platform);
 
 /** Read the workload's `mesh:` mapping: axis sizes by name and `order: [outermost, ..]` (default
  * [pp, dp, cp, tp], axes absent there with size 1).  Unknown keys are new axes only if they stand

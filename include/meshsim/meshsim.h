@@ -18,8 +18,10 @@
  * | config.h     | YAML documents, field tables, overrides                                        |
  * | input.h      | kinds of input files, told apart                                               |
  * | cells.h      | CSV texts, cell by cell                                                        |
+ * | ranges.h     | lists of numbers such as 0-7,12                                                |
  * | platform.h   | GPUs, links, tiers and routes                                                  |
  * | mesh.h       | named axes over ranks, groups, meshes from meshes                              |
+ * | placement.h  | which GPU each rank sits on; idle and spare GPUs                               |
  * | sharding.h   | how tensors lie over a mesh, and what moving them takes                        |
  * | model.h      | what each pass of a transformer computes, sends and keeps                      |
  * | schedule.h   | pipeline schedules, on paper                                                   |

@@ -180,9 +180,13 @@ ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
  * unit, above 1,024 leaf switches one per level) in Graphviz's language. */
 void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out);
 
+/** What a job does with a GPU: a rank sits on it, none does, or its node is kept as a spare. */
+typedef enum ms_gpu_use { MS_GPU_USED, MS_GPU_IDLE, MS_GPU_SPARE } ms_gpu_use;
+
 /** Append a picture of the levels as SVG: up to six units side by side, the last one standing for
- * those left out, and one node opened up. */
-void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out);
+ * those left out, and one node opened up.  uses: [GPUs] ms_gpu_use of each, by which nodes (of a
+ * torus chips) are drawn; NULL: no job is shown. */
+void ms_platform_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out);
 
 /** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
  * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */

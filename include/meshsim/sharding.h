@@ -19,16 +19,20 @@ MS_BEGIN_DECLS
 
 enum { MS_TENSOR_DIMENSIONS_MAX = 8 };
 
-typedef enum ms_placement_kind { MS_REPLICATE, MS_SHARD, MS_PARTIAL } ms_placement_kind;
+typedef enum ms_tensor_placement_kind {
+    MS_REPLICATE,
+    MS_SHARD,
+    MS_PARTIAL
+} ms_tensor_placement_kind;
 
-typedef struct ms_placement {
-    ms_placement_kind kind;
+typedef struct ms_tensor_placement {
+    ms_tensor_placement_kind kind;
     int dimension; /**< that is cut, 0-based; of shard only */
-} ms_placement;
+} ms_tensor_placement;
 
 /** Placements by mesh axis, in the mesh's order. */
 typedef struct ms_spec {
-    ms_placement on[MS_MESH_AXES_MAX];
+    ms_tensor_placement on[MS_MESH_AXES_MAX];
 } ms_spec;
 
 typedef struct ms_tensor {
@@ -41,7 +45,7 @@ typedef struct ms_tensor {
 typedef struct ms_reshard_step {
     ms_coll_kind kind; /**< MS_COLL_NONE: each rank cuts its part out of what it has */
     int axis;          /**< of the mesh */
-    ms_placement from, to;
+    ms_tensor_placement from, to;
     double size_B; /**< full buffer of one rank, as collectives count it: all-gather its output, the
                       others their input [B] */
     double sent_B; /**< bytes a rank sends [B] */
@@ -77,7 +81,7 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
                      const ms_spec *to, ms_diag *diag, ms_reshard_plan *plan_out);
 
 /** Placement as text: "replicate", "partial", "shard1".  text_out: [size].  Returns text_out. */
-char *ms_placement_text(ms_placement placement, char *text_out, size_t size);
+char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, size_t size);
 
 MS_END_DECLS
 

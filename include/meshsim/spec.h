@@ -22,6 +22,7 @@
 #include "meshsim/event.h"
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
+#include "meshsim/placement.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
 #include "meshsim/status.h"
@@ -171,6 +172,7 @@ typedef struct ms_job_spec {
                          */
     ms_spec_platform platform;
     ms_spec_mesh mesh;
+    ms_rank_placement_choice placement;
     bool has_model;       /**< else given costs */
     ms_model model;       /**< with the sizes that follow from others filled in */
     ms_given_costs costs; /**< without a model */
@@ -197,7 +199,8 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
 
 /** A spec laid out: what follows from its sizes together. Everything in one arena. */
 typedef struct ms_job_layout {
-    ms_mesh mesh;
+    ms_mesh mesh; /**< its ranks on the GPUs of the placement */
+    ms_rank_placement placement;
     int microbatches; /**< M */
     int global_batch; /**< sequences per step */
     ms_precision precision;

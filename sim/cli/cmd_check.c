@@ -59,6 +59,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
+    ms_job_add_placement(&job->placement, root);
     ms_value *mesh = ms_value_add(root, "mesh", MS_VALUE_OBJECT);
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);

@@ -2,6 +2,7 @@
  * lie over them. */
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/placement_options.h"
 #include "cli/show_mesh.h"
 
 static const ms_option OPTIONS[] = {
@@ -21,6 +22,7 @@ static const ms_option OPTIONS[] = {
      .argument = "GPU,...",
      .arguments = 1,
      .help = "GPUs of the ranks, such as 0,2,8-15; otherwise rank r is on GPU r"},
+    MS_OPTION_PLACEMENT,
     {.name = "reshape",
      .argument = "AXIS=SIZE,...",
      .arguments = 1,
@@ -117,7 +119,7 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
         v->platform = platform;
     }
     if (status == MS_OK) {
-        status = ms_cli_read_mesh(call, v->platform, &v->mesh);
+        status = ms_cli_read_mesh(call, v->platform, &v->mesh, &v->placement);
     }
     if (status == MS_OK) {
         status = find_axis(call, &v->mesh, &v->only);
@@ -154,12 +156,13 @@ const ms_command ms_cmd_mesh = {
     .description =
         "Numbers the ranks over named axes and lists, for each axis, the groups of ranks that "
         "differ in that axis only. The innermost axis of the order varies fastest, so its groups "
-        "are neighbouring ranks. With --platform, rank r runs on GPU r unless --devices says "
-        "otherwise, and the outermost tier of links that the groups of an axis cross is shown.\n"
+        "are neighbouring ranks. With --platform, rank r runs on GPU r unless --devices "
+        "or --placement say otherwise, and the outermost tier of links that the groups of an axis "
+        "cross is shown.\n"
         "\n"
-        "--devices, --reshape, --transpose, --sub and --flatten are applied in this order, "
-        "whatever "
-        "their order on the command line. Groups are then listed by the GPUs of their ranks.\n"
+        "--devices or --placement, --reshape, --transpose, --sub and --flatten are applied in this "
+        "order, whatever their order on the command line. Groups are then listed by the GPUs of "
+        "their ranks.\n"
         "\n"
         "--tensor with --spec shows what each rank holds of a tensor. --redistribute tells the "
         "collectives that bring it to another spec; sizes are those of a rank's full buffer. "

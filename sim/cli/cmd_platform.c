@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/placement_options.h"
 #include "meshsim/units.h"
 
 enum { TEXT_SIZE = 96 };
@@ -19,6 +20,11 @@ static const ms_option OPTIONS[] = {
      .argument = "A B",
      .arguments = 2,
      .help = "show each link from GPU A to GPU B"},
+    MS_OPTION_PLACEMENT,
+    {.name = "ranks",
+     .argument = "N",
+     .arguments = 1,
+     .help = "with --placement: ranks of the job; otherwise as many as its nodes have GPUs"},
     {.name = "dot",
      .argument = "FILE",
      .arguments = 1,
@@ -45,6 +51,12 @@ typedef struct path {
     double bottleneck_Bps; /* INFINITY when nothing on the way is limited */
     int bottleneck_tier;
 } path;
+
+/* What is shown: a platform, and what a job uses of it. */
+typedef struct view {
+    ms_platform platform;
+    ms_rank_placement placement; /* zeroed: no job is given */
+} view;
 
 static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]) {
     return ms_unit_format(value, dimension, text, TEXT_SIZE);
@@ -77,11 +89,13 @@ static void print_gpu(const ms_gpu_type *gpu, ms_buffer *page) {
                      quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
 }
 
-static void print_platform(const ms_platform *platform, ms_buffer *page) {
+static void print_platform(const ms_invocation *call, const view *v, ms_buffer *page) {
+    const ms_platform *platform = &v->platform;
     char text[TEXT_SIZE];
     ms_buffer_printf(page, "platform      %s\n", platform->name);
     ms_buffer_printf(page, "GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform),
                      platform->nodes, platform->gpus_per_node);
+    ms_cli_show_placement(call, &v->placement, page);
     ms_buffer_printf(page, "fabric        %s\n", platform->fabric);
     if (platform->nics_per_node > 0) {
         ms_buffer_printf(page, "NICs          %d a node%s\n", platform->nics_per_node,
@@ -163,8 +177,8 @@ static void add_path(const ms_platform *platform, const path *p, ms_value *root)
     }
 }
 
-static ms_status print_platform_json(const ms_invocation *call, const ms_platform *platform,
-                                     const path *route) {
+static ms_status print_platform_json(const ms_invocation *call, const view *v, const path *route) {
+    const ms_platform *platform = &v->platform;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "platform", platform->name);
     ms_value_add_string(root, "fabric", platform->fabric);
@@ -175,6 +189,7 @@ static ms_status print_platform_json(const ms_invocation *call, const ms_platfor
     ms_value_add_int(root, "links", platform->link_count);
     ms_value_add_bool(root, "pxn", platform->has_pxn);
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
+    ms_job_add_placement(&v->placement, root);
     add_gpu(&platform->gpu, root);
     add_tiers(platform, root);
     if (route != NULL) {
@@ -230,31 +245,35 @@ static ms_status write_text(const ms_invocation *call, const char *option, ms_bu
                              text->length);
 }
 
-static ms_status write_dot(const ms_platform *platform, ms_diag *diag, ms_buffer *out) {
+static ms_status write_dot(const view *v, ms_diag *diag, ms_buffer *out) {
     (void)diag;
-    ms_platform_write_dot(platform, out);
+    ms_platform_write_dot(&v->platform, out);
     return MS_OK;
 }
 
-static ms_status write_svg(const ms_platform *platform, ms_diag *diag, ms_buffer *out) {
+static ms_status write_svg(const view *v, ms_diag *diag, ms_buffer *out) {
     (void)diag;
-    ms_platform_write_svg(platform, out);
+    ms_platform_write_svg(&v->platform, v->placement.uses, out);
     return MS_OK;
+}
+
+static ms_status write_xml(const view *v, ms_diag *diag, ms_buffer *out) {
+    return ms_platform_write_simgrid_xml(&v->platform, diag, out);
 }
 
 /* What an option writes to the file it names. */
 static const struct {
     const char *option;
-    ms_status (*write)(const ms_platform *platform, ms_diag *diag, ms_buffer *out);
+    ms_status (*write)(const view *v, ms_diag *diag, ms_buffer *out);
 } EXPORTS[] = {
     {"dot", write_dot},
     {"svg", write_svg},
-    {"simgrid-xml", ms_platform_write_simgrid_xml},
+    {"simgrid-xml", write_xml},
 };
 
 enum { EXPORT_COUNT = sizeof EXPORTS / sizeof EXPORTS[0] };
 
-static ms_status export_files(const ms_invocation *call, const ms_platform *platform) {
+static ms_status export_files(const ms_invocation *call, const view *v) {
     ms_status status = MS_OK;
     for (int i = 0; i < EXPORT_COUNT && status == MS_OK; i++) {
         if (!ms_cli_has(call, EXPORTS[i].option)) {
@@ -262,7 +281,7 @@ static ms_status export_files(const ms_invocation *call, const ms_platform *plat
         }
         ms_buffer text;
         ms_buffer_init(&text);
-        status = EXPORTS[i].write(platform, call->diag, &text);
+        status = EXPORTS[i].write(v, call->diag, &text);
         status = status == MS_OK ? write_text(call, EXPORTS[i].option, &text) : status;
         ms_buffer_release(&text);
     }
@@ -288,36 +307,59 @@ static ms_status check_stdout(const ms_invocation *call) {
     return MS_OK;
 }
 
+/* The ranks that --placement places. */
+static ms_status read_placement(const ms_invocation *call, view *v) {
+    long ranks = 0;
+    bool has_ranks = ms_cli_has(call, "ranks");
+    if (!ms_cli_has(call, "placement")) {
+        if (has_ranks) {
+            ms_diag_error(call->diag, "--ranks goes with --placement only");
+        }
+        return has_ranks ? MS_E_USAGE : MS_OK;
+    }
+    ms_status status =
+        ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&v->platform), &ranks);
+    return status == MS_OK ? ms_cli_read_placement(call, &v->platform, (int)ranks, &v->placement)
+                           : status;
+}
+
+static ms_status read_view(const ms_invocation *call, view *v) {
+    ms_status status = ms_cli_load_platform(call, call->positionals[0], &v->platform);
+    if (status == MS_OK) {
+        status = ms_platform_check(&v->platform, call->diag);
+    }
+    return status == MS_OK ? read_placement(call, v) : status;
+}
+
+static ms_status print_view(const ms_invocation *call, const view *v, const path *route) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    print_platform(call, v, &page);
+    if (route != NULL) {
+        print_path(&v->platform, route, &page);
+    }
+    return ms_cli_print_page(call, &page);
+}
+
 static ms_status run(const ms_invocation *call) {
-    ms_platform platform;
+    view v = {.placement = {.ranks = 0}};
     path route;
-    bool has_route = ms_cli_has(call, "route");
+    const path *shown = ms_cli_has(call, "route") ? &route : NULL;
     ms_status status = check_stdout(call);
     if (status == MS_OK) {
-        status = ms_cli_load_platform(call, call->positionals[0], &platform);
+        status = read_view(call, &v);
+    }
+    if (status == MS_OK && shown != NULL) {
+        status = find_path(call, &v.platform, &route);
     }
     if (status == MS_OK) {
-        status = ms_platform_check(&platform, call->diag);
-    }
-    if (status == MS_OK && has_route) {
-        status = find_path(call, &platform, &route);
-    }
-    if (status == MS_OK) {
-        status = export_files(call, &platform);
+        status = export_files(call, &v);
     }
     if (status != MS_OK || stdout_exports(call) > 0) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        return print_platform_json(call, &platform, has_route ? &route : NULL);
-    }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    print_platform(&platform, &page);
-    if (has_route) {
-        print_path(&platform, &route, &page);
-    }
-    return ms_cli_print_page(call, &page);
+    return ms_cli_has(call, "json") ? print_platform_json(call, &v, shown)
+                                    : print_view(call, &v, shown);
 }
 
 const ms_command ms_cmd_platform = {
@@ -332,6 +374,10 @@ const ms_command ms_cmd_platform = {
         "../platforms, in platforms, and among those that come with meshsim), and "
         "shows what it is made of: GPUs, the tiers of links with their nominal and achieved "
         "bandwidth, and the bandwidth between the two halves of its nodes.\n"
+        "\n"
+        "--placement says where the ranks of a job sit: how many GPUs they leave is shown, and "
+        "--svg "
+        "draws idle and spare nodes.\n"
         "\n"
         "--route lists the links between two GPUs in order; unlimited links are left out. --dot "
         "and "

@@ -1,10 +1,12 @@
 #include "cli/mesh_options.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/placement_options.h"
+#include "meshsim/ranges.h"
 
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };
@@ -175,60 +177,19 @@ static ms_status read_automatic(const ms_invocation *call, const ms_platform *pl
     return ms_mesh_automatic(&wish, call->diag, mesh_out);
 }
 
-/* A number of a list, with what follows it. */
-static bool read_number(char **text, int *out) {
-    if (!isdigit((unsigned char)**text)) {
-        return false;
-    }
-    long number = strtol(*text, text, 10);
-    *out = (int)number;
-    return number < DEVICES_MAX;
-}
-
-/* GPUs that the list names, ranges such as 0-7 written out; devices_out: NULL to count only. */
-static ms_status read_devices(const ms_invocation *call, const char *text, int *devices_out,
-                              int *count_out) {
-    char *at = (char *)(uintptr_t)text;
-    int count = 0;
-    for (bool is_last = false; !is_last; at++) {
-        int first = 0, last = 0;
-        bool is_right = read_number(&at, &first);
-        last = first;
-        if (is_right && *at == '-') {
-            at++;
-            is_right = read_number(&at, &last) && last >= first;
-        }
-        if (!is_right || (*at != ',' && *at != '\0') || last - first >= DEVICES_MAX - count) {
-            return usage(call,
-                         "--devices: expected GPU numbers and ranges such as 0,2,8-15, got "
-                         "'%s'",
-                         text);
-        }
-        for (int device = first; device <= last; device++, count++) {
-            if (devices_out != NULL) {
-                devices_out[count] = device;
-            }
-        }
-        is_last = *at == '\0';
-    }
-    *count_out = count;
-    return MS_OK;
-}
-
 static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
-    const char *text = ms_cli_value(call, "devices", NULL);
-    int count = 0;
-    ms_status status = text == NULL ? MS_OK : read_devices(call, text, NULL, &count);
-    if (status != MS_OK || text == NULL) {
-        return status;
+    const char *text = ms_cli_value(call, "devices", "");
+    int count = ms_ranges_read(text, DEVICES_MAX, NULL);
+    if (count < 0) {
+        return usage(call, "--devices: expected GPU numbers and ranges such as 0,2,8-15, got '%s'",
+                     text);
     }
     int *devices = MS_NEW(call->arena, int, count);
     if (devices == NULL) {
         return MS_E_NOMEM;
     }
-    status = read_devices(call, text, devices, &count);
-    return status == MS_OK ? ms_mesh_set_devices(mesh, devices, count, call->arena, call->diag)
-                           : status;
+    ms_ranges_read(text, DEVICES_MAX, devices);
+    return ms_mesh_set_devices(mesh, devices, count, call->arena, call->diag);
 }
 
 static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
@@ -257,7 +218,8 @@ static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
         if (value == NULL) {
             return MS_E_USAGE;
         }
-        if (!read_number(&value, &coordinate) || *value != '\0') {
+        bool is_number = value[strspn(value, "0123456789")] == '\0';
+        if (!is_number || ms_ranges_read(value, DEVICES_MAX, &coordinate) != 1) {
             return usage(call, "--sub: axis '%s' needs a coordinate of at least 0", item);
         }
         status = ms_mesh_sub(mesh, item, coordinate, call->diag, mesh);
@@ -287,13 +249,31 @@ static const struct {
     {"flatten", flatten},
 };
 
+/* The GPU of each rank as --placement says, which the mesh then carries. */
+static ms_status place(const ms_invocation *call, const ms_platform *platform, ms_mesh *mesh,
+                       ms_rank_placement *placement_out) {
+    if (platform == NULL || ms_cli_has(call, "devices")) {
+        return usage(call, "--placement %s",
+                     platform == NULL ? "needs a --platform" : "and --devices exclude each other");
+    }
+    ms_status status = ms_cli_read_placement(call, platform, mesh->ranks, placement_out);
+    if (status == MS_OK) {
+        mesh->devices = placement_out->gpus;
+    }
+    return status;
+}
+
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
-                           ms_mesh *mesh_out) {
+                           ms_mesh *mesh_out, ms_rank_placement *placement_out) {
     ms_mesh mesh;
+    *placement_out = (ms_rank_placement){.ranks = 0};
     ms_status status =
         ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);
     if (status == MS_OK && ms_cli_has(call, "allow-slow-tp") && !ms_cli_has(call, "auto")) {
         return usage(call, "%s", "--allow-slow-tp goes with --auto only");
+    }
+    if (status == MS_OK && ms_cli_has(call, "placement")) {
+        status = place(call, platform, &mesh, placement_out);
     }
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
         if (ms_cli_has(call, STEPS[i].option)) {

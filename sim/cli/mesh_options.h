@@ -3,13 +3,15 @@
 #define MS_CLI_MESH_OPTIONS_H
 
 #include "cli/cli.h"
+#include "meshsim/placement.h"
 #include "meshsim/sharding.h"
 
-/* The mesh of --shape, --order, --auto and --devices, then --reshape, --transpose, --sub and
- * --flatten in this order. platform: NULL if none is given. Returns MS_OK; MS_E_USAGE or MS_E_INPUT
- * (reported); MS_E_NOMEM. */
+/* The mesh of --shape, --order, --auto, and --devices or --placement, then --reshape, --transpose,
+ * --sub and
+ * --flatten in this order. platform: NULL if none is given.  *placement_out: what --placement
+ * leaves; zeroed without it. Returns MS_OK; MS_E_USAGE or MS_E_INPUT (reported); MS_E_NOMEM. */
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
-                           ms_mesh *mesh_out);
+                           ms_mesh *mesh_out, ms_rank_placement *placement_out);
 
 /* A tensor, how it lies over a mesh, and how it shall lie. */
 typedef struct ms_tensor_study {

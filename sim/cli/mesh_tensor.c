@@ -46,16 +46,16 @@ static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
 
 /* "replicate", "partial" or "shard1". */
 static ms_status read_placement(const ms_invocation *call, const char *option, const char *text,
-                                ms_placement *out) {
+                                ms_tensor_placement *out) {
     char *end = NULL;
     bool is_shard = strncmp(text, "shard", 5) == 0 && isdigit((unsigned char)text[5]);
     long dimension = is_shard ? strtol(text + 5, &end, 10) : 0;
     if (is_shard && *end == '\0' && dimension < MS_TENSOR_DIMENSIONS_MAX) {
-        *out = (ms_placement){.kind = MS_SHARD, .dimension = (int)dimension};
+        *out = (ms_tensor_placement){.kind = MS_SHARD, .dimension = (int)dimension};
     } else if (strcmp(text, "replicate") == 0) {
-        *out = (ms_placement){.kind = MS_REPLICATE};
+        *out = (ms_tensor_placement){.kind = MS_REPLICATE};
     } else if (strcmp(text, "partial") == 0) {
-        *out = (ms_placement){.kind = MS_PARTIAL};
+        *out = (ms_tensor_placement){.kind = MS_PARTIAL};
     } else {
         ms_diag_error(call->diag,
                       "--%s: expected replicate, partial or shardD (D a dimension, "

@@ -1,5 +1,6 @@
 #include "cli/show_mesh.h"
 
+#include "meshsim/job.h"
 #include "meshsim/units.h"
 
 /* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
@@ -75,7 +76,7 @@ static void add_spec(const ms_mesh_view *v, const ms_spec *spec, const int64_t *
     ms_value *placements = ms_value_add(object, "spec", MS_VALUE_OBJECT);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
         ms_value_add_string(placements, v->mesh.names[axis],
-                            ms_placement_text(spec->on[axis], text, sizeof text));
+                            ms_tensor_placement_text(spec->on[axis], text, sizeof text));
     }
     ms_value *shape = ms_value_add(object, "local_shape", MS_VALUE_ARRAY);
     for (int d = 0; d < tensor->dimensions; d++) {
@@ -95,8 +96,8 @@ static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_value_add_string(row, "kind", step_name(step));
     ms_value_add_string(row, "axis", v->mesh.names[step->axis]);
-    ms_value_add_string(row, "from", ms_placement_text(step->from, text, sizeof text));
-    ms_value_add_string(row, "to", ms_placement_text(step->to, text, sizeof text));
+    ms_value_add_string(row, "from", ms_tensor_placement_text(step->from, text, sizeof text));
+    ms_value_add_string(row, "to", ms_tensor_placement_text(step->to, text, sizeof text));
     ms_value_add_double(row, "size_B", step->size_B);
     ms_value_add_double(row, "bytes_per_rank", step->sent_B);
     if (v->platform == NULL) {
@@ -158,6 +159,7 @@ ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v
     }
     ms_value_add_int(root, "ranks", v->mesh.ranks);
     add_devices(&v->mesh, root);
+    ms_job_add_placement(&v->placement, root);
     add_groups(v, root);
     if (v->platform != NULL) {
         ms_value_add_string(root, "platform", v->platform->name);
@@ -210,7 +212,7 @@ static void print_spec(const ms_mesh_view *v, const char *title, const ms_spec *
     ms_buffer_printf(page, "\n%s:", title);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
         ms_buffer_printf(page, " %s=%s", v->mesh.names[axis],
-                         ms_placement_text(spec->on[axis], text, sizeof text));
+                         ms_tensor_placement_text(spec->on[axis], text, sizeof text));
     }
     ms_buffer_printf(page, "\n    each rank holds ");
     print_shape(&v->tensor.tensor, local, page);
@@ -268,11 +270,16 @@ static void print_ranks(const ms_mesh *mesh, ms_buffer *page) {
         ms_buffer_printf(page, "%s%d", place == 0 ? " on GPUs " : ", ",
                          ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
     }
-    ms_buffer_printf(page, "\n\n");
+    ms_buffer_printf(page, "\n");
 }
 
 static void print_mesh(const ms_mesh_view *v, ms_buffer *page) {
     print_ranks(&v->mesh, page);
+    if (v->placement.idle_gpus + v->placement.spare_gpus > 0) {
+        ms_placement_describe(&v->placement, page);
+        ms_buffer_puts(page, "\n");
+    }
+    ms_buffer_puts(page, "\n");
     ms_buffer_printf(page, "%-8s %8s %8s%s\n", "axis", "size", "stride",
                      v->platform == NULL ? "" : "  tier");
     for (int axis = 0; axis < v->mesh.axes; axis++) {

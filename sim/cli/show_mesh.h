@@ -10,6 +10,7 @@ typedef struct ms_mesh_view {
     ms_mesh mesh;
     int only;                    /* axis whose groups are shown, -1: all */
     const ms_platform *platform; /* NULL: none given */
+    ms_rank_placement placement; /* zeroed: --placement was not given */
     ms_tensor_study tensor;
     ms_step_time times[MS_RESHARD_STEPS_MAX]; /* of the plan's steps, with a platform only */
 } ms_mesh_view;

@@ -43,6 +43,11 @@ void ms_show_job(const ms_job *job, ms_buffer *out) {
                          job->mesh.sizes[a]);
     }
     ms_buffer_printf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
+    if (job->placement.idle_gpus + job->placement.spare_gpus > 0) {
+        ms_buffer_puts(out, "placement  ");
+        ms_placement_describe(&job->placement, out);
+        ms_buffer_puts(out, "\n");
+    }
     show_tiers(job, out);
     ms_buffer_printf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
                      job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,

@@ -105,6 +105,7 @@ typedef struct ahead {
 static ms_status time_row(ahead *a, ring_row *row) {
     const ms_job *job = a->job;
     row->members = ms_mesh_members(&job->mesh, row->group_axes, 0, a->gpus);
+    ms_mesh_to_devices(&job->mesh, a->gpus, row->members);
     const ms_coll_request request = {.kind = row->kind,
                                      .algorithm = job->spec.algorithms.of[row->kind],
                                      .gpus = a->gpus,

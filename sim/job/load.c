@@ -16,8 +16,10 @@ static const char *stem_of(ms_arena *arena, const char *path) {
 static int count_node_ranks(const ms_mesh *mesh, const ms_platform *platform, int *members) {
     int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
     int together = 0;
+    ms_mesh_to_devices(mesh, members, count);
     for (int i = 0; i < count; i++) {
-        together += ms_platform_node(platform, members[i]) == ms_platform_node(platform, 0);
+        together +=
+            ms_platform_node(platform, members[i]) == ms_platform_node(platform, members[0]);
     }
     return together;
 }
@@ -58,6 +60,7 @@ static ms_job job_of(const ms_job_spec *spec, const ms_job_layout *laid_out) {
                     .effective_text = spec->source.effective_text,
                     .platform = *spec->platform.cluster,
                     .mesh = laid_out->mesh,
+                    .placement = laid_out->placement,
                     .has_model = spec->has_model,
                     .model = spec->model,
                     .precision = laid_out->precision,

@@ -45,7 +45,7 @@ static int count_crossing(const ms_job *job, int axis, int tier) {
     int count = 0;
     for (int i = 0; i < ms_mesh_group_count(&job->mesh, axis); i++) {
         ms_group group = ms_mesh_group_at(&job->mesh, axis, i);
-        count += ms_mesh_group_tier(&group, &job->platform) > tier;
+        count += ms_mesh_group_tier(&job->mesh, &group, &job->platform) > tier;
     }
     return count;
 }
@@ -58,7 +58,12 @@ static void warn(const ms_job *job, int axis, const lie *l, ms_diag *diag) {
     int domain = ms_platform_domain(&job->platform, l->needed_tier);
     const char *needed = job->platform.tiers[l->needed_tier].name;
     const char *crossed = job->platform.tiers[l->crossed_tier].name;
-    if (l->inner_axis >= 0) {
+    if (job->placement.gpus != NULL) {
+        ms_diag_warning(diag,
+                        "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' "
+                        "have room for one: the placement spreads them",
+                        crossing, groups, name, mesh->sizes[axis], crossed, domain, needed);
+    } else if (l->inner_axis >= 0) {
         ms_diag_warning(diag,
                         "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' "
                         "have room for one: '%s' stands inside '%s' in mesh.order",

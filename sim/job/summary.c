@@ -20,6 +20,7 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
+    ms_job_add_placement(&job->placement, root);
     ms_value *mesh = object(root, "mesh");
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
@@ -31,6 +32,19 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_job_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->fidelity));
+}
+
+void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent) {
+    if (placement->gpus == NULL) {
+        return;
+    }
+    ms_value *tree = object(parent, "placement");
+    ms_value_add_int(tree, "idle_gpus", placement->idle_gpus);
+    ms_value_add_int(tree, "spare_gpus", placement->spare_gpus);
+    ms_value *nodes = array(tree, "spare_nodes");
+    for (int i = 0; i < placement->spare_count; i++) {
+        ms_value_add_int(nodes, NULL, placement->spares[i]);
+    }
 }
 
 void ms_job_add_tiers(const ms_job *job, ms_value *parent) {

@@ -57,6 +57,7 @@ int *ms_ranks_groups(const ms_ranks *ranks, int p, unsigned axes, int lead, ms_a
             groups++;
         }
     }
+    ms_mesh_to_devices(ranks->mesh, gpus, next);
     *groups_out = groups;
     return gpus;
 }
@@ -69,6 +70,7 @@ int *ms_ranks_pairs(const ms_ranks *ranks, const int ends[2], int k, ms_arena *a
         gpus[2 * g] = ms_rank_at(ranks, ends[0], k + g);
         gpus[2 * g + 1] = ms_rank_at(ranks, ends[1], k + g);
     }
+    ms_mesh_to_devices(ranks->mesh, gpus, gpus == NULL ? 0 : 2 * groups);
     *groups_out = groups;
     return gpus;
 }

@@ -152,10 +152,11 @@ static ms_status reduce_tied(ms_lowering *l) {
 /* The route of the longest latency from a rank; returns the rank at its other end. */
 static int find_farthest(const ms_lowering *l, int from, ms_route *route_out) {
     int farthest = from;
-    ms_platform_route(l->in->platform, from, from, route_out);
+    int gpu = ms_mesh_device(l->in->mesh, from);
+    ms_platform_route(l->in->platform, gpu, gpu, route_out);
     for (int rank = 0; rank < l->in->mesh->ranks; rank++) {
         ms_route route;
-        ms_platform_route(l->in->platform, from, rank, &route);
+        ms_platform_route(l->in->platform, gpu, ms_mesh_device(l->in->mesh, rank), &route);
         if (route.latency_s > route_out->latency_s) {
             *route_out = route;
             farthest = rank;

@@ -141,6 +141,12 @@ int ms_mesh_device(const ms_mesh *mesh, int rank) {
     return mesh->devices == NULL ? rank : mesh->devices[rank];
 }
 
+void ms_mesh_to_devices(const ms_mesh *mesh, int *ranks, int count) {
+    for (int i = 0; i < count; i++) {
+        ranks[i] = ms_mesh_device(mesh, ranks[i]);
+    }
+}
+
 int ms_mesh_coordinate(const ms_mesh *mesh, int rank, ms_axis kind) {
     int axis = axis_of_kind(mesh, kind);
     return axis < 0 ? 0 : coordinate_on(mesh, rank, axis);
@@ -189,33 +195,31 @@ ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index) {
     return (ms_group){.first = first, .stride = mesh->strides[axis], .size = mesh->sizes[axis]};
 }
 
-int ms_mesh_group_tier(const ms_group *group, const ms_platform *platform) {
-    int tier = -1;
-    for (int i = 0; i + 1 < group->size; i++) {
-        int rank = group->first + i * group->stride;
-        ms_route route;
-        ms_platform_route(platform, rank, rank + group->stride, &route);
-        tier = route.tier > tier ? route.tier : tier;
-    }
-    return tier;
+static int neighbour_tier(const ms_mesh *mesh, int rank, int neighbour,
+                          const ms_platform *platform) {
+    ms_route route;
+    ms_platform_route(platform, ms_mesh_device(mesh, rank), ms_mesh_device(mesh, neighbour),
+                      &route);
+    return route.tier;
 }
 
-static int neighbour_tier(const ms_mesh *mesh, int axis, int rank, const ms_platform *platform) {
-    ms_route route;
-    ms_platform_route(platform, ms_mesh_device(mesh, rank),
-                      ms_mesh_device(mesh, rank + mesh->strides[axis]), &route);
-    return route.tier;
+int ms_mesh_group_tier(const ms_mesh *mesh, const ms_group *group, const ms_platform *platform) {
+    int tier = -1;
+    for (int m = 0; m + 1 < group->size && tier + 1 < platform->tier_count; m++) {
+        int rank = group->first + m * group->stride;
+        int crossed = neighbour_tier(mesh, rank, rank + group->stride, platform);
+        tier = crossed > tier ? crossed : tier;
+    }
+    return tier;
 }
 
 int ms_mesh_axis_tier(const ms_mesh *mesh, int axis, const ms_platform *platform) {
     int tier = -1;
     int groups = ms_mesh_group_count(mesh, axis);
-    for (int i = 0; i < groups; i++) {
+    for (int i = 0; i < groups && tier + 1 < platform->tier_count; i++) {
         ms_group group = ms_mesh_group_at(mesh, axis, i);
-        for (int m = 0; m + 1 < group.size && tier + 1 < platform->tier_count; m++) {
-            int crossed = neighbour_tier(mesh, axis, group.first + m * group.stride, platform);
-            tier = crossed > tier ? crossed : tier;
-        }
+        int crossed = ms_mesh_group_tier(mesh, &group, platform);
+        tier = crossed > tier ? crossed : tier;
     }
     return tier;
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-char *ms_placement_text(ms_placement placement, char *text_out, size_t size) {
+char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, size_t size) {
     if (placement.kind == MS_SHARD) {
         snprintf(text_out, size, "shard%d", placement.dimension);
     } else {
@@ -85,7 +85,7 @@ static bool is_on(const ms_spec *spec, int axis, int dimension) {
     return spec->on[axis].kind == MS_SHARD && spec->on[axis].dimension == dimension;
 }
 
-static bool is_same(ms_placement a, ms_placement b) {
+static bool is_same(ms_tensor_placement a, ms_tensor_placement b) {
     return a.kind == b.kind && (a.kind != MS_SHARD || a.dimension == b.dimension);
 }
 
@@ -121,7 +121,7 @@ static bool may_leave(const journey *j, int axis) {
 
 /* The target shards here, all axes outside this one are on that dimension already, none inside. */
 static bool may_enter(const journey *j, int axis) {
-    ms_placement to = j->target.on[axis];
+    ms_tensor_placement to = j->target.on[axis];
     if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
         return false;
     }
@@ -146,8 +146,8 @@ typedef enum move {
 } move;
 
 static bool is_possible(const journey *j, move m, int axis) {
-    ms_placement now = j->now.on[axis];
-    ms_placement to = j->target.on[axis];
+    ms_tensor_placement now = j->now.on[axis];
+    ms_tensor_placement to = j->target.on[axis];
     switch (m) {
     case MOVE_CUT:
         return now.kind == MS_REPLICATE && may_enter(j, axis);
@@ -175,7 +175,7 @@ static void make(journey *j, move m, int axis) {
     ms_reshard_step step = {.kind = KINDS[m],
                             .axis = axis,
                             .from = j->now.on[axis],
-                            .to = is_gather ? (ms_placement){.kind = MS_REPLICATE}
+                            .to = is_gather ? (ms_tensor_placement){.kind = MS_REPLICATE}
                                             : j->target.on[axis],
                             .size_B = j->local_B * (is_gather ? n : 1.0)};
     if (m == MOVE_CUT || m == MOVE_REDUCE_SCATTER) {
@@ -232,7 +232,7 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
     journey j = {.mesh = mesh, .target = *to, .now = *from};
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (mesh->sizes[axis] == 1) { /* alone, any placement is the whole */
-            j.now.on[axis] = j.target.on[axis] = (ms_placement){.kind = MS_REPLICATE};
+            j.now.on[axis] = j.target.on[axis] = (ms_tensor_placement){.kind = MS_REPLICATE};
         }
     }
     j.local_B = ms_tensor_bytes(tensor, local);

@@ -34,6 +34,14 @@ void ms_platform_svg_tier(const ms_platform *platform, int tier, double y, ms_bu
 #define MS_FILL_LEAF   "#abdaf4"
 #define MS_FILL_NODE   "#f2f2f2"
 #define MS_FILL_INSIDE "#e6bcd3"
+/* Nodes and chips without a rank. */
+#define MS_FILL_IDLE   "#ffffff"
+#define MS_FILL_SPARE  "#eaae80"
+
+/* How many GPUs a job uses, leaves idle and keeps as spares, with their fills; nothing without
+ * uses.  used_fill: of GPUs with a rank.  y: of the line of text. */
+void ms_platform_svg_legend(const ms_platform *platform, const uint8_t *uses, const char *used_fill,
+                            int y, ms_buffer *out);
 
 /* A directed route of the SimGrid description between two vertices.  link: -1 for none.  steps: how
  * many `step` links stand before it. */

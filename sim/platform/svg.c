@@ -62,6 +62,25 @@ void ms_platform_svg_head(const ms_platform *platform, int height, ms_buffer *ou
                      ms_platform_gpus(platform), links);
 }
 
-void ms_platform_write_svg(const ms_platform *platform, ms_buffer *out) {
-    platform->topology->kind->write_svg(platform, out);
+void ms_platform_svg_legend(const ms_platform *platform, const uint8_t *uses, const char *used_fill,
+                            int y, ms_buffer *out) {
+    static const char *const WORDS[] = {"with a rank", "idle", "spare"};
+    const char *fills[] = {used_fill, MS_FILL_IDLE, MS_FILL_SPARE};
+    int counts[3] = {0};
+    for (int gpu = 0; uses != NULL && gpu < ms_platform_gpus(platform); gpu++) {
+        counts[uses[gpu]]++;
+    }
+    for (int i = 0; uses != NULL && i < 3; i++) {
+        int x = MS_PICTURE_LEFT + i * 220;
+        ms_buffer_printf(out,
+                         "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\" "
+                         "stroke=\"#999\"/>\n<text x=\"%d\" y=\"%d\" font-size=\"%d\">%d GPU%s "
+                         "%s</text>\n",
+                         x, y - 11, fills[i], x + 18, y, (int)MS_PICTURE_LETTERS, counts[i],
+                         counts[i] == 1 ? "" : "s", WORDS[i]);
+    }
+}
+
+void ms_platform_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out) {
+    platform->topology->kind->write_svg(platform, uses, out);
 }

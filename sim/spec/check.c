@@ -39,17 +39,35 @@ static ms_status check_ranks(const checking *c) {
         return MS_OK;
     }
     char shape[128];
-    char advice[80] = "";
+    char advice[128] = "";
+    bool is_part = c->out->mesh.ranks < gpus;
     describe_mesh(&c->out->mesh, shape, sizeof shape);
     int per_node = c->cluster->gpus_per_node;
     if (c->out->mesh.ranks % per_node == 0) {
-        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes",
-                 c->out->mesh.ranks / per_node);
+        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes%s",
+                 c->out->mesh.ranks / per_node,
+                 is_part ? ", or 'placement' to leave GPUs idle" : "");
     }
     return ms_spec_fault(c->spec, c->diag, "mesh",
                          "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
                          c->out->mesh.ranks, plural(c->out->mesh.ranks), c->cluster->name, gpus,
                          c->cluster->nodes, plural(c->cluster->nodes), per_node, advice);
+}
+
+/* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs
+ * out is a mistake more often than a wish. */
+static ms_status place_ranks(const checking *c) {
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "placement", c->diag);
+    ms_status status = c->spec->placement.is_given ? MS_OK : check_ranks(c);
+    if (status == MS_OK) {
+        status = ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
+                                   &placed.diag, &c->out->placement);
+    }
+    if (status == MS_OK) {
+        c->out->mesh.devices = c->out->placement.gpus;
+    }
+    return status;
 }
 
 /* More tp ranks than the scale-up domain holds are a mistake more often than a wish. */
@@ -167,7 +185,7 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
     bool has_mesh = spec->mesh.axes > 0 && note(&c, build_mesh(&c));
     note(&c, check_steps(&c));
     if (has_mesh && c.cluster != NULL) {
-        note(&c, check_ranks(&c));
+        note(&c, place_ranks(&c));
         note(&c, check_tensor_domain(&c));
     }
     if (has_mesh && has_order(spec)) {

@@ -176,6 +176,12 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = TEXT(mesh),
      .is_required = true,
      .help = "sizes of the axes and their order"},
+    {.key = "placement",
+     .type = MS_FIELD_NODE,
+     .offset = TEXT(placement),
+     .help =
+         "which GPU each rank sits on, and which nodes are spares; every GPU has a rank without "
+         "it"},
     {.key = "model", .type = MS_FIELD_NODE, .offset = TEXT(model), .help = "the transformer"},
     {.key = "costs",
      .type = MS_FIELD_NODE,

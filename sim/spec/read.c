@@ -235,6 +235,9 @@ static void read_parts(reading *r) {
     if (r->text.mesh != NULL) {
         note(r, read_mesh(r));
     }
+    spec->placement.is_given = r->text.placement != NULL;
+    note(r,
+         ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
     if (r->text.model != NULL) {
         spec->has_model = true;
         note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));

@@ -11,6 +11,7 @@ typedef struct ms_spec_text {
     const char *all_reduce;    /* name of its algorithm */
     const ms_node *platform;
     const ms_node *mesh;
+    const ms_node *placement;
     const ms_node *model;
     const ms_node *costs;
 } ms_spec_text;

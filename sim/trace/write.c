@@ -230,6 +230,14 @@ static size_t add_memory_columns(const ms_result *result, ms_column *columns) {
     return sizeof memory / sizeof memory[0];
 }
 
+static void fill_gpu(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_result *result = column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = ms_mesh_device(&result->job->mesh, result->dag.ranks[first + i].rank);
+    }
+}
+
 static void write_ranks(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
     char names[MS_TIME_COUNT][RANK_NAME_B];
@@ -238,8 +246,10 @@ static void write_ranks(ms_h5 *h5, const ms_result *result) {
         {"multiplicity", MS_H5_I32, "1", "ranks it stands for, itself included",
          RANK_CELL(multiplicity)},
         {"pp", MS_H5_I32, "1", "pipeline coordinate", RANK_CELL(pp)},
+        {"gpu", MS_H5_I32, "1", "GPU of the platform that the rank sits on", .source = result,
+         .fill = fill_gpu},
     };
-    size_t count = 3;
+    size_t count = 4;
     if (result->metrics.ranks != NULL) {
         count += add_time_columns(result, names, columns + count);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where a run says `fold_exact`, simulating every rank gives the same figures.
 
-usage: test_fold.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS says how many layouts
+usage: test_fold.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS, MS_PLACEMENTS say how many layouts
 """
 
 import json
@@ -10,12 +10,15 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
 RUNS = int(os.environ.get("MS_RUNS", 40))
+PLACEMENTS = int(os.environ.get("MS_PLACEMENTS", 50))
+FILES = []  # of placements, kept until the end
 PROGRAM = ""
 CHOICES = [
     ("schedule.kind", ["interleaved", "gpipe", "zbh1"]),
@@ -34,7 +37,7 @@ PLATFORMS = [("dgx-h100", {}), ("dgx-h100", {}), ("dgx-a100", {}), ("hypothetica
 
 
 def random_layout(source):
-    """Words of a job whose groups are sometimes alike and sometimes cut unevenly by nodes, leaves and rails."""
+    """Settings of a job whose groups are sometimes alike and sometimes cut unevenly by nodes, leaves and rails."""
     platform, settings = source.choice(PLATFORMS)
     sizes = {"tp": source.choice([1, 2, 4, 8]), "pp": source.choice([1, 1, 2, 3, 4]), "dp": source.choice([1, 2, 3, 4, 6]),
              "cp": source.choice([1, 1, 1, 2]), "ep": source.choice([1, 1, 1, 2, 4])}
@@ -58,7 +61,43 @@ def random_layout(source):
     if sets.get("schedule.kind") == "interleaved":
         sets["schedule.v"] = 2
     sets["batch.global"] = sizes["dp"] * sizes["ep"] * int(sets.get("batch.micro", 1)) * 2 * sizes["pp"]
+    return sets
+
+
+def words_of(sets):
     return [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+
+
+def random_placement(source):
+    """A layout on more nodes than it needs: nodes in any order, dealt one by one, or every rank where a file puts it."""
+    sets = random_layout(source)
+    sizes = [size for key, size in sets.items() if key.startswith("mesh.") and key != "mesh.order"]
+    per_node = 1 if sets["platform.file"] == "flat" else 8
+    needed = sets["platform.nodes"]
+    nodes = sets["platform.nodes"] = needed + source.choice([0, 1, 3, 8])
+    chosen = source.sample(range(nodes), needed)
+    kind = source.choice(["order", "nodes", "spares", "cyclic", "file", "swap"])
+    if kind == "order":
+        sets["placement"] = "{spares: 0}"
+    elif kind == "nodes":
+        sets["placement"] = f"{{nodes: {chosen}}}"
+    elif kind == "spares":
+        sets["placement"] = f"{{spares: {sorted(set(range(nodes)) - set(chosen))}}}" if nodes > needed else "{spares: 0}"
+    elif kind == "cyclic":
+        sets["placement"] = f"{{nodes: {chosen}, order: [gpu, node]}}"
+    else:
+        gpus = list(range(math.prod(sizes)))
+        if kind == "file":
+            gpus = source.sample(range(nodes * per_node), len(gpus))
+        else:
+            a, b = source.randrange(len(gpus)), source.randrange(len(gpus))
+            gpus[a], gpus[b] = gpus[b], gpus[a]
+        file = tempfile.NamedTemporaryFile("w", suffix=".csv", prefix="meshsim-ranks-")
+        file.write("".join(f"{rank},{gpu}\n" for rank, gpu in enumerate(gpus)))
+        file.flush()
+        FILES.append(file)
+        sets["placement.file"] = file.name
+    return sets
 
 
 def simulate(words):
@@ -84,11 +123,12 @@ def figures(value):
 
 
 class Fold(unittest.TestCase):
-    def test_exact_means_equal(self):
+    def check(self, make, runs):
+        """How many of so many layouts fold exactly, each of which must equal its ranks one by one."""
         source = random.Random(SEED)
         exact = simulated = 0
-        for run in range(RUNS):
-            words = random_layout(source)
+        for run in range(runs):
+            words = words_of(make(source))
             folded = simulate(words)
             if folded is None:
                 continue
@@ -101,7 +141,15 @@ class Fold(unittest.TestCase):
                 for name, figure, scale in figures(folded):
                     self.assertAlmostEqual(figure, every[name], delta=1e-9 * max(scale, 1e-300), msg=name)
         print(f"{exact} of {simulated} layouts fold exactly", file=sys.stderr)
-        self.assertGreater(exact, simulated / 5, f"MS_SEED={SEED}: hardly any layout folds exactly")
+        self.assertGreater(simulated, runs / 2)
+        return exact / simulated
+
+    def test_exact_means_equal(self):
+        self.assertGreater(self.check(random_layout, RUNS), 0.2, f"MS_SEED={SEED}: hardly any layout folds exactly")
+
+    def test_exact_means_equal_wherever_ranks_sit(self):
+        share = self.check(random_placement, PLACEMENTS)
+        self.assertGreater(share, 0.1, f"MS_SEED={SEED}: hardly any placement folds exactly")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
 WORKLOAD_MAPPINGS = ["", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
-                     "pipeline", "collectives.algorithms", "memory", "model", "model.moe", "model.moe.imbalance", "model.mla"]
+                     "pipeline", "collectives.algorithms", "memory", "placement", "model", "model.moe", "model.moe.imbalance",
+                     "model.mla"]
 PROGRAM = ""
 
 

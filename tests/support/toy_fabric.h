@@ -100,9 +100,10 @@ static void toy_write_dot(const ms_platform *platform, ms_buffer *out) {
     ms_buffer_printf(out, "  mesh [label=\"%d GPUs\"];\n", ms_platform_gpus(platform));
 }
 
-static void toy_write_svg(const ms_platform *platform, ms_buffer *out) {
+static void toy_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out) {
     ms_platform_svg_head(platform, 100, out);
     ms_platform_svg_tier(platform, 0, 66, out);
+    ms_platform_svg_legend(platform, uses, MS_FILL_NODE, 90, out);
     ms_buffer_puts(out, "</svg>\n");
 }
 

@@ -15,6 +15,7 @@ enum {
     ROW = 96,
     BOX = 34,
     TOP = 66,
+    LEGEND = 20,
     UNITS_SHOWN = 6,
     LEAVES_SHOWN = 16,
     GPUS_SHOWN = 16
@@ -22,6 +23,7 @@ enum {
 
 typedef struct picture {
     const ms_platform *platform;
+    const uint8_t *uses; /* [GPUs] ms_gpu_use; NULL: no job is shown */
     ms_buffer *out;
     int units[UNITS_SHOWN]; /* unit numbers drawn, the last one may skip some */
     int shown;
@@ -41,18 +43,70 @@ static void write_text(const picture *p, double x, double y, const char *text) {
     ms_platform_svg_line(p->out, (const double[]){x, y}, MS_PICTURE_LEFT - 4, "", text);
 }
 
-/* A box with its label, in letters of a size that the whole row has; smaller ones are left out. */
-static void write_box(const picture *p, const box *b, double size, const char *label) {
+static void write_rect(const picture *p, const box *b) {
     ms_buffer_printf(p->out,
                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\" "
                      "stroke=\"#999\"/>\n",
                      b->x, b->y, b->width, (int)BOX, b->fill);
+}
+
+/* The label of a box, in letters of a size that the whole row has; smaller ones are left out. */
+static void write_label(const picture *p, const box *b, double size, const char *label) {
     if (size >= LEAST_SIZE) {
         ms_buffer_printf(p->out,
                          "<text text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\" font-size=\"%g\">",
                          b->x + b->width / 2, b->y + BOX / 2.0 + 0.35 * size, size);
         ms_xml_write_text(p->out, label);
         ms_buffer_puts(p->out, "</text>\n");
+    }
+}
+
+static void write_box(const picture *p, const box *b, double size, const char *label) {
+    write_rect(p, b);
+    write_label(p, b, size, label);
+}
+
+/* Nodes of a unit; the last one may have fewer than the others. */
+static int nodes_of(const picture *p, int unit) {
+    int nodes = ms_switches_of(p->platform)->nodes_per_unit;
+    int left = p->platform->nodes - unit * nodes;
+    return left < nodes ? left : nodes;
+}
+
+/* GPUs of a node without a rank; a spare node has none at all. */
+static int unused_gpus(const picture *p, int node) {
+    int per_node = p->platform->gpus_per_node;
+    int count = 0;
+    for (int i = 0; i < per_node; i++) {
+        count += p->uses[(size_t)node * (size_t)per_node + (size_t)i] != MS_GPU_USED;
+    }
+    return count;
+}
+
+static bool is_spare(const picture *p, int node) {
+    return p->uses[(size_t)node * (size_t)p->platform->gpus_per_node] == MS_GPU_SPARE;
+}
+
+/* What of a unit's box no rank uses: spare nodes, and from its top the share of a node that is
+ * idle. Neighbours that are alike are drawn as one. */
+static void write_uses(const picture *p, const box *b, int unit) {
+    int first = unit * ms_switches_of(p->platform)->nodes_per_unit;
+    int nodes = p->uses == NULL ? 0 : nodes_of(p, unit);
+    for (int i = 0, end = 0; i < nodes; i = end) {
+        int unused = unused_gpus(p, first + i);
+        bool spare = is_spare(p, first + i);
+        for (end = i + 1; end < nodes && unused_gpus(p, first + end) == unused &&
+                          is_spare(p, first + end) == spare;
+             end++) {
+        }
+        if (unused > 0) {
+            ms_buffer_printf(p->out,
+                             "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "
+                             "fill=\"%s\"/>\n",
+                             b->x + b->width * i / nodes, b->y, b->width * (end - i) / nodes,
+                             BOX * (double)unused / p->platform->gpus_per_node,
+                             spare ? MS_FILL_SPARE : MS_FILL_IDLE);
+        }
     }
 }
 
@@ -109,8 +163,7 @@ static void write_leaves(const picture *p, int column) {
 /* "unit 3: 20 nodes" */
 static void name_unit(const picture *p, int unit, char *label, size_t size) {
     const ms_switches *switches = ms_switches_of(p->platform);
-    int left = p->platform->nodes - unit * switches->nodes_per_unit;
-    int nodes = left < switches->nodes_per_unit ? left : switches->nodes_per_unit;
+    int nodes = nodes_of(p, unit);
     int length = switches->units > 1 ? snprintf(label, size, "unit %d: ", unit) : 0;
     snprintf(label + length, size - (size_t)length, "%d node%s", nodes, nodes == 1 ? "" : "s");
 }
@@ -137,7 +190,9 @@ static void write_units(const picture *p) {
         write_leaves(p, c);
         const box b = {
             .x = column_x(p, c), .y = p->node_y, .width = column_width(p), .fill = MS_FILL_NODE};
-        write_box(p, &b, unit_size(p), label);
+        write_rect(p, &b);
+        write_uses(p, &b, unit);
+        write_label(p, &b, unit_size(p), label);
         if (c > 0 && unit != p->units[c - 1] + 1) {
             ms_buffer_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">..</text>\n",
                              column_x(p, c) - 11, p->node_y + BOX / 2.0 + 4);
@@ -198,10 +253,15 @@ static void write_inside(const picture *p) {
     write_tier(p, ms_switches_of(p->platform)->node_tier, p->inside_y);
 }
 
-static void lay_out(const ms_platform *platform, ms_buffer *out, picture *p) {
+static void lay_out(const ms_platform *platform, const uint8_t *uses, ms_buffer *out, picture *p) {
     const ms_switches *switches = ms_switches_of(platform);
     int y = TOP;
-    *p = (picture){.platform = platform, .out = out, .core_y = -1, .spine_y = -1, .inside_y = -1};
+    *p = (picture){.platform = platform,
+                   .uses = uses,
+                   .out = out,
+                   .core_y = -1,
+                   .spine_y = -1,
+                   .inside_y = -1};
     p->shown = switches->units < UNITS_SHOWN ? switches->units : UNITS_SHOWN;
     for (int c = 0; c < p->shown; c++) {
         p->units[c] = c == p->shown - 1 ? switches->units - 1 : c;
@@ -221,13 +281,13 @@ static void lay_out(const ms_platform *platform, ms_buffer *out, picture *p) {
         p->inside_y = y + BOX;
         y += BOX + ROW + BOX;
     }
-    p->height = y + BOX;
+    p->height = y + BOX + (uses != NULL ? LEGEND : 0);
 }
 
-void ms_switches_write_svg(const ms_platform *platform, ms_buffer *out) {
+void ms_switches_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     picture p;
-    lay_out(platform, out, &p);
+    lay_out(platform, uses, out, &p);
     ms_platform_svg_head(platform, p.height, out);
     write_spines(&p);
     write_units(&p);
@@ -241,5 +301,6 @@ void ms_switches_write_svg(const ms_platform *platform, ms_buffer *out) {
         write_tier(&p, switches->spine_tier, p.spine_y);
     }
     write_tier(&p, switches->port_tier, p.leaf_y);
+    ms_platform_svg_legend(platform, uses, MS_FILL_NODE, p.height - BOX / 2, out);
     ms_buffer_puts(out, "</svg>\n");
 }

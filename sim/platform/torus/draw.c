@@ -11,6 +11,7 @@ enum {
     PODS_SHOWN = 3,
     SIDE_SHOWN = 16,
     PITCH = 15,
+    LEGEND = 22,
     TEXT_SIZE = 96
 };
 
@@ -97,54 +98,83 @@ void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
+/* The first plane of a pod, as far as it is drawn. */
+typedef struct plane {
+    int left, top;
+    int rows, columns;
+    int first_chip, chips_per_row;
+} plane;
+
+static int drawn_side(int chips) {
+    return chips < SIDE_SHOWN ? chips : SIDE_SHOWN;
+}
+
 static void write_line(ms_buffer *out, const int ends[4]) {
     ms_buffer_printf(out, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#888\"/>\n",
                      ends[0], ends[1], ends[2], ends[3]);
 }
 
-/* One plane of a pod: chips as dots, lines that leave it on one side enter it on the other. */
-static void write_plane(const ms_torus *torus, int left, int top, ms_buffer *out) {
-    int columns = torus->shape[0] < SIDE_SHOWN ? torus->shape[0] : SIDE_SHOWN;
-    int rows = torus->shape[1] < SIDE_SHOWN ? torus->shape[1] : SIDE_SHOWN;
-    int right = left + (columns - 1) * PITCH;
-    int bottom = top + (rows - 1) * PITCH;
-    for (int r = 0; r < rows && columns > 1; r++) {
-        int y = top + r * PITCH;
-        write_line(out, (const int[4]){left - PITCH / 2, y, right + PITCH / 2, y});
-    }
-    for (int c = 0; c < columns && rows > 1; c++) {
-        int x = left + c * PITCH;
-        write_line(out, (const int[4]){x, top - PITCH / 2, x, bottom + PITCH / 2});
-    }
-    for (int i = 0; i < rows * columns; i++) {
-        ms_buffer_printf(out,
-                         "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"" MS_FILL_LEAF "\" "
-                         "stroke=\"#999\"/>\n",
-                         left + i % columns * PITCH, top + i / columns * PITCH);
+/* Fill of a chip by what a job does with it. */
+static const char *fill_of(const uint8_t *uses, int chip) {
+    static const char *const FILLS[] = {
+        [MS_GPU_USED] = MS_FILL_LEAF, [MS_GPU_IDLE] = MS_FILL_IDLE, [MS_GPU_SPARE] = MS_FILL_SPARE};
+    return FILLS[uses == NULL ? MS_GPU_USED : uses[chip]];
+}
+
+/* Chips of a plane as dots. */
+static void write_dots(const plane *p, const uint8_t *uses, ms_buffer *out) {
+    for (int i = 0; i < p->rows * p->columns; i++) {
+        int x = i % p->columns;
+        int y = i / p->columns;
+        ms_buffer_printf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\" stroke=\"#999\"/>\n",
+                         p->left + x * PITCH, p->top + y * PITCH,
+                         fill_of(uses, p->first_chip + y * p->chips_per_row + x));
     }
 }
 
-static void write_pod(const ms_platform *platform, int pod, int top, ms_buffer *out) {
+/* Lines that leave a plane on one side enter it on the other. */
+static void write_plane(const plane *p, ms_buffer *out) {
+    int right = p->left + (p->columns - 1) * PITCH;
+    int bottom = p->top + (p->rows - 1) * PITCH;
+    for (int r = 0; r < p->rows && p->columns > 1; r++) {
+        int y = p->top + r * PITCH;
+        write_line(out, (const int[4]){p->left - PITCH / 2, y, right + PITCH / 2, y});
+    }
+    for (int c = 0; c < p->columns && p->rows > 1; c++) {
+        int x = p->left + c * PITCH;
+        write_line(out, (const int[4]){x, p->top - PITCH / 2, x, bottom + PITCH / 2});
+    }
+}
+
+static void write_pod(const ms_platform *platform, int pod, int top, const uint8_t *uses,
+                      ms_buffer *out) {
     const ms_torus *torus = ms_torus_of(platform);
     char shape[TEXT_SIZE];
     int left = 210 + pod * 260;
     ms_buffer_printf(out, "<text x=\"%d\" y=\"%d\" font-size=\"12\">pod %d: %s</text>\n", left,
                      top + 16, pod, shape_text(torus, shape, sizeof shape));
-    write_plane(torus, left + PITCH, top + 40, out);
+    const plane p = {.left = left + PITCH,
+                     .top = top + 40,
+                     .rows = drawn_side(torus->shape[1]),
+                     .columns = drawn_side(torus->shape[0]),
+                     .first_chip = pod * torus->chips,
+                     .chips_per_row = torus->shape[0]};
+    write_plane(&p, out);
+    write_dots(&p, uses, out);
     if (torus->pods > 1) {
         write_line(out, (const int[4]){left + 110, top - 28, left + 110, top});
     }
 }
 
-void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
+void ms_torus_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out) {
     const ms_torus *torus = ms_torus_of(platform);
     int shown = torus->pods < PODS_SHOWN ? torus->pods : PODS_SHOWN;
-    int rows = torus->shape[1] < SIDE_SHOWN ? torus->shape[1] : SIDE_SHOWN;
+    int rows = drawn_side(torus->shape[1]);
     int top = torus->pods > 1 ? 128 : 62;
-    int height = top + 40 + rows * PITCH + 40;
+    int height = top + 40 + rows * PITCH + 40 + (uses != NULL ? LEGEND : 0);
     ms_platform_svg_head(platform, height, out);
     for (int pod = 0; pod < shown; pod++) {
-        write_pod(platform, pod, top, out);
+        write_pod(platform, pod, top, uses, out);
     }
     if (torus->pods > 1) {
         ms_buffer_puts(out, "<rect x=\"210\" y=\"66\" width=\"760\" height=\"34\" "
@@ -152,6 +182,7 @@ void ms_torus_write_svg(const ms_platform *platform, ms_buffer *out) {
         ms_platform_svg_tier(platform, torus->port_tier, 82, out);
     }
     ms_platform_svg_tier(platform, 0, top + 54, out);
+    ms_platform_svg_legend(platform, uses, MS_FILL_LEAF, height - 34, out);
     ms_buffer_printf(out,
                      "<text x=\"16\" y=\"%d\" font-size=\"11\" fill=\"#666\">%s%d pod%s; one plane "
                      "of each is drawn%s; lines that leave a plane come back on the other "

@@ -35,6 +35,10 @@ static const placement_case PLACEMENTS[] = {
      "'dp' stands inside 'cp' in mesh.order"},
     {ON_NODES("mesh: {dp: 2, tp: 8, cp: 2, order: [dp, cp, tp]}"), NULL}, /* a node holds no 16 */
     {ON_NODES("mesh: {dp: 8, pp: 4, order: [pp, dp]}"), NULL},
+    {ON_NODES("mesh: {dp: 4, tp: 8, order: [dp, tp]}\nplacement: {order: [gpu, node]}"),
+     "4 of 4 tp groups of 8 cross 'rail' though the 8 GPUs that share 'nvlink' have room for one: "
+     "the placement spreads them"},
+    {ON_NODES("mesh: {dp: 4, tp: 8, order: [dp, tp]}\nplacement: {nodes: [2, 0, 3, 1]}"), NULL},
 };
 
 Test(advice, groups_that_straddle_are_told) {

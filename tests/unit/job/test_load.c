@@ -57,6 +57,18 @@ static const fault_case CASES[] = {
     {NULL, "seed: -1\n", {":7:7: error: seed: expected at least 0, got '-1'"}, 1},
     {NULL, "recompute: some\n", {"expected one of none, full or selective, got 'some'"}, 1},
     {NULL, "data_parallel: {zero: 4}\n", {":7:23: error: data_parallel.zero", "got '4'"}, 1},
+    /* placement */
+    {"nodes: 1}",
+     "nodes: 3}",
+     {":4:7: error: mesh: pp 2 x dp 2 x tp 2 needs 8 GPUs, the platform 'dgx-a100' has 24 (3 nodes "
+      "of 8); use 'platform.nodes: 1' or other sizes, or 'placement' to leave GPUs idle"},
+     1},
+    {NULL,
+     "placement: {spares: 1}\n",
+     {":7:12: error: placement: 8 ranks do not fit on 0 nodes of 8 GPUs, the others are spares"},
+     1},
+    {NULL, "placement: {nods: [0]}\n", {":7:13: error: placement.nods: unknown key", "'nodes'"}, 1},
+    {NULL, "placement: 5\n", {":7:12: error: placement: expected a mapping"}, 1},
     /* mesh */
     {"tp: 2,",
      "tp: 4,",

@@ -235,7 +235,7 @@ Test(mesh, tiers_of_groups) {
         cr_assert_eq(ms_mesh_init(&mesh, NAMES, TIERS[i].sizes, 3, &fixture.diag), MS_OK);
         for (int axis = 0; axis < 3; axis++) {
             ms_group group = ms_mesh_group(&mesh, axis, 0);
-            int tier = ms_mesh_group_tier(&group, platform);
+            int tier = ms_mesh_group_tier(&mesh, &group, platform);
             if (TIERS[i].tiers[axis] == NULL) {
                 cr_assert_eq(tier, -1);
             } else {
@@ -244,5 +244,34 @@ Test(mesh, tiers_of_groups) {
             }
         }
     }
+    fixture_release(&fixture);
+}
+
+/* A table of devices stands between ranks and GPUs: members, groups and tiers follow it. */
+Test(mesh, devices_of_ranks) {
+    static const char *const NAMES[] = {"dp", "tp"};
+    static const int SIZES[] = {2, 2};
+    static const int DEVICES[] = {0, 8, 1, 9};
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "dgx-a100", "{nodes: 2}");
+    ms_mesh mesh;
+    int members[4];
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 2, &fixture.diag), MS_OK);
+    int count =
+        ms_mesh_members(&mesh, MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_TP), 0, members);
+    cr_assert_eq(count, 4);
+    ms_mesh_to_devices(&mesh, members, count);
+    for (int rank = 0; rank < 4; rank++) {
+        cr_assert_eq(members[rank], rank, "without a table");
+    }
+    cr_assert_eq(ms_mesh_set_devices(&mesh, DEVICES, 4, &fixture.arena, &fixture.diag), MS_OK);
+    ms_mesh_to_devices(&mesh, members, count);
+    for (int rank = 0; rank < 4; rank++) {
+        cr_assert_eq(members[rank], DEVICES[rank]);
+    }
+    ms_group pair = ms_mesh_group(&mesh, ms_mesh_axis(&mesh, "tp"), 0);
+    ms_group across = ms_mesh_group(&mesh, ms_mesh_axis(&mesh, "dp"), 0);
+    cr_assert_eq(ms_mesh_group_tier(&mesh, &pair, platform), 1, "ranks 0 and 1 on two nodes");
+    cr_assert_eq(ms_mesh_group_tier(&mesh, &across, platform), 0, "ranks 0 and 2 on one");
     fixture_release(&fixture);
 }

@@ -197,10 +197,10 @@ static ms_spec random_spec(ms_random *random, const ms_mesh *mesh, const ms_tens
     for (int axis = 0; axis < mesh->axes; axis++) {
         int choice = (int)ms_random_range(random, 0, may_be_partial ? 3 : 2);
         if (choice < 2 && left[choice] % mesh->sizes[axis] == 0) {
-            spec.on[axis] = (ms_placement)S(choice);
+            spec.on[axis] = (ms_tensor_placement)S(choice);
             left[choice] /= mesh->sizes[axis];
         } else if (choice == 3) {
-            spec.on[axis] = (ms_placement)P;
+            spec.on[axis] = (ms_tensor_placement)P;
         }
     }
     return spec;
@@ -250,7 +250,10 @@ Test(sharding, steps_are_sound_from_any_spec_to_any_other) {
 
 Test(sharding, placements_as_text) {
     char text[32];
-    cr_assert_str_eq(ms_placement_text((ms_placement)S(3), text, sizeof text), "shard3");
-    cr_assert_str_eq(ms_placement_text((ms_placement)R, text, sizeof text), "replicate");
-    cr_assert_str_eq(ms_placement_text((ms_placement)P, text, sizeof text), "partial");
+    cr_assert_str_eq(ms_tensor_placement_text((ms_tensor_placement)S(3), text, sizeof text),
+                     "shard3");
+    cr_assert_str_eq(ms_tensor_placement_text((ms_tensor_placement)R, text, sizeof text),
+                     "replicate");
+    cr_assert_str_eq(ms_tensor_placement_text((ms_tensor_placement)P, text, sizeof text),
+                     "partial");
 }

@@ -30,12 +30,63 @@ Test(platform_svg, shows_the_levels) {
         const ms_platform *platform = fixture_platform(&fixture, SVG[i].platform, SVG[i].overrides);
         ms_buffer text;
         ms_buffer_init(&text);
-        ms_platform_write_svg(platform, &text);
+        ms_platform_write_svg(platform, NULL, &text);
         for (size_t w = 0; w < 6 && SVG[i].words[w] != NULL; w++) {
             cr_assert_not_null(strstr(ms_buffer_text(&text), SVG[i].words[w]), "case %zu: no %s", i,
                                SVG[i].words[w]);
         }
         cr_assert_lt(text.length, 60000U);
+        ms_buffer_release(&text);
+        fixture_release(&fixture);
+    }
+}
+
+static size_t count_of(const char *text, const char *word) {
+    size_t count = 0;
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* A job's use of GPUs: of four nodes of two GPUs one is used, one half idle, two are spares; of a
+ * torus' 16 chips three are idle and one is a spare. */
+Test(platform_svg, shows_what_a_job_leaves) {
+    static const uint8_t NODES[8] = {0, 0, 0, 1, 2, 2, 2, 2};
+    static const uint8_t CHIPS[16] = {
+        [3] = MS_GPU_IDLE, [5] = MS_GPU_IDLE, [6] = MS_GPU_IDLE, [9] = MS_GPU_SPARE};
+    static const struct {
+        const char *platform, *overrides;
+        const uint8_t *uses;
+        size_t idle, spare; /* shapes with the fill, one of each in the legend */
+        const char *words[3];
+    } CASES[] = {
+        {"dgx-a100",
+         "{nodes: 4, node: {gpus: 2, nics: 2}}",
+         NODES,
+         5, /* page, legend, half a node, and the two GPUs of the node that is opened up */
+         2, /* legend, and two nodes as one shape */
+         {">3 GPUs with a rank<", ">1 GPU idle<", ">4 GPUs spare<"}},
+        {"tpu-v4",
+         "{nodes: 4, fabric: {shape: [4, 4]}}",
+         CHIPS,
+         5, /* page, legend, chips */
+         2,
+         {">12 GPUs with a rank<", ">3 GPUs idle<", ">1 GPU spare<"}},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        platform_fixture fixture;
+        const ms_platform *platform =
+            fixture_platform(&fixture, CASES[i].platform, CASES[i].overrides);
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_platform_write_svg(platform, CASES[i].uses, &text);
+        const char *svg = ms_buffer_text(&text);
+        for (size_t w = 0; w < 3; w++) {
+            cr_assert_not_null(strstr(svg, CASES[i].words[w]), "case %zu: %s", i, svg);
+        }
+        cr_assert_eq(count_of(svg, "fill=\"#fff"), CASES[i].idle, "case %zu: %s", i, svg);
+        cr_assert_eq(count_of(svg, "fill=\"#eaae80\""), CASES[i].spare, "case %zu: %s", i, svg);
         ms_buffer_release(&text);
         fixture_release(&fixture);
     }
@@ -74,7 +125,7 @@ Test(platform_svg, texts_keep_to_their_room) {
         const ms_platform *platform = fixture_platform(&fixture, CASES[i][0], CASES[i][1]);
         ms_buffer svg;
         ms_buffer_init(&svg);
-        ms_platform_write_svg(platform, &svg);
+        ms_platform_write_svg(platform, NULL, &svg);
         const char *box = NULL;
         for (const char *at = ms_buffer_text(&svg); (at = strchr(at + 1, '<')) != NULL;) {
             box = strncmp(at, "<rect", 5) == 0 ? at : box;

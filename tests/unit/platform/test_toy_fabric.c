@@ -51,7 +51,7 @@ Test(platform_toy_fabric, is_drawn_and_exported) {
     const ms_platform *platform = fixture_platform(&fixture, "flat", OVERRIDES);
     ms_buffer_init(&text);
     ms_platform_write_dot(platform, &text);
-    ms_platform_write_svg(platform, &text);
+    ms_platform_write_svg(platform, NULL, &text);
     cr_assert_eq(ms_platform_write_simgrid_xml(platform, &fixture.diag, &text), MS_OK);
     static const char *const WORDS[] = {"mesh [label=\"8 GPUs\"]", "fabric: 56 links",
                                         "<route src=\"gpu-7\" dst=\"gpu-0\" "

@@ -1,0 +1,48 @@
+#include "cli/placement_options.h"
+
+#include <string.h>
+
+/* As many ranks as fill the nodes of a choice. */
+static int count_ranks(const ms_rank_placement_choice *choice, const ms_platform *platform) {
+    int spares = choice->spare_count + (int)choice->spares.count;
+    int left = platform->nodes > spares ? platform->nodes - spares : 1;
+    int nodes = choice->nodes.count > 0 ? (int)choice->nodes.count : left;
+    return nodes * platform->gpus_per_node;
+}
+
+ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
+                                ms_rank_placement *placement_out) {
+    const char *text = ms_cli_value(call, "placement", NULL);
+    ms_rank_placement_choice choice;
+    ms_node *mapping = NULL;
+    ms_status status = MS_OK;
+    if (text != NULL) {
+        status =
+            ms_yaml_parse(text, strlen(text), "--placement", call->arena, call->diag, &mapping);
+    }
+    if (status == MS_OK) {
+        status = ms_placement_read(mapping, NULL, call->arena, call->diag, &choice);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    if (ranks == 0 && choice.file != NULL) {
+        ms_diag_error(call->diag, "a file of ranks needs their number, such as --ranks 64");
+        return MS_E_USAGE;
+    }
+    ranks = ranks > 0 ? ranks : count_ranks(&choice, platform);
+    return ms_placement_make(&choice, platform, ranks, call->arena, call->diag, placement_out);
+}
+
+void ms_cli_show_placement(const ms_invocation *call, const ms_rank_placement *placement,
+                           ms_buffer *page) {
+    if (!ms_cli_has(call, "placement")) {
+        return;
+    }
+    ms_buffer_printf(page, "placement     %d rank%s", placement->ranks,
+                     placement->ranks == 1 ? "" : "s");
+    bool is_full = placement->idle_gpus == 0 && placement->spare_gpus == 0;
+    ms_buffer_puts(page, is_full ? ", no GPU left" : "; ");
+    ms_placement_describe(placement, page);
+    ms_buffer_puts(page, "\n");
+}
