@@ -133,13 +133,16 @@ typedef struct ms_dag {
         crossing_count;
     int32_t op_count, member_count, dep_count;
     int32_t step_count; /**< >= 1 */
+    /** [MS_COLL_COUNT] by kind of communication: how many times as long a computation takes while
+     * one runs on its rank, >= 1; set after ms_dag_init, which sets 1, by the one who builds. */
+    double compute_slowdown[MS_COLL_COUNT];
     /* builder */
     ms_vector vectors[14];
     ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag;
 
-/** Start an empty graph. */
+/** Start an empty graph, in which communication slows nothing down. */
 void ms_dag_init(ms_dag *dag);
 /** Free everything. */
 void ms_dag_release(ms_dag *dag);
@@ -171,7 +174,7 @@ void ms_dag_add_dep(ms_dag *dag, int32_t op);
 
 /** Set the read pointers and the times of flows, and check every index.
  *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if an index is out of range, an operation has no
- * member or no step, or a communication no phase. */
+ * member or no step, a communication no phase, or a slow-down is below 1. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
 
 /** Whether an operation occupies a compute stream. */

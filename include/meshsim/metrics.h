@@ -83,6 +83,7 @@ typedef struct ms_axis_use {
 typedef struct ms_rank_metrics {
     double time_s[MS_TIME_COUNT];   /**< sums to the step time */
     double other_s[MS_OTHER_COUNT]; /**< sums to time_s[MS_TIME_OTHER] */
+    double slowed_s; /**< of time_s[MS_TIME_COMPUTE], what communication beside it added */
     ms_axis_use axes[MS_AXIS_COUNT];
     double warmup_end_s;     /**< start of the last step's first backward pass; 0 without one */
     double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
@@ -120,10 +121,11 @@ typedef struct ms_metrics {
     double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
                                     the step */
     double other_share[MS_OTHER_COUNT]; /**< the same of what share[MS_TIME_OTHER] consists of */
-    ms_axis_use axes[MS_AXIS_COUNT];    /**< weighted means over ranks */
-    double critical_s[MS_TIME_COUNT];   /**< critical path; bubble categories stay 0; sums to
-                                           step_time_s */
-    ms_coll_row *collectives;           /**< [collective_count], in order of first use */
+    double slowed_share; /**< the same of what communication added to share[MS_TIME_COMPUTE] */
+    ms_axis_use axes[MS_AXIS_COUNT];  /**< weighted means over ranks */
+    double critical_s[MS_TIME_COUNT]; /**< critical path; bubble categories stay 0; sums to
+                                         step_time_s */
+    ms_coll_row *collectives;         /**< [collective_count], in order of first use */
     int collective_count;
     double compute_flop; /**< FLOP executed by all ranks in a step */
 } ms_metrics;

@@ -21,6 +21,7 @@
 #include "meshsim/config.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
+#include "meshsim/event.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -46,7 +47,8 @@ typedef struct ms_gpu_type {
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
     double pcie_Bps;        /**< to or from the host, each way [B/s]; 0: not given */
     double host_Bps;        /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
-    double compute_slowdown; /**< factor >= 1 on compute while communication of the same GPU runs */
+    double compute_slowdown[MS_COLL_COUNT]; /**< by kind of communication: how many times as long
+                                               computations take while one runs on the GPU, 1..2 */
 } ms_gpu_type;
 
 /** A level of the platform. */

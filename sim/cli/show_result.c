@@ -88,6 +88,9 @@ static void show_shares(const ms_result *result, ms_buffer *out) {
     for (int c = 0; c < MS_TIME_OTHER; c++) {
         show_share(result, ms_time_category_name((ms_time_category)c), result->metrics.share[c],
                    out);
+        if (c == MS_TIME_COMPUTE) {
+            show_share(result, "  of it slow-down", result->metrics.slowed_share, out);
+        }
     }
     for (int part = 0; part < MS_OTHER_COUNT; part++) {
         text name;

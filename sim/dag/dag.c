@@ -39,6 +39,9 @@ void ms_dag_init(ms_dag *dag) {
         ms_vector_init(&dag->vectors[i], SIZES[i]);
     }
     ms_vector_init(&dag->stream_last, sizeof(int32_t));
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        dag->compute_slowdown[kind] = 1.0;
+    }
 }
 
 void ms_dag_release(ms_dag *dag) {
@@ -209,6 +212,15 @@ static bool is_amount(double value) {
     return value >= 0.0 && isfinite(value);
 }
 
+static const char *find_bad_slowdown(const ms_dag *dag) {
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        if (!(dag->compute_slowdown[kind] >= 1.0) || !isfinite(dag->compute_slowdown[kind])) {
+            return "a slow-down of computations that is below 1 or not finite";
+        }
+    }
+    return NULL;
+}
+
 static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->work_count; i++) {
         const ms_dag_work *work = &dag->works[i];
@@ -217,6 +229,9 @@ static const char *find_bad_work(const ms_dag *dag) {
         }
         if (work->is_communication != (work->phase_count > 0)) {
             return "a communication without phases, or a computation with phases";
+        }
+        if (work->coll >= MS_COLL_COUNT) {
+            return "a work of a kind that does not exist";
         }
         if (work->stands_for < 1) {
             return "a work that stands for nothing";
@@ -289,7 +304,8 @@ static const char *find_bad_op(const ms_dag *dag) {
 
 /* *fault_out: what is wrong, NULL if nothing. */
 static ms_status check(const ms_dag *dag, const char **fault_out) {
-    *fault_out = find_bad_work(dag);
+    *fault_out = find_bad_slowdown(dag);
+    *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
     if (*fault_out != NULL || dag->link_count == 0) {

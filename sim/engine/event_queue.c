@@ -9,9 +9,18 @@ static inline bool is_before(ms_event a, ms_event b) {
     return (a.time_s < b.time_s) | ((a.time_s == b.time_s) & (a.op < b.op));
 }
 
-ms_status ms_event_queue_init(ms_event_queue *queue, int32_t capacity, ms_arena *scratch) {
-    *queue = (ms_event_queue){.heap = MS_NEW(scratch, ms_event, capacity)};
-    return queue->heap == NULL ? MS_E_NOMEM : MS_OK;
+ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t op_count, bool moves,
+                              ms_arena *scratch) {
+    *queue = (ms_event_queue){.heap = MS_NEW(scratch, ms_event, capacity),
+                              .places = moves ? MS_NEW(scratch, int32_t, op_count) : NULL};
+    return queue->heap == NULL || (moves && queue->places == NULL) ? MS_E_NOMEM : MS_OK;
+}
+
+static inline void put(ms_event_queue *queue, int32_t place, ms_event event) {
+    queue->heap[place] = event;
+    if (queue->places != NULL) {
+        queue->places[event.op] = place;
+    }
 }
 
 /* Put `event` at `place` or, as long as it comes before its parent, further up. */
@@ -21,10 +30,10 @@ static void sift_up(ms_event_queue *queue, int32_t place, ms_event event) {
         if (!is_before(event, queue->heap[parent])) {
             break;
         }
-        queue->heap[place] = queue->heap[parent];
+        put(queue, place, queue->heap[parent]);
         place = parent;
     }
-    queue->heap[place] = event;
+    put(queue, place, event);
 }
 
 /* The first of the children of `place`, of which there is at least one. */
@@ -49,10 +58,10 @@ static void sift_down(ms_event_queue *queue, int32_t place, ms_event event) {
         if (!is_before(queue->heap[child], event)) {
             break;
         }
-        queue->heap[place] = queue->heap[child];
+        put(queue, place, queue->heap[child]);
         place = child;
     }
-    queue->heap[place] = event;
+    put(queue, place, event);
 }
 
 void ms_event_queue_add(ms_event_queue *queue, ms_event event) {
@@ -61,7 +70,17 @@ void ms_event_queue_add(ms_event_queue *queue, ms_event event) {
 
 ms_event ms_event_queue_take(ms_event_queue *queue) {
     ms_event first = queue->heap[0];
-    queue->count--;
-    sift_down(queue, 0, queue->heap[queue->count]);
+    if (--queue->count > 0) {
+        sift_down(queue, 0, queue->heap[queue->count]);
+    }
     return first;
+}
+
+void ms_event_queue_move(ms_event_queue *queue, ms_event event) {
+    int32_t place = queue->places[event.op];
+    if (is_before(event, queue->heap[place])) {
+        sift_up(queue, place, event);
+    } else {
+        sift_down(queue, place, event);
+    }
 }

@@ -26,15 +26,22 @@ typedef struct ms_event_queue {
     ms_event *heap; /**< [capacity] no entry before its parent; MS_EVENT_CHILDREN each,
                       those of entry i from MS_EVENT_CHILDREN * i + 1 on */
     int32_t count;
+    int32_t
+        *places; /**< [op_count] where in `heap` an operation's event is; NULL: events never move */
 } ms_event_queue;
 
-/** An empty queue in `scratch` for at most `capacity` events.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_event_queue_init(ms_event_queue *queue, int32_t capacity, ms_arena *scratch);
+/** An empty queue in `scratch` for at most `capacity` events of `op_count` operations.
+ *  moves: whether events may move.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t op_count, bool moves,
+                              ms_arena *scratch);
 
 /** Add an event; there must be room.  O(log count). */
 void ms_event_queue_add(ms_event_queue *queue, ms_event event);
 
 /** Take out the first event; there must be one.  O(log count). */
 ms_event ms_event_queue_take(ms_event_queue *queue);
+
+/** Give the event that `event.op` has in the queue another time; needs `places`.  O(log count). */
+void ms_event_queue_move(ms_event_queue *queue, ms_event event);
 
 #endif

@@ -37,6 +37,22 @@ static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
            t->link_busy_s != NULL && t->link_peak != NULL;
 }
 
+/* Room for what can lie ahead at once: an operation that starts or computes is the next one of its
+ * streams, at most one a stream; and the ends of communications that slow others down. */
+static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    int64_t capacity = dag->stream_count;
+    for (int32_t i = 0; i < dag->op_count && replay->has_slowdown; i++) {
+        capacity += ms_slowdown_concerns(dag, &dag->works[dag->ops[i].work]);
+    }
+    if (ms_event_queue_init(&replay->queue, capacity, dag->op_count, replay->has_slowdown,
+                            scratch) != MS_OK) {
+        return false;
+    }
+    return !replay->has_slowdown ||
+           ms_slowdown_init(&replay->slowdown, dag, &replay->queue, scratch) == MS_OK;
+}
+
 static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     size_t ops = (size_t)dag->op_count;
@@ -52,10 +68,9 @@ static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
     replay->starts = MS_NEW(scratch, ms_start, ops);
     replay->next_first = MS_NEW(scratch, int32_t, ops + 1);
     replay->next = MS_NEW(scratch, int32_t, edges);
-    /* an operation whose start is known is the next one of its streams: at most one a stream */
     return replay->work_time_s != NULL && replay->work_transfer_s != NULL &&
            replay->starts != NULL && replay->next_first != NULL && replay->next != NULL &&
-           ms_event_queue_init(&replay->queue, dag->stream_count, scratch) == MS_OK;
+           alloc_queue(replay, scratch);
 }
 
 static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
@@ -112,7 +127,10 @@ static void link_successors(ms_replay *replay) {
 
 ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
                          ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
-    *replay = (ms_replay){.dag = dag, .is_alone = fidelity == MS_FIDELITY_ANALYTIC};
+    *replay = (ms_replay){.dag = dag,
+                          .is_alone = fidelity == MS_FIDELITY_ANALYTIC,
+                          .limit_s = INFINITY,
+                          .has_slowdown = ms_slowdown_is_needed(dag)};
     if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
         !alloc_account(replay, scratch)) {
         return ms_engine_no_memory(diag);
@@ -163,8 +181,11 @@ static inline void release(ms_replay *replay, int32_t op, int32_t before, double
 }
 
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
-    double release_s =
-        replay->dag->works[replay->dag->ops[op].work].is_pipelined ? transfer_s : end_s;
+    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
+    double release_s = work->is_pipelined ? transfer_s : end_s;
+    if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
+        ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
+    }
     replay->timeline.end_s[op] = end_s;
     replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
     replay->settled++;
@@ -215,6 +236,27 @@ static void start_op(ms_replay *replay, ms_event start) {
                      start.time_s + replay->work_time_s[work]);
 }
 
+/* What happens where communication slows computations down. */
+static void happen_beside(ms_replay *replay, ms_event event) {
+    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[event.op].work];
+    if (!work->is_communication) {
+        if (ms_slowdown_is_running(&replay->slowdown, event.op)) {
+            ms_slowdown_end(&replay->slowdown, event.op);
+            ms_replay_settle(replay, event.op, event.time_s, event.time_s);
+        } else {
+            replay->timeline.timers++;
+            ms_slowdown_begin(&replay->slowdown, event);
+        }
+    } else if (replay->timeline.end_s[event.op] >= 0.0) {
+        ms_slowdown_communicate(&replay->slowdown, event, -1);
+    } else {
+        if (ms_slowdown_concerns(replay->dag, work)) {
+            ms_slowdown_communicate(&replay->slowdown, event, 1);
+        }
+        start_op(replay, event);
+    }
+}
+
 /* In the order of time one operation is far from the next in the graph, and waiting for its record
  * takes longer than what is done with it. So the cache is asked beforehand for what the next start
  * releases, and for the lists of those that may be next after it. */
@@ -233,10 +275,14 @@ static inline void fetch_ahead(const ms_replay *replay) {
 }
 
 void ms_replay_drain(ms_replay *replay) {
-    while (replay->queue.count > 0) {
-        ms_event start = ms_event_queue_take(&replay->queue);
+    while (replay->queue.count > 0 && replay->queue.heap[0].time_s <= replay->limit_s) {
+        ms_event event = ms_event_queue_take(&replay->queue);
         fetch_ahead(replay);
-        start_op(replay, start);
+        if (replay->has_slowdown) {
+            happen_beside(replay, event);
+        } else {
+            start_op(replay, event);
+        }
     }
 }
 

@@ -2,10 +2,12 @@
  * @file
  * What both engines share: the replay of the operation graph, and the account of the links.
  *
- * Operations start in the order of time. Once the ends of all its dependencies are known, an
- * operation's start is known and waits in a queue; when its time comes, its end is known as well,
- * exactly, unless a transfer of it has to share links with others: such operations are handed to
- * the engine, which settles them later.
+ * What happens leaves a queue in the order of time. Once the ends of all its dependencies are
+ * known, an operation's start is known and waits in the queue; when its time comes, its end is
+ * known as well, exactly, with two exceptions. Where a transfer has to share links with others, the
+ * operation is handed to the engine, which settles it later. Where communication slows computations
+ * down (slowdown.h), a computation's end waits in the queue and moves with what communicates beside
+ * it, and so does the end of each communication that slows.
  */
 #ifndef MESHSIM_ENGINE_CORE_H
 #define MESHSIM_ENGINE_CORE_H
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #include "engine/event_queue.h"
+#include "engine/slowdown.h"
 #include "meshsim/arena.h"
 #include "meshsim/dag.h"
 #include "meshsim/diag.h"
@@ -54,7 +57,10 @@ typedef struct ms_replay {
     ms_start *starts;        /**< [op_count] */
     int32_t *next_first;     /**< [op_count + 1] successors of op i: next[next_first[i]] .. */
     int32_t *next;           /**< operation that waits for the end, or ~operation on the stream */
-    ms_event_queue queue;    /**< starts that lie ahead */
+    ms_event_queue queue;    /**< starts, and ends that are no known dates, that lie ahead */
+    double limit_s;          /**< nothing later may happen yet: INFINITY, or the engine's clock */
+    bool has_slowdown;       /**< communication slows computations down */
+    ms_slowdown slowdown;    /**< if so */
     int32_t settled;         /**< operations whose end is known */
     /** Works whose end the engine must find out; [work_count], NULL: none. */
     const bool *is_contended;
@@ -71,7 +77,8 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
 
-/** Start operations in the order of time, until only those are left that need the engine. */
+/** Let happen what the queue holds until `limit_s`, until only that is left that needs the engine.
+ */
 void ms_replay_drain(ms_replay *replay);
 
 /** Settle `op`: it frees its stream at `transfer_s` and ends at `end_s`.  Queues what that

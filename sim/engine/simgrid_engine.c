@@ -13,6 +13,9 @@
 static const int SIGNALS[] = {SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGABRT, SIGPIPE};
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0] };
 
+/* Token of a wake-up that is for the queue; the others are streams. */
+enum { LOOK = -1 };
+
 /* The operation that holds a stream and has contended transfers. */
 typedef struct active_op {
     double phase_s; /* when its phase begins */
@@ -28,8 +31,10 @@ typedef struct flow_run {
     active_op *active; /* [stream_count] by the operation's lowest stream */
     ms_diag *diag;
     ms_bridge_setup setup;
-    int32_t live;     /* contended flows under way */
-    ms_status status; /* first failure of the bridge */
+    int32_t live;      /* contended flows under way */
+    int32_t under_way; /* operations with contended flows, begun and not settled */
+    double look_s;     /* when the clock wakes the queue next; INFINITY: not set */
+    ms_status status;  /* first failure of the bridge */
 } flow_run;
 
 const char *ms_engine_simgrid_version(void) {
@@ -46,6 +51,23 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
     account->records[account->count] =
         (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .stream = stream};
     return (int32_t)account->count++;
+}
+
+/* Where communication slows computations down, nothing may happen beside contended flows before
+ * SimGrid's clock has come to it: the end of a flow could still change it. */
+static void set_limit(flow_run *run, double clock_s) {
+    bool is_free = !run->replay->has_slowdown || run->under_way == 0;
+    run->replay->limit_s = is_free ? INFINITY : clock_s;
+}
+
+/* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
+static void drain(flow_run *run) {
+    ms_replay *replay = run->replay;
+    ms_replay_drain(replay);
+    if (replay->queue.count > 0 && replay->queue.heap[0].time_s < run->look_s) {
+        run->look_s = replay->queue.heap[0].time_s;
+        keep_status(run, ms_bridge_wake(run->look_s, LOOK));
+    }
 }
 
 /* A flow whose time is known; returns its end. */
@@ -122,6 +144,8 @@ static void advance(flow_run *run, int32_t stream) {
         }
         end_phase(run, active);
     }
+    run->under_way--;
+    set_limit(run, ms_bridge_clock_s());
     ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
 }
 
@@ -132,15 +156,28 @@ static void begin(void *context, ms_event start) {
     run->active[stream] = (active_op){.op = start.op,
                                       .phase = dag->works[dag->ops[start.op].work].phase_first,
                                       .phase_s = start.time_s};
+    run->under_way++;
+    set_limit(run, ms_bridge_clock_s());
     advance(run, stream);
 }
 
-static void on_wake(void *context, int32_t stream) {
-    start_phase(context, stream);
+static void on_wake(void *context, int32_t token) {
+    flow_run *run = context;
+    if (token != LOOK) {
+        start_phase(run, token);
+        return;
+    }
+    double clock_s = ms_bridge_clock_s();
+    set_limit(run, clock_s);
+    run->look_s = clock_s >= run->look_s ? INFINITY : run->look_s;
+    drain(run);
 }
 
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
+    set_limit(run, ms_bridge_clock_s());
+    ms_replay_drain(
+        run->replay); /* what comes before the flow's end, by less than the clock shows */
     ms_flow_record *record = &run->replay->account.records[index];
     active_op *active = &run->active[record->stream];
     record->end_s = fmax(record->start_s, ms_bridge_clock_s());
@@ -149,7 +186,7 @@ static void on_flow(void *context, int32_t index) {
     if (--active->left == 0) {
         end_phase(run, active);
         advance(run, record->stream);
-        ms_replay_drain(run->replay);
+        drain(run);
     }
 }
 
@@ -201,12 +238,13 @@ static void run_graph(flow_run *run, double precision_s) {
     replay->is_contended = run->contention.is_contended_work;
     replay->begin = begin;
     replay->context = run;
-    if (run->contention.link_count == 0) { /* nothing can meet: the replay settles everything */
-        ms_replay_start(replay);
-        ms_replay_drain(replay);
-    } else if (keep_status(run, start_simgrid(run, precision_s))) {
-        ms_replay_start(replay);
-        ms_replay_drain(replay);
+    bool is_free = run->contention.link_count == 0; /* nothing can meet: all dates are known */
+    if (!is_free && !keep_status(run, start_simgrid(run, precision_s))) {
+        return;
+    }
+    ms_replay_start(replay);
+    drain(run);
+    if (!is_free) {
         keep_status(run, run->status == MS_OK ? ms_bridge_run() : MS_OK);
     }
 }
@@ -218,7 +256,7 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *dia
                             "before each further run");
         return MS_E_RANGE;
     }
-    flow_run run = {.replay = replay, .diag = diag, .status = MS_OK};
+    flow_run run = {.replay = replay, .diag = diag, .look_s = INFINITY, .status = MS_OK};
     run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
     double *busy_s = MS_NEW(scratch, double, replay->dag->stream_count);
     if (run.active == NULL || busy_s == NULL) {

@@ -123,7 +123,7 @@ static void add_shares(const ms_result *result, const ms_run_figures *figures, m
     ms_value_add_double(root, "bubble_fraction", bubble);
     ms_value_add_double(root, "bubble_ratio", compute > 0.0 ? bubble / compute : 0.0);
     ms_value_add_double(root, "idle_fraction", figures->idle_fraction);
-    ms_value_add_double(root, "compute_slowdown", result->job->platform.gpu.compute_slowdown);
+    ms_value_add_double(root, "compute_slowdown", result->metrics.slowed_share);
     ms_value *shares = object(root, "time_share");
     for (int c = 0; c < MS_TIME_COUNT; c++) {
         ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), figures->share[c]);

@@ -100,6 +100,8 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_dag_init(dag_out);
+    memcpy(dag_out->compute_slowdown, input->platform->gpu.compute_slowdown,
+           sizeof dag_out->compute_slowdown);
     ms_lowering l = {.in = input, .dag = dag_out};
     int pp = input->program->spec.pipeline_ranks;
     ms_status status = ms_ranks_init(&l.ranks, input->mesh, pp, input->no_fold, &scratch);

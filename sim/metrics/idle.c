@@ -4,6 +4,10 @@
  * Far above rounding (1e-16 per operation), far below what a table shows. */
 static const double OVERLAP_TOLERANCE = 1e-9;
 
+/* A computation that takes longer than its work by less than this share of the run was not slowed:
+ * its start and end are rounded. */
+static const double SLOWED_TOLERANCE = 1e-12;
+
 /* A gap of a rank's compute stream. */
 typedef struct idle_gap {
     double from_s, to_s;
@@ -140,6 +144,7 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
     const ms_window *window = &ops->measured.ranks[rank];
     ms_sum sums[MS_TIME_COUNT] = {0};
     ms_sum parts[MS_OTHER_COUNT] = {0};
+    ms_sum slowed = {0};
     double from_s = window->from_s;
     for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
@@ -149,12 +154,14 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
             if (span->category == MS_TIME_OTHER) {
                 ms_sum_add(&parts[span->part], to_s - from_s);
             }
+            ms_sum_add(&slowed, span->slowed_share * (to_s - from_s));
             from_s = to_s;
         }
     }
     for (int c = 0; c < MS_TIME_COUNT; c++) {
         rank_out->time_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
     }
+    rank_out->slowed_s = ms_sum_total(&slowed) / ops->measured.steps;
     for (int part = 0; part < MS_OTHER_COUNT; part++) {
         rank_out->other_s[part] = ms_sum_total(&parts[part]) / ops->measured.steps;
     }
@@ -162,6 +169,21 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
 
 static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
     return dag->ops[op].kind == MS_OP_OPTIMIZER ? MS_TIME_OPTIMIZER : MS_TIME_COMPUTE;
+}
+
+/* A computation's span. One that took longer than its work was slowed down; what is within rounding
+ * of the clock was not. */
+static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, double from_s) {
+    double end_s = ops->timeline->end_s[op];
+    double length_s = end_s - ops->timeline->start_s[op];
+    double slowed_s = length_s - ops->dag->works[ops->dag->ops[op].work].time_s;
+    ms_time_span span = {.end_s = end_s, .category = category_of_compute(ops->dag, op)};
+    bool is_slowed =
+        span.category == MS_TIME_COMPUTE && slowed_s > SLOWED_TOLERANCE * ops->timeline->makespan_s;
+    span.slowed_share = is_slowed ? slowed_s / length_s : 0.0;
+    if (end_s > from_s) {
+        ms_vector_add(spans, &span, 1);
+    }
 }
 
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
@@ -187,7 +209,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
         }
         now_s = fmax(now_s, g.to_s);
         if (i < count) {
-            add_span(spans, now_s, timeline->end_s[op], category_of_compute(ops->dag, op));
+            add_compute(spans, ops, op, now_s);
             now_s = fmax(now_s, timeline->end_s[op]);
         }
     }

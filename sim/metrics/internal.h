@@ -31,7 +31,8 @@ static inline double ms_sum_total(const ms_sum *sum) {
 typedef struct ms_time_span {
     double end_s;
     ms_time_category category;
-    ms_other_part part; /**< of MS_TIME_OTHER */
+    ms_other_part part;  /**< of MS_TIME_OTHER */
+    double slowed_share; /**< of MS_TIME_COMPUTE: of its length, what communication added */
 } ms_time_span;
 
 /** A stretch of time that figures are taken over. */

@@ -99,6 +99,9 @@ static void take_means(const ms_dag *dag, ms_metrics *metrics) {
             double other_s = metrics->ranks[r].other_s[part];
             metrics->other_share[part] += weight * (other_s / metrics->step_time_s);
         }
+        if (metrics->step_time_s > 0.0) {
+            metrics->slowed_share += weight * (metrics->ranks[r].slowed_s / metrics->step_time_s);
+        }
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
             add_axis_use(&metrics->axes[axis], &metrics->ranks[r].axes[axis], weight);
         }

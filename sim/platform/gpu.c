@@ -1,5 +1,6 @@
 /* GPU types: platforms/gpus/NAME.yaml and the overrides a platform lays over it. */
 #include <stddef.h>
+#include <string.h>
 
 #include "meshsim/config.h"
 #include "meshsim/input.h"
@@ -8,12 +9,35 @@
 typedef struct gpu_file {
     const char *type; /* which file the rest builds on */
     ms_gpu_type gpu;
+    double slowdown; /* compute_slowdown where it is one number for all kinds */
 } gpu_file;
 
 /* Longest chain of types that build on each other. */
 enum { DEPTH_MAX = 4 };
 
 #define AT(member) offsetof(gpu_file, gpu.member)
+
+/* Computation shares SMs and memory bandwidth with communication: what runs beside it at best takes
+ * nothing from it, at worst half of the GPU. */
+#define SLOWDOWN(name, member)                                                                     \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_NUMBER, .offset = offsetof(gpu_file, member),              \
+        .fallback = "1", .minimum = 1, .maximum = 2,                                               \
+        .help = "factor on the time of computations while such communication runs on the GPU"      \
+    }
+
+static const ms_field SLOWDOWN_FIELDS[] = {
+    SLOWDOWN("p2p", gpu.compute_slowdown[MS_COLL_P2P]),
+    SLOWDOWN("all_reduce", gpu.compute_slowdown[MS_COLL_ALL_REDUCE]),
+    SLOWDOWN("reduce_scatter", gpu.compute_slowdown[MS_COLL_REDUCE_SCATTER]),
+    SLOWDOWN("all_gather", gpu.compute_slowdown[MS_COLL_ALL_GATHER]),
+    SLOWDOWN("all_to_all", gpu.compute_slowdown[MS_COLL_ALL_TO_ALL]),
+    SLOWDOWN("broadcast", gpu.compute_slowdown[MS_COLL_BROADCAST]),
+    SLOWDOWN("ring_shift", gpu.compute_slowdown[MS_COLL_RING_SHIFT]),
+    {.key = NULL},
+};
+
+static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
 
 static const ms_field FIELDS[] = {
     {.key = "type",
@@ -132,14 +156,12 @@ static const ms_field FIELDS[] = {
      .maximum = 1e21,
      .help = "a GPU's share of its host's memory bandwidth; an offloaded optimizer needs it"},
     {.key = "compute_slowdown",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(compute_slowdown),
-     .fallback = "1",
-     .minimum = 1,
-     .maximum = 100,
-     .help = "factor on compute while the same GPU communicates; only 1 so far"},
+     .type = MS_FIELD_MAP,
+     .fields = SLOWDOWN_FIELDS,
+     .help = "factor on computations while communication runs on the GPU, one or by kind"},
     {.key = NULL},
 };
+enum { FIELD_COUNT = sizeof FIELDS / sizeof FIELDS[0] };
 
 /* Where to look for types, and with what. */
 typedef struct look {
@@ -195,6 +217,25 @@ static ms_status load_type(const ms_node *type, const look *l, int depth, ms_nod
     return status;
 }
 
+/* Read the keys of a type; a slow-down that is no mapping is one number for all kinds. */
+static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, gpu_file *out) {
+    ms_field fields[FIELD_COUNT];
+    memcpy(fields, FIELDS, sizeof fields);
+    const ms_node *slowdown = ms_node_get(keys, SLOWDOWN_OF_ALL.key);
+    bool is_number = slowdown != NULL && slowdown->type == MS_NODE_SCALAR;
+    for (int i = 0; i < FIELD_COUNT - 1 && is_number; i++) {
+        if (strcmp(fields[i].key, SLOWDOWN_OF_ALL.key) == 0) {
+            fields[i] = SLOWDOWN_OF_ALL;
+        }
+    }
+    ms_status status = ms_config_read(keys, fields, "gpu", out, arena, diag);
+    out->gpu.compute_slowdown[MS_COLL_NONE] = 1.0;
+    for (int kind = MS_COLL_NONE + 1; kind < MS_COLL_COUNT && is_number; kind++) {
+        out->gpu.compute_slowdown[kind] = out->slowdown;
+    }
+    return status;
+}
+
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
@@ -210,19 +251,12 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     }
     gpu_file read = {0};
     if (status == MS_OK) {
-        status = ms_config_read(keys, FIELDS, "gpu", &read, arena, diag);
+        status = read_keys(keys, arena, diag, &read);
     }
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
                                  "leaves no memory: %.4g GiB of %.4g GiB are reserved",
                                  read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
-    }
-    if (status == MS_OK && read.gpu.compute_slowdown != 1.0) {
-        status =
-            ms_config_fault(diag, ms_node_get(keys, "compute_slowdown"), "gpu.compute_slowdown",
-                            "computation slowed by communication is not built yet; expected "
-                            "1, got %g",
-                            read.gpu.compute_slowdown);
     }
     if (status != MS_OK) {
         return status;

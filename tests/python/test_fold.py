@@ -31,6 +31,7 @@ CHOICES = [
     ("data_parallel.overlap_gather", ["true"]),
     ("model.moe.overlap", ["shared"]),
     ("platform.routing", ["ecmp"]),
+    ("platform.gpu.compute_slowdown", ["{all_reduce: 1.5, p2p: 1.1, all_gather: 1.2, reduce_scatter: 1.3}", 2]),
 ]
 PLATFORMS = [("dgx-h100", {}), ("dgx-h100", {}), ("dgx-a100", {}), ("hypothetical-two-tier", {}), ("flat", {}),
              ("dgx-h100", {"platform.fabric.nodes_per_unit": 2, "platform.fabric.oversubscription": 4})]
@@ -115,6 +116,7 @@ def figures(value):
     """What folding must not change: times and shares (of the step), bytes of tiers, memory."""
     step_s = value["step_time_s"]
     yield "step_time_s", step_s, step_s
+    yield "compute_slowdown", value["compute_slowdown"], 1.0
     for name, share in value["time_share"].items():
         yield f"time_share.{name}", share, 1.0
     for name, tier in value["tiers"].items():

@@ -63,6 +63,7 @@ CHOICES = [
     ("pipeline.scatter_gather", ["false", "true"]),
     ("precision.gradients", ["fp32", "bf16"]),
     ("platform.gpu.kernel_launch", ["2 us", "0 s", "1 ms"]),
+    ("platform.gpu.compute_slowdown", [1.3, 2, "{all_reduce: 1.5, p2p: 1.1}", "{all_gather: 1.2, reduce_scatter: 1.2, all_to_all: 2}"]),
     ("platform.tiers.nvlink.latency", ["1.7 us", "0 s", "1 ms"]),
     ("platform.tiers.nvlink.bandwidth", ["300 GB/s", "unlimited", "1 MB/s"]),
     ("platform.tiers.rail.bandwidth", ["200 Gbit/s", "unlimited", "1 Gbit/s"]),
@@ -108,6 +109,8 @@ class Random(unittest.TestCase):
         self.assertAlmostEqual(sum(value["time_share"].values()), 1, delta=1e-9)
         self.assertAlmostEqual(sum(value["critical_path"].values()), step_s, delta=1e-9 * step_s)
         self.assertGreaterEqual(min(value["time_share"].values()), 0)
+        self.assertGreaterEqual(value["compute_slowdown"], 0)  # at most half of what computes, at factor 2
+        self.assertLessEqual(value["compute_slowdown"], value["time_share"]["compute"] / 2 + 1e-9)
         for use in value["comm"].values():
             self.assertAlmostEqual(use["busy_s"], use["exposed_s"] + use["overlapped_s"] + use["in_idle_s"],
                                    delta=1e-9 * step_s)

@@ -17,7 +17,7 @@ Test(event_queue, ties_go_to_the_lowest_operation) {
     ms_arena arena;
     ms_event_queue queue;
     ms_arena_init(&arena);
-    cr_assert_eq(ms_event_queue_init(&queue, 4, &arena), MS_OK);
+    cr_assert_eq(ms_event_queue_init(&queue, 4, 10, false, &arena), MS_OK);
     ms_event_queue_add(&queue, (ms_event){.time_s = 1.0, .op = 7});
     ms_event_queue_add(&queue, (ms_event){.time_s = 1.0, .op = 3});
     ms_event_queue_add(&queue, (ms_event){.time_s = 0.5, .op = 9});
@@ -39,7 +39,7 @@ Test(event_queue, leaves_in_order) {
     ms_event_queue queue;
     ms_random random = {.state = seed};
     ms_arena_init(&arena);
-    cr_assert_eq(ms_event_queue_init(&queue, EVENTS, &arena), MS_OK);
+    cr_assert_eq(ms_event_queue_init(&queue, EVENTS, EVENTS, false, &arena), MS_OK);
     ms_event last = {.time_s = -1.0};
     int32_t added = 0;
     for (int32_t taken = 0; taken < EVENTS;) {

@@ -33,6 +33,39 @@ static void expect_use(const ms_axis_use *use, const ms_axis_use *expected) {
 #define EXPECT_USE(metrics, rank, axis, ...)                                                       \
     expect_use(&(metrics)->ranks[rank].axes[axis], &(const ms_axis_use){__VA_ARGS__})
 
+/* Two ranks of the same work, one for three; the other's computations share their GPU with an
+ * all-reduce of 2 s at factor 2: 1 s more of forward pass. The optimizer, slowed as well, counts
+ * under its own share. */
+Test(idle, slow_down_is_part_of_compute) {
+    dag_fixture f;
+    fixture_init(&f);
+    f.dag.compute_slowdown[MS_COLL_ALL_REDUCE] = 2.0;
+    fixture_rank(&f, 0, 3);
+    fixture_rank(&f, 0, 1);
+    fixture_work(&f, 0, MS_OP_FORWARD, 6.0, -1);
+    int32_t forward = fixture_work(&f, 1, MS_OP_FORWARD, 4.0, -1);
+    fixture_add_comm(&f, &(fixture_comm){.axis = MS_AXIS_DP,
+                                         .kind = MS_COLL_ALL_REDUCE,
+                                         .transfer_s = 2.0,
+                                         .group_size = 2});
+    fixture_join(&f, 1, MS_AXIS_DP, -1);
+    fixture_work(&f, 1, MS_OP_OPTIMIZER, 0.5, forward);
+    fixture_add_comm(&f, &(fixture_comm){.axis = MS_AXIS_DP,
+                                         .kind = MS_COLL_ALL_REDUCE,
+                                         .transfer_s = 1.0,
+                                         .group_size = 2});
+    fixture_join(&f, 1, MS_AXIS_DP, forward);
+    fixture_run(&f);
+    ms_metrics m = compute(&f);
+    cr_assert_float_eq(m.step_time_s, 6.0, 1e-12);
+    EXPECT_TIME(&m, 0, [MS_TIME_COMPUTE] = 6.0);
+    EXPECT_TIME(&m, 1, [MS_TIME_COMPUTE] = 5.0, [MS_TIME_OPTIMIZER] = 1.0);
+    cr_assert_eq(m.ranks[0].slowed_s, 0.0);
+    cr_assert_float_eq(m.ranks[1].slowed_s, 1.0, 1e-12);
+    cr_assert_float_eq(m.slowed_share, 1.0 / 4.0 / 6.0, 1e-12);
+    fixture_release(&f);
+}
+
 /*  rank 0  F..............|                       F 0-2
  *  p2p                    |--|                    2-3
  *  rank 1                    F........|           3-6

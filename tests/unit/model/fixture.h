@@ -39,8 +39,7 @@ static inline ms_gpu_type fixture_a100(void) {
                          .attention_efficiency = 0.68,
                          .attention_backward_efficiency = 0.54,
                          .memory_efficiency = 0.85,
-                         .kernel_launch_s = 2e-6,
-                         .compute_slowdown = 1};
+                         .kernel_launch_s = 2e-6};
 }
 
 /** A GPU without losses. */
@@ -56,8 +55,7 @@ static inline ms_gpu_type fixture_ideal(void) {
                          .tile_n = 1,
                          .attention_efficiency = 1,
                          .attention_backward_efficiency = 1,
-                         .memory_efficiency = 1,
-                         .compute_slowdown = 1};
+                         .memory_efficiency = 1};
 }
 
 /** A GPT as Megatron-LM built it in 2021: biases, dropout, no fused attention. */

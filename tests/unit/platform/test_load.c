@@ -57,7 +57,9 @@ Test(platform_load, every_shipped_gpu_type) {
         cr_assert_eq(strncmp(gpu->name, entry->d_name, strlen(gpu->name)), 0);
         cr_assert(gpu->peak_flop_per_s > 1e12 && gpu->hbm_B > gpu->reserve_B && gpu->sms >= 1);
         cr_assert(gpu->gemm_efficiency > 0 && gpu->gemm_efficiency <= 1);
-        cr_assert_geq(gpu->compute_slowdown, 1);
+        for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+            cr_assert(gpu->compute_slowdown[kind] >= 1 && gpu->compute_slowdown[kind] <= 2);
+        }
         fixture_release(&fixture);
         count++;
     }
@@ -91,6 +93,47 @@ Test(platform_load, overrides_reach_every_part) {
     cr_assert_float_eq(platform->gpu.hbm_B, 96e9, 1);
     cr_assert_not(platform->has_pxn);
     fixture_release(&fixture);
+}
+
+/* One number is for every kind of communication; a mapping names those that slow computations. */
+Test(platform_load, slow_down_is_one_number_or_one_by_kind) {
+    platform_fixture fixture;
+    const ms_gpu_type *gpu =
+        &fixture_platform(&fixture, "dgx-a100", "{gpu: {compute_slowdown: 1.25}}")->gpu;
+    cr_assert_eq(gpu->compute_slowdown[MS_COLL_NONE], 1.0);
+    for (int kind = MS_COLL_NONE + 1; kind < MS_COLL_COUNT; kind++) {
+        cr_assert_eq(gpu->compute_slowdown[kind], 1.25);
+    }
+    fixture_release(&fixture);
+    gpu = &fixture_platform(&fixture, "dgx-a100",
+                            "{gpu: {compute_slowdown: {all_reduce: 1.2, p2p: 2}}}")
+               ->gpu;
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        double factor = kind == MS_COLL_ALL_REDUCE ? 1.2 : kind == MS_COLL_P2P ? 2.0 : 1.0;
+        cr_assert_eq(gpu->compute_slowdown[kind], factor, "%s",
+                     ms_coll_kind_name((ms_coll_kind)kind));
+    }
+    fixture_release(&fixture);
+}
+
+Test(platform_load, slow_down_is_bounded) {
+    static const char *const CASES[][2] = {
+        {"0.9", "gpu.compute_slowdown: expected 1 to 2, got '0.9'"},
+        {"2.1", "gpu.compute_slowdown: expected 1 to 2, got '2.1'"},
+        {"{all_reduce: 3}", "gpu.compute_slowdown.all_reduce: expected 1 to 2, got '3'"},
+        {"{dp: 1.1}", "gpu.compute_slowdown.dp: unknown key"},
+        {"[1, 2]", "gpu.compute_slowdown: expected a mapping"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        platform_fixture fixture;
+        char overrides[96];
+        snprintf(overrides, sizeof overrides, "{gpu: {compute_slowdown: %s}}", CASES[i][0]);
+        fixture_init(&fixture);
+        cr_assert_eq(fixture_load(&fixture, "dgx-a100", overrides), MS_E_INPUT);
+        cr_assert_not_null(strstr(ms_buffer_text(&fixture.messages), CASES[i][1]), "%s",
+                           ms_buffer_text(&fixture.messages));
+        fixture_release(&fixture);
+    }
 }
 
 /* The effective document stands alone: written out and loaded again it gives the same platform. */

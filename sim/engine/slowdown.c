@@ -1,0 +1,148 @@
+/* Computations that communication on their rank slows down; see slowdown.h. */
+#include "engine/slowdown.h"
+
+#include <math.h>
+
+bool ms_slowdown_is_needed(const ms_dag *dag) {
+    bool is_needed = false;
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        is_needed = is_needed || dag->compute_slowdown[kind] > 1.0;
+    }
+    return is_needed;
+}
+
+bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
+    return work->is_communication && dag->compute_slowdown[work->coll] > 1.0;
+}
+
+static void list_streams(ms_slowdown *s) {
+    const ms_dag *dag = s->dag;
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        s->stream_first[dag->streams[i].rank + 1]++;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        s->stream_first[r + 1] += s->stream_first[r];
+    }
+    /* filled from the back of each rank's range: stream_first[r + 1] moves to its beginning ... */
+    for (int32_t i = dag->stream_count - 1; i >= 0; i--) {
+        s->streams[--s->stream_first[dag->streams[i].rank + 1]] = i;
+    }
+    /* ... and every beginning goes back to its own place */
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        s->stream_first[r] = s->stream_first[r + 1];
+    }
+    s->stream_first[dag->rank_count] = dag->stream_count;
+}
+
+ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
+                           ms_arena *scratch) {
+    *slowdown = (ms_slowdown){
+        .dag = dag,
+        .queue = queue,
+        .running = MS_NEW(scratch, ms_running, dag->stream_count),
+        .on_stream = MS_NEW(scratch, int32_t, dag->stream_count),
+        .stream_first = MS_NEW(scratch, int32_t, (size_t)dag->rank_count + 1),
+        .streams = MS_NEW(scratch, int32_t, dag->stream_count),
+        .live = MS_NEW(scratch, int32_t, (size_t)dag->rank_count * MS_COLL_COUNT),
+        .factor = MS_NEW(scratch, double, dag->rank_count),
+    };
+    if (slowdown->running == NULL || slowdown->on_stream == NULL ||
+        slowdown->stream_first == NULL || slowdown->streams == NULL || slowdown->live == NULL ||
+        slowdown->factor == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        slowdown->on_stream[i] = -1;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        slowdown->factor[r] = 1.0;
+    }
+    list_streams(slowdown);
+    return MS_OK;
+}
+
+static int32_t first_stream(const ms_dag *dag, int32_t op) {
+    return dag->member_stream[dag->member_first[op]];
+}
+
+bool ms_slowdown_is_running(const ms_slowdown *slowdown, int32_t op) {
+    return slowdown->on_stream[first_stream(slowdown->dag, op)] == op;
+}
+
+/* What slows a computation down now: of several members' ranks, the slowest holds up the rest. */
+static double factor_of(const ms_slowdown *s, int32_t op) {
+    const ms_dag *dag = s->dag;
+    double factor = 1.0;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        factor = fmax(factor, s->factor[dag->streams[dag->member_stream[j]].rank]);
+    }
+    return factor;
+}
+
+static void set_on_streams(ms_slowdown *s, int32_t op, int32_t value) {
+    const ms_dag *dag = s->dag;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        s->on_stream[dag->member_stream[j]] = value;
+    }
+}
+
+void ms_slowdown_begin(ms_slowdown *slowdown, ms_event start) {
+    const ms_dag *dag = slowdown->dag;
+    ms_running *running = &slowdown->running[first_stream(dag, start.op)];
+    *running = (ms_running){.left_s = dag->works[dag->ops[start.op].work].time_s,
+                            .since_s = start.time_s,
+                            .factor = factor_of(slowdown, start.op)};
+    set_on_streams(slowdown, start.op, start.op);
+    double end_s = start.time_s + running->left_s * running->factor;
+    ms_event_queue_add(slowdown->queue, (ms_event){.time_s = end_s, .op = start.op});
+}
+
+void ms_slowdown_end(ms_slowdown *slowdown, int32_t op) {
+    set_on_streams(slowdown, op, -1);
+}
+
+/* The factor on a computation may have changed at `now_s`: if so, so does its end. */
+static void adjust(ms_slowdown *s, int32_t op, double now_s) {
+    ms_running *running = &s->running[first_stream(s->dag, op)];
+    double factor = factor_of(s, op);
+    if (factor == running->factor) {
+        return;
+    }
+    double done_s = (now_s - running->since_s) / running->factor;
+    running->left_s = fmax(0.0, running->left_s - done_s);
+    running->since_s = now_s;
+    running->factor = factor;
+    ms_event_queue_move(s->queue, (ms_event){.time_s = now_s + running->left_s * factor, .op = op});
+}
+
+static void set_factor(ms_slowdown *s, int32_t rank, double now_s) {
+    double factor = 1.0;
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        if (s->live[rank * MS_COLL_COUNT + kind] > 0) {
+            factor = fmax(factor, s->dag->compute_slowdown[kind]);
+        }
+    }
+    if (factor == s->factor[rank]) {
+        return;
+    }
+    s->factor[rank] = factor;
+    for (int32_t i = s->stream_first[rank]; i < s->stream_first[rank + 1]; i++) {
+        if (s->on_stream[s->streams[i]] >= 0) {
+            adjust(s, s->on_stream[s->streams[i]], now_s);
+        }
+    }
+}
+
+void ms_slowdown_communicate(ms_slowdown *slowdown, ms_event event, int32_t change) {
+    const ms_dag *dag = slowdown->dag;
+    int32_t kind = dag->works[dag->ops[event.op].work].coll;
+    for (int32_t j = dag->member_first[event.op]; j < dag->member_first[event.op + 1]; j++) {
+        const ms_dag_stream *stream = &dag->streams[dag->member_stream[j]];
+        slowdown->live[stream->rank * MS_COLL_COUNT + kind] += change;
+        set_factor(slowdown, stream->rank, event.time_s);
+        if (stream->peer >= 0 && stream->peer != stream->rank) {
+            slowdown->live[stream->peer * MS_COLL_COUNT + kind] += change;
+            set_factor(slowdown, stream->peer, event.time_s);
+        }
+    }
+}
