@@ -149,6 +149,13 @@ char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
                             double *time_s_out);
 
+/** What a link is, as a number: the same for links of one capacity and tier, whatever their own
+ * numbers, so that groups which are laid out alike look alike. */
+uint64_t ms_link_colour(const ms_platform *platform, int link);
+
+/** Latency of a plan: of all its phases, what no bandwidth would take away [s]. */
+double ms_coll_plan_latency_s(const ms_coll_plan *plan);
+
 /** Bus bandwidth as nccl-tests defines it: size / time times 2(n-1)/n for all-reduce, (n-1)/n for
  * reduce-scatter, all-gather and all-to-all, 1 for the rest [B/s].  Source: nccl-tests
  * doc/PERFORMANCE.md. */

@@ -190,8 +190,16 @@ char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size
  *  is_alone: as the phase of one of those it stands for; false: as that of all of them. */
 double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone);
 
+/** Time of a phase with no other on the links [s]: its slowest flow, then its latency.  is_alone:
+ * as for a flow.  *flows_out: the slowest flow's time [s]. */
+double ms_dag_phase_time_s(const ms_dag *dag, const ms_dag_phase *phase, bool is_alone,
+                           double *flows_out);
+
+/** Latency of a work: of all its phases, what no bandwidth would take away [s]. */
+double ms_dag_work_latency_s(const ms_dag *dag, const ms_dag_work *work);
+
 /** Time of a work with no other on the links: computations their time; communications the sum over
- * phases of the slowest flow and the latency.  is_alone: as for a flow.  *transfer_out (may be
+ * their phases.  is_alone: as for a flow.  *transfer_out (may be
  * NULL): the same without the last phase's latency. */
 double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_alone,
                           double *transfer_out);

@@ -23,6 +23,12 @@ typedef struct ms_fluid_use {
     double capacity_Bps; /**< of the link, the same in all uses of it, > 0 and finite */
 } ms_fluid_use;
 
+/** Time that a link needs for what `bytes` [B] at a rate of 1 send over it, with nothing else [s].
+ */
+static inline double ms_fluid_use_time_s(double bytes, const ms_fluid_use *use) {
+    return bytes * use->weight / use->capacity_Bps;
+}
+
 /** A transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
 typedef struct ms_fluid_flow {
     double bytes;             /**< >= 0 [B] */

@@ -254,12 +254,7 @@ static void print_table(const ms_platform *platform, const study *s, ms_buffer *
 
 /* Latency of a row's collective: what no bandwidth would take away. */
 static double latency_s(const study *s, int row) {
-    const ms_dag_work *work = &s->dag.works[s->dag.ops[row].work];
-    double sum_s = 0.0;
-    for (int32_t p = 0; p < work->phase_count; p++) {
-        sum_s += s->dag.phases[work->phase_first + p].latency_s;
-    }
-    return sum_s;
+    return ms_dag_work_latency_s(&s->dag, &s->dag.works[s->dag.ops[row].work]);
 }
 
 /* Small messages among many: the ring's steps take the time, which another algorithm would not. */

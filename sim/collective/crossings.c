@@ -2,6 +2,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/random.h"
 
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform) {
     *crossings = (ms_crossings){.platform = platform, .tier = -1};
@@ -89,4 +92,11 @@ ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double l
     plan->phases = phase;
     plan->phase_count = 1;
     return MS_OK;
+}
+
+uint64_t ms_link_colour(const ms_platform *platform, int link) {
+    ms_link_info info = ms_platform_link(platform, link);
+    uint64_t bits = 0;
+    memcpy(&bits, &info.capacity_Bps, sizeof bits);
+    return ms_random_mix(bits ^ ms_random_mix((uint64_t)info.tier + 1));
 }

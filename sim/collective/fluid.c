@@ -89,7 +89,7 @@ static ms_status prepare(fluid_state *s, ms_arena *scratch) {
 static double time_alone(const ms_fluid_flow *flow) {
     double time_s = 0.0;
     for (int u = 0; u < flow->count; u++) {
-        time_s = fmax(time_s, flow->bytes * flow->uses[u].weight / flow->uses[u].capacity_Bps);
+        time_s = fmax(time_s, ms_fluid_use_time_s(flow->bytes, &flow->uses[u]));
     }
     return time_s;
 }

@@ -4,31 +4,27 @@
 #include "meshsim/collective.h"
 #include "meshsim/fluid.h"
 
+static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link) {
+    return (ms_fluid_use){.link = link->link,
+                          .weight = link->load,
+                          .capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps};
+}
+
+/* The one flow of most phases, of which there are many: no storage for its links. */
 static double time_alone(const ms_platform *platform, const ms_flow *flow) {
     double time_s = 0.0;
     for (int i = 0; i < flow->count; i++) {
-        const ms_flow_link *link = &flow->links[i];
-        double capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps;
-        time_s = fmax(time_s, flow->bytes * link->load / capacity_Bps);
+        ms_fluid_use use = use_of(platform, &flow->links[i]);
+        time_s = fmax(time_s, ms_fluid_use_time_s(flow->bytes, &use));
     }
     return time_s;
-}
-
-static void use_links(const ms_platform *platform, const ms_flow *flow, ms_fluid_use *uses) {
-    for (int i = 0; i < flow->count; i++) {
-        const ms_flow_link *link = &flow->links[i];
-        uses[i] =
-            (ms_fluid_use){.link = link->link,
-                           .weight = link->load,
-                           .capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps};
-    }
 }
 
 /* When the last flow of a phase ends. */
 static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, ms_arena *scratch,
                             double *time_s_out) {
-    if (phase->count == 1) { /* most, and many of them */
-        *time_s_out = time_alone(platform, phase->flows);
+    if (phase->count <= 1) {
+        *time_s_out = phase->count == 0 ? 0.0 : time_alone(platform, phase->flows);
         return MS_OK;
     }
     ms_fluid_flow *flows = MS_NEW(scratch, ms_fluid_flow, phase->count);
@@ -42,7 +38,9 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
         if (uses == NULL) {
             return MS_E_NOMEM;
         }
-        use_links(platform, flow, uses);
+        for (int i = 0; i < flow->count; i++) {
+            uses[i] = use_of(platform, &flow->links[i]);
+        }
         flows[f] = (ms_fluid_flow){.bytes = flow->bytes, .uses = uses, .count = flow->count};
     }
     ms_status status = ms_fluid_run(flows, phase->count, end_s);
@@ -69,4 +67,12 @@ ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *pla
         *time_s_out = time_s;
     }
     return status;
+}
+
+double ms_coll_plan_latency_s(const ms_coll_plan *plan) {
+    double latency_s = 0.0;
+    for (int p = 0; p < plan->phase_count; p++) {
+        latency_s += plan->phases[p].latency_s;
+    }
+    return latency_s;
 }

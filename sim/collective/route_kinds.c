@@ -55,15 +55,6 @@ static bool grow_slots(folding *f) {
     return true;
 }
 
-/* Links differ by what they are, never by their number: groups that are laid out alike then get the
- * same kinds. */
-static uint64_t first_colour(const ms_platform *platform, int link) {
-    ms_link_info info = ms_platform_link(platform, link);
-    uint64_t bits = 0;
-    memcpy(&bits, &info.capacity_Bps, sizeof bits);
-    return ms_random_mix(bits ^ ms_random_mix((uint64_t)info.tier + 1));
-}
-
 static void note_link(folding *f, int32_t link) {
     if (f->links.failed || (2 * f->links.count >= f->slot_count && !grow_slots(f))) {
         f->links.failed = true;
@@ -73,7 +64,7 @@ static void note_link(folding *f, int32_t link) {
     if (f->slots[slot] >= 0) {
         return;
     }
-    crossed_link fresh = {.link = link, .colour = first_colour(f->exchange->platform, link)};
+    crossed_link fresh = {.link = link, .colour = ms_link_colour(f->exchange->platform, link)};
     f->slots[slot] = (int32_t)f->links.count;
     ms_vector_add(&f->links, &fresh, 1);
 }

@@ -206,17 +206,17 @@ static void record_alone(ms_replay *replay, ms_event start) {
     double phase_s = start.time_s;
     for (int32_t p = 0; p < work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
-        double slowest_s = 0.0;
+        double flows_s = 0.0;
+        double next_s = phase_s + ms_dag_phase_time_s(dag, phase, replay->is_alone, &flows_s);
         for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
             double time_s = ms_dag_flow_time_s(dag, f, replay->is_alone);
-            slowest_s = fmax(slowest_s, time_s);
             if (dag->flows[f].crossing_count > 0) {
                 replay->account.records[replay->account.count++] = (ms_flow_record){
                     .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .stream = -1};
             }
         }
-        phase_s += slowest_s + phase->latency_s;
-        replay->timeline.timers += (slowest_s > 0.0) + (phase->latency_s > 0.0);
+        phase_s = next_s;
+        replay->timeline.timers += (flows_s > 0.0) + (phase->latency_s > 0.0);
     }
 }
 

@@ -296,11 +296,27 @@ static bool are_laid_out_alike(const class_plans *c) {
     return true;
 }
 
+/* Phase `phase` of a group's plan; an empty one where the group is laid out in fewer. */
+static const ms_phase *phase_at(const class_plans *c, int group, int phase) {
+    static const ms_phase EMPTY = {0};
+    const ms_coll_plan *plan = &c->plans[group];
+    return phase < plan->phase_count ? &plan->phases[phase] : &EMPTY;
+}
+
+/* Phases of the group that has most. */
+static int most_phases(const class_plans *c) {
+    int most = 0;
+    for (int g = 0; g < c->groups; g++) {
+        most = c->plans[g].phase_count > most ? c->plans[g].phase_count : most;
+    }
+    return most;
+}
+
 /* Call on every flow of one kind in one phase of all groups. */
 static void for_flows(const class_plans *c, int phase, uint64_t kind,
                       void (*visit)(int32_t *link_load, const ms_flow *flow)) {
     for (int g = 0; g < c->groups; g++) {
-        const ms_phase *all = &c->plans[g].phases[phase];
+        const ms_phase *all = phase_at(c, g, phase);
         for (int f = 0; f < all->count; f++) {
             if (all->flows[f].kind == kind) {
                 visit(c->space->link_load, &all->flows[f]);
@@ -335,7 +351,7 @@ static int list_kinds(const class_plans *c, int phase, uint64_t *kinds) {
     int groups = are_laid_out_alike(c) ? 1 : c->groups;
     int count = 0;
     for (int g = 0; g < groups; g++) {
-        const ms_phase *all = &c->plans[g].phases[phase];
+        const ms_phase *all = phase_at(c, g, phase);
         for (int f = 0; f < all->count; f++) {
             int k = 0;
             while (k < count && kinds[k] != all->flows[f].kind) {
@@ -351,7 +367,7 @@ static int list_kinds(const class_plans *c, int phase, uint64_t *kinds) {
 
 /* Give every flow the load of all groups' flows of its kind on the links that it crosses. */
 static void load_flows(const class_plans *c) {
-    for (int p = 0; p < c->plans[0].phase_count; p++) {
+    for (int p = 0; p < most_phases(c); p++) {
         uint64_t kinds[FLOW_KINDS_MAX];
         int count = list_kinds(c, p, kinds);
         for (int k = 0; k < count; k++) {
@@ -364,10 +380,7 @@ static void load_flows(const class_plans *c) {
 
 static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, ms_time_line *line_out) {
     double time_s = 0.0;
-    double latency_s = 0.0;
-    for (int p = 0; p < plan->phase_count; p++) {
-        latency_s += plan->phases[p].latency_s;
-    }
+    double latency_s = ms_coll_plan_latency_s(plan);
     ms_status status = ms_coll_plan_time(c->placement->platform, plan, &time_s);
     *line_out = (ms_time_line){.latency_s = latency_s,
                                .per_B_s = fmax(0.0, time_s - latency_s) / REFERENCE_B};

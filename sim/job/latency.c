@@ -118,9 +118,7 @@ static ms_status time_row(ahead *a, ring_row *row) {
     }
     row->is_ring = plan.algorithm == MS_ALGORITHM_RING;
     status = ms_coll_plan_time(&job->platform, &plan, &row->time_s);
-    for (int p = 0; p < plan.phase_count; p++) {
-        row->latency_s += plan.phases[p].latency_s;
-    }
+    row->latency_s = ms_coll_plan_latency_s(&plan);
     return status;
 }
 

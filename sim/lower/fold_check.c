@@ -3,7 +3,6 @@
  * A class is one collective in all groups of a fold class; its flows in the same place of every
  * group's plan are one strand. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "lower/works.h"
 #include "meshsim/random.h"
@@ -66,11 +65,7 @@ static void count_flow(fold_check *check, int group, const ms_flow *flow) {
 
 /* What a link is, and what crosses it. */
 static uint64_t colour_of(const fold_check *check, int link) {
-    ms_link_info info = ms_platform_link(check->w->platform, link);
-    uint64_t capacity = 0;
-    memcpy(&capacity, &info.capacity_Bps, sizeof capacity);
-    return ms_random_mix(ms_random_mix(capacity ^ ms_random_mix((uint64_t)info.tier + 1)) +
-                         check->links[link].crossings);
+    return ms_random_mix(ms_link_colour(check->w->platform, link) + check->links[link].crossings);
 }
 
 static uint64_t colours_on(const fold_check *check, const ms_flow *flow) {

@@ -103,14 +103,6 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
-static double latency_of(const ms_dag *dag, const ms_dag_work *work) {
-    double latency_s = 0.0;
-    for (int32_t p = 0; p < work->phase_count; p++) {
-        latency_s += dag->phases[work->phase_first + p].latency_s;
-    }
-    return latency_s;
-}
-
 static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     const ms_timeline *timeline = ops->timeline;
@@ -128,7 +120,7 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
         row->count_per_rank += weight;
         row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
         row->alone_s += weight * alone_s;
-        row->latency_s += weight * latency_of(dag, work);
+        row->latency_s += weight * ms_dag_work_latency_s(dag, work);
         row->wait_s += weight * wait_s;
     }
 }

@@ -138,6 +138,10 @@ Test(dag, work_time_adds_last_flows_and_latencies) {
                  3.5 + 0.5 + 2.0 + 0.25);
     cr_assert_eq(transfer_s, 3.5 + 0.5 + 2.0);
     cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], false, NULL), 6.25);
+    cr_assert_eq(ms_dag_phase_time_s(&dag, &dag.phases[0], false, &transfer_s), 4.0);
+    cr_assert_eq(transfer_s, 3.5);
+    cr_assert_eq(ms_dag_work_latency_s(&dag, &dag.works[0]), 0.0);
+    cr_assert_eq(ms_dag_work_latency_s(&dag, &dag.works[1]), 0.75);
     ms_dag_release(&dag);
 }
 

@@ -202,3 +202,43 @@ Test(choices, a_job_asks_for_what_does_not_apply) {
     ms_dag_release(&dag);
     fixture_release(&f);
 }
+
+/* A collective lasts as long by its plan as in a graph, to the last bit, by every algorithm. */
+Test(choices, plan_and_graph_agree_on_times) {
+    static const char *const NAMES[] = {"ring", "tree", "direct"};
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", "nodes: 3");
+    int gpus[24];
+    for (int i = 0; i < 24; i++) {
+        gpus[i] = i;
+    }
+    int found = 0;
+    for (ms_coll_kind kind = MS_COLL_P2P; kind < MS_COLL_COUNT; kind++) {
+        for (int i = 0; i < 3; i++) {
+            ms_coll_request request = {.kind = kind, .gpus = gpus, .size_B = SIZE_B};
+            request.members = kind == MS_COLL_P2P ? 2 : 24;
+            if (ms_coll_algorithm_read(kind, NAMES[i], &request.algorithm) != MS_OK) {
+                continue;
+            }
+            const ms_collective_row row = {.kind = kind,
+                                           .algorithm = request.algorithm,
+                                           .members = request.members,
+                                           .sizes_B = &SIZE_B,
+                                           .count = 1};
+            ms_coll_plan plan;
+            ms_dag dag;
+            cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_OK);
+            cr_assert_eq(ms_lower_collectives(&f.platform, &row, &f.diag, &dag), MS_OK);
+            for (int is_alone = 0; is_alone < 2; is_alone++) {
+                cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[0], is_alone, NULL),
+                             fixture_plan_time_s(&f, &plan), "%s %s", ms_coll_kind_name(kind),
+                             NAMES[i]);
+            }
+            cr_assert_eq(ms_dag_work_latency_s(&dag, &dag.works[0]), ms_coll_plan_latency_s(&plan));
+            ms_dag_release(&dag);
+            found++;
+        }
+    }
+    cr_assert_eq(found, 7, "rows of the table");
+    fixture_release(&f);
+}
