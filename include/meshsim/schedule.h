@@ -77,7 +77,9 @@ typedef struct ms_shard_move {
  * With two directions (DualPipe, Chimera) stage model_stages + s is stage s of the model again,
  * with parameters of its own, and each direction has its own microbatches 0..mb_count-1. */
 typedef struct ms_program {
-    ms_schedule_spec spec;  /**< with V resolved */
+    ms_schedule_spec spec;               /**< with V resolved */
+    const struct ms_schedule_type *type; /**< row of the kind that made it; NULL: a file or a search
+                                            did, and no closed form is known */
     const char *name;       /**< as the user writes the kind: "gpipe", "1f1b", "interleaved" */
     int stages;             /**< model_stages * directions: how many stages the actions name */
     int model_stages;       /**< S = P*V; costs are given for these */

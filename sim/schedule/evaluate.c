@@ -244,7 +244,7 @@ static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
         result.ranks[rank] = measure_rank(p, rank, result.makespan);
     }
     sum_up(program, &result);
-    const ms_schedule_type *type = ms_schedule_type_of(program->spec.kind);
+    const ms_schedule_type *type = program->type;
     result.has_formula = type != NULL && type->formula != NULL &&
                          type->formula(program, p->costs, &result.formula_makespan);
     result.has_span_formula = type != NULL && type->span_formula != NULL &&

@@ -33,7 +33,8 @@ typedef struct ms_schedule_type {
     unsigned options; /**< MS_TAKES_ bits */
     /** Rules of this schedule beyond P, V, M >= 1 and the row; reports and returns MS_E_INPUT.  May
      * be NULL. */
-    ms_status (*check)(const ms_schedule_spec *spec, ms_diag *diag);
+    ms_status (*check)(const struct ms_schedule_type *type, const ms_schedule_spec *spec,
+                       ms_diag *diag);
     /** Pipeline rank that owns a stage of the program. */
     int (*place)(const ms_schedule_spec *spec, int stage);
     /** Microbatches of a round.  NULL: no rounds. */
@@ -69,6 +70,9 @@ extern const ms_schedule_type ms_schedule_dualpipev;
 extern const ms_schedule_type ms_schedule_chimera;
 extern const ms_schedule_type ms_schedule_seq1f1b;
 
+/** Take one more row, beside those of the table, in the place of the one taken before; NULL: none.
+ * For tests: a kind that ships has its row in kinds/table.c.  Returns its kind. */
+ms_schedule_kind ms_schedule_add_kind(const ms_schedule_type *type);
 /** Row of a kind; NULL if there is none. */
 const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind);
 
@@ -86,7 +90,8 @@ int ms_place_v(const ms_schedule_spec *spec, int stage);
 int ms_place_two_ways(const ms_schedule_spec *spec, int stage);
 
 /** Rule of schedules that need M >= P.  MS_E_INPUT (reported). */
-ms_status ms_schedule_check_filled(const ms_schedule_spec *spec, ms_diag *diag);
+ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                   ms_diag *diag);
 
 /** Warm-up, steady 1F1B pairs, cool-down over a rank's sequence of forwards and backwards.
  *  total: passes of each kind.  warmup: forwards before the first backward, <= total.
@@ -114,7 +119,7 @@ void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_
 /** PyTorch's groups: M / max(1, M/P rounded down). */
 int ms_torch_group(const ms_schedule_spec *spec);
 /** Rule that PyTorch's rounds divide M.  MS_E_INPUT (reported). */
-ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag);
+ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag);
 
 /** Costs that are the same for every stage and every boundary between ranks. */
 typedef struct ms_even_costs {

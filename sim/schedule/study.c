@@ -173,7 +173,7 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     int64_t few = round_up(filled, group);
     int64_t many = few + round_up(filled, group);
     double actions = (double)program->first[spec->pipeline_ranks] / spec->microbatches;
-    if (ms_schedule_type_of(spec->kind) == NULL || actions * (double)many > SLOPE_ACTIONS_MAX) {
+    if (program->type == NULL || actions * (double)many > SLOPE_ACTIONS_MAX) {
         return false;
     }
     double shorter = 0;

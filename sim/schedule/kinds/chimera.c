@@ -12,7 +12,8 @@ typedef struct sequence {
     int next;       /* microbatch of the direction */
 } sequence;
 
-static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
+static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
+    (void)type; /* the only kind with these rules */
     int ranks = spec->pipeline_ranks;
     if (ranks % 2 != 0) {
         ms_diag_error(diag,
@@ -36,12 +37,12 @@ static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
-/* Unit u and place i in it: F at 2Pu + 2i + s, B at 2Pu + 2i + 2P-1 - s, s the stage in the
+/* Group g and place i in it: F at 2Pg + 2i + s, B at 2Pg + 2i + 2P-1 - s, s the stage in the
  * direction. */
 static int64_t tick(const ms_schedule_spec *spec, const sequence *passes) {
     int64_t ranks = spec->pipeline_ranks;
-    int64_t per_unit = ranks / 2;
-    return passes->offset + 2 * ranks * (passes->next / per_unit) + 2 * (passes->next % per_unit);
+    int64_t per_group = ranks / 2;
+    return passes->offset + 2 * ranks * (passes->next / per_group) + 2 * (passes->next % per_group);
 }
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {

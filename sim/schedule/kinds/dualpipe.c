@@ -137,22 +137,23 @@ static void generate_dualpipev(const ms_schedule_spec *spec, int rank, ms_action
     generate(&s, list);
 }
 
-static ms_status check_microbatches(const ms_schedule_spec *spec, ms_diag *diag) {
+static ms_status check_microbatches(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                    ms_diag *diag) {
     if (spec->microbatches >= 2LL * spec->pipeline_ranks) {
         return MS_OK;
     }
     ms_diag_error(diag,
                   "%s needs at least twice as many microbatches as pipeline ranks, got M = '%d' "
                   "for P = %d; nearest legal M: %lld",
-                  ms_schedule_kind_name(spec->kind), spec->microbatches, spec->pipeline_ranks,
-                  2LL * spec->pipeline_ranks);
+                  type->name, spec->microbatches, spec->pipeline_ranks, 2LL * spec->pipeline_ranks);
     return MS_E_INPUT;
 }
 
-static ms_status check_even(const ms_schedule_spec *spec, ms_diag *diag) {
+static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                            ms_diag *diag) {
     int ranks = spec->pipeline_ranks, microbatches = spec->microbatches;
     if (ranks % 2 == 0 && microbatches % 2 == 0) {
-        return check_microbatches(spec, diag);
+        return check_microbatches(type, spec, diag);
     }
     bool is_p = ranks % 2 != 0;
     int value = is_p ? ranks : microbatches;
@@ -165,7 +166,7 @@ static ms_status check_even(const ms_schedule_spec *spec, ms_diag *diag) {
     ms_diag_error(diag,
                   "%s feeds half the microbatches from each end, so P and M must be even, got "
                   "%s = '%d'; nearest legal %s: %s%lld",
-                  ms_schedule_kind_name(spec->kind), name, value, name, lower,
+                  type->name, name, value, name, lower,
                   is_p || value >= 2LL * ranks ? value + 1LL : 2LL * ranks);
     return MS_E_INPUT;
 }

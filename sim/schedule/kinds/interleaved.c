@@ -31,34 +31,38 @@ static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
     return spec->microbatches;
 }
 
-static ms_status report_group(const ms_schedule_spec *spec, const char *least_name, int least,
-                              ms_diag *diag) {
+/* least: with its name, the smallest group of the kind. */
+static ms_status report_group(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                              const char *least_name, int least, ms_diag *diag) {
     ms_diag_error(diag,
                   "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
                   "nearest legal N: %d",
-                  ms_schedule_kind_name(spec->kind), least_name, spec->group, spec->pipeline_ranks,
-                  spec->microbatches, nearest_group(spec, spec->group, least));
+                  type->name, least_name, spec->group, spec->pipeline_ranks, spec->microbatches,
+                  nearest_group(spec, spec->group, least));
     return MS_E_INPUT;
 }
 
-static ms_status check(const ms_schedule_spec *spec, ms_diag *diag) {
+static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
-    if (ms_schedule_check_filled(spec, diag) != MS_OK) {
+    if (ms_schedule_check_filled(type, spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     bool is_legal = group >= spec->pipeline_ranks && group <= spec->microbatches;
-    return is_legal ? MS_OK : report_group(spec, "P", spec->pipeline_ranks, diag);
+    return is_legal ? MS_OK : report_group(type, spec, "P", spec->pipeline_ranks, diag);
 }
 
-/* Llama 3's groups may be of any size; which of the smallest ones wait for each other the walk
- * tells. */
-static ms_status check_flexible(const ms_schedule_spec *spec, ms_diag *diag) {
-    return ms_schedule_group(spec) <= spec->microbatches ? MS_OK : report_group(spec, "1", 1, diag);
+/* Llama 3's groups may be of any size; which of the smallest ones wait for each other is
+ * found by visiting the lists. */
+static ms_status check_flexible(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                ms_diag *diag) {
+    return ms_schedule_group(spec) <= spec->microbatches ? MS_OK
+                                                         : report_group(type, spec, "1", 1, diag);
 }
 
 /* Megatron-LM's further rule; without it (Llama 3) a short last group costs bubbles. */
-static ms_status check_rest(const ms_schedule_spec *spec, ms_diag *diag) {
-    if (check(spec, diag) != MS_OK) {
+static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                            ms_diag *diag) {
+    if (check(type, spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     int group = ms_schedule_group(spec);
@@ -161,7 +165,8 @@ static bool has_even_rounds(int64_t microbatches, int ranks) {
     return rounds <= 1 || microbatches % rounds == 0;
 }
 
-ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag) {
+ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                         ms_diag *diag) {
     if (has_even_rounds(spec->microbatches, spec->pipeline_ranks)) {
         return MS_OK;
     }
@@ -175,8 +180,8 @@ ms_status ms_torch_check(const ms_schedule_spec *spec, ms_diag *diag) {
     ms_diag_error(diag,
                   "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
                   "M = '%d' does not divide; nearest legal M: %lld or %lld",
-                  ms_schedule_kind_name(spec->kind), spec->microbatches / spec->pipeline_ranks,
-                  spec->microbatches, (long long)below, (long long)above);
+                  type->name, spec->microbatches / spec->pipeline_ranks, spec->microbatches,
+                  (long long)below, (long long)above);
     return MS_E_INPUT;
 }
 

@@ -1,0 +1,169 @@
+/* From a kind and its sizes to a program. */
+#include "schedule/internal.h"
+
+static bool check_positive(const char *what, int value, ms_diag *diag) {
+    if (value >= 1) {
+        return true;
+    }
+    ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
+    return false;
+}
+
+/* What the row of the kind says about V, N, K and reordering. */
+static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_type *type,
+                               ms_diag *diag) {
+    if (type->chunks != 0 && spec->chunks != type->chunks) {
+        ms_diag_error(diag,
+                      "%s has %s per pipeline rank, got V = '%d'; nearest legal V: %d "
+                      "(interleaved takes more)",
+                      type->name, type->chunks == 1 ? "one stage" : "two stages", spec->chunks,
+                      type->chunks);
+        return MS_E_INPUT;
+    }
+    if (spec->group != 0 && (type->options & MS_TAKES_GROUP) == 0) {
+        ms_diag_error(diag,
+                      "%s has no groups of microbatches, got N = '%d'; only interleaved and "
+                      "interleaved_flexible have",
+                      type->name, spec->group);
+        return MS_E_INPUT;
+    }
+    if (spec->slices != 1 && (type->options & MS_TAKES_SLICES) == 0) {
+        ms_diag_error(diag, "%s does not slice sequences, got K = '%d'; only seq1f1b does",
+                      type->name, spec->slices);
+        return MS_E_INPUT;
+    }
+    if (spec->is_reordered && (type->options & MS_TAKES_REORDER) == 0) {
+        ms_diag_error(diag, "%s cannot be reordered; only vhalf and vmin can", type->name);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+/* Sizes every schedule needs; the products are formed in 64 bits and are safe as int afterwards. */
+static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_type *type,
+                             ms_diag *diag) {
+    if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
+        !check_positive("the number of stages per rank V", spec->chunks, diag) ||
+        !check_positive("the number of microbatches M", spec->microbatches, diag) ||
+        !check_positive("the number of slices of a sequence K", spec->slices, diag)) {
+        return MS_E_INPUT;
+    }
+    if (spec->group < 0) {
+        ms_diag_error(diag, "the group size N must be at least P, got '%d'", spec->group);
+        return MS_E_INPUT;
+    }
+    int64_t stages = (int64_t)spec->pipeline_ranks * spec->chunks;
+    if (stages * type->directions > MS_STAGES_MAX) {
+        ms_diag_error(diag, "P x V = %lld virtual stages are too many, the limit is %d",
+                      (long long)stages, MS_STAGES_MAX / type->directions);
+        return MS_E_INPUT;
+    }
+    int64_t mb_count = (int64_t)spec->microbatches * spec->slices;
+    int64_t per_mb = stages * type->passes;
+    if (mb_count > MS_ACTIONS_MAX / per_mb) {
+        ms_diag_error(diag,
+                      "the schedule has %.0f actions, the limit is %d; take fewer microbatches "
+                      "than M = '%d'",
+                      (double)mb_count * (double)per_mb, MS_ACTIONS_MAX, spec->microbatches);
+        return MS_E_INPUT;
+    }
+    return check_options(spec, type, diag);
+}
+
+static ms_status report_no_memory(ms_diag *diag) {
+    ms_diag_error(diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+/* Stages to ranks; a rank's chunks are numbered as its stages come. */
+static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
+                              ms_program *program) {
+    int *chunks_of = MS_NEW(arena, int, program->spec.pipeline_ranks);
+    program->stage_rank = MS_NEW(arena, int, program->stages);
+    program->stage_chunk = MS_NEW(arena, int, program->stages);
+    if (chunks_of == NULL || program->stage_rank == NULL || program->stage_chunk == NULL) {
+        return report_no_memory(diag);
+    }
+    for (int stage = 0; stage < program->stages; stage++) {
+        int rank = type->place(&program->spec, stage);
+        program->stage_rank[stage] = rank;
+        program->stage_chunk[stage] = chunks_of[rank]++;
+    }
+    return MS_OK;
+}
+
+static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
+                            ms_program *program) {
+    int ranks = program->spec.pipeline_ranks;
+    ms_action_list list = {.capacity = (size_t)program->stages * (size_t)program->mb_count *
+                                       (size_t)type->passes};
+    list.actions = MS_NEW(arena, ms_action, list.capacity);
+    program->first = MS_NEW(arena, size_t, ranks + 1);
+    if (list.actions == NULL || program->first == NULL) {
+        return report_no_memory(diag);
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        type->generate(&program->spec, rank, &list);
+        program->first[rank + 1] = list.count;
+    }
+    if (list.has_overflowed) {
+        ms_diag_error(diag, "bug: schedule '%s' writes more actions than it may", type->name);
+        return MS_E_BUG;
+    }
+    program->actions = list.actions;
+    return MS_OK;
+}
+
+static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_program *program) {
+    if (type->finish == NULL) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = type->finish(program, &scratch, diag);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* The spec with the kind's own V and K = 1 in the place of 0. */
+static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_type *type) {
+    ms_schedule_spec resolved = *spec;
+    if (spec->chunks == 0) {
+        resolved.chunks = type->chunks == 0 ? 1 : type->chunks;
+    }
+    resolved.slices = spec->slices == 0 ? 1 : spec->slices;
+    return resolved;
+}
+
+ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_diag *diag,
+                            ms_program *program_out) {
+    const ms_schedule_type *type = ms_schedule_type_of(spec->kind);
+    if (type == NULL) {
+        ms_diag_error(diag, "unknown schedule kind '%d'", (int)spec->kind);
+        return MS_E_INPUT;
+    }
+    ms_program program = {.spec = resolve(spec, type), .type = type, .name = type->name};
+    ms_status status = check_sizes(&program.spec, type, diag);
+    if (status == MS_OK && type->check != NULL) {
+        status = type->check(type, &program.spec, diag);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    program.model_stages = program.spec.pipeline_ranks * program.spec.chunks;
+    program.stages = program.model_stages * type->directions;
+    program.mb_count = program.spec.microbatches / type->directions * program.spec.slices;
+    program.parameter_replicas = type->directions;
+    program.round = type->round == NULL ? 0 : type->round(&program.spec);
+    status = place_stages(type, arena, diag, &program);
+    if (status == MS_OK) {
+        status = fill_lists(type, arena, diag, &program);
+    }
+    if (status == MS_OK) {
+        status = finish_lists(type, diag, &program);
+    }
+    if (status == MS_OK) {
+        *program_out = program;
+    }
+    return status;
+}

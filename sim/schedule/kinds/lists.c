@@ -1,0 +1,77 @@
+/* What the kinds make lists from: placements, and patterns of passes. */
+#include "schedule/internal.h"
+
+void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb) {
+    if (list->count == list->capacity) {
+        list->has_overflowed = true;
+        return;
+    }
+    list->actions[list->count++] =
+        (ms_action){.pass = (uint8_t)pass, .stage = (int16_t)stage, .mb = mb};
+}
+
+void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
+                             const ms_action *backward) {
+    ms_action_list_add(list, (ms_pass)forward->pass, forward->stage, forward->mb);
+    ms_action_list_add(list, (ms_pass)backward->pass, backward->stage, backward->mb);
+    if (!list->has_overflowed) {
+        list->actions[list->count - 2].is_overlapped = 1;
+    }
+}
+
+int ms_place_loop(const ms_schedule_spec *spec, int stage) {
+    return stage % spec->pipeline_ranks;
+}
+
+int ms_place_v(const ms_schedule_spec *spec, int stage) {
+    int place = stage % spec->pipeline_ranks;
+    return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
+}
+
+int ms_place_two_ways(const ms_schedule_spec *spec, int stage) {
+    return ms_place_v(spec, stage);
+}
+
+ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                   ms_diag *diag) {
+    if (spec->microbatches >= spec->pipeline_ranks) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
+                  "for P = %d; nearest legal M: %d",
+                  type->name, spec->microbatches, spec->pipeline_ranks, spec->pipeline_ranks);
+    return MS_E_INPUT;
+}
+
+void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
+    for (int64_t k = 0; k < order->warmup; k++) {
+        order->add(order, MS_PASS_F, k, list);
+    }
+    int64_t steady = order->total - order->warmup;
+    for (int64_t k = 0; k < steady; k++) {
+        order->add(order, MS_PASS_F, order->warmup + k, list);
+        order->add(order, MS_PASS_B, k, list);
+    }
+    for (int64_t k = steady; k < order->total; k++) {
+        order->add(order, MS_PASS_B, k, list);
+    }
+}
+
+void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
+    for (int64_t k = 0; k < order->warmup; k++) {
+        order->add(order, MS_PASS_F, k, list);
+    }
+    for (int64_t k = 0; k < order->total; k++) {
+        if (order->warmup + k < order->total) {
+            order->add(order, MS_PASS_F, order->warmup + k, list);
+        }
+        order->add(order, MS_PASS_I, k, list);
+        if (k >= lag) {
+            order->add(order, MS_PASS_W, k - lag, list);
+        }
+    }
+    for (int64_t k = order->total > lag ? order->total - lag : 0; k < order->total; k++) {
+        order->add(order, MS_PASS_W, k, list);
+    }
+}

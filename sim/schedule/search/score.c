@@ -1,0 +1,76 @@
+/* How good a schedule is, and which of two is better. */
+#include <math.h>
+#include <string.h>
+
+#include "schedule/search/search.h"
+
+bool ms_score_is_better(const ms_score *a, const ms_score *b) {
+    double dust = 1e-9 * (1 + b->makespan);
+    if (fabs(a->span - b->span) > dust) {
+        return a->span < b->span;
+    }
+    if (fabs(a->spans - b->spans) > dust) {
+        return a->spans < b->spans;
+    }
+    if (fabs(a->makespan - b->makespan) > dust) {
+        return a->makespan < b->makespan;
+    }
+    return a->flow < b->flow - dust;
+}
+
+/* Where several ranks have the longest span, each move shortens that of one of them only. */
+static double sum_of_spans(const ms_program *program, const ms_schedule_result *result) {
+    double sum = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        sum += result->ranks[rank].span;
+    }
+    return sum;
+}
+
+static double sum_of_gradients(const ms_program *program, const ms_schedule_slot *slots) {
+    double sum = 0;
+    for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
+        sum += program->actions[i].pass == MS_PASS_I ? slots[i].end : 0;
+    }
+    return sum;
+}
+
+bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
+                     ms_score *score_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_schedule_result result;
+    search->evaluations++;
+    search->work += (double)program->first[program->spec.pipeline_ranks];
+    bool runs = ms_schedule_evaluate(program, search->costs, &scratch, &mute, &result) == MS_OK;
+    for (int rank = 0; runs && rank < program->spec.pipeline_ranks; rank++) {
+        runs = result.ranks[rank].peak_inflight <= search->spec.memory_cap;
+    }
+    if (runs) {
+        *score_out = (ms_score){.span = result.max_span,
+                                .spans = sum_of_spans(program, &result),
+                                .makespan = result.makespan,
+                                .flow = sum_of_gradients(program, result.slots)};
+        if (slots_out != NULL) {
+            memcpy(slots_out, result.slots,
+                   program->first[program->spec.pipeline_ranks] * sizeof *slots_out);
+        }
+    }
+    ms_arena_release(&scratch);
+    return runs;
+}
+
+int ms_search_peak(const ms_program *program) {
+    int peak = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        int held = 0;
+        for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
+            held += program->actions[i].pass == MS_PASS_F;
+            peak = held > peak ? held : peak;
+            held -= program->actions[i].pass == MS_PASS_W;
+        }
+    }
+    return peak;
+}
