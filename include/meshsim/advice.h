@@ -8,8 +8,8 @@
 
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
+#include "meshsim/estimate.h"
 #include "meshsim/job.h"
-#include "meshsim/outlook.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -32,9 +32,9 @@ void ms_advise_latency(const ms_result *result, ms_diag *diag);
 
 /** The same before anything is simulated, from the collectives that hold the first pipeline rank
  * up; all-to-alls are no rings.
- *  look: of the job.  Returns MS_OK; MS_E_NOMEM (reported).  O(segments * sizes + ranks of the
+ *  estimate: of the job.  Returns MS_OK; MS_E_NOMEM (reported).  O(segments * sizes + ranks of the
  * groups * rings). */
-ms_status ms_advise_latency_ahead(const ms_job *job, const ms_outlook *look, ms_diag *diag);
+ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag);
 
 MS_END_DECLS
 

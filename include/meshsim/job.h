@@ -16,6 +16,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/engine.h"
+#include "meshsim/estimate.h"
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
 #include "meshsim/model.h"
@@ -108,6 +109,10 @@ void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent);
 /** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
  * after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
+
+/** Estimate a job: step, bound and memory, nothing simulated.  Returns as ms_estimate_compute. */
+ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                          ms_estimate *estimate_out);
 
 /** Lower, simulate, measure and sum up.  *result_out: released by the caller with
  * ms_result_release, also after a failure. Returns MS_OK also when the job does not fit in memory

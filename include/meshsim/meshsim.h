@@ -31,6 +31,7 @@
  * | fluid.h      | transfers that start together and share links                                  |
  * | collective.h | collectives as phases of flows                                                 |
  * | spec.h       | what job is simulated, as one value: read, checked, laid out                  |
+ * | estimate.h   | step, bound and memory of a job, without simulating                            |
  * | layer_times.h | what layers and a model's ends take, for sharing them among stages           |
  * | rank_memory.h | what a pipeline rank holds while its actions run                              |
  * | dag.h        | the operation graph                                                            |
@@ -38,7 +39,6 @@
  * | engine.h     | running it: closed form, or SimGrid                                            |
  * | metrics.h    | where the time went, memory                                                    |
  * | job.h        | a workload file from reading to result                                         |
- * | outlook.h    | what can be said without simulating                                            |
  * | advice.h     | warnings about where groups lie and what latency costs                         |
  * | knobs.h      | what would save memory, and how much                                           |
  * | trace.h      | the HDF5 file                                                                  |

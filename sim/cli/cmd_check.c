@@ -7,8 +7,8 @@
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
+#include "meshsim/estimate.h"
 #include "meshsim/knobs.h"
-#include "meshsim/outlook.h"
 #include "meshsim/units.h"
 
 static const ms_option OPTIONS[] = {
@@ -26,7 +26,7 @@ static const ms_option OPTIONS[] = {
 /* What the page and the JSON object tell. */
 typedef struct findings {
     ms_job job;
-    ms_outlook look;
+    ms_estimate estimate;
     ms_knob knobs[MS_KNOBS_MAX];
     int knob_count;
 } findings;
@@ -54,7 +54,7 @@ static void add_notes(const ms_job *job, ms_value *root) {
 
 static ms_value *make_json(const ms_invocation *call, const findings *f) {
     const ms_job *job = &f->job;
-    const ms_outlook *look = &f->look;
+    const ms_estimate *estimate = &f->estimate;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
@@ -69,17 +69,18 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
     ms_value_add_double(root, "parameters", job->costs.parameters_total);
-    ms_value_add_double(root, "ideal_step_time_s", look->ideal_step_s);
-    ms_value_add_double(root, "busiest_compute_s", look->busiest_s);
-    ms_value_add_double(root, "ideal_bubble_fraction", look->bubble_fraction);
-    const ms_rank_outlook *peak = &look->ranks[look->peak_rank];
+    ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
+    ms_value_add_double(step, "step_time_s", estimate->step_s);
+    ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
+    ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
+    const ms_rank_estimate *peak = &estimate->ranks[estimate->peak_rank];
     ms_value *memory = ms_value_add(root, "memory", MS_VALUE_OBJECT);
-    ms_value_add_double(memory, "capacity_B", look->capacity_B);
+    ms_value_add_double(memory, "capacity_B", estimate->capacity_B);
     ms_value_add_double(memory, "peak_B", peak->peak_B);
-    ms_value_add_bool(memory, "fits", look->fits);
+    ms_value_add_bool(memory, "fits", estimate->fits);
     ms_value *rows = ms_value_add(root, "stages", MS_VALUE_ARRAY);
     for (int p = 0; p < job->layout.pp; p++) {
-        const ms_rank_outlook *rank = &look->ranks[p];
+        const ms_rank_estimate *rank = &estimate->ranks[p];
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
         ms_value_add_int(row, "pp_rank", p);
         ms_value_add_int(row, "layers", rank->layers);
@@ -94,12 +95,12 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     return root;
 }
 
-static void print_ranks(const ms_job *job, const ms_outlook *look, ms_buffer *page) {
+static void print_ranks(const ms_job *job, const ms_estimate *estimate, ms_buffer *page) {
     ms_buffer_printf(
         page,
         "\npipeline rank  layers    compute      static  activations    buffers        peak\n");
     for (int p = 0; p < job->layout.pp; p++) {
-        const ms_rank_outlook *rank = &look->ranks[p];
+        const ms_rank_estimate *rank = &estimate->ranks[p];
         char text[5][32];
         ms_buffer_printf(page, "%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
                          ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
@@ -143,11 +144,11 @@ static void print_knobs(const findings *f, ms_buffer *page) {
     }
 }
 
-static void print_outlook(const findings *f, ms_buffer *page) {
+static void print_estimate(const findings *f, ms_buffer *page) {
     const ms_job *job = &f->job;
-    const ms_outlook *look = &f->look;
+    const ms_estimate *estimate = &f->estimate;
     char step[32];
-    char busiest[32];
+    char bound[32];
     char peak[32];
     char capacity[96];
     ms_show_job(job, page);
@@ -157,18 +158,18 @@ static void print_outlook(const findings *f, ms_buffer *page) {
                          parameters_text(job->costs.parameters_total, count, sizeof count),
                          job->model.layers);
     }
-    ms_buffer_printf(page, "ideal      %s a step without any communication, bubble %.2f %%\n",
-                     ms_unit_format(look->ideal_step_s, MS_DIM_TIME, step, sizeof step),
-                     100.0 * look->bubble_fraction);
-    ms_buffer_printf(page, "           %s computation and optimizer on the busiest rank\n",
-                     ms_unit_format(look->busiest_s, MS_DIM_TIME, busiest, sizeof busiest));
-    ms_buffer_printf(
-        page, "memory     %s on pipeline rank %d: %s\n           %s\n",
-        ms_unit_format(look->ranks[look->peak_rank].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-        look->peak_rank, look->fits ? "fits" : "DOES NOT FIT",
-        ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
-    print_ranks(job, look, page);
-    if (!look->fits) {
+    ms_buffer_printf(page, "estimate   %s a step, not less than %s\n",
+                     ms_unit_format(estimate->step_s, MS_DIM_TIME, step, sizeof step),
+                     ms_unit_format(estimate->lower_bound_s, MS_DIM_TIME, bound, sizeof bound));
+    ms_buffer_printf(page, "           bubble %.2f %% without any communication\n",
+                     100.0 * estimate->ideal_bubble_fraction);
+    ms_buffer_printf(page, "memory     %s on pipeline rank %d: %s\n           %s\n",
+                     ms_unit_format(estimate->ranks[estimate->peak_rank].peak_B, MS_DIM_BYTES, peak,
+                                    sizeof peak),
+                     estimate->peak_rank, estimate->fits ? "fits" : "DOES NOT FIT",
+                     ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
+    print_ranks(job, estimate, page);
+    if (!estimate->fits) {
         print_knobs(f, page);
     }
 }
@@ -182,7 +183,7 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
 }
 
 static ms_status look_at(const ms_invocation *call, findings *f) {
-    ms_status status = ms_outlook_compute(&f->job, call->arena, call->diag, &f->look);
+    ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
     if (status == MS_OK) {
         status = ms_knobs_find(&f->job, call->arena, f->knobs, &f->knob_count);
         if (status == MS_E_NOMEM) {
@@ -198,7 +199,7 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
     }
     ms_buffer page;
     ms_buffer_init(&page);
-    print_outlook(f, &page);
+    print_estimate(f, &page);
     return ms_cli_print_page(call, &page);
 }
 
@@ -212,22 +213,23 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? print_findings(call, &f) : status;
     if (status == MS_OK) {
         ms_advise_placement(&f.job, call->diag);
-        status = ms_advise_latency_ahead(&f.job, &f.look, call->diag);
+        status = ms_advise_latency_ahead(&f.job, &f.estimate, call->diag);
     }
-    bool is_no = !f.look.fits && !ms_cli_has(call, "ignore-memory");
+    bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
 
 const ms_command ms_cmd_check = {
     .name = "check",
-    .summary = "validate a workload; print mesh, memory and ideal times",
+    .summary = "validate a workload; print mesh, memory and an estimate",
     .positional_help = "WORKLOAD.yaml",
     .positionals_min = 1,
     .positionals_max = 1,
     .options = OPTIONS,
     .description = "Reads and checks a workload with its platform, reports every fault, and prints "
-                   "what follows without simulating: mesh, memory of every pipeline rank, and the "
-                   "step time that computation alone allows. Exits with 1 when the job does not "
+                   "what follows without simulating: mesh, memory of every pipeline rank, the "
+                   "expected step time, and one that no simulation is below. Exits with 1 when the "
+                   "job does not "
                    "fit in memory.",
     .example = "meshsim check workloads/gpt3-175b-1024.yaml",
     .run = run,

@@ -4,7 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
-#include "meshsim/outlook.h"
+#include "meshsim/estimate.h"
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
@@ -63,7 +63,8 @@ static ms_status take_times(const ms_invocation *call, const ms_job *job,
                             ms_schedule_costs *costs_out) {
     ms_schedule_costs times;
     ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
-    if (status == MS_OK && ms_outlook_times(job, call->arena, &times) != MS_OK) {
+    if (status == MS_OK &&
+        ms_estimate_pass_times(&job->program, &job->costs, call->arena, &times) != MS_OK) {
         status = report_no_memory(call);
     }
     if (status == MS_OK) {

@@ -58,7 +58,7 @@ static void add_op(adding *a, const ms_pass_op *op) {
 /* Where all stages are timed. */
 typedef struct stage_timing {
     const ms_stage_costs *costs;
-    ms_placement placement;
+    ms_comm_classes comm;
     ms_plan_space space;
     double *time_s, *end_s; /* [segments of the longest pass] */
     ms_pass_op *ops;        /* the same */
@@ -89,8 +89,7 @@ static ms_status time_stage(stage_timing *t, int stage, ms_layer_times *sum) {
                              .time_s = t->time_s,
                              .count = plan->count,
                              .unit = MS_UNIT_FIRST | MS_UNIT_LAST};
-        ms_timing timing = {
-            .placement = &t->placement, .space = &t->space, .kind = MS_TIME_EXPECTED};
+        ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
         ms_status status = ms_segment_times(&timing, view.segments, view.count, stage, t->time_s);
         if (status != MS_OK) {
             return status;
@@ -105,8 +104,8 @@ static ms_status time_stage(stage_timing *t, int stage, ms_layer_times *sum) {
 
 static ms_status time_stages(stage_timing *t, const ms_layer_times_input *in, ms_arena *arena,
                              ms_layer_times *times) {
-    ms_status status = ms_placement_init(&t->placement, in->platform, in->mesh, arena);
-    t->placement.algorithms = in->algorithms;
+    ms_status status = ms_comm_classes_init(&t->comm, in->platform, in->mesh, arena);
+    t->comm.algorithms = in->algorithms;
     status = status == MS_OK ? allocate(t, arena) : status;
     for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
         status = time_stage(t, stage, times);
@@ -129,7 +128,7 @@ ms_status ms_layer_times_find(const ms_layer_times_input *in, ms_diag *diag,
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory");
         }
-        ms_placement_release(&t.placement);
+        ms_comm_classes_release(&t.comm);
         ms_plan_space_release(&t.space);
     }
     ms_arena_release(&arena);

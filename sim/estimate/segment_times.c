@@ -3,15 +3,15 @@
 /* Time of one collective on pipeline rank `p`. */
 static ms_status time_collective(const ms_timing *timing, const ms_segment *segment, int p,
                                  double *time_out) {
-    ms_placement *placement = timing->placement;
+    ms_comm_classes *comm = timing->comm;
     ms_class_key key = ms_class_of_segment(segment, p);
     *time_out = -1.0;
-    if (ms_mesh_members(&placement->mesh, key.axes, placement->mesh.first, NULL) < 2 ||
+    if (ms_mesh_members(&comm->mesh, key.axes, comm->mesh.first, NULL) < 2 ||
         segment->coll_B <= 0.0) {
         return MS_OK;
     }
     const ms_class_times *times = NULL;
-    ms_status status = ms_placement_find(placement, timing->space, &key, &times);
+    ms_status status = ms_comm_classes_find(comm, timing->space, &key, &times);
     if (status == MS_OK) {
         *time_out = timing->kind == MS_TIME_BOUND ? ms_class_bound_s(times, segment->coll_B)
                                                   : ms_class_time_s(times, segment->coll_B);

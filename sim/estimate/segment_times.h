@@ -2,7 +2,7 @@
 #ifndef MS_ESTIMATE_SEGMENT_TIMES_H
 #define MS_ESTIMATE_SEGMENT_TIMES_H
 
-#include "estimate/placement.h"
+#include "estimate/comm_classes.h"
 
 /* What the times are for. */
 typedef enum ms_time_kind {
@@ -12,13 +12,13 @@ typedef enum ms_time_kind {
 
 /* Where and for what segments are timed. */
 typedef struct ms_timing {
-    ms_placement *placement;
+    ms_comm_classes *comm;
     ms_plan_space *space;
     ms_time_kind kind;
 } ms_timing;
 
 /* Times of `count` segments on pipeline rank `p`; a collective among one rank, which does not run,
- * has a negative one.  time_s_out: [count].  Returns as ms_placement_find. */
+ * has a negative one.  time_s_out: [count].  Returns as ms_comm_classes_find. */
 ms_status ms_segment_times(const ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out);
 

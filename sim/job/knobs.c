@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "job/outlook.h"
+#include "meshsim/estimate.h"
 
 /* A change: makes the layout that has it, or says that there is nothing to change. */
 typedef struct change {
@@ -124,7 +124,7 @@ static ms_status peak_with(const ms_job *job, const ms_model_layout *layout, dou
                                       &scratch, &silent, &changed.costs);
     *peak_B_out = INFINITY;
     if (status == MS_OK) {
-        status = ms_outlook_peak_B(&changed, &scratch, peak_B_out);
+        status = ms_estimate_peak_B(&job->program, &changed.costs, &scratch, peak_B_out);
     }
     status = status == MS_E_NOMEM || scratch.has_failed ? MS_E_NOMEM : MS_OK;
     ms_arena_release(&scratch);
@@ -140,7 +140,7 @@ static int by_saving(const void *a, const void *b) {
 ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, int *count_out) {
     double capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
     double today_B = 0.0;
-    ms_status status = ms_outlook_peak_B(job, arena, &today_B);
+    ms_status status = ms_estimate_peak_B(&job->program, &job->costs, arena, &today_B);
     if (status != MS_OK) {
         return status;
     }

@@ -1,4 +1,5 @@
 /* Rings whose latency dominates them. */
+#include <math.h>
 #include <stdio.h>
 
 #include "meshsim/advice.h"
@@ -182,26 +183,23 @@ static ms_status add_passes(ahead *a) {
     return status;
 }
 
-/* Seconds of the step that are such latency, and share of the step, which is at least as long as
- * computation and what holds it up. */
-static double share_of_step(const ahead *a, const ms_outlook *look) {
+/* Share of the expected step that is such latency. */
+static double share_of_step(const ahead *a, const ms_estimate *estimate) {
     double latency_s = 0.0;
-    double time_s = look->ideal_step_s;
     for (int i = 0; i < a->count; i++) {
         const ring_row *row = &a->rows[i];
-        time_s += row->count * row->time_s;
         latency_s += is_dominated(row) ? row->count * row->latency_s : 0.0;
     }
-    return time_s > 0.0 ? latency_s / time_s : 0.0;
+    return estimate->step_s > 0.0 ? fmin(1.0, latency_s / estimate->step_s) : 0.0;
 }
 
-ms_status ms_advise_latency_ahead(const ms_job *job, const ms_outlook *look, ms_diag *diag) {
+ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag) {
     ms_arena scratch;
     ms_arena_init(&scratch);
     ahead a = {.job = job, .arena = &scratch, .gpus = MS_NEW(&scratch, int, job->mesh.ranks)};
     ms_status status = a.gpus == NULL ? MS_E_NOMEM : add_passes(&a);
     if (status == MS_OK) {
-        warn(a.rows, a.count, share_of_step(&a, look), "about ", diag);
+        warn(a.rows, a.count, share_of_step(&a, estimate), "about ", diag);
     } else {
         ms_diag_error(diag, "out of memory");
     }

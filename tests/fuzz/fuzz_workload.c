@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "meshsim/job.h"
-#include "meshsim/outlook.h"
 
 /* Larger jobs are laid out but not run: thousands of inputs a second find more than a few large
  * ones. */
@@ -98,13 +97,13 @@ static void use(ms_job *job, bool is_chosen, ms_arena *arena, ms_diag *diag) {
         job->costs.segment_count > SEGMENTS_RUN) {
         return;
     }
-    ms_outlook look;
-    ms_status status = ms_outlook_compute(job, arena, diag, &look);
+    ms_estimate estimate;
+    ms_status status = ms_job_estimate(job, arena, diag, &estimate);
     require(status == MS_OK || (status == MS_E_RANGE && diag->errors > 0));
     if (status != MS_OK) {
         return; /* times beyond all bounds, refused with a message */
     }
-    require(isfinite(look.ideal_step_s) && look.ideal_step_s >= 0.0);
+    require(isfinite(estimate.lower_bound_s) && estimate.lower_bound_s >= 0.0);
     double step_s = run(job, arena, diag);
     if (is_chosen && step_s >= 0.0 && is_small(job, actions)) {
         simulate(job, step_s, arena, diag);

@@ -90,12 +90,12 @@ Test(advice, latency_that_dominates_is_told_before_and_after) {
         const latency_case *c = &LATENCIES[i];
         for (int is_ahead = 0; is_ahead < 2; is_ahead++) {
             job_fixture f;
-            ms_outlook look;
+            ms_estimate estimate;
             cr_assert_eq(job_fixture_load_text(&f, c->workload), MS_OK, "case %zu: %s", i,
                          ms_buffer_text(&f.messages));
             if (is_ahead == 1) {
-                cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
-                cr_assert_eq(ms_advise_latency_ahead(&f.job, &look, &f.diag), MS_OK);
+                cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
+                cr_assert_eq(ms_advise_latency_ahead(&f.job, &estimate, &f.diag), MS_OK);
             } else {
                 f.job.fidelity = MS_FIDELITY_ANALYTIC;
                 cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);

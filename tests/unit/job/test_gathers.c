@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "job_fixture.h"
-#include "meshsim/outlook.h"
 #include "meshsim/schedule_csv.h"
 
 /* Four replicas in each of two nodes, links slow enough to matter. */
@@ -80,9 +79,9 @@ static outcome measure(const kind_case *c, const char *gathers, bool no_fold, co
                  .peak_B = result->memory[result->peak_rank].peak_B,
                  .gather_B = count_gathers(&f),
                  .once_B = gather_once(&f)};
-    ms_outlook look;
-    cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
-    o.check_B = look.ranks[look.peak_rank].peak_B;
+    ms_estimate estimate;
+    cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
+    o.check_B = estimate.ranks[estimate.peak_rank].peak_B;
     job_fixture_release(&f);
     return o;
 }

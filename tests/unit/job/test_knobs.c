@@ -5,7 +5,6 @@
 
 #include "job_fixture.h"
 #include "meshsim/knobs.h"
-#include "meshsim/outlook.h"
 
 static const ms_knob *find(const ms_knob *knobs, int count, const char *setting) {
     for (int i = 0; i < count; i++) {
@@ -18,11 +17,11 @@ static const ms_knob *find(const ms_knob *knobs, int count, const char *setting)
 
 static double peak_of(const char *const *sets) {
     job_fixture f;
-    ms_outlook look;
+    ms_estimate estimate;
     cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", sets, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
-    cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
-    double peak_B = look.ranks[look.peak_rank].peak_B;
+    cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
+    double peak_B = estimate.ranks[estimate.peak_rank].peak_B;
     job_fixture_release(&f);
     return peak_B;
 }

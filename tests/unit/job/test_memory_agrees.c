@@ -3,13 +3,12 @@
 #include <glob.h>
 
 #include "job_fixture.h"
-#include "meshsim/outlook.h"
 
 static void compare_ranks(job_fixture *f, const char *name) {
-    ms_outlook look;
-    cr_assert_eq(ms_outlook_compute(&f->job, &f->arena, &f->diag, &look), MS_OK);
+    ms_estimate estimate;
+    cr_assert_eq(ms_job_estimate(&f->job, &f->arena, &f->diag, &estimate), MS_OK);
     for (int32_t r = 0; r < f->result.dag.rank_count; r++) {
-        const ms_rank_outlook *told = &look.ranks[f->result.dag.ranks[r].pp];
+        const ms_rank_estimate *told = &estimate.ranks[f->result.dag.ranks[r].pp];
         const ms_rank_memory *found = &f->result.memory[r];
         cr_assert_eq(told->peak_B, found->peak_B, "%s, rank %d: check %.17g, run %.17g", name, r,
                      told->peak_B, found->peak_B);

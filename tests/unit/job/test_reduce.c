@@ -3,7 +3,6 @@
 
 #include "job_fixture.h"
 #include "meshsim/knobs.h"
-#include "meshsim/outlook.h"
 
 /* Llama 3 70B by hand. A layer: queries and output 2 x 8192^2, keys and values 2 x 8192 x 1024, MLP
  * 3 x 8192 x 28672, norms 2 x 8192. */
@@ -74,9 +73,9 @@ Test(job_reduce, one_microbatch_is_reduced_once_either_way) {
                                               : "mesh: {dp: 64}\nbatch: {microbatches: 1}\n"
                                                 "data_parallel: {zero: 3}\n");
         sent_B[is_last] = r->metrics.axes[MS_AXIS_DP].bytes;
-        ms_outlook look;
-        cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
-        cr_assert_eq(look.fits, !is_last);
+        ms_estimate estimate;
+        cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
+        cr_assert_eq(estimate.fits, !is_last);
         job_fixture_release(&f);
     }
     cr_assert_lt(gap(sent_B[0], sent_B[1]), 1e-14);
@@ -122,10 +121,10 @@ Test(job_reduce, stages_hold_whole_gradients_as_long_as_it_says) {
                      r->memory[0].gradient_B / 4);
         cr_assert_lt(gap(r->memory[3].gradient_B, 4 * ROWS[i].last), 1e-14, "row %zu: %g", i,
                      r->memory[3].gradient_B / 4);
-        ms_outlook look;
-        cr_assert_eq(ms_outlook_compute(&f.job, &f.arena, &f.diag, &look), MS_OK);
+        ms_estimate estimate;
+        cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
         for (int p = 0; p < 4; p++) { /* check and run agree */
-            cr_assert_lt(gap(r->memory[p].peak_B, look.ranks[p].peak_B), 1e-12, "row %zu", i);
+            cr_assert_lt(gap(r->memory[p].peak_B, estimate.ranks[p].peak_B), 1e-12, "row %zu", i);
         }
         job_fixture_release(&f);
     }

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "job_fixture.h"
-#include "meshsim/outlook.h"
 #include "meshsim/random.h"
 
 static double apart(double a, double b) {
@@ -110,12 +109,12 @@ Test(job_steps, late_validation_leaves_the_span) {
         cr_assert_lt(apart(a->metrics.step_time_s, paper.max_span), 1e-12, "case %zu: %g, span %g",
                      i, a->metrics.step_time_s, paper.max_span);
         cr_assert_lt(apart(b->metrics.step_time_s, paper.makespan), 1e-12, "case %zu", i);
-        ms_outlook look;
-        cr_assert_eq(ms_outlook_compute(&late.job, &late.arena, &late.diag, &look), MS_OK);
-        cr_assert_leq(look.ideal_step_s, a->metrics.step_time_s * (1.0 + 1e-12));
+        ms_estimate estimate;
+        cr_assert_eq(ms_job_estimate(&late.job, &late.arena, &late.diag, &estimate), MS_OK);
+        cr_assert_leq(estimate.lower_bound_s, a->metrics.step_time_s * (1.0 + 1e-12));
         if (CASES[i].is_full) {
-            cr_assert_lt(fabs(look.bubble_fraction), 1e-9);
-            cr_assert_lt(apart(look.ideal_step_s, a->metrics.step_time_s), 1e-12);
+            cr_assert_lt(fabs(estimate.ideal_bubble_fraction), 1e-9);
+            cr_assert_lt(apart(estimate.step_s, a->metrics.step_time_s), 1e-12);
             double work_s = c->m * c->v * 3 * costs_s[MS_PASS_F][0];
             cr_assert_lt(fabs(idle_of(a)), 1e-9, "case %zu: %g idle", i, idle_of(a));
             cr_assert_lt(apart(a->metrics.step_time_s, work_s), 1e-12);
@@ -157,9 +156,9 @@ Test(job_steps, late_validation_is_never_slower) {
         job_fixture met;
         double late_s = run_case(&late, &c, 4, true)->metrics.step_time_s;
         double met_s = run_case(&met, &c, 4, false)->metrics.step_time_s;
-        ms_outlook look;
-        cr_assert_eq(ms_outlook_compute(&late.job, &late.arena, &late.diag, &look), MS_OK);
-        cr_assert_leq(look.ideal_step_s, late_s * (1.0 + 1e-12), "%s", c.kind);
+        ms_estimate estimate;
+        cr_assert_eq(ms_job_estimate(&late.job, &late.arena, &late.diag, &estimate), MS_OK);
+        cr_assert_leq(estimate.lower_bound_s, late_s * (1.0 + 1e-12), "%s", c.kind);
         cr_assert_leq(late_s, met_s * (1.0 + 1e-12), "MS_SEED=%llu %s: %g, %g",
                       (unsigned long long)(seed + i), c.kind, late_s, met_s);
         faster += late_s < met_s * (1.0 - 1e-6);

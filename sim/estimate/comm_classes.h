@@ -1,7 +1,7 @@
 /* How long communication takes between the GPUs that a mesh's groups lie on: a line over the bytes
  * for every kind of group, laid out once. See decision note estimate.md. */
-#ifndef MS_ESTIMATE_PLACEMENT_H
-#define MS_ESTIMATE_PLACEMENT_H
+#ifndef MS_ESTIMATE_COMM_CLASSES_H
+#define MS_ESTIMATE_COMM_CLASSES_H
 
 #include "meshsim/buffer.h"
 #include "meshsim/collective.h"
@@ -41,8 +41,8 @@ typedef struct ms_class_times {
     ms_time_line alone;     /* never above any group's time, whatever else runs */
 } ms_class_times;
 
-/* A mesh on a platform. */
-typedef struct ms_placement {
+/* Classes of a mesh on a platform. */
+typedef struct ms_comm_classes {
     const ms_platform *platform;
     ms_mesh mesh;
     ms_coll_choices algorithms; /* all zero: the usual ones */
@@ -50,26 +50,26 @@ typedef struct ms_placement {
     int *alike;                 /* [pp] the first pipeline rank whose ranks lie as this one's do */
     int *boundary_alike;        /* [pp] the first p whose ranks lie to those of p + 1 as here */
     ms_vector classes;          /* of ms_class_times */
-} ms_placement;
+} ms_comm_classes;
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
 void ms_plan_space_release(ms_plan_space *space);
 
-/* Compare where pipeline ranks lie.  *placement_out: arrays in `arena`; the caller releases it with
- * ms_placement_release, also after a failure.  Returns MS_OK; MS_E_NOMEM.  O(pp^2 * tiers). */
-ms_status ms_placement_init(ms_placement *placement_out, const ms_platform *platform,
-                            const ms_mesh *mesh, ms_arena *arena);
-void ms_placement_release(ms_placement *placement);
+/* Compare where pipeline ranks lie.  *comm_out: arrays in `arena`; the caller releases it with
+ * ms_comm_classes_release, also after a failure.  Returns MS_OK; MS_E_NOMEM.  O(pp^2 * tiers). */
+ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
+                               const ms_mesh *mesh, ms_arena *arena);
+void ms_comm_classes_release(ms_comm_classes *comm);
 
 /* Times of a class, laid out on first use.  *times_out: until the next call.  Returns MS_OK;
  * MS_E_NOMEM; MS_E_INPUT (reported) for what no algorithm lays out.  O(ranks of a pipeline rank *
  * links of a route), O(1) from the second time on. */
-ms_status ms_placement_find(ms_placement *placement, ms_plan_space *space, const ms_class_key *key,
-                            const ms_class_times **times_out);
+ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
+                               const ms_class_times **times_out);
 
 /* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
  * each level as long as the longest way.  O(ranks) routes. */
-double ms_placement_norm_s(const ms_placement *placement);
+double ms_comm_norm_s(const ms_comm_classes *comm);
 
 /* The class of a segment's collective on pipeline rank `p`. */
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p);

@@ -1,4 +1,4 @@
-#include "estimate/placement.h"
+#include "estimate/comm_classes.h"
 
 #include <math.h>
 
@@ -76,9 +76,9 @@ static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int s
 }
 
 /* The first pipeline rank that lies as `p` does, by itself (step 0) or with its successor (1). */
-static int first_alike(const ms_placement *placement, const pipeline_grid *grid, int p, int step) {
-    const ms_platform *platform = placement->platform;
-    for (int q = 0; q < p && placement->mesh.devices == NULL && p + step < placement->pp; q++) {
+static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, int p, int step) {
+    const ms_platform *platform = comm->platform;
+    for (int q = 0; q < p && comm->mesh.devices == NULL && p + step < comm->pp; q++) {
         bool is_same = true;
         for (int t = 0; t + 1 < platform->tier_count && is_same; t++) {
             is_same = is_alike_in(ms_platform_domain(platform, t), grid, p, q, step);
@@ -91,13 +91,13 @@ static int first_alike(const ms_placement *placement, const pipeline_grid *grid,
 }
 
 /* The GPU that is farthest from one by latency. */
-static int find_farthest(const ms_placement *placement, int from, double *latency_out) {
+static int find_farthest(const ms_comm_classes *comm, int from, double *latency_out) {
     int farthest = from;
     *latency_out = 0.0;
-    for (int rank = 0; rank < placement->mesh.ranks; rank++) {
+    for (int rank = 0; rank < comm->mesh.ranks; rank++) {
         ms_route route;
-        int gpu = ms_mesh_device(&placement->mesh, rank);
-        ms_platform_route(placement->platform, from, gpu, &route);
+        int gpu = ms_mesh_device(&comm->mesh, rank);
+        ms_platform_route(comm->platform, from, gpu, &route);
         if (route.latency_s > *latency_out) {
             *latency_out = route.latency_s;
             farthest = gpu;
@@ -106,34 +106,34 @@ static int find_farthest(const ms_placement *placement, int from, double *latenc
     return farthest;
 }
 
-double ms_placement_norm_s(const ms_placement *placement) {
+double ms_comm_norm_s(const ms_comm_classes *comm) {
     double latency_s = 0.0;
-    int end = find_farthest(placement, ms_mesh_device(&placement->mesh, 0), &latency_s);
-    find_farthest(placement, end, &latency_s);
-    return 2.0 * ceil(log2(placement->mesh.ranks)) * latency_s;
+    int end = find_farthest(comm, ms_mesh_device(&comm->mesh, 0), &latency_s);
+    find_farthest(comm, end, &latency_s);
+    return 2.0 * ceil(log2(comm->mesh.ranks)) * latency_s;
 }
 
-ms_status ms_placement_init(ms_placement *placement_out, const ms_platform *platform,
-                            const ms_mesh *mesh, ms_arena *arena) {
+ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
+                               const ms_mesh *mesh, ms_arena *arena) {
     int pp = ms_mesh_size(mesh, MS_AXIS_PP);
-    *placement_out = (ms_placement){
+    *comm_out = (ms_comm_classes){
         .platform = platform, .mesh = *mesh, .pp = pp, .group_ranks = mesh->ranks / pp};
-    ms_vector_init(&placement_out->classes, sizeof(ms_class_times));
-    placement_out->alike = MS_NEW(arena, int, pp);
-    placement_out->boundary_alike = MS_NEW(arena, int, pp);
-    if (placement_out->alike == NULL || placement_out->boundary_alike == NULL) {
+    ms_vector_init(&comm_out->classes, sizeof(ms_class_times));
+    comm_out->alike = MS_NEW(arena, int, pp);
+    comm_out->boundary_alike = MS_NEW(arena, int, pp);
+    if (comm_out->alike == NULL || comm_out->boundary_alike == NULL) {
         return MS_E_NOMEM;
     }
     pipeline_grid grid = grid_of(mesh);
     for (int p = 0; p < pp; p++) {
-        placement_out->alike[p] = first_alike(placement_out, &grid, p, 0);
-        placement_out->boundary_alike[p] = first_alike(placement_out, &grid, p, 1);
+        comm_out->alike[p] = first_alike(comm_out, &grid, p, 0);
+        comm_out->boundary_alike[p] = first_alike(comm_out, &grid, p, 1);
     }
     return MS_OK;
 }
 
-void ms_placement_release(ms_placement *placement) {
-    ms_vector_release(&placement->classes);
+void ms_comm_classes_release(ms_comm_classes *comm) {
+    ms_vector_release(&comm->classes);
 }
 
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
@@ -161,16 +161,16 @@ double ms_class_bound_s(const ms_class_times *times, double bytes) {
 }
 
 /* The same class on the first pipeline ranks that lie alike. */
-static ms_class_key canonical(const ms_placement *placement, const ms_class_key *key) {
+static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *key) {
     ms_class_key same = *key;
-    int pp = placement->pp;
+    int pp = comm->pp;
     if (key->to < 0) {
-        same.from = placement->alike[key->from];
+        same.from = comm->alike[key->from];
     } else if (key->to == (key->from + 1) % pp) {
-        same.from = placement->boundary_alike[key->from];
+        same.from = comm->boundary_alike[key->from];
         same.to = (same.from + 1) % pp;
     } else if (key->from == (key->to + 1) % pp) {
-        same.to = placement->boundary_alike[key->to];
+        same.to = comm->boundary_alike[key->to];
         same.from = (same.to + 1) % pp;
     }
     return same;
@@ -183,7 +183,7 @@ static bool is_same_class(const ms_class_key *a, const ms_class_key *b) {
 
 /* A class while it is laid out. */
 typedef struct class_plans {
-    const ms_placement *placement;
+    const ms_comm_classes *comm;
     ms_plan_space *space;
     const ms_class_key *key;
     const int *gpus; /* [groups * members] group after group */
@@ -205,8 +205,8 @@ static bool is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
 
 /* Groups of ranks that differ on the class's axes. */
 static ms_status list_groups(class_plans *c) {
-    const ms_mesh *mesh = &c->placement->mesh;
-    int count = c->placement->group_ranks;
+    const ms_mesh *mesh = &c->comm->mesh;
+    int count = c->comm->group_ranks;
     int *ranks = MS_NEW(&c->space->scratch, int, count);
     int *gpus = MS_NEW(&c->space->scratch, int, count);
     if (ranks == NULL || gpus == NULL) {
@@ -231,14 +231,14 @@ static ms_status list_groups(class_plans *c) {
 
 /* Pairs of a rank and its peer on the other pipeline rank. */
 static ms_status list_pairs(class_plans *c) {
-    int count = c->placement->group_ranks;
+    int count = c->comm->group_ranks;
     int *sides = MS_NEW(&c->space->scratch, int, 2 * count);
     int *gpus = MS_NEW(&c->space->scratch, int, 2 * count);
     if (sides == NULL || gpus == NULL) {
         return MS_E_NOMEM;
     }
-    list_gpus(&c->placement->mesh, c->key->from, sides);
-    list_gpus(&c->placement->mesh, c->key->to, sides + count);
+    list_gpus(&c->comm->mesh, c->key->from, sides);
+    list_gpus(&c->comm->mesh, c->key->to, sides + count);
     for (int i = 0; i < count; i++) {
         gpus[2 * i] = sides[i];
         gpus[2 * i + 1] = sides[count + i];
@@ -255,7 +255,7 @@ static const double REFERENCE_B = 1073741824.0;
 static ms_status build_plans(class_plans *c, bool is_coarse) {
     for (int g = 0; g < c->groups; g++) {
         ms_coll_request group = {.kind = c->key->kind,
-                                 .algorithm = c->placement->algorithms.of[c->key->kind],
+                                 .algorithm = c->comm->algorithms.of[c->key->kind],
                                  .gpus = c->gpus + (size_t)g * (size_t)c->members,
                                  .members = c->members,
                                  .size_B = REFERENCE_B,
@@ -263,7 +263,7 @@ static ms_status build_plans(class_plans *c, bool is_coarse) {
                                  .load_imbalance = c->key->load_imbalance,
                                  .is_coarse = is_coarse};
         ms_status status =
-            ms_coll_plan_build(c->placement->platform, &group, &c->space->scratch, &c->plans[g]);
+            ms_coll_plan_build(c->comm->platform, &group, &c->space->scratch, &c->plans[g]);
         if (status == MS_E_RANGE) {
             ms_coll_report_refusal(&group, c->space->diag);
             return MS_E_INPUT;
@@ -381,7 +381,7 @@ static void load_flows(const class_plans *c) {
 static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, ms_time_line *line_out) {
     double time_s = 0.0;
     double latency_s = ms_coll_plan_latency_s(plan);
-    ms_status status = ms_coll_plan_time(c->placement->platform, plan, &time_s);
+    ms_status status = ms_coll_plan_time(c->comm->platform, plan, &time_s);
     *line_out = (ms_time_line){.latency_s = latency_s,
                                .per_B_s = fmax(0.0, time_s - latency_s) / REFERENCE_B};
     return status;
@@ -452,22 +452,22 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
     return time_together(c, times);
 }
 
-ms_status ms_placement_find(ms_placement *placement, ms_plan_space *space, const ms_class_key *key,
-                            const ms_class_times **times_out) {
-    ms_class_times times = {.key = canonical(placement, key)};
-    for (size_t i = 0; i < placement->classes.count; i++) {
-        const ms_class_times *known = &MS_AT(&placement->classes, ms_class_times, i);
+ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
+                               const ms_class_times **times_out) {
+    ms_class_times times = {.key = canonical(comm, key)};
+    for (size_t i = 0; i < comm->classes.count; i++) {
+        const ms_class_times *known = &MS_AT(&comm->classes, ms_class_times, i);
         if (is_same_class(&known->key, &times.key)) {
             *times_out = known;
             return MS_OK;
         }
     }
-    class_plans c = {.placement = placement, .space = space, .key = &times.key};
-    ms_status status = reserve_links(space, placement->platform->link_count);
+    class_plans c = {.comm = comm, .space = space, .key = &times.key};
+    ms_status status = reserve_links(space, comm->platform->link_count);
     status = status == MS_OK ? lay_out(&c, &times) : status;
     ms_arena_clear(&space->scratch);
     if (status == MS_OK) {
-        *times_out = ms_vector_add(&placement->classes, &times, 1);
+        *times_out = ms_vector_add(&comm->classes, &times, 1);
         status = *times_out == NULL ? MS_E_NOMEM : MS_OK;
     }
     return status;

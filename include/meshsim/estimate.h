@@ -1,0 +1,82 @@
+/**
+ * @file
+ * Estimates: what can be said of a job without simulating it. Its step by the clocks of its
+ * pipeline ranks, a bound that no simulation is below, and memory of every pipeline rank.
+ *
+ * No graph is built and no engine runs. Communication takes the time it has with nothing but its
+ * own kind on the links; what shares links with something else is the simulation's.
+ */
+#ifndef MESHSIM_ESTIMATE_H
+#define MESHSIM_ESTIMATE_H
+
+#include <stdbool.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/collective.h"
+#include "meshsim/decls.h"
+#include "meshsim/diag.h"
+#include "meshsim/mesh.h"
+#include "meshsim/model.h"
+#include "meshsim/platform.h"
+#include "meshsim/schedule.h"
+#include "meshsim/status.h"
+
+MS_BEGIN_DECLS
+
+/** A job that is laid out. All borrowed. */
+typedef struct ms_estimate_input {
+    const ms_platform *platform;
+    const ms_mesh *mesh;
+    const ms_program *program;
+    const ms_stage_costs *costs;
+    ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
+    bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
+    bool is_validated_late;     /**< ranks update without waiting for the norm */
+    int steps;                  /**< optimizer steps; 0 means 1 */
+} ms_estimate_input;
+
+/** One pipeline rank. Memory at its peak. */
+typedef struct ms_rank_estimate {
+    int layers;          /**< transformer layers of all its virtual stages */
+    double compute_s;    /**< passes of all microbatches, and the optimizer */
+    double static_B;     /**< parameters, gradients, optimizer state, and whole parameters that are
+                            gathered when memory peaks */
+    double activation_B; /**< kept activations when memory peaks */
+    double buffer_B;     /**< working memory of the pass that runs then */
+    double peak_B;       /**< sum of the three and of what the allocator loses */
+} ms_rank_estimate;
+
+/** A whole job. */
+typedef struct ms_estimate {
+    double step_s;                /**< expected time of a step */
+    double lower_bound_s;         /**< no simulation of the job, in any fidelity, takes less */
+    double ideal_bubble_fraction; /**< idle share of the schedule with the job's computations and
+                                     free communication, without the optimizer; slices of a sequence
+                                     count alike */
+    ms_rank_estimate *ranks;      /**< [P] */
+    int peak_rank;                /**< pipeline rank with the highest peak */
+    double capacity_B;            /**< HBM minus the stated reserve */
+    bool fits;
+} ms_estimate;
+
+/** Estimate a job.
+ *  *estimate_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) if the
+ * schedule deadlocks or no algorithm lays a collective out.  O(actions + segments + ranks * links
+ * of a route). */
+ms_status ms_estimate_compute(const ms_estimate_input *input, ms_arena *arena, ms_diag *diag,
+                              ms_estimate *estimate_out);
+
+/** Highest peak of any pipeline rank of a job.
+ *  *peak_B_out: [B].  Returns MS_OK; MS_E_NOMEM (not reported).  O(actions). */
+ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *costs,
+                             ms_arena *scratch, double *peak_B_out);
+
+/** Times of a job's passes on paper: computation alone, for slices of a sequence their mean.
+ *  *times_out: [model_stages] lists in `arena` [s], messages free.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(stages * segments of a pass). */
+ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
+                                 ms_arena *arena, ms_schedule_costs *times_out);
+
+MS_END_DECLS
+
+#endif

@@ -1,0 +1,124 @@
+#include "estimate/clocks.h"
+
+#include <math.h>
+
+ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_clocks *clocks_out) {
+    const ms_program *program = order->program;
+    int ranks = program->spec.pipeline_ranks;
+    *clocks_out = (ms_clocks){.rank_s = MS_NEW(arena, double, ranks),
+                              .stream_s = MS_NEW(arena, double, MS_CARRIED_MAX *ranks),
+                              .queue_s = MS_NEW(arena, double, order->queue_count),
+                              .arrival_s = MS_NEW(arena, double, 2 * order->op_count),
+                              .unsharded_s = MS_NEW(arena, double, program->stages)};
+    return clocks_out->rank_s == NULL || clocks_out->stream_s == NULL ||
+                   clocks_out->queue_s == NULL || clocks_out->arrival_s == NULL ||
+                   clocks_out->unsharded_s == NULL
+               ? MS_E_NOMEM
+               : MS_OK;
+}
+
+static double later(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* A gather behind all that its rank has started and beside what follows. */
+static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
+    for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
+        const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
+        double start_s = clocks->rank_s[op->rank];
+        if (unshard->time_s < 0.0) {
+            continue;
+        }
+        if (unshard->stream >= 0) {
+            double *stream_s = &clocks->stream_s[op->rank * MS_CARRIED_MAX + unshard->stream];
+            start_s = later(start_s, *stream_s);
+            *stream_s = start_s + unshard->time_s;
+        }
+        clocks->unsharded_s[op->stage] =
+            later(clocks->unsharded_s[op->stage], start_s + unshard->time_s);
+    }
+}
+
+/* A pass whose collectives outlive it, or wait for those of passes before. */
+static double run_carrying(double *stream_s, const ms_pass_map *map, int carried, double rank_s,
+                           double input_s) {
+    double from[MS_CLOCKS], streams[MS_CARRIED_MAX];
+    int count = MS_FROM_STREAM + carried;
+    double end_s = -INFINITY;
+    from[MS_FROM_RANK] = rank_s;
+    from[MS_FROM_INPUT] = input_s;
+    for (int k = 0; k < carried; k++) {
+        from[MS_FROM_STREAM + k] = stream_s[k];
+        streams[k] = -INFINITY;
+    }
+    for (int i = 0; i < count; i++) {
+        end_s = later(end_s, from[i] + map->end_s[i]);
+        for (int k = 0; k < carried; k++) {
+            streams[k] = later(streams[k], from[i] + map->stream_s[k][i]);
+        }
+    }
+    for (int k = 0; k < carried; k++) {
+        stream_s[k] = streams[k];
+    }
+    return end_s;
+}
+
+/* Hand a result on; returns when it is where it is needed. */
+static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
+                      int message, double end_s) {
+    if (message < 0) {
+        return end_s;
+    }
+    const ms_message_time *time = &times->messages[message];
+    double *queue_s = &clocks->queue_s[order->queues[message]];
+    *queue_s = later(end_s, *queue_s) + time->transfer_s;
+    return *queue_s + time->latency_s;
+}
+
+/* When all inputs of a pass or pair are there. */
+static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
+    double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
+    return op->inputs[1] < 0 ? first_s : later(first_s, clocks->arrival_s[op->inputs[1]]);
+}
+
+static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_times *times, int at) {
+    const ms_order_op *op = &order->ops[at];
+    const ms_pass_map *map = times->maps[op->slot];
+    double *rank_s = &clocks->rank_s[op->rank];
+    double input_s = inputs_s(clocks, op);
+    if (order->has_unshards) {
+        const ms_order_slot *slot = &order->slots[op->slot];
+        input_s = later(input_s, clocks->unsharded_s[slot->stage]);
+        if (slot->second_stage >= 0) {
+            input_s = later(input_s, clocks->unsharded_s[slot->second_stage]);
+        }
+    }
+    *rank_s = times->carried == 0
+                  ? later(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT])
+                  : run_carrying(clocks->stream_s + (size_t)op->rank * MS_CARRIED_MAX, map,
+                                 times->carried, *rank_s, input_s);
+    double end_s = *rank_s;
+    for (int i = 0; i < 2; i++) {
+        double arrival_s = hand_on(clocks, order, times, op->sends[i], end_s);
+        clocks->arrival_s[2 * at + i] = arrival_s;
+        *rank_s = times->is_blocking ? later(*rank_s, arrival_s) : *rank_s;
+    }
+}
+
+void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
+    for (int at = 0; at < order->op_count; at++) {
+        if (order->ops[at].slot < 0) {
+            unshard(clocks, &order->ops[at], times);
+        } else {
+            run_op(clocks, order, times, at);
+        }
+    }
+}
+
+double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried) {
+    double end_s = clocks->rank_s[rank];
+    for (int k = 0; k < carried; k++) {
+        end_s = later(end_s, clocks->stream_s[rank * MS_CARRIED_MAX + k]);
+    }
+    return end_s;
+}

@@ -1,0 +1,183 @@
+#include "meshsim/estimate.h"
+
+#include <math.h>
+
+#include "estimate/step.h"
+#include "meshsim/rank_memory.h"
+
+/* Costs of what an action works on. */
+static const ms_stage_cost *cost_of(const ms_program *program, const ms_stage_costs *costs,
+                                    int stage, int mb) {
+    return ms_stage_cost_of(costs, ms_program_model_stage(program, stage), mb);
+}
+
+/* Computation of one pass; collectives count nothing here. */
+static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass) {
+    const ms_pass_plan *plan = &stage->passes[pass];
+    double time_s = 0.0;
+    for (int i = 0; i < plan->count; i++) {
+        const ms_segment *segment = &costs->segments[plan->first + i];
+        time_s += segment->is_collective ? 0.0 : segment->time_s;
+    }
+    return time_s;
+}
+
+/* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
+ * its list is exact. */
+static void look_at_rank(const ms_estimate_input *in, ms_memory_model *memory, int p,
+                         ms_rank_estimate *rank) {
+    const ms_program *program = in->program;
+    for (int s = 0; s < program->stages; s++) {
+        rank->layers += program->stage_rank[s] == p ? cost_of(program, in->costs, s, 0)->layers : 0;
+    }
+    for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
+        const ms_action *action = &program->actions[i];
+        const ms_stage_cost *stage = cost_of(program, in->costs, action->stage, action->mb);
+        rank->compute_s += pass_time_s(in->costs, stage, (ms_pass)action->pass);
+    }
+    rank->compute_s += in->costs->optimizer_s[p];
+    ms_held_memory peak = ms_memory_model_peak(memory, p);
+    rank->static_B = peak.parameter_B + peak.gradient_B + peak.optimizer_B;
+    rank->activation_B = peak.activation_B;
+    rank->buffer_B = peak.buffer_B;
+    rank->peak_B = peak.total_B;
+}
+
+ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *costs,
+                             ms_arena *scratch, double *peak_B_out) {
+    ms_memory_model memory;
+    if (ms_memory_model_init(program, costs, scratch, &memory) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    double peak_B = 0.0;
+    for (int p = 0; p < program->spec.pipeline_ranks; p++) {
+        peak_B = fmax(peak_B, ms_memory_model_peak(&memory, p).total_B);
+    }
+    *peak_B_out = peak_B;
+    return MS_OK;
+}
+
+/* Time of a pass over a stage, the mean over the slices of a sequence. */
+static double mean_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
+    int slices = costs->parts > 1 ? costs->parts : 1;
+    double sum_s = 0.0;
+    for (int slice = 0; slice < slices; slice++) {
+        sum_s += pass_time_s(costs, ms_stage_cost_of(costs, stage, slice), pass);
+    }
+    return sum_s / slices;
+}
+
+ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
+                                 ms_arena *arena, ms_schedule_costs *times_out) {
+    int stages = program->model_stages;
+    double *times_s = MS_NEW(arena, double, 4 * stages);
+    if (times_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int s = 0; s < stages; s++) {
+        times_s[s] = mean_time_s(costs, s, MS_PASS_F);
+        times_s[stages + s] = mean_time_s(costs, s, MS_PASS_I);
+        times_s[2 * stages + s] = mean_time_s(costs, s, MS_PASS_B) - times_s[stages + s];
+    }
+    *times_out = (ms_schedule_costs){.forward = times_s,
+                                     .input_grad = times_s + stages,
+                                     .weight_grad = times_s + 2 * stages,
+                                     .p2p = times_s + 3 * stages};
+    return MS_OK;
+}
+
+/* Idle share of the schedule on paper. Ranks that do not wait for each other at a step's end are
+ * idle only while a step is longer than they are busy: as long as a rank with a first stage, which
+ * starts at once, is under way. */
+static ms_status find_bubble(const ms_estimate_input *in, ms_arena *arena, ms_diag *diag,
+                             double *bubble_out) {
+    const ms_program *program = in->program;
+    ms_schedule_costs times;
+    ms_schedule_result paper;
+    ms_status status = ms_estimate_pass_times(program, in->costs, arena, &times);
+    if (status == MS_OK) {
+        status = ms_schedule_evaluate(program, &times, arena, diag, &paper);
+    }
+    if (status != MS_OK || !in->is_validated_late) {
+        *bubble_out = status == MS_OK ? paper.bubble_fraction : 0.0;
+        return status;
+    }
+    double period_s = paper.busy_max;
+    for (int stage = 0; stage < program->stages; stage++) {
+        if (!ms_program_has_previous(program, stage)) {
+            period_s = fmax(period_s, paper.ranks[program->stage_rank[stage]].span);
+        }
+    }
+    double busy_s = (1.0 - paper.bubble_fraction) * paper.makespan;
+    *bubble_out = period_s > 0.0 ? 1.0 - busy_s / period_s : 0.0;
+    return MS_OK;
+}
+
+/* Rounding of sums in another order than the simulation's. */
+static const double BOUND_SHARE = 1.0 - 1e-9;
+
+static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
+                            ms_plan_space *space, ms_diag *diag, ms_estimate *estimate) {
+    ms_arena *arena = &space->kept;
+    ms_order order;
+    ms_step_input step = {.program = in->program,
+                          .order = &order,
+                          .costs = in->costs,
+                          .is_blocking = in->is_blocking,
+                          .is_validated_late = in->is_validated_late,
+                          .steps = in->steps};
+    ms_timing timing = {.comm = comm, .space = space, .kind = MS_TIME_EXPECTED};
+    double bound_s = 0.0;
+    ms_status status = ms_order_make(in->program, arena, arena, diag, &order);
+    status = status == MS_OK ? ms_step_run(&step, &timing, arena, &estimate->step_s) : status;
+    timing.kind = MS_TIME_BOUND;
+    status = status == MS_OK ? ms_step_run(&step, &timing, arena, &bound_s) : status;
+    estimate->lower_bound_s = BOUND_SHARE * bound_s;
+    return status;
+}
+
+static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estimate *estimate) {
+    ms_plan_space space;
+    ms_comm_classes comm;
+    ms_plan_space_init(&space, diag);
+    ms_status status = ms_comm_classes_init(&comm, in->platform, in->mesh, &space.kept);
+    comm.algorithms = in->algorithms;
+    status = status == MS_OK ? run_clocks(in, &comm, &space, diag, estimate) : status;
+    ms_comm_classes_release(&comm);
+    ms_plan_space_release(&space);
+    return status;
+}
+
+static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
+                               ms_estimate *estimate) {
+    ms_memory_model memory;
+    if (ms_memory_model_init(in->program, in->costs, arena, &memory) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    for (int p = 0; p < in->program->spec.pipeline_ranks; p++) {
+        look_at_rank(in, &memory, p, &estimate->ranks[p]);
+        if (estimate->ranks[p].peak_B > estimate->ranks[estimate->peak_rank].peak_B) {
+            estimate->peak_rank = p;
+        }
+    }
+    estimate->capacity_B = in->platform->gpu.hbm_B - in->platform->gpu.reserve_B;
+    estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
+    return MS_OK;
+}
+
+ms_status ms_estimate_compute(const ms_estimate_input *input, ms_arena *arena, ms_diag *diag,
+                              ms_estimate *estimate_out) {
+    ms_estimate estimate = {
+        .ranks = MS_NEW(arena, ms_rank_estimate, input->program->spec.pipeline_ranks)};
+    ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : look_at_ranks(input, arena, &estimate);
+    if (status == MS_OK) {
+        status = find_bubble(input, arena, diag, &estimate.ideal_bubble_fraction);
+    }
+    status = status == MS_OK ? find_step(input, diag, &estimate) : status;
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while estimating the step");
+    } else if (status == MS_OK) {
+        *estimate_out = estimate;
+    }
+    return status;
+}

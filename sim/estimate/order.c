@@ -1,0 +1,222 @@
+#include "estimate/order.h"
+
+enum { NONE = -1 };
+
+/* An order while it is made. */
+typedef struct ordering {
+    const ms_program *program;
+    ms_order *order;
+    ms_ready_order ready;
+    int32_t *forward_in;  /* [stages * mb_count] result that F waits for */
+    int32_t *backward_in; /* [stages * mb_count] result that I or B waits for */
+    int *runs;            /* [stages * MS_PASS_COUNT] passes that are in order */
+    int32_t *slot_of;     /* [stages * slices * MS_PASS_COUNT * MS_UNIT_KINDS] */
+    int slices;
+} ordering;
+
+static size_t input_at(const ordering *o, const ms_action *action) {
+    return (size_t)action->stage * (size_t)o->program->mb_count + (size_t)action->mb;
+}
+
+static int32_t input_of(const ordering *o, const ms_action *action) {
+    if (action->pass == MS_PASS_F) {
+        return ms_program_has_previous(o->program, action->stage)
+                   ? o->forward_in[input_at(o, action)]
+                   : NONE;
+    }
+    return action->pass == MS_PASS_W ? NONE : o->backward_in[input_at(o, action)];
+}
+
+/* Units of its stage that have been through a pass like this one: a whole backward pass stands for
+ * input gradients when it starts and for weight gradients when it ends. */
+static int runs_before(const ordering *o, const ms_action *action, bool at_end) {
+    const int *runs = &o->runs[action->stage * MS_PASS_COUNT];
+    if (action->pass == MS_PASS_F) {
+        return runs[MS_PASS_F];
+    }
+    bool is_input = action->pass == MS_PASS_I || (action->pass == MS_PASS_B && !at_end);
+    return runs[MS_PASS_B] + runs[is_input ? MS_PASS_I : MS_PASS_W];
+}
+
+static unsigned unit_of(const ordering *o, const ms_action *action) {
+    return (runs_before(o, action, false) == 0 ? MS_UNIT_FIRST : 0U) |
+           (runs_before(o, action, true) == o->program->mb_count - 1 ? MS_UNIT_LAST : 0U) |
+           (ms_action_closes_round(o->program, action) ? MS_UNIT_CLOSES_ROUND : 0U);
+}
+
+static int32_t add_slot(ordering *o, const ms_order_slot *slot) {
+    o->order->slots[o->order->slot_count] = *slot;
+    return o->order->slot_count++;
+}
+
+/* The slot of a single pass, made on first use. */
+static int32_t single_slot(ordering *o, const ms_action *action) {
+    unsigned unit = unit_of(o, action);
+    int slice = o->slices > 1 ? action->mb % o->slices : 0;
+    int32_t *known =
+        &o->slot_of[((size_t)(action->stage * o->slices + slice) * MS_PASS_COUNT + action->pass) *
+                        MS_UNIT_KINDS +
+                    unit];
+    if (*known == NONE) {
+        *known = add_slot(o, &(ms_order_slot){.stage = action->stage,
+                                              .second_stage = NONE,
+                                              .slice = (int16_t)slice,
+                                              .pass = action->pass,
+                                              .unit = (uint8_t)unit,
+                                              .next_pair = NONE});
+    }
+    return *known;
+}
+
+/* The slot of two passes that take turns. */
+static int32_t pair_slot(ordering *o, const ms_action *pair) {
+    int32_t first = single_slot(o, &pair[0]);
+    int32_t second = single_slot(o, &pair[1]);
+    const ms_order_slot *b = &o->order->slots[second];
+    int32_t at = o->order->slots[first].next_pair;
+    for (; at != NONE; at = o->order->slots[at].next_pair) {
+        const ms_order_slot *slot = &o->order->slots[at];
+        if (slot->second_stage == b->stage && slot->second_slice == b->slice &&
+            slot->second_pass == b->pass && slot->second_unit == b->unit) {
+            return at;
+        }
+    }
+    ms_order_slot slot = o->order->slots[first];
+    slot.second_stage = b->stage;
+    slot.second_slice = b->slice;
+    slot.second_pass = b->pass;
+    slot.second_unit = b->unit;
+    int32_t index = add_slot(o, &slot);
+    o->order->slots[first].next_pair = index;
+    return index;
+}
+
+/* Tell the pass that waits for a result where to find it; returns the message it comes in. */
+static int32_t pass_on(ordering *o, const ms_action *action, int32_t result) {
+    const ms_program *program = o->program;
+    size_t mb_count = (size_t)program->mb_count;
+    bool is_forward = action->pass == MS_PASS_F;
+    if (action->pass == MS_PASS_W) {
+        return NONE;
+    }
+    if (is_forward && !ms_program_has_next(program, action->stage)) {
+        o->backward_in[input_at(o, action)] = result;
+        return NONE;
+    }
+    if (!is_forward && !ms_program_has_previous(program, action->stage)) {
+        return NONE;
+    }
+    size_t to = input_at(o, action) + (is_forward ? mb_count : -mb_count);
+    (is_forward ? o->forward_in : o->backward_in)[to] = result;
+    return ms_action_receiver(program, action) < 0 ? NONE : 2 * action->stage + is_forward;
+}
+
+static void add_unshards(ordering *o, const ms_program_stop *stop) {
+    for (size_t i = 0; i < stop->move_count; i++) {
+        if (stop->moves[i].is_unshard) {
+            o->order->ops[o->order->op_count++] = (ms_order_op){.rank = stop->rank,
+                                                                .slot = NONE,
+                                                                .inputs = {NONE, NONE},
+                                                                .sends = {NONE, NONE},
+                                                                .stage = stop->moves[i].stage};
+        }
+    }
+}
+
+static void add_passes(ordering *o, const ms_program_stop *stop) {
+    const ms_action *actions = stop->actions;
+    ms_order_op op = {.rank = stop->rank, .inputs = {NONE, NONE}, .sends = {NONE, NONE}};
+    op.slot = stop->width == 2 ? pair_slot(o, actions) : single_slot(o, actions);
+    op.stage = actions->stage;
+    for (int i = 0; i < stop->width; i++) {
+        op.inputs[i] = input_of(o, &actions[i]);
+    }
+    for (int i = 0; i < stop->width; i++) {
+        op.sends[i] = pass_on(o, &actions[i], 2 * o->order->op_count + i);
+        o->runs[actions[i].stage * MS_PASS_COUNT + actions[i].pass]++;
+    }
+    o->order->has_pairs = o->order->has_pairs || stop->width == 2;
+    o->order->ops[o->order->op_count++] = op;
+}
+
+static ms_status put_in_order(ordering *o, ms_diag *diag) {
+    ms_program_stop stop;
+    while (ms_ready_order_next(&o->ready, &stop)) {
+        add_unshards(o, &stop);
+        if (stop.width > 0) {
+            add_passes(o, &stop);
+        }
+    }
+    return ms_ready_order_check(&o->ready, diag);
+}
+
+/* Which messages share a stream. */
+static void share_queues(ms_order *order) {
+    const ms_program *program = order->program;
+    for (int s = 0; s < program->stages; s++) {
+        for (int forward = 0; forward < 2; forward++) {
+            bool has_one =
+                forward ? ms_program_has_next(program, s) : ms_program_has_previous(program, s);
+            int to = has_one ? program->stage_rank[s + (forward ? 1 : -1)] : NONE;
+            int *queue = &order->queues[2 * s + forward];
+            *queue = order->queue_count;
+            for (int t = 0; t < s && has_one; t++) {
+                bool has_next =
+                    forward ? ms_program_has_next(program, t) : ms_program_has_previous(program, t);
+                if (has_next && program->stage_rank[t] == program->stage_rank[s] &&
+                    program->stage_rank[t + (forward ? 1 : -1)] == to) {
+                    *queue = order->queues[2 * t + forward];
+                    break;
+                }
+            }
+            order->queue_count += *queue == order->queue_count;
+        }
+    }
+}
+
+static void *filled(ms_arena *arena, size_t count, int value) {
+    int32_t *items = MS_NEW(arena, int32_t, count);
+    for (size_t i = 0; items != NULL && i < count; i++) {
+        items[i] = value;
+    }
+    return items;
+}
+
+/* Slots there can be: of single passes a kind of unit each, of pairs no more than actions. */
+static size_t slots_max(const ordering *o, size_t actions) {
+    size_t singles = (size_t)(o->program->stages * o->slices) * MS_PASS_COUNT * MS_UNIT_KINDS;
+    size_t pairs = ms_program_has_pairs(o->program) ? actions / 2 : 0;
+    return pairs + (singles < actions ? singles : actions);
+}
+
+static bool allocate(ordering *o, ms_arena *arena, ms_arena *scratch) {
+    const ms_program *program = o->program;
+    size_t stages = (size_t)program->stages, ranks = (size_t)program->spec.pipeline_ranks;
+    size_t inputs = stages * (size_t)program->mb_count;
+    size_t actions = program->first[ranks];
+    size_t moves = program->shard_moves == NULL ? 0 : program->shard_first[ranks];
+    o->forward_in = filled(scratch, inputs, NONE);
+    o->backward_in = filled(scratch, inputs, NONE);
+    o->runs = filled(scratch, stages * MS_PASS_COUNT, 0);
+    o->slot_of = filled(scratch, stages * (size_t)o->slices * MS_PASS_COUNT * MS_UNIT_KINDS, NONE);
+    o->order->ops = MS_NEW(arena, ms_order_op, actions + moves);
+    o->order->slots = MS_NEW(arena, ms_order_slot, slots_max(o, actions));
+    o->order->queues = MS_NEW(arena, int, 2 * stages);
+    return o->forward_in != NULL && o->backward_in != NULL && o->runs != NULL &&
+           o->slot_of != NULL && o->order->ops != NULL && o->order->slots != NULL &&
+           o->order->queues != NULL;
+}
+
+ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *scratch,
+                        ms_diag *diag, ms_order *order_out) {
+    *order_out = (ms_order){.program = program, .has_unshards = program->shard_moves != NULL};
+    ordering o = {.program = program, .order = order_out};
+    o.slices = program->spec.slices > 1 ? program->spec.slices : 1;
+    ms_status status = MS_E_NOMEM;
+    if (allocate(&o, arena, scratch) &&
+        ms_ready_order_init(program, false, scratch, &o.ready) == MS_OK) {
+        status = put_in_order(&o, diag);
+        share_queues(order_out);
+    }
+    return status;
+}

@@ -1,0 +1,208 @@
+#include "estimate/order_times.h"
+
+/* What tells maps apart. */
+typedef struct map_key {
+    int32_t first[2]; /* of the passes' segments; -1: no second pass */
+    int32_t alike;    /* pipeline rank that theirs lies like */
+    uint8_t unit[2];
+} map_key;
+
+/* Maps while they are made; equal passes share one. */
+typedef struct map_table {
+    const ms_order *order;
+    const ms_stage_costs *costs;
+    const ms_timing *timing;
+    ms_carried carried;
+    map_key *keys;     /* [room] */
+    ms_pass_map *maps; /* [room] */
+    int32_t *slots;    /* [size] open hash of maps, index + 1; 0: free */
+    uint32_t size;     /* a power of two */
+    int count;
+    double *time_s, *end_s; /* [segments of two passes] */
+    int longest;
+} map_table;
+
+static bool is_same_key(const map_key *a, const map_key *b) {
+    return a->first[0] == b->first[0] && a->first[1] == b->first[1] && a->alike == b->alike &&
+           a->unit[0] == b->unit[0] && a->unit[1] == b->unit[1];
+}
+
+static uint32_t hash_of(const map_key *key) {
+    uint64_t hash = (uint64_t)(uint32_t)key->first[0] * 0x9E3779B97F4A7C15U;
+    hash ^= (uint64_t)(uint32_t)key->first[1] * 0xC2B2AE3D27D4EB4FU;
+    hash ^= ((uint64_t)(uint32_t)key->alike << 16 | key->unit[0] | (uint64_t)key->unit[1] << 8) *
+            0x165667B19E3779F9U;
+    return (uint32_t)(hash >> 32);
+}
+
+static const ms_stage_cost *cost_of(const map_table *t, int stage, int slice) {
+    return ms_stage_cost_of(t->costs, ms_program_model_stage(t->order->program, stage), slice);
+}
+
+/* Pass number `which` of a slot. */
+static ms_pass_plan plan_of(const map_table *t, const ms_order_slot *slot, int which) {
+    return which == 0
+               ? cost_of(t, slot->stage, slot->slice)->passes[slot->pass]
+               : cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
+}
+
+static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
+    ms_pass_view views[2];
+    int count = slot->second_stage < 0 ? 1 : 2;
+    double *time_s = t->time_s;
+    for (int i = 0; i < count; i++) {
+        ms_pass_plan plan = plan_of(t, slot, i);
+        views[i] = (ms_pass_view){.segments = t->costs->segments + plan.first,
+                                  .time_s = time_s,
+                                  .count = plan.count,
+                                  .unit = i == 0 ? slot->unit : slot->second_unit};
+        ms_status status = ms_segment_times(t->timing, views[i].segments, plan.count,
+                                            t->order->program->stage_rank[slot->stage], time_s);
+        if (status != MS_OK) {
+            return status;
+        }
+        time_s += plan.count;
+    }
+    ms_pass_map_make(&views[0], count == 2 ? &views[1] : NULL, &t->carried, t->end_s, map);
+    return MS_OK;
+}
+
+static ms_status find_map(map_table *t, const ms_order_slot *slot, const ms_pass_map **map_out) {
+    bool is_pair = slot->second_stage >= 0;
+    int rank = t->order->program->stage_rank[slot->stage];
+    map_key key = {.first = {plan_of(t, slot, 0).first, is_pair ? plan_of(t, slot, 1).first : -1},
+                   .alike = t->timing->comm->alike[rank],
+                   .unit = {slot->unit, is_pair ? slot->second_unit : 0}};
+    uint32_t at = hash_of(&key) & (t->size - 1);
+    while (t->slots[at] > 0 && !is_same_key(&t->keys[t->slots[at] - 1], &key)) {
+        at = (at + 1) & (t->size - 1);
+    }
+    ms_status status = MS_OK;
+    if (t->slots[at] == 0) {
+        status = make_map(t, slot, &t->maps[t->count]);
+        t->keys[t->count] = key;
+        t->slots[at] = ++t->count;
+    }
+    *map_out = &t->maps[t->slots[at] - 1];
+    return status;
+}
+
+/* Look at all passes once: the longest, and what outlives them. */
+static void look_at_passes(map_table *t) {
+    const ms_stage_costs *costs = t->costs;
+    int entries = costs->stages * (costs->parts > 1 ? costs->parts : 1);
+    t->longest = 1;
+    for (int s = 0; s < entries; s++) {
+        const ms_stage_cost *stage = &costs->stage[s];
+        bool is_known =
+            s > 0 && stage->passes[MS_PASS_F].first == costs->stage[s - 1].passes[MS_PASS_F].first;
+        for (int pass = 0; pass < MS_PASS_COUNT && !is_known; pass++) {
+            const ms_pass_plan *plan = &stage->passes[pass];
+            ms_carried_add(&t->carried, costs->segments + plan->first, plan->count);
+            t->longest = plan->count > t->longest ? plan->count : t->longest;
+        }
+        ms_carried_add(&t->carried, costs->segments + stage->gather.first, stage->gather.count);
+    }
+}
+
+static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **maps) {
+    int slots = t->order->slot_count;
+    for (t->size = 16; t->size < 2U * (uint32_t)slots;) {
+        t->size *= 2;
+    }
+    t->keys = MS_NEW(arena, map_key, slots);
+    t->maps = MS_NEW(arena, ms_pass_map, slots);
+    t->slots = MS_NEW(arena, int32_t, t->size);
+    t->time_s = MS_NEW(arena, double, 2 * t->longest);
+    t->end_s = MS_NEW(arena, double, 2 * t->longest);
+    if (t->keys == NULL || t->maps == NULL || t->slots == NULL || t->time_s == NULL ||
+        t->end_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = MS_OK;
+    for (int i = 0; i < slots && status == MS_OK; i++) {
+        status = find_map(t, &t->order->slots[i], &maps[i]);
+    }
+    return status;
+}
+
+/* The message that leaves a stage in one direction. */
+static ms_status find_message(const map_table *t, int stage, bool is_forward,
+                              ms_message_time *message) {
+    const ms_program *program = t->order->program;
+    bool has_one =
+        is_forward ? ms_program_has_next(program, stage) : ms_program_has_previous(program, stage);
+    int to = has_one ? program->stage_rank[stage + (is_forward ? 1 : -1)] : -1;
+    if (!has_one || to == program->stage_rank[stage]) {
+        return MS_OK;
+    }
+    const ms_stage_cost *cost = cost_of(t, stage, 0);
+    double bytes = is_forward ? cost->send_forward_B : cost->send_backward_B;
+    ms_class_key key = {.kind = MS_COLL_P2P, .from = program->stage_rank[stage], .to = to};
+    const ms_class_times *times = NULL;
+    ms_status status = ms_comm_classes_find(t->timing->comm, t->timing->space, &key, &times);
+    if (status == MS_OK) {
+        const ms_time_line *line =
+            t->timing->kind == MS_TIME_BOUND ? &times->alone : &times->narrowest;
+        *message =
+            (ms_message_time){.transfer_s = bytes * line->per_B_s, .latency_s = line->latency_s};
+    }
+    return status;
+}
+
+static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
+    int stages = t->order->program->stages;
+    ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
+    ms_status status = messages == NULL ? MS_E_NOMEM : MS_OK;
+    for (int i = 0; i < 2 * stages && status == MS_OK; i++) {
+        status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
+    }
+    times->messages = messages;
+    return status;
+}
+
+static int stream_of(const ms_carried *carried, const ms_segment *segment) {
+    int id = ms_communicator_of(segment);
+    for (int k = 0; k < carried->count; k++) {
+        if (carried->ids[k] == id) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_times *times) {
+    const ms_program *program = t->order->program;
+    int count = t->order->has_unshards ? program->stages : 0;
+    ms_unshard_time *unshards = MS_NEW(arena, ms_unshard_time, MS_UNSHARDS_MAX * count);
+    ms_status status = unshards == NULL ? MS_E_NOMEM : MS_OK;
+    for (int s = 0; s < count && status == MS_OK; s++) {
+        const ms_pass_plan *plan = &cost_of(t, s, 0)->gather;
+        for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
+            unshards[MS_UNSHARDS_MAX * s + i] = (ms_unshard_time){.time_s = -1.0, .stream = -1};
+        }
+        for (int i = 0; i < plan->count && i < MS_UNSHARDS_MAX && status == MS_OK; i++) {
+            const ms_segment *segment = &t->costs->segments[plan->first + i];
+            ms_unshard_time *unshard = &unshards[MS_UNSHARDS_MAX * s + i];
+            unshard->stream = stream_of(&t->carried, segment);
+            status =
+                ms_segment_times(t->timing, segment, 1, program->stage_rank[s], &unshard->time_s);
+        }
+    }
+    times->unshards = unshards;
+    return status;
+}
+
+ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs,
+                              const ms_timing *timing, ms_arena *arena, ms_carried *carried_out,
+                              ms_order_times *times_out) {
+    map_table table = {.order = order, .costs = costs, .timing = timing};
+    const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
+    look_at_passes(&table);
+    *times_out = (ms_order_times){.maps = maps, .carried = table.carried.count};
+    ms_status status = maps == NULL ? MS_E_NOMEM : find_maps(&table, arena, maps);
+    status = status == MS_OK ? find_messages(&table, arena, times_out) : status;
+    status = status == MS_OK ? find_unshards(&table, arena, times_out) : status;
+    *carried_out = table.carried;
+    return status;
+}

@@ -1,0 +1,219 @@
+#include "estimate/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimate/order_times.h"
+
+/* A step while it runs. */
+typedef struct stepping {
+    const ms_step_input *in;
+    const ms_timing *timing;
+    ms_carried carried;
+    ms_order_times times;
+    ms_clocks clocks;
+    double norm_s; /* in which all ranks learn the gradient's norm; < 0: they do not */
+} stepping;
+
+static double *stream_of(stepping *s, int p, const ms_segment *segment) {
+    int id = ms_communicator_of(segment);
+    for (int k = 0; k < s->carried.count; k++) {
+        if (s->carried.ids[k] == id) {
+            return &s->clocks.stream_s[p * MS_CARRIED_MAX + k];
+        }
+    }
+    return &s->clocks.rank_s[p];
+}
+
+/* Wait for all that a pipeline rank has started. */
+static double wait_for_rank(stepping *s, int p) {
+    s->clocks.rank_s[p] = ms_clocks_rank_end_s(&s->clocks, p, s->carried.count);
+    return s->clocks.rank_s[p];
+}
+
+/* A collective in the groups of one pipeline rank, which waits for it. */
+static ms_status run_group(stepping *s, int p, const ms_segment *segment) {
+    double time_s = 0.0;
+    ms_status status = ms_segment_times(s->timing, segment, 1, p, &time_s);
+    if (status == MS_OK && time_s >= 0.0) {
+        double *stream_s = stream_of(s, p, segment);
+        double *rank_s = &s->clocks.rank_s[p];
+        *rank_s = fmax(*rank_s, *stream_s) + time_s;
+        *stream_s = *rank_s;
+    }
+    return status;
+}
+
+/* An all-reduce between two pipeline ranks, once both have ended all they started. */
+static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
+    ms_class_key key = {.kind = MS_COLL_ALL_REDUCE, .from = p, .to = q};
+    const ms_class_times *times = NULL;
+    ms_status status = ms_comm_classes_find(s->timing->comm, s->timing->space, &key, &times);
+    if (status == MS_OK) {
+        double time_s = s->timing->kind == MS_TIME_BOUND ? ms_class_bound_s(times, bytes)
+                                                         : ms_class_time_s(times, bytes);
+        double start_s = fmax(wait_for_rank(s, p), wait_for_rank(s, q));
+        s->clocks.rank_s[p] = s->clocks.rank_s[q] = start_s + time_s;
+    }
+    return status;
+}
+
+/* The pipeline rank that holds the same stages; `p` itself where each is held once. */
+static int partner_of(const ms_program *program, int p) {
+    int stage = 0;
+    while (program->stage_rank[stage] != p) {
+        stage++;
+    }
+    return program->stage_rank[(stage + program->model_stages) % program->stages];
+}
+
+/* Collectives of a plan from *next on, up to one between copies of the stages. */
+static ms_status run_until_copies(stepping *s, int p, const ms_pass_plan *plan, int *next) {
+    ms_status status = MS_OK;
+    for (; *next < plan->count && status == MS_OK; (*next)++) {
+        const ms_segment *segment = &s->in->costs->segments[plan->first + *next];
+        if (segment->is_between_copies) {
+            return MS_OK;
+        }
+        status = run_group(s, p, segment);
+    }
+    return status;
+}
+
+/* The plans of a pipeline rank and its partner, which meet where copies are reduced. */
+static ms_status run_plan(stepping *s, int p, const ms_pass_plan *plans) {
+    int q = partner_of(s->in->program, p);
+    int next[2] = {0, 0};
+    if (q < p) {
+        return MS_OK; /* run with the partner's */
+    }
+    for (;;) {
+        ms_status status = run_until_copies(s, p, &plans[p], &next[0]);
+        if (status == MS_OK && q != p) {
+            status = run_until_copies(s, q, &plans[q], &next[1]);
+        }
+        if (status != MS_OK || next[0] == plans[p].count || q == p) {
+            return status;
+        }
+        const ms_segment *segment = &s->in->costs->segments[plans[p].first + next[0]];
+        status = reduce_pair(s, p, q, segment->coll_B);
+        if (status != MS_OK) {
+            return status;
+        }
+        next[0]++;
+        next[1]++;
+    }
+}
+
+static ms_status run_plans(stepping *s, const ms_pass_plan *plans) {
+    ms_status status = MS_OK;
+    for (int p = 0; plans != NULL && p < s->timing->comm->pp && status == MS_OK; p++) {
+        status = run_plan(s, p, plans);
+    }
+    return status;
+}
+
+/* The word embedding's gradient, where first and last stage each hold a copy. */
+static ms_status reduce_tied(stepping *s) {
+    const ms_program *program = s->in->program;
+    double bytes = s->in->costs->stage[0].tied_B;
+    int first = program->stage_rank[0], last = program->stage_rank[program->model_stages - 1];
+    return bytes <= 0.0 || first == last ? MS_OK : reduce_pair(s, first, last, bytes);
+}
+
+/* All ranks wait for each other and learn the norm. */
+static void exchange_norm(stepping *s) {
+    double latest_s = 0.0;
+    for (int p = 0; p < s->timing->comm->pp; p++) {
+        latest_s = fmax(latest_s, wait_for_rank(s, p));
+    }
+    for (int p = 0; p < s->timing->comm->pp; p++) {
+        s->clocks.rank_s[p] = latest_s + s->norm_s;
+    }
+}
+
+static ms_status end_step(stepping *s, double *end_out) {
+    int pp = s->timing->comm->pp;
+    ms_status status = run_plans(s, s->in->costs->before_update);
+    status = status == MS_OK ? reduce_tied(s) : status;
+    if (s->norm_s >= 0.0) {
+        exchange_norm(s);
+    }
+    for (int p = 0; p < pp; p++) {
+        wait_for_rank(s, p);
+        s->clocks.rank_s[p] += s->in->costs->optimizer_s[p];
+    }
+    status = status == MS_OK ? run_plans(s, s->in->costs->after_update) : status;
+    *end_out = 0.0;
+    for (int p = 0; p < pp; p++) {
+        *end_out = fmax(*end_out, ms_clocks_rank_end_s(&s->clocks, p, s->carried.count));
+    }
+    return status;
+}
+
+/* Whether all ranks meet before they update: an update, or another step, follows. */
+static bool is_synchronised(const ms_step_input *in, const ms_comm_classes *comm) {
+    bool has_more = in->steps > 1;
+    for (int p = 0; p < comm->pp; p++) {
+        has_more = has_more || in->costs->optimizer_s[p] > 0.0;
+    }
+    return has_more && !in->is_validated_late && comm->mesh.ranks > 1;
+}
+
+/* Steps that are run: where all ranks meet, the second is like all others. */
+enum { STEPS_RUN_MAX = 4 };
+
+static ms_status run_steps(stepping *s, double *step_s_out) {
+    int steps = s->in->steps > 1 ? s->in->steps : 1;
+    int most = s->norm_s >= 0.0 ? 2 : STEPS_RUN_MAX;
+    int count = steps < most ? steps : most;
+    double end_s[STEPS_RUN_MAX] = {0};
+    for (int i = 0; i < count; i++) {
+        ms_clocks_run(&s->clocks, s->in->order, &s->times);
+        ms_status status = end_step(s, &end_s[i]);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    if (count == 1) {
+        *step_s_out = end_s[0];
+        return MS_OK;
+    }
+    double last_s = end_s[count - 1] - end_s[count - 2];
+    *step_s_out = (end_s[count - 1] - end_s[0] + (steps - count) * last_s) / (steps - 1);
+    return MS_OK;
+}
+
+/* What the least busy rank does in a step: passes one after the other, and the update. */
+static double least_busy_s(stepping *s) {
+    const ms_order *order = s->in->order;
+    double least_s = INFINITY;
+    for (int i = 0; i < order->op_count; i++) {
+        const ms_order_op *op = &order->ops[i];
+        s->clocks.rank_s[op->rank] +=
+            op->slot < 0 ? 0.0 : s->times.maps[op->slot]->end_s[MS_FROM_RANK];
+    }
+    for (int p = 0; p < s->timing->comm->pp; p++) {
+        least_s = fmin(least_s, s->clocks.rank_s[p] + s->in->costs->optimizer_s[p]);
+    }
+    return least_s;
+}
+
+ms_status ms_step_run(const ms_step_input *in, const ms_timing *timing, ms_arena *arena,
+                      double *step_s_out) {
+    stepping s = {.in = in, .timing = timing, .norm_s = -1.0};
+    if (is_synchronised(in, timing->comm)) {
+        s.norm_s = in->costs->parameters_total > 0.0 ? ms_comm_norm_s(timing->comm) : 0.0;
+    }
+    ms_status status =
+        ms_order_times_find(in->order, in->costs, timing, arena, &s.carried, &s.times);
+    s.times.is_blocking = in->is_blocking;
+    status = status == MS_OK ? ms_clocks_new(in->order, arena, &s.clocks) : status;
+    if (status == MS_OK && timing->kind == MS_TIME_BOUND && in->is_validated_late) {
+        /* Steps are counted from the last end to the last end: the rank that ended last has as
+         * many steps behind it, and they may be fewer seconds than those of a busier one. */
+        *step_s_out = least_busy_s(&s);
+        return MS_OK;
+    }
+    return status == MS_OK ? run_steps(&s, step_s_out) : status;
+}
