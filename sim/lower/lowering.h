@@ -98,8 +98,9 @@ ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action);
  * and pass their results on when both are done. */
 ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair);
 
-/* Emit the passes of one step in an order in which every operation comes after all that it waits
- * for. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM. */
+/* Emit the passes of one step in the order of ms_ready_order: every operation comes after all it
+ * waits for. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM.
+ */
 ms_status ms_order_lower(ms_lowering *l, ms_arena *arena, ms_diag *diag);
 
 /* Emit gradient reduction, optimizer and parameter gathering of every rank. */

@@ -573,8 +573,7 @@ Test(lower, a_schedule_that_waits_for_itself_is_refused) {
     lower_set_plain_passes(&x);
     cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&x.f.messages),
-                              "the schedule 'hand-made' waits for itself: rank 0 at 0B0, rank 1 at "
-                              "1B0"),
+                              "the schedule deadlocks: rank 1 at '1B0' waits for 1F0 of rank 1"),
                        "%s", ms_buffer_text(&x.f.messages));
     lower_release(&x);
 }
