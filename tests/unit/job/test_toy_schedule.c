@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "job_fixture.h"
-#include "meshsim/outlook.h"
 #include "toy_schedule.h"
 
 static const char *const TWO_STAGES[] = {"mesh.pp=2", "mesh.dp=2", "mesh.tp=2", "model.vocab=0"};
@@ -27,9 +26,9 @@ Test(job_toy_schedule, runs_a_step) {
     cr_assert_eq(alone->memory[alone->peak_rank].inflight_peak, 1);
     cr_assert_eq(filled->memory[filled->peak_rank].inflight_peak, 8);
     cr_assert_float_eq(8.0 * alone->memory[0].activation_B, filled->memory[0].activation_B, 0.0);
-    ms_outlook look;
-    cr_assert_eq(ms_outlook_compute(&toy.job, &toy.arena, &toy.diag, &look), MS_OK);
-    cr_assert_eq(look.ranks[0].peak_B, alone->memory[0].peak_B);
+    ms_estimate estimate;
+    cr_assert_eq(ms_job_estimate(&toy.job, &toy.arena, &toy.diag, &estimate), MS_OK);
+    cr_assert_eq(estimate.ranks[0].peak_B, alone->memory[0].peak_B);
     job_fixture_release(&toy);
     job_fixture_release(&gpipe);
     ms_schedule_add_kind(NULL);
