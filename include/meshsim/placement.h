@@ -44,8 +44,9 @@ typedef struct ms_rank_placement {
     const uint8_t *uses; /**< [GPUs of the platform] ms_gpu_use of each; NULL: all are used */
     const int *spares;   /**< [spare_count] spare nodes, ascending */
     int spare_count;
-    int idle_gpus;  /**< GPUs without a rank that are on no spare node */
-    int spare_gpus; /**< GPUs of the spare nodes */
+    const char *text; /**< the file that placed the ranks; NULL: none did */
+    int idle_gpus;    /**< GPUs without a rank that are on no spare node */
+    int spare_gpus;   /**< GPUs of the spare nodes */
 } ms_rank_placement;
 
 /** Read the mapping `placement`, with the keys `nodes`, `order`, `file` and `spares`.
@@ -54,6 +55,14 @@ typedef struct ms_rank_placement {
  * MS_OK; MS_E_INPUT, every fault reported; MS_E_NOMEM. */
 ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena *arena,
                             ms_diag *diag, ms_rank_placement_choice *choice_out);
+
+/** The mapping that reads as a choice.  *mapping_out: in `arena`; NULL where none is given. Returns
+ * MS_OK; MS_E_NOMEM. */
+ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *arena,
+                             ms_node **mapping_out);
+
+/** Whether two choices ask for the same, folders of their files aside. */
+bool ms_placement_is_equal(const ms_rank_placement_choice *a, const ms_rank_placement_choice *b);
 
 /** Place so many ranks.
  *  ranks: >= 1.  diag: faults have a place only if they are in a file of ranks.  *placement_out: in

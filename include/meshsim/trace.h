@@ -98,13 +98,13 @@ typedef struct ms_trace_memory {
 typedef struct ms_trace {
     const char *path;
     const char *program_version;
-    const char
-        *workload_text; /**< what was simulated, as YAML; these three NULL: not in the file */
+    const char *workload_text; /**< what was simulated, as YAML; these four NULL: not in the file */
     const char *platform_text; /**< its platform, as YAML */
     const char *schedule_text; /**< its order, as CSV, where a file gave it */
-    const ms_value *summary;   /**< the tree of `run --json`, without wall time and memory use */
-    int64_t step_ps;           /**< end of the last step, from the start of the run */
-    ms_trace_rank *ranks;      /**< [rank_count] */
+    const char *placement_text; /**< the GPU of each rank, as CSV, where a file gave it */
+    const ms_value *summary;    /**< the tree of `run --json`, without wall time and memory use */
+    int64_t step_ps;            /**< end of the last step, from the start of the run */
+    ms_trace_rank *ranks;       /**< [rank_count] */
     int32_t rank_count;
     ms_trace_stream *streams; /**< [stream_count] */
     int32_t stream_count;

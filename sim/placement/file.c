@@ -132,6 +132,10 @@ static ms_status prepare(reader *r, ms_arena *arena) {
 static void read_body(reader *r) {
     ms_span rest = r->body;
     ms_span line;
+    if (memchr(rest.from, '\0', (size_t)(rest.to - rest.from)) != NULL) {
+        FAULT(r, "holds a NUL character, which is no text");
+        return;
+    }
     for (r->line = 1; ms_cells_take_line(&rest, &line); r->line++) {
         read_line(r, line);
     }
@@ -141,7 +145,8 @@ static void read_body(reader *r) {
 }
 
 ms_status ms_placement_file(const ms_rank_placement_choice *choice, const ms_platform *platform,
-                            int ranks, ms_arena *arena, ms_diag *diag, int *gpus_out) {
+                            int ranks, ms_arena *arena, ms_diag *diag, int *gpus_out,
+                            const char **text_out) {
     bool is_relative = choice->file[0] != '/' && choice->folder != NULL;
     reader r = {.platform = platform, .ranks = ranks, .gpus = gpus_out, .diag = diag};
     r.path =
@@ -157,6 +162,10 @@ ms_status ms_placement_file(const ms_rank_placement_choice *choice, const ms_pla
         r.body = ms_cells_body(ms_buffer_text(&text), text.length);
         read_body(&r);
         status = r.status;
+    }
+    if (status == MS_OK) {
+        *text_out = ms_arena_strdup(arena, ms_buffer_text(&text));
+        status = *text_out == NULL ? MS_E_NOMEM : MS_OK;
     }
     ms_buffer_release(&text);
     return status;

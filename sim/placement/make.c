@@ -200,9 +200,9 @@ ms_status ms_placement_make(const ms_rank_placement_choice *choice, const ms_pla
     }
     ms_status status = mark_named_spares(&m);
     if (status == MS_OK) {
-        status = choice->file != NULL
-                     ? ms_placement_file(choice, platform, ranks, arena, diag, m.gpus)
-                     : place_by_nodes(&m);
+        status = choice->file != NULL ? ms_placement_file(choice, platform, ranks, arena, diag,
+                                                          m.gpus, &placement.text)
+                                      : place_by_nodes(&m);
     }
     status = status == MS_OK ? mark_rest(&m, &placement) : status;
     if (status == MS_OK) {

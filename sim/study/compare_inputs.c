@@ -99,7 +99,7 @@ static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, 
     return status == MS_OK && out->failed ? MS_E_NOMEM : status;
 }
 
-/* ---- an order from a file ---- */
+/* ---- orders and placements from files ---- */
 
 /* The first line in which a text differs from another one, with its number; "(none)" for no text.
  */
@@ -120,9 +120,8 @@ static const char *differing_line(const char *text, const char *other, ms_arena 
     return ms_arena_printf(arena, "line %d: %.*s", line, (int)strcspn(text, "\n"), text);
 }
 
-static void put_order(const ms_trace *a, const ms_trace *b, inputs sides[2]) {
-    const char *text_a = a->schedule_text;
-    const char *text_b = b->schedule_text;
+/* The texts of a file that both sides may have, where they differ. */
+static void put_file(const char *key, const char *text_a, const char *text_b, inputs sides[2]) {
     if (text_a == text_b || (text_a != NULL && text_b != NULL && strcmp(text_a, text_b) == 0)) {
         return;
     }
@@ -132,8 +131,8 @@ static void put_order(const ms_trace *a, const ms_trace *b, inputs sides[2]) {
         sides[0].failed = true;
         return;
     }
-    put(&sides[0], "schedule.csv", line_a);
-    put(&sides[1], "schedule.csv", line_b);
+    put(&sides[0], key, line_a);
+    put(&sides[1], key, line_b);
 }
 
 /* ---- both sides ---- */
@@ -189,7 +188,8 @@ ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *aren
         status = collect(b, arena, diag, &sides[1]);
     }
     if (status == MS_OK) {
-        put_order(a, b, sides);
+        put_file("schedule.csv", a->schedule_text, b->schedule_text, sides);
+        put_file("placement.csv", a->placement_text, b->placement_text, sides);
         status = sides[0].failed || sides[1].failed ? MS_E_NOMEM
                                                     : compare_sides(sides, arena, differences_out);
     }

@@ -13,7 +13,7 @@
 enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
 
 const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
-    "/input/workload", "/input/platform", "/input/schedule"};
+    "/input/workload", "/input/platform", "/input/schedule", "/input/placement"};
 
 int64_t ms_parcel_plain_max_B(int64_t size_B) {
     return PLAIN_LEAST_B + PLAIN_SHARE * size_B;

@@ -14,7 +14,7 @@
 #include "trace/child.h"
 #include "trace/h5.h"
 
-enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 3 };
+enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 4 };
 
 /* Texts beside the tables, in the order in which they are sent. */
 extern const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS];

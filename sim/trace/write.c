@@ -493,6 +493,9 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     if (job->schedule_text != NULL) {
         ms_h5_document(h5, input, "schedule", job->schedule_text);
     }
+    if (job->placement.text != NULL) {
+        ms_h5_document(h5, input, "placement", job->placement.text);
+    }
     ms_h5_close_group(h5, input);
 }
 

@@ -7,6 +7,7 @@ usage: test_placement.py MESHSIM [unittest arguments]      MS_SEED replays a run
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,19 @@ class Placement(unittest.TestCase):
                 self.assertEqual(file["summary/placement"].attrs["spare_nodes"].tolist(), [0])
             self.assertIn("equal", json.loads(meshsim("compare", trace, trace, "--json")))
 
+    def test_a_file_of_ranks_is_kept_and_compared(self):
+        import h5py
+        with tempfile.TemporaryDirectory() as folder:
+            texts = ["".join(f"{rank},{gpu}\n" for rank, gpu in enumerate(gpus)) for gpus in (range(8), [1, 0, 2, 3, 4, 5, 6, 7])]
+            for name, text in zip("ab", texts):
+                Path(folder, "ranks.csv").write_text(text, encoding="utf-8")
+                meshsim("run", "workloads/tiny.yaml", "--set", f"placement.file={folder}/ranks.csv", "-o", f"{folder}/{name}.h5")
+                with h5py.File(f"{folder}/{name}.h5") as trace:
+                    self.assertEqual(trace["input/placement"][()].decode(), text)
+            result = json.loads(meshsim("compare", f"{folder}/a.h5", f"{folder}/b.h5", "--json"))
+            self.assertEqual([(row["key"], row["a"], row["b"]) for row in result["inputs"]],
+                             [("placement.csv", "line 1: 0,0", "line 1: 0,1")])
+
     def test_the_picture_shows_what_is_left(self):
         with tempfile.TemporaryDirectory() as folder:
             for placement, legend in (("{spares: 32}", (1024, 0, 256)), ("{nodes: 0-3, spares: 1}", (32, 1240, 8))):
@@ -103,7 +117,12 @@ class Placement(unittest.TestCase):
                 text = Path(folder, "p.svg").read_text(encoding="utf-8")
                 for count, word in zip(legend, ("with a rank", "idle", "spare")):
                     self.assertIn(f">{count} GPU{'s' if count != 1 else ''} {word}<", text)
-                self.assertEqual("#eaae80" in text.split("with a rank")[0], True)
+                self.assertIn("#eaae80", text.split("with a rank")[0])
+
+    def test_the_picture_finds_what_is_left_among_many_units(self):
+        text = meshsim("platform", "dgx-a100", "--set", "platform.nodes=400", "--placement", "{nodes: [0-199, 220-399]}", "--svg", "-")
+        drawn = [int(unit) for unit in re.findall(r">unit (\d+): 20 nodes<", text)]
+        self.assertEqual(drawn, [0, 1, 2, 3, 10, 19])
 
 
 if __name__ == "__main__":

@@ -253,6 +253,44 @@ static void write_inside(const picture *p) {
     write_tier(p, ms_switches_of(p->platform)->node_tier, p->inside_y);
 }
 
+/* Whether a job leaves GPUs of a unit out. */
+static bool has_unused(const picture *p, int unit) {
+    int first = unit * ms_switches_of(p->platform)->nodes_per_unit;
+    int unused = 0;
+    for (int i = 0; i < nodes_of(p, unit) && unused == 0; i++) {
+        unused = unused_gpus(p, first + i);
+    }
+    return unused > 0;
+}
+
+/* The units that are drawn: of more than there is room for the first and the last, between them
+ * those that a job leaves in part or whole, and then the others, each from the first one on. */
+static void choose_units(picture *p) {
+    int units = ms_switches_of(p->platform)->units;
+    p->shown = units < UNITS_SHOWN ? units : UNITS_SHOWN;
+    p->units[0] = 0;
+    p->units[p->shown - 1] = units - 1;
+    int chosen = 1; /* of those before the last one */
+    for (int u = 1; u + 1 < units && chosen + 1 < p->shown && p->uses != NULL; u++) {
+        if (has_unused(p, u)) {
+            p->units[chosen++] = u;
+        }
+    }
+    for (int u = 1; u + 1 < units && chosen + 1 < p->shown; u++) {
+        int at = chosen;
+        while (at > 1 && p->units[at - 1] > u) {
+            at--;
+        }
+        if (p->units[at - 1] == u) {
+            continue;
+        }
+        for (int i = chosen++; i > at; i--) {
+            p->units[i] = p->units[i - 1];
+        }
+        p->units[at] = u;
+    }
+}
+
 static void lay_out(const ms_platform *platform, const uint8_t *uses, ms_buffer *out, picture *p) {
     const ms_switches *switches = ms_switches_of(platform);
     int y = TOP;
@@ -262,10 +300,7 @@ static void lay_out(const ms_platform *platform, const uint8_t *uses, ms_buffer 
                    .core_y = -1,
                    .spine_y = -1,
                    .inside_y = -1};
-    p->shown = switches->units < UNITS_SHOWN ? switches->units : UNITS_SHOWN;
-    for (int c = 0; c < p->shown; c++) {
-        p->units[c] = c == p->shown - 1 ? switches->units - 1 : c;
-    }
+    choose_units(p);
     if (switches->core_tier >= 0) {
         p->core_y = y;
         y += ROW;

@@ -108,6 +108,57 @@ Test(placement, uses_add_up) {
     fixture_release(&p.fixture);
 }
 
+/* Written and read again, a choice is what it was; another one is not. */
+Test(placement, choices_come_back) {
+    static const char *const MAPPINGS[] = {"{spares: 0}",
+                                           "{nodes: [3, 0-2, 7], spares: 1}",
+                                           "{nodes: [3, 0-2], spares: 1}",
+                                           "{nodes: [3, 0-2], spares: 2}",
+                                           "{nodes: [3, 0-2], spares: [1, 5-6]}",
+                                           "{order: [gpu, node]}",
+                                           "{file: 'a: b.csv'}",
+                                           "{file: c.csv, spares: [5]}"};
+    enum { COUNT = sizeof MAPPINGS / sizeof MAPPINGS[0] };
+    platform_fixture fixture;
+    ms_rank_placement_choice choices[COUNT];
+    fixture_init(&fixture);
+    for (size_t i = 0; i < COUNT; i++) {
+        ms_node *mapping = NULL;
+        ms_node *written = NULL;
+        ms_rank_placement_choice again;
+        ms_buffer text;
+        ms_buffer_init(&text);
+        cr_assert_eq(ms_yaml_parse(MAPPINGS[i], strlen(MAPPINGS[i]), "mapping", &fixture.arena,
+                                   &fixture.diag, &mapping),
+                     MS_OK);
+        cr_assert_eq(ms_placement_read(mapping, NULL, &fixture.arena, &fixture.diag, &choices[i]),
+                     MS_OK);
+        cr_assert_eq(ms_placement_write(&choices[i], &fixture.arena, &written), MS_OK);
+        ms_node_write(written, &text);
+        cr_assert_eq(ms_yaml_parse(ms_buffer_text(&text), text.length, "written", &fixture.arena,
+                                   &fixture.diag, &mapping),
+                     MS_OK, "%s", ms_buffer_text(&text));
+        cr_assert_eq(ms_placement_read(mapping, NULL, &fixture.arena, &fixture.diag, &again), MS_OK,
+                     "%s", ms_buffer_text(&text));
+        cr_assert(ms_placement_is_equal(&choices[i], &again), "%s", ms_buffer_text(&text));
+        for (size_t j = 0; j < i; j++) {
+            cr_assert_not(ms_placement_is_equal(&choices[i], &choices[j]), "%zu %zu", i, j);
+        }
+        ms_buffer_release(&text);
+    }
+    fixture_release(&fixture);
+}
+
+Test(placement, no_choice_is_written_as_nothing) {
+    const ms_rank_placement_choice none = {.is_given = false};
+    platform_fixture fixture;
+    ms_node *written = NULL;
+    fixture_init(&fixture);
+    cr_assert_eq(ms_placement_write(&none, &fixture.arena, &written), MS_OK);
+    cr_assert_null(written);
+    fixture_release(&fixture);
+}
+
 typedef struct fault_case {
     const char *mapping;
     int ranks;
