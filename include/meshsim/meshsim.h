@@ -40,7 +40,7 @@
  * | metrics.h    | where the time went, memory                                                    |
  * | job.h        | a workload file from reading to result                                         |
  * | advice.h     | warnings about where groups lie and what latency costs                         |
- * | knobs.h      | what would save memory, and how much                                           |
+ * | memory_options.h | what would save memory, and how much                                       |
  * | trace.h      | the HDF5 file                                                                  |
  * | workers.h    | many jobs, each in a process of its own                                        |
  * | table.h      | result tables: one list of columns for pages, CSV and JSON | | schedules.h  |

@@ -8,7 +8,7 @@
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
-#include "meshsim/knobs.h"
+#include "meshsim/memory_options.h"
 #include "meshsim/units.h"
 
 static const ms_option OPTIONS[] = {
@@ -27,19 +27,19 @@ static const ms_option OPTIONS[] = {
 typedef struct findings {
     ms_job job;
     ms_estimate estimate;
-    ms_knob knobs[MS_KNOBS_MAX];
-    int knob_count;
+    ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
+    int option_count;
 } findings;
 
-static void add_knobs(const findings *f, ms_value *root) {
-    ms_value *rows = ms_value_add(root, "knobs", MS_VALUE_ARRAY);
-    for (int i = 0; i < f->knob_count; i++) {
+static void add_options(const findings *f, ms_value *root) {
+    ms_value *rows = ms_value_add(root, "memory_options", MS_VALUE_ARRAY);
+    for (int i = 0; i < f->option_count; i++) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "setting", f->knobs[i].setting);
-        ms_value_add_double(row, "saved_B", f->knobs[i].saved_B);
-        ms_value_add_double(row, "peak_B", f->knobs[i].peak_B);
-        ms_value_add_bool(row, "fits", f->knobs[i].fits);
-        ms_value_add_string(row, "note", f->knobs[i].note);
+        ms_value_add_string(row, "setting", f->options[i].setting);
+        ms_value_add_double(row, "saved_B", f->options[i].saved_B);
+        ms_value_add_double(row, "peak_B", f->options[i].peak_B);
+        ms_value_add_bool(row, "fits", f->options[i].fits);
+        ms_value_add_string(row, "note", f->options[i].note);
     }
 }
 
@@ -90,7 +90,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_double(row, "buffers_B", rank->buffer_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
-    add_knobs(f, root);
+    add_options(f, root);
     add_notes(job, root);
     return root;
 }
@@ -125,21 +125,21 @@ static const char *parameters_text(double count, char *text, size_t size) {
     return text;
 }
 
-static void print_knobs(const findings *f, ms_buffer *page) {
-    if (f->knob_count > 0) {
+static void print_options(const findings *f, ms_buffer *page) {
+    if (f->option_count > 0) {
         ms_buffer_printf(page, "\nany one of these changes would save memory%17s %11s\n", "saves",
                          "peak");
     }
-    for (int i = 0; i < f->knob_count; i++) {
+    for (int i = 0; i < f->option_count; i++) {
         char saved[32];
         char peak[32];
-        ms_buffer_printf(page, "  %-42s %14s %11s%s\n", f->knobs[i].setting,
-                         ms_unit_format(f->knobs[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
-                         ms_unit_format(f->knobs[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-                         f->knobs[i].fits ? " *" : "");
-        ms_buffer_printf(page, "      %s\n", f->knobs[i].note);
+        ms_buffer_printf(page, "  %-42s %14s %11s%s\n", f->options[i].setting,
+                         ms_unit_format(f->options[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
+                         ms_unit_format(f->options[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
+                         f->options[i].fits ? " *" : "");
+        ms_buffer_printf(page, "      %s\n", f->options[i].note);
     }
-    if (f->knob_count > 0) {
+    if (f->option_count > 0) {
         ms_buffer_printf(page, "* fits\n");
     }
 }
@@ -170,7 +170,7 @@ static void print_estimate(const findings *f, ms_buffer *page) {
                      ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
     print_ranks(job, estimate, page);
     if (!estimate->fits) {
-        print_knobs(f, page);
+        print_options(f, page);
     }
 }
 
@@ -185,7 +185,7 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
 static ms_status look_at(const ms_invocation *call, findings *f) {
     ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
     if (status == MS_OK) {
-        status = ms_knobs_find(&f->job, call->arena, f->knobs, &f->knob_count);
+        status = ms_memory_options_find(&f->job, call->arena, f->options, &f->option_count);
         if (status == MS_E_NOMEM) {
             ms_diag_error(call->diag, "out of memory");
         }

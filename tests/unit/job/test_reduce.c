@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "job_fixture.h"
-#include "meshsim/knobs.h"
+#include "meshsim/memory_options.h"
 
 /* Llama 3 70B by hand. A layer: queries and output 2 x 8192^2, keys and values 2 x 8192 x 1024, MLP
  * 3 x 8192 x 28672, norms 2 x 8192. */
@@ -239,15 +239,15 @@ Test(job_reduce, what_cannot_be_is_refused) {
     }
 }
 
-static int find_knob(const job_fixture *f, const char *setting, ms_knob *knob_out) {
-    ms_knob knobs[MS_KNOBS_MAX];
+static int find_option(const job_fixture *f, const char *setting, ms_memory_option *option_out) {
+    ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     ms_arena arena;
     ms_arena_init(&arena);
     int count = 0, found = 0;
-    cr_assert_eq(ms_knobs_find(&f->job, &arena, knobs, &count), MS_OK);
+    cr_assert_eq(ms_memory_options_find(&f->job, &arena, options, &count), MS_OK);
     for (int i = 0; i < count; i++) {
-        if (strcmp(knobs[i].setting, setting) == 0) {
-            *knob_out = knobs[i];
+        if (strcmp(options[i].setting, setting) == 0) {
+            *option_out = options[i];
             found++;
         }
     }
@@ -256,7 +256,7 @@ static int find_knob(const job_fixture *f, const char *setting, ms_knob *knob_ou
 }
 
 /* What `check` promises is what the setting gives; without groups it does not offer rounds. */
-Test(job_reduce, knobs_keep_their_promises) {
+Test(job_reduce, memory_options_keep_their_promises) {
     static const char MESH[] = "mesh: {pp: 4, dp: 16}\nbatch: {microbatches: 8}\n"
                                "schedule: {kind: %s, v: %d}\n"
                                "data_parallel: {zero: 2%s}\n";
@@ -278,9 +278,9 @@ Test(job_reduce, knobs_keep_their_promises) {
         job_fixture today, then;
         run_text(&today, JOB_70B, today_text);
         const ms_result *r = run_text(&then, JOB_70B, then_text);
-        ms_knob knob = {.peak_B = r->memory[r->peak_rank].peak_B};
-        cr_assert_eq(find_knob(&today, ROWS[i].setting, &knob), ROWS[i].offers, "row %zu", i);
-        cr_assert_lt(gap(knob.peak_B, r->memory[r->peak_rank].peak_B), 1e-12, "row %zu", i);
+        ms_memory_option option = {.peak_B = r->memory[r->peak_rank].peak_B};
+        cr_assert_eq(find_option(&today, ROWS[i].setting, &option), ROWS[i].offers, "row %zu", i);
+        cr_assert_lt(gap(option.peak_B, r->memory[r->peak_rank].peak_B), 1e-12, "row %zu", i);
         job_fixture_release(&today);
         job_fixture_release(&then);
     }

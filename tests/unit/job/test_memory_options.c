@@ -1,15 +1,16 @@
-/* Knobs: a saving that is promised is one that the changed job has. */
+/* Memory options: a saving that is promised is one that the changed job has. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
 #include "job_fixture.h"
-#include "meshsim/knobs.h"
+#include "meshsim/memory_options.h"
 
-static const ms_knob *find(const ms_knob *knobs, int count, const char *setting) {
+static const ms_memory_option *find(const ms_memory_option *options, int count,
+                                    const char *setting) {
     for (int i = 0; i < count; i++) {
-        if (strcmp(knobs[i].setting, setting) == 0) {
-            return &knobs[i];
+        if (strcmp(options[i].setting, setting) == 0) {
+            return &options[i];
         }
     }
     return NULL;
@@ -27,13 +28,13 @@ static double peak_of(const char *const *sets) {
 }
 
 /* Each promise against the workload with that very setting. */
-Test(knobs, promises_are_kept) {
+Test(memory_options, promises_are_kept) {
     const char *base[] = {"recompute=none", NULL};
     job_fixture f;
-    ms_knob knobs[MS_KNOBS_MAX];
+    ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     int count = 0;
     cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", base, NULL, false), MS_OK);
-    cr_assert_eq(ms_knobs_find(&f.job, &f.arena, knobs, &count), MS_OK);
+    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
     const struct {
         const char *setting;
         const char *sets[4];
@@ -47,34 +48,34 @@ Test(knobs, promises_are_kept) {
     };
     double today_B = peak_of(base);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        const ms_knob *knob = find(knobs, count, CASES[i].setting);
-        cr_assert_not_null(knob, "%s", CASES[i].setting);
+        const ms_memory_option *option = find(options, count, CASES[i].setting);
+        cr_assert_not_null(option, "%s", CASES[i].setting);
         double peak_B = peak_of(CASES[i].sets);
-        cr_assert_lt(fabs(knob->peak_B / peak_B - 1), 1e-12, "%s: %g, really %g", knob->setting,
-                     knob->peak_B, peak_B);
-        cr_assert_lt(fabs(knob->saved_B - (today_B - peak_B)), 1.0);
+        cr_assert_lt(fabs(option->peak_B / peak_B - 1), 1e-12, "%s: %g, really %g", option->setting,
+                     option->peak_B, peak_B);
+        cr_assert_lt(fabs(option->saved_B - (today_B - peak_B)), 1.0);
     }
     for (int i = 1; i < count; i++) {
-        cr_assert_geq(knobs[i - 1].saved_B, knobs[i].saved_B, "largest saving first");
+        cr_assert_geq(options[i - 1].saved_B, options[i].saved_B, "largest saving first");
     }
     job_fixture_release(&f);
 }
 
-/* What is on already is not offered, and a job with given costs has no knobs. */
-Test(knobs, nothing_to_offer) {
+/* What is on already is not offered, and a job with given costs has no options. */
+Test(memory_options, nothing_to_offer) {
     job_fixture f;
-    ms_knob knobs[MS_KNOBS_MAX];
+    ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     int count = -1;
     cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", NULL, NULL, false), MS_OK);
-    cr_assert_eq(ms_knobs_find(&f.job, &f.arena, knobs, &count), MS_OK);
-    cr_assert_null(find(knobs, count, "recompute=full"));
+    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
+    cr_assert_null(find(options, count, "recompute=full"));
     job_fixture_release(&f);
     cr_assert_eq(job_fixture_load_text(&f, "platform: {file: ideal, nodes: 2}\n"
                                            "mesh: {pp: 2, order: [pp]}\n"
                                            "costs: {forward: 1 ms, input_gradient: 1 ms}\n"
                                            "batch: {microbatches: 2}\n"),
                  MS_OK);
-    cr_assert_eq(ms_knobs_find(&f.job, &f.arena, knobs, &count), MS_OK);
+    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
     cr_assert_eq(count, 0);
     job_fixture_release(&f);
 }

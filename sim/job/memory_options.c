@@ -1,6 +1,6 @@
-/* Each knob is the job's layout with one change, laid out again; memory follows from the order of
+/* Each option is the job's layout with one change, laid out again; memory follows from the order of
  * passes. */
-#include "meshsim/knobs.h"
+#include "meshsim/memory_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -132,12 +132,13 @@ static ms_status peak_with(const ms_job *job, const ms_model_layout *layout, dou
 }
 
 static int by_saving(const void *a, const void *b) {
-    double x = ((const ms_knob *)a)->saved_B;
-    double y = ((const ms_knob *)b)->saved_B;
+    double x = ((const ms_memory_option *)a)->saved_B;
+    double y = ((const ms_memory_option *)b)->saved_B;
     return (x < y) - (x > y);
 }
 
-ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, int *count_out) {
+ms_status ms_memory_options_find(const ms_job *job, ms_arena *arena, ms_memory_option *options_out,
+                                 int *count_out) {
     double capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
     double today_B = 0.0;
     ms_status status = ms_estimate_peak_B(&job->program, &job->costs, arena, &today_B);
@@ -156,20 +157,20 @@ ms_status ms_knobs_find(const ms_job *job, ms_arena *arena, ms_knob *knobs_out, 
         if (!(peak_B < today_B)) {
             continue;
         }
-        ms_knob *knob = &knobs_out[count++];
-        *knob = (ms_knob){.note = CHANGES[i].note,
-                          .peak_B = peak_B,
-                          .saved_B = today_B - peak_B,
-                          .fits = peak_B <= capacity_B};
+        ms_memory_option *option = &options_out[count++];
+        *option = (ms_memory_option){.note = CHANGES[i].note,
+                                     .peak_B = peak_B,
+                                     .saved_B = today_B - peak_B,
+                                     .fits = peak_B <= capacity_B};
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        knob->setting = ms_arena_printf(arena, CHANGES[i].setting, number);
+        option->setting = ms_arena_printf(arena, CHANGES[i].setting, number);
 #pragma GCC diagnostic pop
-        if (knob->setting == NULL) {
+        if (option->setting == NULL) {
             return MS_E_NOMEM;
         }
     }
-    qsort(knobs_out, (size_t)count, sizeof *knobs_out, by_saving);
+    qsort(options_out, (size_t)count, sizeof *options_out, by_saving);
     *count_out = count;
     return MS_OK;
 }
