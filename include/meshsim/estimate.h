@@ -27,6 +27,7 @@ MS_BEGIN_DECLS
 typedef struct ms_estimate_input {
     const ms_platform *platform;
     const ms_mesh *mesh;
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
     const ms_program *program;
     const ms_stage_costs *costs;
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */

@@ -26,7 +26,9 @@ typedef enum ms_axis {
 } ms_axis;
 
 /** Bit of an axis in a set of axes. */
-#define MS_AXIS_BIT(axis) (1U << (unsigned)(axis))
+#define MS_AXIS_BIT(axis)  (1U << (unsigned)(axis))
+/** In a set of axes: they are those of the experts' own mesh, a second view of the same ranks. */
+#define MS_AXES_OF_EXPERTS (1U << 15)
 
 /** Communication patterns. */
 typedef enum ms_coll_kind {

@@ -50,7 +50,8 @@ typedef struct ms_job {
     ms_platform platform;
     ms_mesh mesh; /**< its ranks on the GPUs of the placement */
     ms_rank_placement placement;
-    bool has_model; /**< false: `costs:` given */
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
+    bool has_model;             /**< false: `costs:` given */
     ms_model model;
     ms_precision precision;
     ms_model_layout layout;
@@ -97,6 +98,10 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
  * reported; MS_E_USAGE; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);
+
+/** Add "mesh": the sizes of its axes, outermost first; and "expert_mesh" where the experts have one
+ * of their own. */
+void ms_job_add_meshes(const ms_job *job, ms_value *parent);
 
 /** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
  * axis of size 1.  O(ranks * axes) routes. */

@@ -20,6 +20,7 @@ MS_BEGIN_DECLS
 typedef struct ms_layer_times_input {
     const ms_platform *platform;
     const ms_mesh *mesh;
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
     const ms_model *model;
     const ms_model_layout *layout; /**< stage_layers and stage_rank are not used */
     const ms_precision *precision;

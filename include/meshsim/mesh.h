@@ -100,6 +100,27 @@ ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index);
  * O(members * axes). */
 int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out);
 
+/** Whichever mesh a set of axes is of.  experts: NULL where the experts have none of their own. */
+static inline const ms_mesh *ms_mesh_of_axes(const ms_mesh *mesh, const ms_mesh *experts,
+                                             unsigned axes) {
+    return (axes & MS_AXES_OF_EXPERTS) != 0 && experts != NULL ? experts : mesh;
+}
+
+/** Axes of the experts' own mesh. */
+typedef struct ms_expert_axes {
+    int ep; /**< ranks that a layer's experts are spread over, >= 1; 0: no mesh of their own */
+    int tp; /**< ranks that share an expert, >= 1 */
+    ms_words order; /**< pp, dp, ep and tp, outermost first; count 0: in this order */
+} ms_expert_axes;
+
+/** Lay the experts' axes over the ranks of a mesh; dp is what they leave of them.
+ *  axes: with ep >= 1.  *experts_out: every rank has the pipeline rank it has in `mesh`; static
+ * names.  Returns MS_OK; MS_E_INPUT (reported) where they do not divide the ranks, repeat an axis
+ * of `mesh` or part a stage.  O(N). Source: Megatron Core, parallel_state.py,
+ * expert_decoder_rank_generator. */
+ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms_diag *diag,
+                             ms_mesh *experts_out);
+
 /** Invariants: round trips rank <-> coordinates, groups of each axis partition the ranks.
  *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
 ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);

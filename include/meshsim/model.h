@@ -156,16 +156,26 @@ typedef enum ms_reduce {
                         during one they are whole */
 } ms_reduce;
 
+/** Axes of the routed experts over the same ranks as the other axes (parallel folding): a pipeline
+ * rank's tp x cp x dp ranks are tp x ep x dp ranks to its experts.
+ *  Source: Liu et al. 2025, arXiv:2504.14960, section 3.3 (MoE parallel folding). */
+typedef struct ms_expert_mesh {
+    int tp; /**< ranks that share an expert; 0: no mesh of their own, experts lie over tp and ep,
+               and are alike over the other axes */
+    int dp; /**< ranks that hold the same experts */
+} ms_expert_mesh;
+
 /** How one pass is laid out over the GPUs. */
 typedef struct ms_model_layout {
-    int tp;            /**< tensor-parallel degree */
-    int pp;            /**< pipeline ranks P */
-    int chunks;        /**< V */
-    int dp;            /**< data-parallel degree */
-    int ep;            /**< expert-parallel degree; 0 means 1 */
-    int ep_node_ranks; /**< members of an ep group that share a node; 0: all of them */
-    int micro_batch;   /**< b, sequences per microbatch and replica */
-    int cp;            /**< context-parallel degree; 0 means 1 */
+    int tp;                     /**< tensor-parallel degree */
+    int pp;                     /**< pipeline ranks P */
+    int chunks;                 /**< V */
+    int dp;                     /**< data-parallel degree */
+    int ep;                     /**< expert-parallel degree; 0 means 1 */
+    ms_expert_mesh expert_mesh; /**< where the experts have a mesh of their own over the ranks */
+    int ep_node_ranks;          /**< members of an ep group that share a node; 0: all of them */
+    int micro_batch;            /**< b, sequences per microbatch and replica */
+    int cp;                     /**< context-parallel degree; 0 means 1 */
     ms_cp_kind cp_kind;
     bool has_cp_overlap; /**< ring: a block travels beside the attention on the one before */
     int other; /**< size of the axis of kind MS_AXIS_OTHER, which holds further replicas of the
@@ -252,7 +262,8 @@ typedef struct ms_segment {
     double flop;         /**< executed: fused attention skips what the causal mask hides */
     double bytes_moved;  /**< HBM traffic [B] */
     ms_axis axis;        /**< collective: the axis it counts for */
-    unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each; 0: `axis` alone */
+    unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each, and
+                            MS_AXES_OF_EXPERTS; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: its kind */
     double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, of what crosses
                       between nodes */

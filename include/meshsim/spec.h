@@ -173,9 +173,10 @@ typedef struct ms_job_spec {
     ms_spec_platform platform;
     ms_spec_mesh mesh;
     ms_rank_placement_choice placement;
-    bool has_model;       /**< else given costs */
-    ms_model model;       /**< with the sizes that follow from others filled in */
-    ms_given_costs costs; /**< without a model */
+    ms_expert_axes experts; /**< ep 0: on the axes of `mesh` */
+    bool has_model;         /**< else given costs */
+    ms_model model;         /**< with the sizes that follow from others filled in */
+    ms_given_costs costs;   /**< without a model */
     ms_spec_schedule schedule;
     ms_spec_batch batch;
     ms_spec_precision precision;
@@ -201,8 +202,9 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
 typedef struct ms_job_layout {
     ms_mesh mesh; /**< its ranks on the GPUs of the placement */
     ms_rank_placement placement;
-    int microbatches; /**< M */
-    int global_batch; /**< sequences per step */
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
+    int microbatches;           /**< M */
+    int global_batch;           /**< sequences per step */
     ms_precision precision;
     ms_model_layout layout; /**< degrees and choices; stage_layers are left to the partition */
     ms_program program;

@@ -60,10 +60,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_job_add_placement(&job->placement, root);
-    ms_value *mesh = ms_value_add(root, "mesh", MS_VALUE_OBJECT);
-    for (int a = 0; a < job->mesh.axes; a++) {
-        ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
-    }
+    ms_job_add_meshes(job, root);
     ms_job_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);

@@ -19,12 +19,12 @@ static const char *bytes_text(double bytes, char *out) {
 }
 
 /* Which tier the groups of each axis reach across. */
-static void show_tiers(const ms_job *job, ms_buffer *out) {
-    const char *before = "tiers      ";
-    for (int a = 0; a < job->mesh.axes; a++) {
-        int tier = ms_mesh_axis_tier(&job->mesh, a, &job->platform);
+static void show_tiers(const ms_job *job, const ms_mesh *mesh, const char *label, ms_buffer *out) {
+    const char *before = label;
+    for (int a = 0; a < mesh->axes; a++) {
+        int tier = ms_mesh_axis_tier(mesh, a, &job->platform);
         if (tier >= 0) {
-            ms_buffer_printf(out, "%s%s %s", before, job->mesh.names[a],
+            ms_buffer_printf(out, "%s%s %s", before, mesh->names[a],
                              job->platform.tiers[tier].name);
             before = ", ";
         }
@@ -32,23 +32,36 @@ static void show_tiers(const ms_job *job, ms_buffer *out) {
     ms_buffer_printf(out, "%s", before[0] == ',' ? "\n" : "");
 }
 
-void ms_show_job(const ms_job *job, ms_buffer *out) {
-    ms_buffer_printf(out, "workload   %s\n", job->name);
-    ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name,
-                     job->platform.nodes, job->platform.nodes == 1 ? "" : "s",
-                     job->platform.gpus_per_node, job->platform.gpu.name);
-    ms_buffer_printf(out, "mesh       ");
-    for (int a = 0; a < job->mesh.axes; a++) {
-        ms_buffer_printf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a],
-                         job->mesh.sizes[a]);
+static void show_axes(const ms_mesh *mesh, const char *label, ms_buffer *out) {
+    ms_buffer_printf(out, "%s", label);
+    for (int a = 0; a < mesh->axes; a++) {
+        ms_buffer_printf(out, "%s%s %d", a > 0 ? " x " : "", mesh->names[a], mesh->sizes[a]);
     }
+}
+
+/* The mesh, and the experts' own view of it. */
+static void show_meshes(const ms_job *job, ms_buffer *out) {
+    show_axes(&job->mesh, "mesh       ", out);
     ms_buffer_printf(out, " = %d GPUs (outermost first)\n", job->mesh.ranks);
     if (job->placement.idle_gpus + job->placement.spare_gpus > 0) {
         ms_buffer_puts(out, "placement  ");
         ms_placement_describe(&job->placement, out);
         ms_buffer_puts(out, "\n");
     }
-    show_tiers(job, out);
+    show_tiers(job, &job->mesh, "tiers      ", out);
+    if (job->expert_mesh != NULL) {
+        show_axes(job->expert_mesh, "experts    ", out);
+        ms_buffer_printf(out, "\n");
+        show_tiers(job, job->expert_mesh, "  tiers    ", out);
+    }
+}
+
+void ms_show_job(const ms_job *job, ms_buffer *out) {
+    ms_buffer_printf(out, "workload   %s\n", job->name);
+    ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name,
+                     job->platform.nodes, job->platform.nodes == 1 ? "" : "s",
+                     job->platform.gpus_per_node, job->platform.gpu.name);
+    show_meshes(job, out);
     ms_buffer_printf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
                      job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
                      job->microbatches);

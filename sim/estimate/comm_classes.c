@@ -212,12 +212,13 @@ static ms_status list_groups(class_plans *c) {
     if (ranks == NULL || gpus == NULL) {
         return MS_E_NOMEM;
     }
+    const ms_mesh *view = ms_comm_mesh(c->comm, c->key->axes);
     int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, c->key->from);
     ms_mesh_members(mesh, inner_axes(mesh), lead, ranks);
     int next = 0;
     for (int i = 0; i < count; i++) {
-        if (is_lead(mesh, c->key->axes, ranks[i])) {
-            c->members = ms_mesh_members(mesh, c->key->axes, ranks[i], gpus + next);
+        if (is_lead(view, c->key->axes, ranks[i])) {
+            c->members = ms_mesh_members(view, c->key->axes, ranks[i], gpus + next);
             next += c->members;
             c->groups++;
         }

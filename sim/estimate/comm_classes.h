@@ -45,6 +45,7 @@ typedef struct ms_class_times {
 typedef struct ms_comm_classes {
     const ms_platform *platform;
     ms_mesh mesh;
+    const ms_mesh *expert_mesh; /* the experts' own view of its ranks, borrowed; NULL: `mesh` */
     ms_coll_choices algorithms; /* all zero: the usual ones */
     int pp, group_ranks;        /* pipeline ranks; ranks of one */
     int *alike;                 /* [pp] the first pipeline rank whose ranks lie as this one's do */
@@ -70,6 +71,11 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
 /* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
  * each level as long as the longest way.  O(ranks) routes. */
 double ms_comm_norm_s(const ms_comm_classes *comm);
+
+/* The mesh whose axes a group spans. */
+static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {
+    return ms_mesh_of_axes(&comm->mesh, comm->expert_mesh, axes);
+}
 
 /* The class of a segment's collective on pipeline rank `p`. */
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p);

@@ -142,6 +142,7 @@ static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estima
     ms_plan_space_init(&space, diag);
     ms_status status = ms_comm_classes_init(&comm, in->platform, in->mesh, &space.kept);
     comm.algorithms = in->algorithms;
+    comm.expert_mesh = in->expert_mesh;
     status = status == MS_OK ? run_clocks(in, &comm, &space, diag, estimate) : status;
     ms_comm_classes_release(&comm);
     ms_plan_space_release(&space);

@@ -106,6 +106,7 @@ static ms_status time_stages(stage_timing *t, const ms_layer_times_input *in, ms
                              ms_layer_times *times) {
     ms_status status = ms_comm_classes_init(&t->comm, in->platform, in->mesh, arena);
     t->comm.algorithms = in->algorithms;
+    t->comm.expert_mesh = in->expert_mesh;
     status = status == MS_OK ? allocate(t, arena) : status;
     for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
         status = time_stage(t, stage, times);

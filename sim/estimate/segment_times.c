@@ -6,8 +6,8 @@ static ms_status time_collective(const ms_timing *timing, const ms_segment *segm
     ms_comm_classes *comm = timing->comm;
     ms_class_key key = ms_class_of_segment(segment, p);
     *time_out = -1.0;
-    if (ms_mesh_members(&comm->mesh, key.axes, comm->mesh.first, NULL) < 2 ||
-        segment->coll_B <= 0.0) {
+    const ms_mesh *mesh = ms_comm_mesh(comm, key.axes);
+    if (ms_mesh_members(mesh, key.axes, mesh->first, NULL) < 2 || segment->coll_B <= 0.0) {
         return MS_OK;
     }
     const ms_class_times *times = NULL;

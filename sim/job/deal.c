@@ -139,6 +139,7 @@ static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena
     ms_key_diag_init(&placed, spec, "model", diag);
     ms_layer_times_input input = {.platform = &job->platform,
                                   .mesh = &job->mesh,
+                                  .expert_mesh = job->expert_mesh,
                                   .model = &job->model,
                                   .layout = &job->layout,
                                   .precision = &job->precision,

@@ -122,7 +122,8 @@ static void check_context(finding *f) {
 static void check_replicas(finding *f) {
     static const char ALONE[] = "the mesh has one replica: dp, cp and ep are 1";
     const ms_model_layout *l = f->layout;
-    bool is_alone = l->dp * l->cp * l->ep * l->other == 1;
+    int experts = l->expert_mesh.tp > 0 ? 1 : l->ep; /* ranks that only experts tell apart */
+    bool is_alone = l->dp * l->cp * experts * l->other == 1;
     bool has_units = l->zero >= 3, is_last = l->reduce == MS_REDUCE_LAST;
     bool has_bucket = l->reduce == MS_REDUCE_EVERY;
     note(f, "data_parallel.zero", l->zero > 0 && is_alone && !has_units && is_last, ALONE);

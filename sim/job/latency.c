@@ -105,7 +105,8 @@ typedef struct ahead {
 /* Time and latency of a row on the group of rank 0. */
 static ms_status time_row(ahead *a, ring_row *row) {
     const ms_job *job = a->job;
-    row->members = ms_mesh_members(&job->mesh, row->group_axes, 0, a->gpus);
+    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, row->group_axes);
+    row->members = ms_mesh_members(mesh, row->group_axes, 0, a->gpus);
     ms_mesh_to_devices(&job->mesh, a->gpus, row->members);
     const ms_coll_request request = {.kind = row->kind,
                                      .algorithm = job->spec.algorithms.of[row->kind],

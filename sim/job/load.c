@@ -29,7 +29,8 @@ static ms_status cost_model(ms_arena *arena, ms_diag *diag, ms_job *job) {
     if (members == NULL) {
         return MS_E_NOMEM;
     }
-    job->layout.ep_node_ranks = count_node_ranks(&job->mesh, &job->platform, members);
+    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);
+    job->layout.ep_node_ranks = count_node_ranks(mesh, &job->platform, members);
     ms_status status = ms_deal_layers(&job->spec, arena, diag, job);
     if (status != MS_OK) {
         return status;
@@ -61,6 +62,7 @@ static ms_job job_of(const ms_job_spec *spec, const ms_job_layout *laid_out) {
                     .platform = *spec->platform.cluster,
                     .mesh = laid_out->mesh,
                     .placement = laid_out->placement,
+                    .expert_mesh = laid_out->expert_mesh,
                     .has_model = spec->has_model,
                     .model = spec->model,
                     .precision = laid_out->precision,

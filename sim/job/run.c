@@ -15,6 +15,7 @@ static double now_s(void) {
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
     ms_lower_input input = {.platform = &job->platform,
                             .mesh = &job->mesh,
+                            .expert_mesh = job->expert_mesh,
                             .program = &job->program,
                             .costs = &job->costs,
                             .algorithms = job->spec.algorithms,
@@ -29,6 +30,7 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                           ms_estimate *estimate_out) {
     ms_estimate_input input = {.platform = &job->platform,
                                .mesh = &job->mesh,
+                               .expert_mesh = job->expert_mesh,
                                .program = &job->program,
                                .costs = &job->costs,
                                .algorithms = job->spec.algorithms,

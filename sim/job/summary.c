@@ -16,15 +16,25 @@ static ms_value *array(ms_value *parent, const char *key) {
     return ms_value_add(parent, key, MS_VALUE_ARRAY);
 }
 
+static void add_sizes(const ms_mesh *mesh, ms_value *sizes) {
+    for (int a = 0; a < mesh->axes; a++) {
+        ms_value_add_int(sizes, mesh->names[a], mesh->sizes[a]);
+    }
+}
+
+void ms_job_add_meshes(const ms_job *job, ms_value *parent) {
+    add_sizes(&job->mesh, object(parent, "mesh"));
+    if (job->expert_mesh != NULL) {
+        add_sizes(job->expert_mesh, object(parent, "expert_mesh"));
+    }
+}
+
 static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_job_add_placement(&job->placement, root);
-    ms_value *mesh = object(root, "mesh");
-    for (int a = 0; a < job->mesh.axes; a++) {
-        ms_value_add_int(mesh, job->mesh.names[a], job->mesh.sizes[a]);
-    }
+    ms_job_add_meshes(job, root);
     ms_value *order = array(root, "order");
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_string(order, NULL, job->mesh.names[a]);
@@ -47,15 +57,21 @@ void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent) 
     }
 }
 
-void ms_job_add_tiers(const ms_job *job, ms_value *parent) {
-    ms_value *tiers = object(parent, "mesh_tiers");
-    for (int a = 0; a < job->mesh.axes; a++) {
-        int tier = ms_mesh_axis_tier(&job->mesh, a, &job->platform);
+static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_value *tiers) {
+    for (int a = 0; a < mesh->axes; a++) {
+        int tier = ms_mesh_axis_tier(mesh, a, platform);
         if (tier < 0) {
-            ms_value_add(tiers, job->mesh.names[a], MS_VALUE_NULL);
+            ms_value_add(tiers, mesh->names[a], MS_VALUE_NULL);
         } else {
-            ms_value_add_string(tiers, job->mesh.names[a], job->platform.tiers[tier].name);
+            ms_value_add_string(tiers, mesh->names[a], platform->tiers[tier].name);
         }
+    }
+}
+
+void ms_job_add_tiers(const ms_job *job, ms_value *parent) {
+    add_mesh_tiers(&job->platform, &job->mesh, object(parent, "mesh_tiers"));
+    if (job->expert_mesh != NULL) {
+        add_mesh_tiers(&job->platform, job->expert_mesh, object(parent, "expert_mesh_tiers"));
     }
 }
 

@@ -37,7 +37,7 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
                                .size_B = c->size_B,
                                .intra_node_B = c->intra_node_B,
                                .load_imbalance = c->load_imbalance};
-    request.members = ms_mesh_members(l->ranks.mesh, axes_of(c), lead, NULL);
+    request.members = ms_ranks_members(&l->ranks, axes_of(c), lead, NULL);
     request.gpus = ms_ranks_groups(&l->ranks, p, axes_of(c), lead, l->works.arena, &request.groups);
     ms_status status =
         request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
@@ -53,7 +53,7 @@ static void add_group_op(ms_lowering *l, int p, int k, const ms_group_op *c) {
     int32_t index = ms_dag_add_op(l->dag, &c->op);
     int count = 1;
     if (!ms_ranks_are_folded(ranks)) {
-        count = ms_mesh_members(ranks->mesh, axes_of(c), ms_rank_at(ranks, p, k), l->members);
+        count = ms_ranks_members(ranks, axes_of(c), ms_rank_at(ranks, p, k), l->members);
     }
     for (int m = 0; m < count; m++) {
         int place = ms_ranks_are_folded(ranks) ? k : ranks->place[l->members[m]];
@@ -66,7 +66,7 @@ static void add_group_op(ms_lowering *l, int p, int k, const ms_group_op *c) {
 
 bool ms_group_runs(const ms_lowering *l, int p, const ms_group_op *op) {
     int first = ms_rank_at(&l->ranks, p, 0);
-    return op->size_B > 0.0 && ms_mesh_members(l->ranks.mesh, axes_of(op), first, NULL) > 1;
+    return op->size_B > 0.0 && ms_ranks_members(&l->ranks, axes_of(op), first, NULL) > 1;
 }
 
 ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op) {

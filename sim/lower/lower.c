@@ -102,9 +102,11 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_dag_init(dag_out);
     memcpy(dag_out->compute_slowdown, input->platform->gpu.compute_slowdown,
            sizeof dag_out->compute_slowdown);
-    ms_lowering l = {.in = input, .dag = dag_out};
+    ms_lowering l = {.in = input,
+                     .dag = dag_out,
+                     .ranks = {.mesh = input->mesh, .expert_mesh = input->expert_mesh}};
     int pp = input->program->spec.pipeline_ranks;
-    ms_status status = ms_ranks_init(&l.ranks, input->mesh, pp, input->no_fold, &scratch);
+    ms_status status = ms_ranks_init(&l.ranks, pp, input->no_fold, &scratch);
     if (status == MS_OK) {
         status = ms_works_init(&l.works, input->platform, ms_ranks_are_folded(&l.ranks), &scratch,
                                diag, dag_out);

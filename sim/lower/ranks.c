@@ -12,11 +12,12 @@ static void list_ranks(ms_ranks *ranks) {
     }
 }
 
-ms_status ms_ranks_init(ms_ranks *ranks, const ms_mesh *mesh, int pp, bool no_fold,
-                        ms_arena *arena) {
+ms_status ms_ranks_init(ms_ranks *ranks, int pp, bool no_fold, ms_arena *arena) {
+    const ms_mesh *mesh = ranks->mesh;
     int per_pp = mesh->ranks / pp;
     int simulated_per_pp = no_fold ? per_pp : 1;
     *ranks = (ms_ranks){.mesh = mesh,
+                        .expert_mesh = ranks->expert_mesh,
                         .pp = pp,
                         .per_pp = per_pp,
                         .simulated = pp * simulated_per_pp,
@@ -30,8 +31,13 @@ ms_status ms_ranks_init(ms_ranks *ranks, const ms_mesh *mesh, int pp, bool no_fo
     return MS_OK;
 }
 
+int ms_ranks_members(const ms_ranks *ranks, unsigned axes, int rank, int *members_out) {
+    return ms_mesh_members(ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes), axes, rank,
+                           members_out);
+}
+
 bool ms_rank_is_lead(const ms_ranks *ranks, unsigned axes, int rank) {
-    const ms_mesh *mesh = ranks->mesh;
+    const ms_mesh *mesh = ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes);
     int coordinates[MS_MESH_AXES_MAX];
     ms_mesh_coordinates(mesh, rank, coordinates);
     for (int a = 0; a < mesh->axes; a++) {
@@ -48,12 +54,12 @@ int *ms_ranks_groups(const ms_ranks *ranks, int p, unsigned axes, int lead, ms_a
     if (gpus == NULL) {
         return NULL;
     }
-    int next = ms_mesh_members(ranks->mesh, axes, lead, gpus);
+    int next = ms_ranks_members(ranks, axes, lead, gpus);
     int groups = 1;
     for (int k = 0; k < ranks->per_pp && ms_ranks_are_folded(ranks); k++) {
         int rank = ms_rank_at(ranks, p, k);
         if (rank != lead && ms_rank_is_lead(ranks, axes, rank)) {
-            next += ms_mesh_members(ranks->mesh, axes, rank, gpus + next);
+            next += ms_ranks_members(ranks, axes, rank, gpus + next);
             groups++;
         }
     }

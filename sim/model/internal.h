@@ -50,8 +50,8 @@ double ms_padded_vocab(int vocab, int tp);
 
 /** Parameters of one transformer layer on one rank besides its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer);
-/** Parameters of its routed experts on one of `ep` ranks; 0 for a dense layer. */
-double ms_layer_expert_parameters(const ms_model *model, const ms_shard *shard, int layer, int ep);
+/** Parameters of its routed experts on one rank; 0 for a dense layer. */
+double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *layout, int layer);
 /** Parameters of a multi-token prediction module besides its layer: the product that merges the
  * hidden state with the next token's embedding, both their norms and the one before the head.
  * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.2. */
@@ -175,7 +175,7 @@ void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, d
 /** A collective to add. */
 typedef struct ms_comm {
     ms_axis axis;
-    unsigned group_axes; /**< MS_AXIS_BITs; 0: `axis` alone */
+    unsigned group_axes; /**< MS_AXIS_BITs, and MS_AXES_OF_EXPERTS; 0: `axis` alone */
     ms_coll_kind kind;
     double bytes; /**< full buffer [B]; 0: none is added */
     bool is_async;
@@ -185,8 +185,14 @@ typedef struct ms_comm {
     double load_imbalance;  /**< as coll_load_imbalance of a segment */
     bool is_between_copies; /**< as of a segment: group_axes is not used */
 } ms_comm;
-/** Ranks of a group that spans a set of axes, MS_AXIS_BIT each. */
+/** Ranks of a group that spans a set of axes, MS_AXIS_BIT each, and MS_AXES_OF_EXPERTS. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes);
+/** The set of axes in the mesh that the experts lie over. */
+unsigned ms_axes_of_experts(const ms_model_layout *layout, unsigned axes);
+/** The group of one axis of the experts, as of a segment: 0 where the mesh is not their own. */
+unsigned ms_axis_of_experts(const ms_model_layout *layout, ms_axis axis);
+/** Ranks that share an expert. */
+double ms_expert_tp(const ms_model_layout *layout);
 /** Add a collective, unless its group has one member.  Returns what to wait for, its number in
  * the pass from 1; 0 where there is nothing to wait for, as after one that is not asynchronous. */
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm);

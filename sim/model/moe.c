@@ -26,9 +26,11 @@ typedef struct moe_half {
     double row_B;    /* one token's hidden state */
     bool has_shared; /* there are shared experts */
     bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
-    double tokens;             /* of the rank, outside the products */
-    bool is_overlapped;        /* they run beside the all-to-alls */
-    bool is_delayed;           /* the experts' weight gradients run beside the last all-to-all */
+    double gathered; /* ranks that share an expert and hold different tokens: each computes all of
+                        theirs */
+    double tokens;   /* of the rank, outside the products */
+    bool is_overlapped; /* they run beside the all-to-alls */
+    bool is_delayed;    /* the experts' weight gradients run beside the last all-to-all */
     unsigned parts;
 } moe_half;
 
@@ -46,11 +48,12 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     moe_half half = {.builder = builder, .parts = parts, .ep = ms_ep_of(builder->layout)};
     half.load = builder->moe_loads[builder->mlp_layer];
     half.local = (double)model->moe.experts / half.ep;
-    half.ffn = model->moe.ffn / shard->tp;
+    half.ffn = model->moe.ffn / ms_expert_tp(builder->layout);
     half.up = up_factor(model) * half.ffn;
     half.row_B = shard->hidden * shard->element_B;
     half.has_shared = model->moe.shared_experts > 0;
     half.is_sequence_parallel = builder->layout->has_sequence_parallel && builder->layout->tp > 1;
+    half.gathered = ms_moe_gathered(builder->layout);
     half.tokens = shard->plane / shard->hidden;
     half.is_overlapped =
         half.has_shared && half.ep > 1 && model->moe.overlap != MS_MOE_OVERLAP_NONE;
@@ -59,14 +62,9 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     return half;
 }
 
-/* Ranks whose received copies a rank computes. */
-static double gathered(const moe_half *half) {
-    return half->is_sequence_parallel ? half->builder->shard.tp : 1;
-}
-
 /* Kernel bound by memory over the copies that a rank computes.  row_B: per copy. */
 static void add_copies(const moe_half *half, const char *name, double row_B) {
-    double mean = half->load.sent * gathered(half), busiest = half->load.busiest * gathered(half);
+    double mean = half->load.sent * half->gathered, busiest = half->load.busiest * half->gathered;
     ms_cost_uneven(half->builder, name, mean * row_B, busiest * row_B);
 }
 
@@ -106,8 +104,8 @@ static void add_sort(const moe_half *half) {
  * forward product and of both gradients. */
 static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_names *names,
                         ms_gemm_shape columns) {
-    double mean = half->load.sent * gathered(half) / half->local;
-    double busiest = half->load.busiest * gathered(half) / half->local;
+    double mean = half->load.sent * half->gathered / half->local;
+    double busiest = half->load.busiest * half->gathered / half->local;
     double in = columns.k, out = columns.n, experts = half->local;
     if (parts & MS_PART_FORWARD) {
         ms_cost_grouped(half->builder, names->forward,
@@ -228,6 +226,7 @@ static int add_all_to_all(const moe_half *half, double element_B, bool is_async)
     const ms_moe *moe = &builder->model->moe;
     double row_B = builder->shard.hidden * (element_B > 0 ? element_B : builder->shard.element_B);
     ms_comm comm = {.axis = MS_AXIS_EP,
+                    .group_axes = ms_axis_of_experts(layout, MS_AXIS_EP),
                     .kind = MS_COLL_ALL_TO_ALL,
                     .bytes = half->load.sent * row_B,
                     .is_async = is_async,
@@ -242,20 +241,24 @@ static int add_all_to_all(const moe_half *half, double element_B, bool is_async)
     return ms_cost_communicate(builder, &comm);
 }
 
-/* Full buffer of the copies that tp ranks exchange. */
-static double exchanged_B(const moe_half *half) {
-    return half->load.sent * half->builder->shard.tp * half->row_B;
+/* Exchange the copies of ranks that share an expert, if they hold different ones: gathered before
+ * the products, their sums scattered behind them. */
+static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) {
+    ms_cost_communicate(
+        half->builder,
+        &(ms_comm){.axis = MS_AXIS_TP,
+                   .group_axes = ms_axis_of_experts(half->builder->layout, MS_AXIS_TP),
+                   .kind = kind,
+                   .bytes = half->load.sent * half->gathered * half->row_B,
+                   .after = after});
 }
 
 /* Open the experts' computation, which among ep ranks is always one of its own.  after: the
- * all-to-all that brings its copies. With sequence parallelism tp ranks hold different tokens: each
+ * all-to-all that brings its copies. Where ranks that share an expert hold different tokens, each
  * sees the copies that any of them received. */
 static void begin_experts(const moe_half *half, int after) {
-    if (half->is_sequence_parallel) {
-        ms_cost_communicate(half->builder, &(ms_comm){.axis = MS_AXIS_TP,
-                                                      .kind = MS_COLL_ALL_GATHER,
-                                                      .bytes = exchanged_B(half),
-                                                      .after = after});
+    if (half->gathered > 1) {
+        exchange_copies(half, MS_COLL_ALL_GATHER, after);
         ms_cost_compute(half->builder);
     } else {
         ms_cost_compute_after(half->builder, after);
@@ -266,10 +269,10 @@ static void begin_experts(const moe_half *half, int after) {
     }
 }
 
-/* Each tp rank gets its share of the sums back. */
+/* Each rank gets its share of the sums back. */
 static void end_experts(const moe_half *half) {
-    if (half->is_sequence_parallel) {
-        ms_cost_collective(half->builder, MS_COLL_REDUCE_SCATTER, exchanged_B(half));
+    if (half->gathered > 1) {
+        exchange_copies(half, MS_COLL_REDUCE_SCATTER, 0);
     }
 }
 

@@ -26,6 +26,10 @@ bool ms_layer_is_moe(const ms_model *model, int layer);
 /** Expert-parallel degree, at least 1. */
 int ms_ep_of(const ms_model_layout *layout);
 
+/** Ranks that share an expert and hold different tokens, so that each has to compute all of theirs;
+ * at least 1. */
+double ms_moe_gathered(const ms_model_layout *layout);
+
 /** How often experts are chosen in one layer, relative to their mean.
  *  popularity_out: [experts], sum = experts; all 1 without imbalance.  The same for a (seed, layer)
  * on every layout. */
@@ -59,7 +63,7 @@ typedef struct ms_moe_reach {
 ms_moe_reach ms_moe_reach_of(const ms_moe *moe, int nodes, int node_ranks);
 
 /** Parameters of one layer's routed experts on one rank [count]. */
-double ms_moe_expert_parameters(const ms_model *model, const ms_shard *shard, int ep);
+double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *layout);
 /** Parameters of one layer's router and shared experts on one rank [count]. */
 double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard);
 /** Weights that one token meets in the MLP half of a layer of the whole model [count]: router,

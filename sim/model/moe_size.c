@@ -7,9 +7,15 @@ static double matrices_of(const ms_model *model) {
     return model->is_gated ? 3 : 2;
 }
 
-double ms_moe_expert_parameters(const ms_model *model, const ms_shard *shard, int ep) {
+double ms_moe_gathered(const ms_model_layout *layout) {
+    bool is_split = layout->expert_mesh.tp > 0 || layout->has_sequence_parallel;
+    return is_split ? ms_expert_tp(layout) : 1;
+}
+
+double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *layout) {
     const ms_moe *moe = &model->moe;
-    return matrices_of(model) * model->hidden * (moe->ffn / shard->tp) * moe->experts / ep;
+    double width = moe->ffn / ms_expert_tp(layout);
+    return matrices_of(model) * model->hidden * width * moe->experts / ms_ep_of(layout);
 }
 
 double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
@@ -44,8 +50,7 @@ static double copy_element_B(const ms_cost_builder *builder) {
 
 /* Copies that the busiest rank computes. */
 static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
-    bool is_gathered = builder->layout->has_sequence_parallel;
-    return load->busiest * (is_gathered ? builder->shard.tp : 1);
+    return load->busiest * ms_moe_gathered(builder->layout);
 }
 
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
@@ -63,8 +68,8 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
     double inner_e = moe->kept_element_B > 0 ? moe->kept_element_B : e;
     double shared_B = inner_e * shard->tokens * kept_width(builder, shared);
-    double copy_B =
-        copy_element_B(builder) * model->hidden + inner_e * kept_width(builder, moe->ffn / tp);
+    double copy_B = copy_element_B(builder) * model->hidden +
+                    inner_e * kept_width(builder, moe->ffn / ms_expert_tp(builder->layout));
     return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
 }
 
@@ -73,7 +78,8 @@ double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load)
     const ms_shard *shard = &builder->shard;
     double copies = computed(builder, load);
     /* the gradients of the inner tensors, and the copies as they arrive and as they are sorted */
-    double inner_B = copies * inner_width(model, model->moe.ffn / shard->tp) * shard->element_B;
+    double inner_B = copies * inner_width(model, model->moe.ffn / ms_expert_tp(builder->layout)) *
+                     shard->element_B;
     return inner_B + (load->sent + copies) * model->hidden * shard->element_B;
 }
 
@@ -134,9 +140,35 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
     return MS_E_INPUT;
 }
 
+/* What a mesh of their own asks for: experts, and ranks that all hold different tokens. */
+static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
+                                   ms_diag *diag) {
+    const char *fault = NULL;
+    if (layout->expert_mesh.tp == 0) {
+        return MS_OK;
+    }
+    if (model->moe.experts == 0) {
+        fault = "a mesh of the experts needs a model with experts ('moe')";
+    } else if (layout->tp > 1 && !layout->has_sequence_parallel) {
+        fault = "a mesh of the experts needs sequence parallelism where tp is above 1: without it "
+                "tp ranks hold the same tokens; set tensor_parallel.sequence to true";
+    } else if (layout->shard_axes != 0) {
+        fault = "sharding over some axes only is not built beside a mesh of the experts: leave "
+                "data_parallel.shard out";
+    }
+    if (fault == NULL) {
+        return MS_OK;
+    }
+    ms_diag_error(diag, "%s", fault);
+    return MS_E_INPUT;
+}
+
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     const ms_moe *moe = &model->moe;
     int ep = ms_ep_of(layout);
+    if (check_expert_mesh(model, layout, diag) != MS_OK) {
+        return MS_E_INPUT;
+    }
     if (moe->experts == 0) {
         if (ep > 1) {
             ms_diag_error(diag,
@@ -153,8 +185,10 @@ ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_
         check_divides(diag, "expert-parallel degree", ep, moe->experts, "experts"),
         check_divides(diag, "members of an ep group on a node", node, ep,
                       "members of the group (expert-parallel degree)"),
-        check_divides(diag, "tensor-parallel degree", layout->tp, moe->ffn,
-                      "columns of an expert (moe.ffn)"),
+        check_divides(diag,
+                      layout->expert_mesh.tp > 0 ? "tensor-parallel degree of experts"
+                                                 : "tensor-parallel degree",
+                      (int)ms_expert_tp(layout), moe->ffn, "columns of an expert (moe.ffn)"),
         moe->shared_experts > 0
             ? check_divides(diag, "tensor-parallel degree", layout->tp,
                             moe->shared_experts * moe->shared_ffn,

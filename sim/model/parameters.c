@@ -26,8 +26,8 @@ double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, i
            2 * ms_norm_parameters(model);
 }
 
-double ms_layer_expert_parameters(const ms_model *model, const ms_shard *shard, int layer, int ep) {
-    return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, shard, ep) : 0;
+double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *layout, int layer) {
+    return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, layout) : 0;
 }
 
 double ms_layer_split_parameters(const ms_model *model, int layer) {
@@ -51,11 +51,12 @@ double ms_embedding_parameters(const ms_model *model, const ms_shard *shard) {
 }
 
 /* Layers and MTP modules of the whole model. */
-static double layer_sum(const ms_model *model, const ms_shard *shard) {
+static double layer_sum(const ms_model *model, const ms_model_layout *whole,
+                        const ms_shard *shard) {
     double sum = model->mtp_layers * ms_mtp_parameters(model);
     for (int layer = 0; layer < model->layers + model->mtp_layers; layer++) {
         sum += ms_layer_dense_parameters(model, shard, layer) +
-               ms_layer_expert_parameters(model, shard, layer, 1);
+               ms_layer_expert_parameters(model, whole, layer);
     }
     return sum;
 }
@@ -64,7 +65,7 @@ double ms_model_parameters(const ms_model *model) {
     ms_model_layout whole = {.tp = 1, .micro_batch = 1};
     ms_precision none = {0, 0, 0};
     ms_shard shard = ms_shard_of(model, &whole, &none);
-    double layers = layer_sum(model, &shard);
+    double layers = layer_sum(model, &whole, &shard);
     if (model->vocab == 0 || model->parameters_override > 0) {
         return layers;
     }

@@ -63,11 +63,30 @@ double ms_group_size(const ms_model_layout *layout, unsigned axes) {
         [MS_AXIS_TP] = degree(layout->tp), [MS_AXIS_CP] = degree(layout->cp),
         [MS_AXIS_EP] = degree(layout->ep), [MS_AXIS_PP] = degree(layout->pp),
         [MS_AXIS_DP] = degree(layout->dp), [MS_AXIS_OTHER] = degree(layout->other)};
+    const double OF_EXPERTS[MS_AXIS_COUNT] = {[MS_AXIS_TP] = degree(layout->expert_mesh.tp),
+                                              [MS_AXIS_CP] = 1,
+                                              [MS_AXIS_EP] = degree(layout->ep),
+                                              [MS_AXIS_PP] = degree(layout->pp),
+                                              [MS_AXIS_DP] = degree(layout->expert_mesh.dp),
+                                              [MS_AXIS_OTHER] = 1};
     double size = 1;
     for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
-        size *= axes & MS_AXIS_BIT(axis) ? SIZES[axis] : 1;
+        double along = axes & MS_AXES_OF_EXPERTS ? OF_EXPERTS[axis] : SIZES[axis];
+        size *= axes & MS_AXIS_BIT(axis) ? along : 1;
     }
     return size;
+}
+
+unsigned ms_axes_of_experts(const ms_model_layout *layout, unsigned axes) {
+    return layout->expert_mesh.tp > 0 ? axes | MS_AXES_OF_EXPERTS : axes;
+}
+
+unsigned ms_axis_of_experts(const ms_model_layout *layout, ms_axis axis) {
+    return layout->expert_mesh.tp > 0 ? MS_AXIS_BIT(axis) | MS_AXES_OF_EXPERTS : 0;
+}
+
+double ms_expert_tp(const ms_model_layout *layout) {
+    return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
 /* What to wait for to wait for the newest segment. */

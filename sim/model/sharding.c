@@ -24,8 +24,15 @@ typedef struct shard_group {
 
 static shard_group group_of(const ms_model_layout *layout, bool is_expert) {
     unsigned all = is_expert ? REPLICAS : DENSE_REPLICAS;
-    return (shard_group){.all = all,
-                         .shard = layout->shard_axes != 0 ? all & layout->shard_axes : all};
+    unsigned shard = layout->shard_axes != 0 ? all & layout->shard_axes : all;
+    if (is_expert) {
+        all = ms_axes_of_experts(layout, all);
+        shard = ms_axes_of_experts(layout, shard);
+    } else if (layout->expert_mesh.tp > 0) { /* ep is an axis of the experts alone */
+        all &= REPLICAS;
+        shard &= REPLICAS;
+    }
+    return (shard_group){.all = all, .shard = shard};
 }
 
 double ms_sharded(const ms_model_layout *layout, ms_parameter_count count) {
@@ -130,7 +137,7 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
     comm.after = ms_cost_communicate(builder, &comm);
     if (is_sharded && group.shard != group.all) {
         comm.bytes = bytes / ms_group_size(layout, group.shard);
-        comm.group_axes = group.all & ~group.shard;
+        comm.group_axes = (group.all & ~group.shard) | (group.all & MS_AXES_OF_EXPERTS);
         comm.kind = MS_COLL_ALL_REDUCE;
         ms_cost_communicate(builder, &comm);
     }

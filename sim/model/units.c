@@ -62,12 +62,13 @@ static ms_unit head_unit(const ms_cost_builder *builder) {
 static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    int ep = builder->layout->ep > 1 ? builder->layout->ep : 1;
-    double experts = ms_layer_expert_parameters(model, shard, layer, ep);
+    const ms_model_layout *layout = builder->layout;
+    double experts = ms_layer_expert_parameters(model, layout, layer);
     ms_unit unit = {.kind = MS_UNIT_LAYER, .layer = layer};
     unit.parameters.dense = ms_layer_dense_parameters(model, shard, layer);
-    /* without ep experts are reduced and gathered with the rest */
-    *(ep > 1 ? &unit.parameters.expert : &unit.parameters.dense) += experts;
+    /* on the axes of the rest experts are reduced and gathered with the rest */
+    bool is_apart = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
+    *(is_apart ? &unit.parameters.expert : &unit.parameters.dense) += experts;
     return unit;
 }
 

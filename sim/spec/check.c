@@ -136,6 +136,25 @@ static ms_status build_mesh(const checking *c) {
     return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, c->diag);
 }
 
+/* The experts' own mesh, where the spec has one. */
+static ms_status build_expert_mesh(const checking *c) {
+    const ms_expert_axes *axes = &c->spec->experts;
+    if (axes->ep == 0) {
+        return axes->tp > 1 || axes->order.count > 0
+                   ? ms_spec_fault(c->spec, c->diag, "expert_mesh",
+                                   "expected 'ep', the ranks that the experts are spread over")
+                   : MS_OK;
+    }
+    ms_mesh *experts = MS_NEW(c->arena, ms_mesh, 1);
+    if (experts == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "expert_mesh", c->diag);
+    c->out->expert_mesh = experts;
+    return ms_mesh_of_experts(&c->out->mesh, axes, &placed.diag, experts);
+}
+
 /* Every list of given costs has one value or as many as there are stages (ranks for the optimizer).
  */
 static ms_status check_costs(const checking *c) {
@@ -188,8 +207,9 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
         note(&c, place_ranks(&c));
         note(&c, check_tensor_domain(&c));
     }
+    has_mesh = has_mesh && note(&c, build_expert_mesh(&c)); /* its ranks sit where they sit */
     if (has_mesh && has_order(spec)) {
-        bool has_layout = note(&c, ms_spec_find_layout(spec, &out.mesh, arena, diag, &out.layout));
+        bool has_layout = note(&c, ms_spec_find_layout(spec, &out, arena, diag, &out.layout));
         bool has_program = has_layout && note(&c, count_microbatches(&c)) &&
                            note(&c, ms_spec_build_program(spec, arena, diag, &out));
         if (has_program && !spec->has_model && spec->costs.forward.count > 0) {

@@ -160,6 +160,27 @@ static const ms_field COLLECTIVE_FIELDS[] = {
     {0},
 };
 
+static const ms_field EXPERT_FIELDS[] = {
+    {.key = "ep",
+     .type = MS_FIELD_INT,
+     .offset = AT(experts.ep),
+     .minimum = 1,
+     .maximum = MS_BATCH_MAX,
+     .help = "ranks that the experts of a layer are spread over"},
+    {.key = "tp",
+     .type = MS_FIELD_INT,
+     .offset = AT(experts.tp),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = MS_BATCH_MAX,
+     .help = "ranks that share an expert"},
+    {.key = "order",
+     .type = MS_FIELD_WORDS,
+     .offset = AT(experts.order),
+     .help = "pp, dp, ep and tp, outermost first; default: in this order"},
+    {0},
+};
+
 const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
     {.key = "description",
@@ -182,6 +203,11 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .help =
          "which GPU each rank sits on, and which nodes are spares; every GPU has a rank without "
          "it"},
+    {.key = "expert_mesh",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = EXPERT_FIELDS,
+     .help = "axes of the experts over the same ranks, in place of the mesh's"},
     {.key = "model", .type = MS_FIELD_NODE, .offset = TEXT(model), .help = "the transformer"},
     {.key = "costs",
      .type = MS_FIELD_NODE,

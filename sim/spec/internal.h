@@ -17,13 +17,14 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
 ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                 ms_job_layout *layout_out);
 
-/* The spec's choices with the mesh's degrees; what the schedule decides, stage_layers and
+/* The spec's choices with the degrees of `meshes`; what the schedule decides, stage_layers and
  * ep_node_ranks are left unset.  Returns MS_OK; MS_E_INPUT for axes that cannot be used, reported.
  */
-ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *meshes, ms_arena *arena,
                               ms_diag *diag, ms_model_layout *layout_out);
 
-/* Ranks that each take other sequences of the batch: dp, ep and the user's own axis. */
+/* Ranks that each take other sequences of the batch: dp, the user's own axis, and ep where it is an
+ * axis of the mesh and not of the experts alone. */
 int ms_layout_replicas(const ms_model_layout *layout);
 
 /* Build out->program from the spec's schedule, and set what it decides of out->layout; mesh and

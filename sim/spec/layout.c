@@ -86,22 +86,28 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
                              .has_scatter_gather = spec->has_scatter_gather};
 }
 
-static void set_degrees(const ms_mesh *mesh, ms_model_layout *layout) {
+static void set_degrees(const ms_job_layout *meshes, ms_model_layout *layout) {
+    const ms_mesh *mesh = &meshes->mesh, *experts = meshes->expert_mesh;
     layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
     layout->pp = ms_mesh_size(mesh, MS_AXIS_PP);
     layout->dp = ms_mesh_size(mesh, MS_AXIS_DP);
     layout->cp = ms_mesh_size(mesh, MS_AXIS_CP);
-    layout->ep = ms_mesh_size(mesh, MS_AXIS_EP);
+    layout->ep = ms_mesh_size(experts == NULL ? mesh : experts, MS_AXIS_EP);
+    if (experts != NULL) {
+        layout->expert_mesh = (ms_expert_mesh){.tp = ms_mesh_size(experts, MS_AXIS_TP),
+                                               .dp = ms_mesh_size(experts, MS_AXIS_DP)};
+    }
     layout->other = 1;
     for (int a = 0; a < mesh->axes; a++) {
         layout->other *= mesh->kinds[a] == MS_AXIS_OTHER ? mesh->sizes[a] : 1;
     }
 }
 
-ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *meshes, ms_arena *arena,
                               ms_diag *diag, ms_model_layout *layout_out) {
+    const ms_mesh *mesh = &meshes->mesh;
     ms_model_layout layout = choices_of(spec);
-    set_degrees(mesh, &layout);
+    set_degrees(meshes, &layout);
     /* only a ring has something to hide behind; where it is not asked for, it is not wanted
      * elsewhere */
     bool is_ring = layout.cp > 1 && layout.cp_kind == MS_CP_RING;
@@ -122,5 +128,6 @@ ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_mesh *mesh, ms_a
 }
 
 int ms_layout_replicas(const ms_model_layout *layout) {
-    return layout->dp * layout->ep * layout->other;
+    bool is_of_experts_alone = layout->expert_mesh.tp > 0;
+    return layout->dp * layout->other * (is_of_experts_alone ? 1 : layout->ep);
 }

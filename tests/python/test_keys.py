@@ -21,7 +21,7 @@ from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-ECHOES = {"workload", "platform", "mesh", "order", "schedule", "fidelity", "engine"}  # what was asked for, and how it was run
+ECHOES = {"workload", "platform", "mesh", "expert_mesh", "order", "schedule", "fidelity", "engine"}  # what was asked for, and how it was run
 BY_HAND = {"mesh.tp", "mesh.order", "platform.file", "platform.nodes"}  # mappings without a table, which list no keys
 FOR_READERS = {"name", "description", "model.name"}
 
@@ -50,6 +50,15 @@ batch: {global: 2}
 platform: {file: dgx-h100, nodes: 2}
 model: {type: llama, layers: 4, hidden: 1024, heads: 16, vocab: 32000, sequence: 1024, moe: {experts: 32, top_k: 4, ffn: 512}}
 mesh: {ep: 16, order: [ep]}
+batch: {global: 32}
+""",
+    # the same, experts on a mesh of their own
+    "folded": """
+platform: {file: dgx-h100, nodes: 2}
+model: {type: llama, layers: 4, hidden: 1024, heads: 16, vocab: 32000, sequence: 1024, moe: {experts: 32, top_k: 4, ffn: 512}}
+mesh: {dp: 8, tp: 2}
+expert_mesh: {ep: 8}
+tensor_parallel: {sequence: true}
 batch: {global: 32}
 """,
     # the same, all experts on every rank
@@ -102,6 +111,9 @@ CASES = {
     "placement.order": Case("[node, gpu]", "[gpu, node]", "dense", "platform.nodes=2", "placement.nodes=[0, 1]"),
     "placement.file": Case(None, f"{ROOT}/tests/python/ranks.csv", "dense", "platform.nodes=2"),
     "placement.spares": Case(0, 1, "dense", "platform.nodes=2"),
+    "expert_mesh.ep": Case(4, 8, "folded"),
+    "expert_mesh.tp": Case(1, 2, "folded"),
+    "expert_mesh.order": Case("[pp, dp, ep, tp]", "[pp, ep, dp, tp]", "folded"),
     "schedule.kind": Case("1f1b", "gpipe", "dense"),
     "schedule.v": Case(1, 2, "dense", "schedule.kind=interleaved", idle=[("dense", (), 2)]),
     "schedule.group": Case(2, 4, "dense", "schedule.kind=interleaved", "schedule.v=2", idle=[("dense", (), 4)]),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
-WORKLOAD_MAPPINGS = ["", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
+WORKLOAD_MAPPINGS = ["", "expert_mesh", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
                      "pipeline", "collectives.algorithms", "memory", "placement", "model", "model.moe", "model.moe.imbalance",
                      "model.mla"]
 PROGRAM = ""
