@@ -151,6 +151,28 @@ typedef struct ms_field {
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag);
 
+/** Write what a struct holds as a mapping that ms_config_read reads back to the same values: keys
+ * in the order of the table, without those that have their default or say that nothing was given,
+ * and without mappings that lack a required key. values: a struct as ms_config_read fills it.
+ * *mapping_out: in `arena`; NODE members are borrowed. Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
+                          ms_node **mapping_out);
+
+/** Check values that did not come through ms_config_read against a table: required ones are given,
+ * numbers are in their range, words and flags are some of the table's.
+ *  key_path: of the mapping, "" at the root.  root: the document the values came from, for the
+ * places of its keys; may be NULL.  Returns MS_OK; MS_E_INPUT, every fault reported. */
+ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
+                          const ms_node *root, ms_diag *diag);
+
+/** Whether two structs hold the same values by a table: lists and strings by their contents, NODE
+ * members by theirs, places aside. */
+bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
+
+/** Whether two trees hold the same keys and texts in the same order, places aside; either may be
+ * NULL. */
+bool ms_node_is_equal(const ms_node *a, const ms_node *b);
+
 /** Whether the user gave this key (as opposed to a default). */
 bool ms_config_has(const ms_node *mapping, const char *key);
 

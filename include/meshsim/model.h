@@ -363,6 +363,20 @@ static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs,
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out);
 
+/** The `model:` mapping of a model: ms_model_read makes an equal one of it. Sizes that follow from
+ * others stand in it as if they were given.  *mapping_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
+ */
+ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out);
+
+/** Check a model that does not come from a file, or was changed since: ranges of its keys, and what
+ * they say together.  root: document for the places of keys, may be NULL.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
+                         ms_diag *diag);
+
+/** Whether two models are the same, by every key. */
+bool ms_model_is_equal(const ms_model *a, const ms_model *b);
+
 /** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
  * and an untied head, MTP modules without their copies of embedding and head. Source: Narayanan et
  * al., SC'21, equation 2, for a GPT; ours has the final norm's 2 hidden on top.
@@ -434,6 +448,17 @@ typedef struct ms_given_sizes {
  *  *costs_out: lists in `arena`.  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_given_costs *costs_out);
+
+/** The `costs:` mapping of given costs.  *mapping_out: in `arena`.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node **mapping_out);
+
+/** Check given costs that do not come from a file, as ms_model_check does a model.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
+                         ms_diag *diag);
+
+/** Whether two given costs have the same lists. */
+bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b);
 
 /** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
  * no kernels, no memory.

@@ -198,6 +198,24 @@ typedef struct ms_job_spec {
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
 
+/** Append a spec as a workload file that ms_job_spec_read makes an equal one of. Keys with their
+ * default are left out; sizes of the model that follow from others stand there as if given.  Paths
+ * in it start at the spec's folder.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
+
+/** Whether two specs say the same, by every key of a workload file. Where they come from does not
+ * count.  O(size of their lists). */
+bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
+
+/** Set the size of an axis: copy a spec, set its axes and other fields, and lay it out again.
+ *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
+ * changed. */
+ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
+
+/** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
+ * not point at what the file says. */
+ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
+
 /** A spec laid out: what follows from its sizes together. Everything in one arena. */
 typedef struct ms_job_layout {
     ms_mesh mesh; /**< its ranks on the GPUs of the placement */

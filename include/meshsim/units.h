@@ -60,6 +60,9 @@ char *ms_unit_format_capacity(double value_B, char *text_out, size_t size);
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */
 const char *ms_unit_example(ms_dimension dimension);
 
+/** The SI unit of a dimension, such as "B/s"; "" for pure numbers; static storage. */
+const char *ms_unit_si(ms_dimension dimension);
+
 MS_END_DECLS
 
 #endif

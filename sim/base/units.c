@@ -535,3 +535,7 @@ char *ms_unit_format_capacity(double value_B, char *text_out, size_t size) {
         format_scaled(value_B, DECIMAL_SCALES, DECIMAL_SCALES[0].unit, decimal, sizeof decimal));
     return text_out;
 }
+
+const char *ms_unit_si(ms_dimension dimension) {
+    return WORDS[dimension].si_unit;
+}

@@ -141,8 +141,8 @@ static void read_present(ms_reading *reading, const ms_node *child, const ms_fie
     }
 }
 
-static void read_fallback(ms_reading *reading, const ms_field *field, const ms_path *path,
-                          void *member) {
+void ms_field_read_fallback(ms_reading *reading, const ms_field *field, const ms_path *path,
+                            void *member) {
     ms_node *node = NULL;
     ms_status status = parse_fallback(field, reading->arena, reading->diag, &node);
     ms_reading own = {.arena = reading->arena, .diag = reading->diag};
@@ -164,7 +164,7 @@ static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_fi
         target here = {to->fields, &path, to->out, to->asks_required};
         read_map(reading, NULL, field, &here);
     } else if (field->fallback != NULL) {
-        read_fallback(reading, field, &path, to->out + field->offset);
+        ms_field_read_fallback(reading, field, &path, to->out + field->offset);
     }
 }
 

@@ -32,6 +32,26 @@ const char *ms_path_text(const ms_path *path, char *out);
 void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *path,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Whether a member says something: what is left out has no text, no entries, or a number below its
+ * range. */
+bool ms_field_is_given(const ms_field *field, const void *member);
+
+/* Whether a mapping has all keys that it cannot do without. */
+bool ms_fields_are_complete(const ms_field *fields, const void *values);
+
+/* Whether two members of a field hold the same. */
+bool ms_field_is_equal(const ms_field *field, const void *a, const void *b);
+
+/* What a field's numbers may be, such as "1 to 8"; "" without limits. out: [size]. */
+void ms_field_range(const ms_field *field, char *out, size_t size);
+
+/* Whether a number is within the range of its field. */
+bool ms_field_has_number(const ms_field *field, double number);
+
+/* Reads a field's fallback into a member of its type. */
+void ms_field_read_fallback(ms_reading *reading, const ms_field *field, const ms_path *path,
+                            void *member);
+
 /* Reads one value of any type but MAP into the member it belongs to. */
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member);

@@ -38,27 +38,34 @@ static void show_bound(const ms_field *field, double bound, char *out, size_t si
     }
 }
 
-static bool check_range(const value *v, double number) {
-    const ms_field *field = v->field;
+bool ms_field_has_number(const ms_field *field, double number) {
     bool has_minimum = field->minimum != 0 || field->maximum != 0;
     bool has_maximum = has_minimum && field->maximum >= field->minimum;
-    if (!(has_minimum && number < field->minimum) && !(has_maximum && number > field->maximum)) {
-        return true;
-    }
+    return !(has_minimum && number < field->minimum) && !(has_maximum && number > field->maximum);
+}
+
+void ms_field_range(const ms_field *field, char *out, size_t size) {
     char low[64];
     char high[64];
-    char range[160];
     show_bound(field, field->minimum, low, sizeof low);
     show_bound(field, field->maximum, high, sizeof high);
-    bool is_open = !has_maximum || field->maximum >= 1e300 ||
+    bool is_open = field->maximum < field->minimum || field->maximum >= 1e300 ||
                    (field->maximum == INT_MAX && field->type == MS_FIELD_INT);
     if (is_open && field->minimum > 0 && field->minimum < 1e-15) {
-        snprintf(range, sizeof range, "more than 0");
+        snprintf(out, size, "more than 0");
     } else if (is_open) {
-        snprintf(range, sizeof range, "at least %s", low);
+        snprintf(out, size, "at least %s", low);
     } else {
-        snprintf(range, sizeof range, "%s to %s", low, high);
+        snprintf(out, size, "%s to %s", low, high);
     }
+}
+
+static bool check_range(const value *v, double number) {
+    if (ms_field_has_number(v->field, number)) {
+        return true;
+    }
+    char range[160];
+    ms_field_range(v->field, range, sizeof range);
     return refuse(v, range);
 }
 

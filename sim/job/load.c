@@ -78,6 +78,21 @@ static ms_job job_of(const ms_job_spec *spec, const ms_job_layout *laid_out) {
                     .seed = (uint64_t)spec->simulation.seed};
 }
 
+/* Name and text of a job; a spec that comes from no file, or was changed since, is written. */
+static ms_status name_job(const ms_job_spec *spec, ms_arena *arena, ms_job *job) {
+    if (job->name == NULL) {
+        job->name = spec->source.path == NULL ? "job" : stem_of(arena, spec->source.path);
+    }
+    if (job->workload_text == NULL) {
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_status status = ms_job_spec_write(spec, &text);
+        job->workload_text = status == MS_OK ? ms_arena_strdup(arena, ms_buffer_text(&text)) : NULL;
+        ms_buffer_release(&text);
+    }
+    return job->name == NULL || job->workload_text == NULL ? MS_E_NOMEM : MS_OK;
+}
+
 ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
     ms_job_layout laid_out;
     ms_status status = ms_job_lay_out(spec, arena, diag, &laid_out);
@@ -89,10 +104,8 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
         return MS_E_NOMEM;
     }
     *job = job_of(spec, &laid_out);
-    if (job->name == NULL) {
-        job->name = spec->source.path == NULL ? "job" : stem_of(arena, spec->source.path);
-    }
-    status = job->name == NULL ? MS_E_NOMEM : find_costs(arena, diag, job);
+    status = name_job(spec, arena, job);
+    status = status == MS_OK ? find_costs(arena, diag, job) : status;
     if (status == MS_OK) {
         status = ms_idle_keys_find(spec, arena, diag, job);
     }

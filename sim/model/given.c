@@ -77,3 +77,16 @@ ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *size
     *costs_out = costs;
     return MS_OK;
 }
+
+ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node **mapping_out) {
+    return ms_config_write(FIELDS, costs, arena, mapping_out);
+}
+
+ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
+                         ms_diag *diag) {
+    return ms_config_check(FIELDS, costs, key_path, root, diag);
+}
+
+bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b) {
+    return ms_config_is_equal(FIELDS, a, b);
+}

@@ -134,38 +134,48 @@ static ms_status fault(const ms_node *mapping, const char *key_path, ms_diag *di
     return ms_config_fault(diag, node ? node : mapping, path, "%s", text);
 }
 
-/* Fill what follows from other sizes. */
-static ms_status derive(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                        model_text *text) {
+/* Fill what follows from other sizes; what cannot stays 0. */
+static void derive(model_text *text) {
     ms_model *model = &text->model;
-    char why[160];
-    ms_status status = MS_OK;
     ms_moe_defaults(&text->moe, model);
     if (model->kv_heads == 0) {
         model->kv_heads = model->heads;
     }
+    if (model->head_dim == 0 && model->hidden % model->heads == 0) {
+        model->head_dim = model->hidden / model->heads;
+    }
+    if (model->ffn == 0 && text->type == TYPE_GPT) {
+        model->ffn = 4 * model->hidden;
+    }
+    if (model->moe.experts > 0 && model->moe.ffn == 0) { /* the default was not known yet */
+        model->moe.ffn = model->ffn;
+        model->moe.shared_ffn = model->moe.shared_ffn > 0 ? model->moe.shared_ffn : model->ffn;
+    }
+    model->is_rms_norm = text->norm == NORM_RMS;
+    model->is_plain_norm = text->norm == NORM_PLAIN;
+    model->has_plain_loss = text->loss == LOSS_PLAIN;
+    model->has_positions = text->positions == POSITIONS_LEARNED;
+}
+
+/* What sizes say together.  mapping: places of the keys, or NULL. */
+static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_diag *diag,
+                             const ms_model *model) {
+    char why[160];
+    ms_status status = MS_OK;
     if (model->heads % model->kv_heads != 0) {
         snprintf(why, sizeof why, "'%d' key/value heads do not divide the %d heads",
                  model->kv_heads, model->heads);
         status = fault(mapping, key_path, diag, "kv_heads", why);
     }
-    if (model->head_dim == 0 && model->hidden % model->heads != 0) {
+    if (model->head_dim == 0) {
         snprintf(why, sizeof why, "'%d' heads do not divide hidden size %d: give 'head_dim'",
                  model->heads, model->hidden);
         status = fault(mapping, key_path, diag, "heads", why);
-    } else if (model->head_dim == 0) {
-        model->head_dim = model->hidden / model->heads;
     }
-    if (model->ffn == 0 && text->type == TYPE_LLAMA) {
+    if (model->ffn == 0) {
         status =
             fault(mapping, key_path, diag, "ffn",
                   "key is missing: the inner size of a llama's MLP follows from no other size");
-    } else if (model->ffn == 0) {
-        model->ffn = 4 * model->hidden;
-    }
-    if (text->model.moe.experts > 0 && model->moe.ffn == 0) { /* the default was not known yet */
-        model->moe.ffn = model->ffn;
-        model->moe.shared_ffn = model->moe.shared_ffn > 0 ? model->moe.shared_ffn : model->ffn;
     }
     if (model->mtp_layers > 0 && model->vocab == 0) {
         status = fault(mapping, key_path, diag, "mtp_layers",
@@ -182,15 +192,43 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
     model_text text = defaults_of(mapping);
     ms_status status = ms_config_read(mapping, FIELDS, key_path, &text, arena, diag);
     if (status == MS_OK) {
-        status = derive(mapping, key_path, diag, &text);
+        derive(&text);
+        status = check_sizes(mapping, key_path, diag, &text.model);
     }
-    if (status != MS_OK) {
-        return status;
+    if (status == MS_OK) {
+        *model_out = text.model;
     }
-    text.model.is_rms_norm = text.norm == NORM_RMS;
-    text.model.is_plain_norm = text.norm == NORM_PLAIN;
-    text.model.has_plain_loss = text.loss == LOSS_PLAIN;
-    text.model.has_positions = text.positions == POSITIONS_LEARNED;
-    *model_out = text.model;
-    return MS_OK;
+    return status;
+}
+
+/* The model as its keys say it. The family only sets defaults: every flag that it would decide is
+ * there. */
+static model_text text_of(const ms_model *model) {
+    return (model_text){.type = model->is_gated ? TYPE_LLAMA : TYPE_GPT,
+                        .norm = model->is_plain_norm ? NORM_PLAIN
+                                : model->is_rms_norm ? NORM_RMS
+                                                     : NORM_LAYER,
+                        .positions = model->has_positions ? POSITIONS_LEARNED : POSITIONS_ROTARY,
+                        .loss = model->has_plain_loss ? LOSS_PLAIN : LOSS_VOCAB_PARALLEL,
+                        .moe = ms_moe_text_of(&model->moe),
+                        .model = *model};
+}
+
+ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out) {
+    const model_text text = text_of(model);
+    return ms_config_write(FIELDS, &text, arena, mapping_out);
+}
+
+ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
+                         ms_diag *diag) {
+    const model_text text = text_of(model);
+    ms_status status = ms_config_check(FIELDS, &text, key_path, root, diag);
+    bool is_found = false;
+    const ms_node *mapping = ms_node_at(root, key_path, &is_found);
+    return status == MS_OK ? check_sizes(is_found ? mapping : NULL, key_path, diag, model) : status;
+}
+
+bool ms_model_is_equal(const ms_model *a, const ms_model *b) {
+    const model_text text_a = text_of(a), text_b = text_of(b);
+    return ms_config_is_equal(FIELDS, &text_a, &text_b);
 }

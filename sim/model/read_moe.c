@@ -202,6 +202,15 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     }
 }
 
+ms_moe_text ms_moe_text_of(const ms_moe *moe) {
+    return (ms_moe_text){.moe = *moe,
+                         .dispatch = moe->dispatch_element_B > 0,
+                         .combine = moe->combine_element_B > 0,
+                         .kept = moe->kept_element_B > 0,
+                         .overlap = (int)moe->overlap,
+                         .imbalance = (int)moe->imbalance};
+}
+
 ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
                             const ms_model *model) {
     place at = {.model = mapping, .key_path = key_path, .diag = diag};

@@ -20,6 +20,9 @@ extern const ms_field MS_MOE_FIELDS[], MS_MLA_FIELDS[];
  * model's own sizes are read and before its defaults are. */
 void ms_moe_defaults(const ms_moe_text *text, ms_model *model);
 
+/** The keys that say it. */
+ms_moe_text ms_moe_text_of(const ms_moe *moe);
+
 /** Refuse what clashes.  mapping: the model's.  Returns MS_OK; MS_E_INPUT, every fault reported. */
 ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
                             const ms_model *model);

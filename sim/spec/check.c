@@ -133,7 +133,9 @@ static ms_status check_steps(const checking *c) {
 
 static ms_status build_mesh(const checking *c) {
     const ms_spec_mesh *mesh = &c->spec->mesh;
-    return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, c->diag);
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "mesh", c->diag);
+    return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, &placed.diag);
 }
 
 /* The experts' own mesh, where the spec has one. */
@@ -224,5 +226,6 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
 
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out) {
-    return ms_spec_lay_out_parts(spec, arena, diag, layout_out);
+    ms_status status = ms_spec_check_fields(spec, diag);
+    return status == MS_OK ? ms_spec_lay_out_parts(spec, arena, diag, layout_out) : status;
 }

@@ -12,6 +12,10 @@
 ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
                                 ms_arena *arena, ms_diag *diag, ms_job_spec *spec);
 
+/* Check each field of a spec by itself, as the reader does with a file's keys.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag);
+
 /* As ms_job_lay_out, of a spec that may lack parts, which are then left unchecked: their faults are
  * known. */
 ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,

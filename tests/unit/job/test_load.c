@@ -384,7 +384,7 @@ static const file_case FILE_CASES[] = {
                             "'schedule.splits' says how many make one"},
     {OF_FILE("2", ", splits: 2", "2"),
      "order.csv:1:9: error: rank 0, cell 3: '0B0' comes before the gradient of the next slice"},
-    {OF_FILE("2", ", splits: 3", "2"), "no microbatches of K = 3 slices each"},
+    {OF_FILE("2", ", splits: 3", "2"), "no whole sequences of K = 3 slices each"},
 };
 
 /* A file's order starts at the workload's folder, and its sizes are the workload's. */

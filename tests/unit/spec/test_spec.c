@@ -1,0 +1,418 @@
+/* Specs: written and read again, derived and checked. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "meshsim/random.h"
+#include "meshsim/spec.h"
+
+static const char *const WORKLOADS[] = {"deepseek-v3-2048",
+                                        "deepseek-v3-gb200-576",
+                                        "gpt3-175b-1024",
+                                        "llama3-405b-128k",
+                                        "llama3-405b-8k-8192",
+                                        "llama3-405b-8k",
+                                        "llama3-8b-128k-64",
+                                        "megatron-1t-3072",
+                                        "mixtral-8x7b-64",
+                                        "mtnlg-530b-2240",
+                                        "palm-540b-6144",
+                                        "textbook-70b-64",
+                                        "tiny"};
+enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
+
+typedef struct spec_fixture {
+    ms_arena arena;
+    ms_diag diag;
+    ms_buffer messages;
+} spec_fixture;
+
+static void keep(void *context, const char *text) {
+    ms_buffer_puts(context, text);
+}
+
+static void fixture_init(spec_fixture *f) {
+    ms_arena_init(&f->arena);
+    ms_buffer_init(&f->messages);
+    ms_diag_init(&f->diag, keep, &f->messages);
+}
+
+static void fixture_release(spec_fixture *f) {
+    ms_buffer_release(&f->messages);
+    ms_arena_release(&f->arena);
+}
+
+static ms_job_spec read_path(spec_fixture *f, const char *path, const char *const *sets,
+                             size_t set_count) {
+    ms_job_request request = {
+        .workload = path, .data_folder = MS_SOURCE_DIR, .sets = sets, .set_count = set_count};
+    ms_job_spec spec;
+    cr_assert_eq(ms_job_spec_read(&request, &f->arena, &f->diag, &spec), MS_OK, "%s: %s", path,
+                 ms_buffer_text(&f->messages));
+    return spec;
+}
+
+static ms_job_spec read_workload(spec_fixture *f, const char *name, const char *const *sets,
+                                 size_t set_count) {
+    const char *path = ms_arena_printf(&f->arena, "%s/workloads/%s.yaml", MS_SOURCE_DIR, name);
+    return read_path(f, path, sets, set_count);
+}
+
+/* What the written text of a spec reads as. */
+static ms_job_spec write_and_read(spec_fixture *f, const ms_job_spec *spec) {
+    char path[] = "/tmp/meshsim-spec-XXXXXX";
+    int file = mkstemp(path);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    cr_assert_geq(file, 0);
+    cr_assert_eq(ms_job_spec_write(spec, &text), MS_OK);
+    cr_assert_eq(write(file, text.data, text.length), (ssize_t)text.length);
+    close(file);
+    ms_job_spec again = read_path(f, ms_arena_strdup(&f->arena, path), NULL, 0);
+    unlink(path);
+    ms_buffer_release(&text);
+    return again;
+}
+
+/* ---- changes: as an override, and in the struct ---- */
+
+static const char *DP[] = {"dp"};
+static const char *DP_CP[] = {"dp", "cp"};
+static int NODES[] = {0, 1, 3};
+static int LAYERS[] = {1, 2, 0, 5};
+
+#define CHANGES(X)                                                                                 \
+    X(name, "name='a: name'", s->name = "a: name")                                                 \
+    X(number_name, "name='12'", s->name = "12")                                                    \
+    X(description, "description='two # words'", s->description = "two # words")                    \
+    X(tp, "mesh.tp=4", ms_spec_set_axis(s, "tp", 4))                                               \
+    X(pp, "mesh.pp=16", ms_spec_set_axis(s, "pp", 16))                                             \
+    X(nodes, "placement.nodes=[0-1, 3]",                                                           \
+      (s->placement.is_given = true, s->placement.nodes = ((ms_ints){NODES, 3})))                  \
+    X(spares, "placement.spares=2", (s->placement.is_given = true, s->placement.spare_count = 2))  \
+    X(cyclic, "placement.order=[gpu, node]",                                                       \
+      (s->placement.is_given = true, s->placement.is_cyclic = true))                               \
+    X(tree, "collectives.algorithms.all_reduce=tree",                                              \
+      s->algorithms.of[MS_COLL_ALL_REDUCE] = MS_ALGORITHM_TREE)                                    \
+    X(kind, "schedule.kind=zbv", s->schedule.kind = MS_SCHEDULE_ZBV)                               \
+    X(csv, "schedule.kind='csv:a b.csv'",                                                          \
+      (s->schedule.kind = MS_SCHEDULE_CUSTOM, s->schedule.csv = "a b.csv"))                        \
+    X(v, "schedule.v=3", s->schedule.chunks = 3)                                                   \
+    X(group, "schedule.group=7", s->schedule.group = 7)                                            \
+    X(splits, "schedule.splits=4", s->schedule.slices = 4)                                         \
+    X(reorder, "schedule.reorder=true", s->schedule.is_reordered = true)                           \
+    X(pairs, "schedule.overlap=serial", s->schedule.overlap = MS_OVERLAP_SERIAL)                   \
+    X(sends, "schedule.sends=blocking", s->schedule.sends = MS_SENDS_BLOCKING)                     \
+    X(step_end, "schedule.step_end=post_validation",                                               \
+      s->schedule.step_end = MS_STEP_END_POST_VALIDATION)                                          \
+    X(even, "schedule.deal=even", s->schedule.partition.kind = MS_PARTITION_EVEN)                  \
+    X(balanced, "schedule.deal=balanced", s->schedule.partition.kind = MS_PARTITION_BALANCED)      \
+    X(first, "schedule.first_stage_layers=2", s->schedule.partition.first_stage_layers = 2)        \
+    X(last, "schedule.last_stage_layers=1", s->schedule.partition.last_stage_layers = 1)           \
+    X(stages, "schedule.stage_layers=[1, 2, 0, 5]",                                                \
+      s->schedule.partition.stage_layers = ((ms_ints){LAYERS, 4}))                                 \
+    X(global, "batch.global=4096", s->batch.global = 4096)                                         \
+    X(micro, "batch.micro=2", s->batch.micro = 2)                                                  \
+    X(microbatches, "batch.microbatches=12", s->batch.microbatches = 12)                           \
+    X(fp16, "precision.parameters=fp16", s->precision.parameters = MS_DTYPE_FP16)                  \
+    X(bf16, "precision.gradients=bf16", s->precision.gradients = MS_DTYPE_BF16)                    \
+    X(optimizer, "precision.optimizer=6.1 B", s->precision.optimizer_B = 6.1)                      \
+    X(sequence, "tensor_parallel.sequence=true", s->tensor.has_sequence_parallel = true)           \
+    X(no_sequence, "tensor_parallel.sequence=false", s->tensor.has_sequence_parallel = false)      \
+    X(tp_overlap, "tensor_parallel.overlap=bulk", s->tensor.overlap = MS_TP_OVERLAP_BULK)          \
+    X(chunks, "tensor_parallel.chunks=8", s->tensor.chunks = 8)                                    \
+    X(slow, "tensor_parallel.allow_slow=true", s->tensor.allows_slow = true)                       \
+    X(cp_kind, "context_parallel.kind=all_to_all", s->context.kind = MS_CP_ALL_TO_ALL)             \
+    X(cp_on, "context_parallel.overlap=true", s->context.overlap = 1)                              \
+    X(cp_off, "context_parallel.overlap=false", s->context.overlap = 0)                            \
+    X(zero_1, "data_parallel.zero=1", s->data.zero = 1)                                            \
+    X(zero_3, "data_parallel.zero=3", s->data.zero = 3)                                            \
+    X(shard, "data_parallel.shard=[dp]", s->data.shard = ((ms_words){DP, 1}))                      \
+    X(shard_two, "data_parallel.shard=[dp, cp]", s->data.shard = ((ms_words){DP_CP, 2}))           \
+    X(keep, "data_parallel.keep_parameters=true", s->data.keeps_parameters = true)                 \
+    X(gather_0, "data_parallel.gather_stages=0", s->data.gather_stages = 0)                        \
+    X(gather_2, "data_parallel.gather_stages=2", s->data.gather_stages = 2)                        \
+    X(last_mb, "data_parallel.reduce=last", s->data.reduce = MS_REDUCE_LAST)                       \
+    X(every_mb, "data_parallel.reduce=every", s->data.reduce = MS_REDUCE_EVERY)                    \
+    X(overlap_reduce, "data_parallel.overlap_reduce=true", s->data.has_reduce_overlap = true)      \
+    X(overlap_gather, "data_parallel.overlap_gather=true", s->data.has_gather_overlap = true)      \
+    X(bucket, "data_parallel.bucket=40.3 MB", s->data.bucket_B = 40.3e6)                           \
+    X(offload, "data_parallel.offload=true", s->data.is_offloaded = true)                          \
+    X(scatter, "pipeline.scatter_gather=true", s->has_scatter_gather = true)                       \
+    X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
+    X(full, "recompute=full", s->recompute.kind = MS_RECOMPUTE_FULL)                               \
+    X(selective, "recompute=selective", s->recompute.kind = MS_RECOMPUTE_SELECTIVE)                \
+    X(parts, "recompute_parts=[norms, activations]",                                               \
+      s->recompute.parts = MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS)                          \
+    X(recompute_layers, "recompute_layers=3", s->recompute.layers = 3)                             \
+    X(steps, "steps=5", s->simulation.steps = 5)                                                   \
+    X(analytic, "fidelity=analytic", s->simulation.fidelity = MS_FIDELITY_ANALYTIC)                \
+    X(layers, "model.layers=200", s->model.layers = 200)                                           \
+    X(vocab, "model.vocab=256", s->model.vocab = 256)                                              \
+    X(tokens, "model.sequence=3072", s->model.sequence = 3072)                                     \
+    X(dropout, "model.dropout=0.3", s->model.dropout = 0.3)                                        \
+    X(positions, "model.positions=learned", s->model.has_positions = true)                         \
+    X(rotary, "model.positions=rotary", s->model.has_positions = false)                            \
+    X(plain_loss, "model.loss=plain", s->model.has_plain_loss = true)                              \
+    X(parameters, "model.parameters_override=1.23e11", s->model.parameters_override = 1.23e11)
+
+#define APPLY(name, set, statement)                                                                \
+    static void apply_##name(ms_job_spec *s) {                                                     \
+        statement;                                                                                 \
+    }
+CHANGES(APPLY)
+
+typedef struct change {
+    const char *set;
+    void (*apply)(ms_job_spec *spec);
+} change;
+
+#define ROW(name, set, statement) {set, apply_##name},
+static const change TABLE[] = {CHANGES(ROW)};
+enum { CHANGE_COUNT = sizeof TABLE / sizeof TABLE[0], CHANGES_MAX = 12 };
+
+/* ---- round trips ---- */
+
+Test(spec, every_workload_is_read_as_it_is_written) {
+    for (size_t i = 0; i < WORKLOAD_COUNT; i++) {
+        spec_fixture f;
+        fixture_init(&f);
+        ms_job_spec spec = read_workload(&f, WORKLOADS[i], NULL, 0);
+        ms_job_spec again = write_and_read(&f, &spec);
+        cr_assert(ms_job_spec_is_equal(&spec, &again), "%s", WORKLOADS[i]);
+        cr_assert_str_eq(spec.platform.text, again.platform.text);
+        fixture_release(&f);
+    }
+}
+
+Test(spec, given_costs_are_read_as_they_are_written) {
+    static const char TEXT[] =
+        "platform: {file: flat, nodes: 4}\n"
+        "mesh: {pp: 4}\n"
+        "costs: {forward: [1.1 ms, 2 ms, 3 ms, 4e-7 s], input_gradient: 1 ms,"
+        " optimizer: 0.1 s}\n"
+        "batch: {microbatches: 8}\n";
+    spec_fixture f;
+    fixture_init(&f);
+    char path[] = "/tmp/meshsim-spec-XXXXXX";
+    int file = mkstemp(path);
+    cr_assert_eq(write(file, TEXT, strlen(TEXT)), (ssize_t)strlen(TEXT));
+    close(file);
+    ms_job_spec spec = read_path(&f, path, NULL, 0);
+    unlink(path);
+    ms_job_spec again = write_and_read(&f, &spec);
+    cr_assert(ms_job_spec_is_equal(&spec, &again));
+    double *items = again.costs.forward.items;
+    cr_assert_eq(items[3], 4e-7);
+    items[3] = nextafter(4e-7, 1);
+    cr_assert_not(ms_job_spec_is_equal(&spec, &again), "the last bit counts");
+    fixture_release(&f);
+}
+
+/* A spec changed in a number of fields at random, and the same changes as overrides. */
+static ms_job_spec change_at_random(spec_fixture *f, ms_random *random, const char *name,
+                                    const char **sets, size_t *count_out) {
+    ms_job_spec base = read_workload(f, name, NULL, 0);
+    ms_job_spec spec = ms_job_spec_derive(&base);
+    size_t count = (size_t)ms_random_range(random, 1, CHANGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const change *c = &TABLE[ms_random_range(random, 0, CHANGE_COUNT - 1)];
+        bool has_axis = true;
+        if (strncmp(c->set, "mesh.", 5) == 0) {
+            has_axis = ms_spec_set_axis(&spec, (char[]){c->set[5], c->set[6], '\0'}, 1) == MS_OK;
+        }
+        if (strstr(c->set, "kind=zbv") != NULL) {
+            spec.schedule.csv = NULL;
+        }
+        c = has_axis ? c : &TABLE[0];
+        c->apply(&spec);
+        sets[i] = c->set;
+    }
+    *count_out = count;
+    return spec;
+}
+
+Test(spec, random_specs_are_read_as_they_are_written) {
+    const char *given = getenv("MS_SEED");
+    uint64_t seed = given == NULL ? 20261122 : strtoull(given, NULL, 10);
+    ms_random random = {.state = seed};
+    for (int round = 0; round < 200; round++) {
+        spec_fixture f;
+        fixture_init(&f);
+        const char *sets[CHANGES_MAX];
+        size_t count = 0;
+        const char *name = WORKLOADS[ms_random_range(&random, 0, WORKLOAD_COUNT - 1)];
+        ms_job_spec spec = change_at_random(&f, &random, name, sets, &count);
+        ms_job_spec again = write_and_read(&f, &spec);
+        cr_assert(ms_job_spec_is_equal(&spec, &again), "seed %llu, round %d: %s",
+                  (unsigned long long)seed, round, name);
+        ms_job_spec set = read_workload(&f, name, sets, count);
+        cr_assert(ms_job_spec_is_equal(&spec, &set), "seed %llu, round %d: %s, derived and --set",
+                  (unsigned long long)seed, round, name);
+        fixture_release(&f);
+    }
+}
+
+/* ---- derivation ---- */
+
+Test(spec, each_field_counts_and_derives_as_its_override) {
+    spec_fixture f;
+    fixture_init(&f);
+    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    for (size_t i = 0; i < CHANGE_COUNT; i++) {
+        ms_job_spec derived = ms_job_spec_derive(&base);
+        TABLE[i].apply(&derived);
+        ms_job_spec set = read_workload(&f, "gpt3-175b-1024", &TABLE[i].set, 1);
+        cr_assert(ms_job_spec_is_equal(&derived, &set), "%s", TABLE[i].set);
+        ms_job_spec again = write_and_read(&f, &derived);
+        cr_assert(ms_job_spec_is_equal(&derived, &again), "%s", TABLE[i].set);
+    }
+    fixture_release(&f);
+}
+
+Test(spec, equality_sees_every_field) {
+    spec_fixture f;
+    fixture_init(&f);
+    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    int same = 0;
+    for (size_t i = 0; i < CHANGE_COUNT; i++) {
+        ms_job_spec derived = ms_job_spec_derive(&base);
+        TABLE[i].apply(&derived);
+        same += ms_job_spec_is_equal(&base, &derived);
+    }
+    /* what the workload says already: an even partition, learned positions, ... */
+    cr_assert_leq(same, 6, "%d of %d changes are not seen", same, (int)CHANGE_COUNT);
+    fixture_release(&f);
+}
+
+/* Both are laid out alike, defaults that follow from other fields included. */
+Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
+    static const char *const SETS[] = {"mesh.tp=4", "mesh.dp=32", "mesh.pp=8",
+                                       "data_parallel.zero=3", "batch.global=1536"};
+    spec_fixture f;
+    fixture_init(&f);
+    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    ms_job_spec derived = ms_job_spec_derive(&base);
+    cr_assert_eq(ms_spec_set_axis(&derived, "tp", 4), MS_OK);
+    cr_assert_eq(ms_spec_set_axis(&derived, "dp", 32), MS_OK);
+    cr_assert_eq(ms_spec_set_axis(&derived, "pp", 8), MS_OK);
+    cr_assert_eq(ms_spec_set_axis(&derived, "qp", 8), MS_E_RANGE);
+    derived.data.zero = 3;
+    derived.batch.global = 1536;
+    ms_job_spec set = read_workload(&f, "gpt3-175b-1024", SETS, 5);
+    ms_job_layout one, two;
+    cr_assert_eq(ms_job_lay_out(&derived, &f.arena, &f.diag, &one), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    cr_assert_eq(ms_job_lay_out(&set, &f.arena, &f.diag, &two), MS_OK);
+    cr_assert_eq(one.layout.tp, 4);
+    cr_assert_eq(one.layout.zero, 3);
+    cr_assert_eq(one.layout.reduce, two.layout.reduce);
+    cr_assert_eq(one.microbatches, two.microbatches);
+    cr_assert_eq(one.mesh.ranks, two.mesh.ranks);
+    cr_assert_eq(ms_program_crc32(&one.program), ms_program_crc32(&two.program));
+    fixture_release(&f);
+}
+
+/* ---- checks ---- */
+
+static void break_ranks(ms_job_spec *s) {
+    ms_spec_set_axis(s, "tp", 4);
+}
+static void break_batch(ms_job_spec *s) {
+    s->batch.global = 15;
+}
+static void break_zero(ms_job_spec *s) {
+    s->data.zero = 4;
+}
+static void break_micro(ms_job_spec *s) {
+    s->batch.micro = 0;
+}
+static void break_model(ms_job_spec *s) {
+    s->model.kv_heads = 3;
+}
+static void break_heads(ms_job_spec *s) {
+    s->model.heads = 0;
+}
+static void break_kind(ms_job_spec *s) {
+    s->schedule.kind = (ms_schedule_kind)99;
+}
+static void break_overlap(ms_job_spec *s) {
+    s->tensor.overlap = (ms_tp_overlap)7;
+}
+static void break_mesh(ms_job_spec *s) {
+    s->mesh.axes = 0;
+}
+static void break_platform(ms_job_spec *s) {
+    s->platform.cluster = NULL;
+}
+static void break_steps(ms_job_spec *s) {
+    s->schedule.step_end = MS_STEP_END_POST_VALIDATION;
+}
+static void break_optimizer(ms_job_spec *s) {
+    s->precision.optimizer_B = (double)NAN;
+}
+static void break_parts(ms_job_spec *s) {
+    s->recompute.parts = 1U << 9;
+}
+
+Test(spec, a_derived_spec_is_checked_as_a_file_is) {
+    static const struct {
+        void (*apply)(ms_job_spec *spec);
+        const char *says;
+    } CASES[] = {{break_ranks, "error: mesh: pp 2 x dp 2 x tp 4 needs 16 GPUs"},
+                 {break_batch, "error: batch.global: 15 sequences do not divide"},
+                 {break_zero, "error: data_parallel.zero: expected 0 to 3, got '4'"},
+                 {break_micro, "error: batch.micro: "},
+                 {break_model, "error: model.kv_heads: '3' key/value heads do not divide"},
+                 {break_heads, "error: model.heads: "},
+                 {break_kind, "error: schedule.kind: "},
+                 {break_overlap, "error: tensor_parallel.overlap: is none of the words"},
+                 {break_mesh, "error: mesh: this key is required"},
+                 {break_platform, "error: platform: this key is required"},
+                 {break_steps, "error: schedule.step_end: post_validation is measured"},
+                 {break_optimizer, "error: precision.optimizer: expected 0 B to 64 B, got 'nan'"},
+                 {break_parts, "error: recompute_parts: has more than the words"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        spec_fixture f;
+        fixture_init(&f);
+        ms_job_spec base = read_workload(&f, "tiny", NULL, 0);
+        ms_job_spec derived = ms_job_spec_derive(&base);
+        CASES[i].apply(&derived);
+        ms_job_layout layout;
+        cr_assert_eq(ms_job_lay_out(&derived, &f.arena, &f.diag, &layout), MS_E_INPUT, "case %zu",
+                     i);
+        const char *said = ms_buffer_text(&f.messages);
+        cr_assert(strstr(said, CASES[i].says) != NULL, "case %zu: %s", i, said);
+        cr_assert(strncmp(said, "meshsim: error: ", 16) == 0, "no place: %s", said);
+        fixture_release(&f);
+    }
+}
+
+/* With its source kept, a fault of the same spec points into the file. */
+Test(spec, faults_point_into_the_file_where_there_is_one) {
+    spec_fixture f;
+    fixture_init(&f);
+    ms_job_spec spec = read_workload(&f, "tiny", NULL, 0);
+    ms_job_layout layout;
+    spec.batch.global = 15;
+    cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &layout), MS_E_INPUT);
+    cr_assert(strstr(ms_buffer_text(&f.messages), "tiny.yaml:8:17: error: batch.global: 15") !=
+                  NULL,
+              "%s", ms_buffer_text(&f.messages));
+    fixture_release(&f);
+}
+
+/* What is reported of a key that the user left out stands at the mapping around it. */
+Test(spec, faults_of_absent_keys_stand_at_their_mapping) {
+    spec_fixture f;
+    fixture_init(&f);
+    ms_job_spec spec = read_workload(&f, "tiny", NULL, 0);
+    cr_assert_eq(ms_spec_fault(&spec, &f.diag, "batch.microbatches", "wrong"), MS_E_INPUT);
+    cr_assert(
+        strstr(ms_buffer_text(&f.messages), "tiny.yaml:8:8: error: batch.microbatches: wrong"),
+        "%s", ms_buffer_text(&f.messages));
+    fixture_release(&f);
+}
