@@ -49,8 +49,9 @@ class Placement(unittest.TestCase):
     def test_spares_change_nothing(self):
         """1,024 ranks on 1,280 GPUs with 32 spare nodes take the step of 1,024 GPUs.
 
-        The fabric of dgx-a100 is one leaf per rail and 20 nodes below one spine without oversubscription: what stands
-        beside the first 128 nodes adds leaves and changes nothing above or below the others."""
+        Selene's switches do not change with its size: rails of 20 nodes below a spine of seven such units, without
+        oversubscription. The job fills six units and a part of the seventh; spares beside it add leaves and a pod, and
+        change nothing above or below the others."""
         alone, _ = run("gpt3-175b-1024")
         beside, placement = run("gpt3-175b-1024", "platform.nodes=160", "placement={spares: 32}")
         self.assertEqual(placement, {"idle_gpus": 0, "spare_gpus": 256, "spare_nodes": list(range(128, 160))})
