@@ -5,7 +5,8 @@
  *
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
- * fairly; fidelity `flow`).
+ * fairly; fidelity `flow`). For tests, the environment variable MESHSIM_ENGINE=simgrid has SimGrid
+ * find every date of a flow run, also those that are known without it.
  */
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
@@ -47,7 +48,7 @@ typedef struct ms_timeline {
  * memory runs out within SimGrid, which does not survive that, the process reports it and ends at
  * once with exit code 4.  At most
  * one MS_FIDELITY_FLOW run per process: SimGrid's clock never resets (a second is MS_E_RANGE,
- * reported). */
+ * reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word. */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,
                         ms_timeline *timeline_out);
 

@@ -44,8 +44,12 @@ struct bridge {
     flat_zone *zone;
     sg::s4u::Host *from;
     sg::s4u::Host *to;
-    sg::s4u::CommPtr ended; // SimGrid still uses a transfer after its completion callback
+    std::vector<sg::s4u::Host *> hosts;
+    sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
 };
+
+// Work per second of a host at speed 1, so that short computations are large numbers as well.
+constexpr double WORK_PER_S = 1e9;
 
 bridge *the_bridge = nullptr; // one per process, kept to its end
 char error_text[256] = "";
@@ -81,11 +85,13 @@ template <class F> ms_status guarded(F body) noexcept {
 }
 
 void on_completion(const sg::s4u::Activity &activity) {
-    const auto token = reinterpret_cast<intptr_t>(activity.get_data<void>());
-    const auto *comm = static_cast<const sg::s4u::Comm *>(&activity);
-    the_bridge->ended = const_cast<sg::s4u::Comm *>(comm); // and lets go of the one before
-    intrusive_ptr_release(the_bridge->ended.get());        // the reference of ms_bridge_flow
-    the_bridge->setup.on_flow(the_bridge->setup.context, static_cast<int32_t>(token));
+    const auto token = static_cast<int32_t>(reinterpret_cast<intptr_t>(activity.get_data<void>()));
+    the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // lets go of the one before
+    intrusive_ptr_release(the_bridge->ended.get()); // the reference taken at its start
+    const ms_bridge_setup &setup = the_bridge->setup;
+    const bool is_flow =
+        the_bridge->hosts.empty() || dynamic_cast<const sg::s4u::Comm *>(&activity) != nullptr;
+    (is_flow ? setup.on_flow : setup.on_computed)(setup.context, token);
 }
 
 void make_links(bridge *b) {
@@ -94,6 +100,16 @@ void make_links(bridge *b) {
         const std::string name = std::to_string(i);
         b->zone->create_link(name, {b->setup.link_bandwidths[i]})->seal();
         b->zone->links.push_back(b->zone->get_link_by_name_or_null(name));
+    }
+}
+
+void make_hosts(bridge *b) {
+    std::vector<double> speeds;
+    for (int32_t i = 0; i < b->setup.speed_count; i++) {
+        speeds.push_back(b->setup.speeds[i] * WORK_PER_S);
+    }
+    for (int32_t i = 0; i < b->setup.host_count; i++) {
+        b->hosts.push_back(b->zone->create_host(std::to_string(i), speeds)->seal());
     }
 }
 
@@ -122,6 +138,7 @@ void start(const ms_bridge_setup *setup) {
     b->from = b->zone->create_host("from", std::vector<double>{1.0})->seal();
     b->to = b->zone->create_host("to", std::vector<double>{1.0})->seal();
     make_links(b);
+    make_hosts(b);
     b->zone->seal();
     sg::s4u::Activity::on_completion_cb(on_completion);
     the_bridge = b;
@@ -136,6 +153,15 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
     the_bridge->zone->route_count = count;
     intrusive_ptr_add_ref(comm.get());     // given back at its completion
     comm->set_destination(the_bridge->to); // starts it, which asks for the route
+}
+
+void start_computation(double work_s, int32_t host, int32_t token) {
+    sg::s4u::ExecPtr exec = sg::s4u::Exec::init();
+    exec->set_flops_amount(work_s * WORK_PER_S);
+    exec->set_data(reinterpret_cast<void *>(static_cast<intptr_t>(token)));
+    exec->set_host(the_bridge->hosts[static_cast<size_t>(host)]);
+    intrusive_ptr_add_ref(exec.get()); // given back at its completion
+    exec->start();
 }
 
 } // namespace
@@ -155,6 +181,14 @@ extern "C" ms_status ms_bridge_wake(double date_s, int32_t token) {
 extern "C" ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count,
                                     int32_t token) {
     return guarded([=] { start_flow(payload, route, count, token); });
+}
+
+extern "C" ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token) {
+    return guarded([=] { start_computation(work_s, host, token); });
+}
+
+extern "C" ms_status ms_bridge_set_speed(int32_t host, int32_t speed) {
+    return guarded([=] { the_bridge->hosts[static_cast<size_t>(host)]->set_pstate(speed); });
 }
 
 extern "C" ms_status ms_bridge_run(void) {

@@ -1,7 +1,8 @@
 /**
  * @file
  * The bridge to SimGrid, whose C interface can neither build platforms nor tell of completions:
- * links, dated wake-ups and transfers, nothing else. One simulation per process.
+ * links, hosts, dated wake-ups, transfers and computations, nothing else. One simulation per
+ * process.
  *
  * No function throws; after anything but MS_OK, ms_bridge_error() says what SimGrid said.
  */
@@ -20,10 +21,15 @@ extern "C" {
 typedef struct ms_bridge_setup {
     const double *link_bandwidths; /**< [link_count] payload units per second, > 0 */
     int32_t link_count;
-    double precision_s; /**< events closer than that may count as simultaneous [s] */
-    void *context;      /**< first argument of the functions, which must not throw */
-    void (*on_wake)(void *context, int32_t token); /**< the date of a wake-up has come */
-    void (*on_flow)(void *context, int32_t token); /**< a transfer has ended */
+    int32_t host_count; /**< that computations run on */
+    const double
+        *speeds; /**< [speed_count] of a host, one at a time; 1: a second's work takes 1 s */
+    int32_t speed_count; /**< >= 1 where there are hosts; they start with the first speed */
+    double precision_s;  /**< events closer than that may count as simultaneous [s] */
+    void *context;       /**< first argument of the functions, which must not throw */
+    void (*on_wake)(void *context, int32_t token);     /**< the date of a wake-up has come */
+    void (*on_flow)(void *context, int32_t token);     /**< a transfer has ended */
+    void (*on_computed)(void *context, int32_t token); /**< a computation has ended */
     /** Memory has run out within SimGrid, which does not survive that: its lists are torn, and its
      * exit handlers crash. Must not return, nor call exit(). */
     void (*on_no_memory)(void *context);
@@ -41,6 +47,13 @@ ms_status ms_bridge_wake(double date_s, int32_t token);
  *  stands k times is used k times over.  Returns as ms_bridge_start.  O(count^2) (SimGrid looks for
  *  repeated links). */
 ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token);
+
+/** Start a computation now on a host, one at a time, and call on_computed(token) at its end.
+ *  work_s: its time at speed 1 [s], > 0.  Returns as ms_bridge_start. */
+ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token);
+
+/** From now on a host runs at speeds[speed].  Returns as ms_bridge_start. */
+ms_status ms_bridge_set_speed(int32_t host, int32_t speed);
 
 /** Run until nothing happens any more.  Returns as ms_bridge_start. */
 ms_status ms_bridge_run(void);

@@ -1,24 +1,48 @@
 /* Engines by name, and the closed form: every operation takes its time alone. */
 #include "meshsim/engine.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "engine/replay.h"
 
 const char *ms_fidelity_name(ms_fidelity fidelity) {
     return fidelity == MS_FIDELITY_ANALYTIC ? "analytic" : "flow";
 }
 
-static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *scratch,
-                            ms_diag *diag) {
-    if (fidelity == MS_FIDELITY_FLOW) {
-        ms_status status = ms_engine_run_flows(replay, scratch, diag);
-        if (status != MS_OK) {
-            return status;
-        }
-    } else {
+/* What the environment asks for: all on SimGrid, a test of the engine (README.md, choice 1). */
+static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
+    const char *mode = getenv("MESHSIM_ENGINE");
+    *is_all_out = mode != NULL && strcmp(mode, "simgrid") == 0;
+    if (mode == NULL || *mode == '\0' || *is_all_out) {
+        return MS_OK;
+    }
+    ms_diag_error(diag, "unknown engine '%s' in MESHSIM_ENGINE; expected simgrid, or none", mode);
+    return MS_E_USAGE;
+}
+
+static ms_status run_fidelity(ms_replay *replay, ms_fidelity fidelity, ms_arena *scratch,
+                              ms_diag *diag) {
+    bool is_all = false;
+    if (fidelity == MS_FIDELITY_ANALYTIC) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
+        return MS_OK;
     }
-    ms_status status = ms_replay_check_done(replay, scratch, diag);
+    ms_status status = read_mode(diag, &is_all);
+    if (status != MS_OK) {
+        return status;
+    }
+    return is_all ? ms_engine_run_on_simgrid(replay, scratch, diag)
+                  : ms_engine_run_flows(replay, scratch, diag);
+}
+
+static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *scratch,
+                            ms_diag *diag) {
+    ms_status status = run_fidelity(replay, fidelity, scratch, diag);
+    if (status == MS_OK) {
+        status = ms_replay_check_done(replay, scratch, diag);
+    }
     if (status != MS_OK) {
         return status;
     }

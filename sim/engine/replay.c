@@ -199,6 +199,25 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
     }
 }
 
+void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s) {
+    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
+        if (replay->next[i] < 0) {
+            release(replay, ~replay->next[i], op, time_s);
+        }
+    }
+}
+
+void ms_replay_end(ms_replay *replay, int32_t op, double time_s) {
+    replay->timeline.end_s[op] = time_s;
+    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, time_s);
+    replay->settled++;
+    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
+        if (replay->next[i] >= 0) {
+            release(replay, replay->next[i], op, time_s);
+        }
+    }
+}
+
 /* Write down the transfers of an operation whose flows run alone on their links. */
 static void record_alone(ms_replay *replay, ms_event start) {
     const ms_dag *dag = replay->dag;
@@ -212,7 +231,7 @@ static void record_alone(ms_replay *replay, ms_event start) {
             double time_s = ms_dag_flow_time_s(dag, f, replay->is_alone);
             if (dag->flows[f].crossing_count > 0) {
                 replay->account.records[replay->account.count++] = (ms_flow_record){
-                    .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .stream = -1};
+                    .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .owner = -1};
             }
         }
         phase_s = next_s;

@@ -27,8 +27,8 @@
 typedef struct ms_flow_record {
     double start_s;
     double end_s;
-    int32_t flow;   /**< index into ms_dag.flows */
-    int32_t stream; /**< while it runs: the stream whose operation it belongs to */
+    int32_t flow;  /**< index into ms_dag.flows */
+    int32_t owner; /**< while it runs: whose it is, the engine's own number */
 } ms_flow_record;
 
 /** Every transfer of a run, in the order they were started. */
@@ -62,7 +62,7 @@ typedef struct ms_replay {
     bool has_slowdown;       /**< communication slows computations down */
     ms_slowdown slowdown;    /**< if so */
     int32_t settled;         /**< operations whose end is known */
-    /** Works whose end the engine must find out; [work_count], NULL: none. */
+    /** Works that the engine must carry out; [work_count], NULL: none. */
     const bool *is_contended;
     /** Called for each operation of such a work once its start is known. */
     void (*begin)(void *context, ms_event start);
@@ -85,6 +85,11 @@ void ms_replay_drain(ms_replay *replay);
  * releases; call ms_replay_drain after it. */
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s);
 
+/** For an engine that knows when things happen, but not beforehand: queue what waited for `op` to
+ * release its streams, or for its end, at `time_s`. */
+void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s);
+void ms_replay_end(ms_replay *replay, int32_t op, double time_s);
+
 /** After the replay: write starts and causes to the timeline. */
 void ms_replay_tell_starts(ms_replay *replay);
 
@@ -95,6 +100,10 @@ ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_di
 /** Fill link_bytes, link_busy_s and link_peak of the replay's timeline from its transfers.
  *  Returns MS_OK; MS_E_NOMEM (reported).  O(t log t) for t transfers, plus their crossings. */
 ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
+/** The test mode: a prepared replay with everything that takes time as activities and timers of
+ * SimGrid.  Returns as ms_engine_run_flows. */
+ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** The SimGrid engine: run a prepared replay with contended transfers as flows. */
 ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *diag);

@@ -4,14 +4,9 @@
 #include "engine/demand.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
+#include "engine/simgrid_start.h"
 
 #include <math.h>
-#include <signal.h>
-#include <unistd.h>
-
-/* SimGrid replaces these; ours are put back once it is up. */
-static const int SIGNALS[] = {SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGABRT, SIGPIPE};
-enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0] };
 
 /* Token of a wake-up that is for the queue; the others are streams. */
 enum { LOOK = -1 };
@@ -49,7 +44,7 @@ static bool keep_status(flow_run *run, ms_status status) {
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
     ms_account *account = &run->replay->account;
     account->records[account->count] =
-        (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .stream = stream};
+        (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .owner = stream};
     return (int32_t)account->count++;
 }
 
@@ -179,67 +174,29 @@ static void on_flow(void *context, int32_t index) {
     ms_replay_drain(
         run->replay); /* what comes before the flow's end, by less than the clock shows */
     ms_flow_record *record = &run->replay->account.records[index];
-    active_op *active = &run->active[record->stream];
+    active_op *active = &run->active[record->owner];
     record->end_s = fmax(record->start_s, ms_bridge_clock_s());
     active->flows_s = fmax(active->flows_s, record->end_s);
     run->live--;
     if (--active->left == 0) {
         end_phase(run, active);
-        advance(run, record->stream);
+        advance(run, record->owner);
         drain(run);
     }
 }
 
-/* What SimGrid may take for simultaneous: 1e-12 s, but no less than the last bit of its clock at
- * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
- * not count as simultaneous, SimGrid loses it. The end is not known; it is taken to be at most 32
- * times what the busiest stream needs, or 4,096 s. */
-static double choose_precision_s(const ms_replay *replay, double *busy_s) {
-    const ms_dag *dag = replay->dag;
-    double busiest_s = 0.0;
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        double time_s = replay->work_time_s[dag->ops[op].work];
-        for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-            double *busy = &busy_s[dag->member_stream[j]];
-            *busy += time_s;
-            busiest_s = fmax(busiest_s, *busy);
-        }
-    }
-    return fmax(1e-12, ldexp(busiest_s, 5 - 52));
-}
-
-static void on_no_memory(void *context) {
-    const flow_run *run = context;
-    ms_diag_error(run->diag, "out of memory while simulating");
-    _exit(ms_status_exit_code(MS_E_NOMEM));
-}
-
-static ms_status start_simgrid(flow_run *run, double precision_s) {
-    struct sigaction handlers[SIGNAL_COUNT];
-    run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
-                                   .link_count = run->contention.link_count,
-                                   .precision_s = precision_s,
-                                   .context = run,
-                                   .on_wake = on_wake,
-                                   .on_flow = on_flow,
-                                   .on_no_memory = on_no_memory};
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
-        sigaction(SIGNALS[i], NULL, &handlers[i]);
-    }
-    ms_status status = ms_bridge_start(&run->setup);
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
-        sigaction(SIGNALS[i], &handlers[i], NULL);
-    }
-    return status;
-}
-
-static void run_graph(flow_run *run, double precision_s) {
+static void run_graph(flow_run *run, ms_arena *scratch) {
     ms_replay *replay = run->replay;
     replay->is_contended = run->contention.is_contended_work;
     replay->begin = begin;
     replay->context = run;
+    run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
+                                   .link_count = run->contention.link_count,
+                                   .context = run,
+                                   .on_wake = on_wake,
+                                   .on_flow = on_flow};
     bool is_free = run->contention.link_count == 0; /* nothing can meet: all dates are known */
-    if (!is_free && !keep_status(run, start_simgrid(run, precision_s))) {
+    if (!is_free && !keep_status(run, ms_simgrid_start(&run->setup, replay, scratch, run->diag))) {
         return;
     }
     ms_replay_start(replay);
@@ -250,25 +207,21 @@ static void run_graph(flow_run *run, double precision_s) {
 }
 
 ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
-    static bool is_used = false;
-    if (is_used) {
-        ms_diag_error(diag, "a process simulates flows once: SimGrid's clock never resets; fork "
-                            "before each further run");
-        return MS_E_RANGE;
-    }
     flow_run run = {.replay = replay, .diag = diag, .look_s = INFINITY, .status = MS_OK};
-    run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
-    double *busy_s = MS_NEW(scratch, double, replay->dag->stream_count);
-    if (run.active == NULL || busy_s == NULL) {
-        return ms_engine_no_memory(diag);
-    }
-    ms_status status = ms_contention_find(replay->dag, scratch, diag, &run.contention);
+    ms_status status = ms_simgrid_claim(diag);
     if (status != MS_OK) {
         return status;
     }
-    is_used = true;
-    run_graph(&run, choose_precision_s(replay, busy_s));
-    if (run.status != MS_OK) {
+    run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
+    if (run.active == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    status = ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, &run.contention);
+    if (status != MS_OK) {
+        return status;
+    }
+    run_graph(&run, scratch);
+    if (run.status == MS_E_BUG) {
         ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
     }
     return run.status;

@@ -192,6 +192,14 @@ static void build(const timeline *t, ms_dag *dag) {
     }
 }
 
+/* Run a graph with everything on SimGrid: its hosts slow down, its clock gives the dates. */
+static case_run *run_on_simgrid(ms_dag *dag) {
+    setenv("MESHSIM_ENGINE", "simgrid", 1);
+    case_run *run = case_fork(dag, MS_FIDELITY_FLOW);
+    unsetenv("MESHSIM_ENGINE");
+    return run;
+}
+
 static void check(const timeline *t, ms_fidelity fidelity) {
     ms_dag dag;
     build(t, &dag);
@@ -204,6 +212,11 @@ static void check(const timeline *t, ms_fidelity fidelity) {
                            t->name, i + 1, run->timeline.end_s[i]);
     }
     cr_expect_eq(run->timeline.flows > 0, t->is_shared, "%s", t->name);
+    if (fidelity == MS_FIDELITY_FLOW) {
+        case_run *simgrid = run_on_simgrid(&dag);
+        cr_assert_eq(simgrid->status, MS_OK, "%s: %s", t->name, simgrid->message);
+        cr_expect_lt(case_difference(run, simgrid), 1e-9, "%s", t->name);
+    }
     ms_dag_release(&dag);
 }
 
@@ -385,6 +398,22 @@ Test(slowdown, work_is_conserved) {
                                    is_private);
             }
             cr_assert_gt(slowed, 20, "seed %llu", (unsigned long long)seed);
+            ms_dag_release(&dag);
+        }
+    }
+}
+
+/* SimGrid alone, which knows nothing of the queue, finds the same dates. */
+Test(slowdown, simgrid_finds_the_same_dates) {
+    FOR_SEEDS(6) {
+        for (int is_slowed = 0; is_slowed < 2; is_slowed++) {
+            ms_dag dag;
+            case_run *run = run_slowed(seed, false, is_slowed == 1 ? 1.7 : 1.0, &dag);
+            case_run *simgrid = run_on_simgrid(&dag);
+            cr_assert_eq(simgrid->status, MS_OK, "%s", simgrid->message);
+            cr_assert_gt(simgrid->timeline.timers, 100);
+            cr_assert_lt(case_difference(run, simgrid), 1e-9, "seed %llu",
+                         (unsigned long long)seed);
             ms_dag_release(&dag);
         }
     }

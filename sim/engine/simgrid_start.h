@@ -1,0 +1,24 @@
+/**
+ * @file
+ * What every run on SimGrid begins with.
+ */
+#ifndef MESHSIM_ENGINE_SIMGRID_START_H
+#define MESHSIM_ENGINE_SIMGRID_START_H
+
+#include "engine/bridge.h"
+#include "engine/replay.h"
+#include "meshsim/arena.h"
+#include "meshsim/diag.h"
+#include "meshsim/status.h"
+
+/** Claim the process's one simulation.  Returns MS_OK; MS_E_RANGE, reported, if it is taken. */
+ms_status ms_simgrid_claim(ms_diag *diag);
+
+/** Start SimGrid for a prepared replay.
+ *  setup: kept until the end of the run; precision_s and on_no_memory are set here.  diag: told
+ *  when memory runs out within SimGrid.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG if SimGrid
+ *  refuses (not reported). */
+ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_arena *scratch,
+                           ms_diag *diag);
+
+#endif
