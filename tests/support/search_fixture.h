@@ -8,7 +8,7 @@
 
 /* A search that must succeed. */
 static inline ms_search_result search(fixture *f, const ms_search_spec *spec,
-                               const ms_schedule_costs *costs) {
+                                      const ms_schedule_costs *costs) {
     ms_search_result result = {.variant = -1};
     cr_assert_eq(ms_schedule_search(spec, costs, &f->arena, &f->diag, &result), MS_OK, "%s",
                  ms_buffer_text(&f->talk));
