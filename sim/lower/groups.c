@@ -73,7 +73,8 @@ ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op) {
     ms_group_op c = *op;
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
         int rank = ms_rank_at(&l->ranks, p, k);
-        if (!ms_rank_is_lead(&l->ranks, axes_of(&c), rank)) {
+        /* The one rank of a folded pipeline rank is its lowest, and so the lowest of any group. */
+        if (!ms_ranks_are_folded(&l->ranks) && !ms_rank_is_lead(&l->ranks, axes_of(&c), rank)) {
             continue;
         }
         ms_status status = group_work(l, p, rank, &c, &c.op.work);

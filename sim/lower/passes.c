@@ -176,12 +176,16 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     ms_waits *update = l->waiting.update + state->p * l->waiting.count;
     l->runs[action->stage * MS_PASS_COUNT + action->pass]++;
     for (int i = 0; i < state->plan->count; i++) {
-        for (int k = 0; k < l->waiting.count && !state->is_awaited[i]; k++) {
-            ms_waits_take(&l->waiting.pool, &update[k], &ended(l, state, i)[k]);
+        ms_waits *lists = ended(l, state, i);
+        bool has_ended = !ms_waits_are_empty(&lists[0]); /* on all ranks or on none */
+        for (int k = 0; k < l->waiting.count && has_ended; k++) {
+            if (!state->is_awaited[i]) {
+                ms_waits_merge(&l->waiting.pool, &update[k], &lists[k]);
+            }
+            ms_waits_clear(&l->waiting.pool, &lists[k]);
         }
         state->is_awaited[i] = false;
     }
-    ms_lists_clear(&l->waiting, state->ended, (size_t)state->plan->count * count);
     if (inputs_of(l, action) != NULL) { /* waited for: their storage is used again */
         ms_lists_clear(&l->waiting, inputs_of(l, action), count);
     }

@@ -19,14 +19,19 @@ int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_o
     int picked[MS_MESH_AXES_MAX];
     int coordinates[MS_MESH_AXES_MAX];
     int count = pick_axes(mesh, axes, picked);
-    ms_mesh_coordinates(mesh, rank, coordinates);
     int first = rank;
     int members = 1;
     for (int i = 0; i < count; i++) {
-        first -= coordinates[picked[i]] * mesh->strides[picked[i]];
         members *= mesh->sizes[picked[i]];
     }
-    for (int m = 0; members_out != NULL && m < members; m++) {
+    if (members_out == NULL) {
+        return members;
+    }
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int i = 0; i < count; i++) {
+        first -= coordinates[picked[i]] * mesh->strides[picked[i]];
+    }
+    for (int m = 0; m < members; m++) {
         int left = m;
         members_out[m] = first;
         for (int i = 0; i < count; i++) {
