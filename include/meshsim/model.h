@@ -210,8 +210,8 @@ typedef struct ms_model_layout {
     const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
     int copies; /**< of every stage's parameters among the pipeline ranks, 2 where the schedule runs
                    in two directions; 0 means 1 */
-    int parts;  /**< equal parts each sequence is cut into, with passes of their own; what else is
-                   done every microbatch is done every part; 0 means 1 */
+    int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is
+                   done every microbatch is done every slice; 0 means 1 */
     const int *stage_rank; /**< [copies*P*V] pipeline rank of each virtual stage, copy after copy;
                               NULL: stage mod P */
 } ms_model_layout;
@@ -322,9 +322,9 @@ typedef struct ms_stage_cost {
 /** Everything the later layers need to know of a model. */
 typedef struct ms_stage_costs {
     int stages;           /**< S = P*V */
-    int parts;            /**< K, parts a sequence is cut into; 0 means 1 */
-    ms_stage_cost *stage; /**< [K*S] part q of stage s at q*S + s; passes and activations are the
-                             part's, states and counts the whole stage's */
+    int slices;           /**< K, slices a sequence is cut into; 0 means 1 */
+    ms_stage_cost *stage; /**< [K*S] slice q of stage s at q*S + s; passes and activations are the
+                             slice's, states and counts the whole stage's */
     ms_segment *segments;
     int segment_count;
     ms_kernel *kernels; /**< unique kernel shapes */
@@ -346,11 +346,11 @@ typedef struct ms_stage_costs {
                               recomputation */
 } ms_stage_costs;
 
-/** Costs of unit `unit` (microbatch * K + part) of a stage of the model. */
+/** Costs of unit `unit` (microbatch * K + slice) of a stage of the model. */
 static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs, int stage,
                                                     int unit) {
-    int part = costs->parts > 1 ? unit % costs->parts : 0;
-    return &costs->stage[part * costs->stages + stage];
+    int slice = costs->slices > 1 ? unit % costs->slices : 0;
+    return &costs->stage[slice * costs->stages + stage];
 }
 
 /** Read the workload's `model:` mapping: name, type, layers, hidden, heads, kv_heads, head_dim,
@@ -413,16 +413,16 @@ double ms_model_active_parameters(const ms_model *model);
  * two ranks with the same stages sum what each then holds: shards, unless the passes reduced whole
  * gradients.
  *
- * Parts: the queries of a part see the keys of the parts before it and, causally, its own. Parts
+ * Slices: the queries of a slice see the keys of those before it and, causally, its own. Slices
  * go forwards in order and backwards the other way round, where each adds the gradients of all keys
- * and values it has seen to those that the later parts left; these wait in working_B. Everything
+ * and values it has seen to those that the later slices left; these wait in working_B. Everything
  * else is a share of the tokens, but what every pass does to whole weights: adding to their
  * gradients, gathers and reductions that are not once per step. Recomputed layers keep the keys and
- * values that later parts see.
+ * values that later slices see.
  *
- * costs_out: in `arena`.  O(parts * stages * layers per stage), about 0.2 ms for 126 layers.
+ * costs_out: in `arena`.  O(slices * stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
- * the sequence by cp, tp or parts, layers not summing up, more stages than layers, a choice that
+ * the sequence by cp, tp or slices, layers not summing up, more stages than layers, a choice that
  * needs another stage of ZeRO, copies of stages on ranks that do not pair up), reported with the
  * numbers and the nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
@@ -440,7 +440,7 @@ typedef struct ms_given_costs {
 typedef struct ms_given_sizes {
     int ranks;  /**< P */
     int chunks; /**< V */
-    int parts;  /**< K, parts of a sequence, each of which costs the given time; 0 means 1 */
+    int slices; /**< K, slices of a sequence, each of which costs the given time; 0 means 1 */
 } ms_given_sizes;
 
 /** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a

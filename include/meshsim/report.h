@@ -25,17 +25,17 @@ MS_BEGIN_DECLS
 typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
-    int32_t row;     /**< 0..rows-1 */
-    int32_t mb;      /**< number written into it: microbatch, or microbatch * parts + part; -1 none
-                      */
-    int16_t chunk;   /**< shade, 0: full colour; later chunks, or the other direction, are paler */
-    int16_t step;    /**< optimizer step, each with phases of its own; steps of a row follow one
-                        another */
-    uint8_t kind;    /**< ms_op_kind: colour; communication kinds are exposed communication */
-    uint8_t axis;    /**< ms_axis of exposed communication, else MS_AXIS_NONE */
-    uint8_t half;    /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
-                        together) */
-    bool is_part;    /**< drawn as a strip inside the box around it: recomputation, communication */
+    int32_t row;   /**< 0..rows-1 */
+    int32_t mb;    /**< number written into it: microbatch, or microbatch * slices + slice; -1 none
+                    */
+    int16_t chunk; /**< shade, 0: full colour; later chunks, or the other direction, are paler */
+    int16_t step;  /**< optimizer step, each with phases of its own; steps of a row follow one
+                      another */
+    uint8_t kind;  /**< ms_op_kind: colour; communication kinds are exposed communication */
+    uint8_t axis;  /**< ms_axis of exposed communication, else MS_AXIS_NONE */
+    uint8_t half;  /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
+                      together) */
+    bool is_part;  /**< drawn as a strip inside the box around it: recomputation, communication */
     bool is_foreign; /**< waiting for communication of other ranks while the row's own rank has none
                         of that axis: paler */
 } ms_gantt_box;
@@ -66,7 +66,7 @@ typedef struct ms_gantt {
                                   parts aside */
     size_t box_count;
     const ms_gantt_memory *memory; /**< NULL: none */
-    int32_t parts;                 /**< of a sequence per microbatch; up to 1: whole ones */
+    int32_t slices;                /**< of a sequence per microbatch; up to 1: whole ones */
     bool has_directions;           /**< chunks are the directions of the pipeline */
     double end;                    /**< the last thing ends, > 0 */
     bool has_seconds;              /**< times are seconds; else an abstract unit */

@@ -154,7 +154,7 @@ static ms_status make_gantt(const ms_invocation *call, const ms_cli_drawn *drawn
                             .boxes = make_boxes(call, drawn->program, drawn->result),
                             .box_count = drawn->program->first[ranks],
                             .memory = make_memory(call, drawn),
-                            .parts = drawn->program->spec.slices,
+                            .slices = drawn->program->spec.slices,
                             .has_directions = drawn->program->stages > drawn->program->model_stages,
                             .end = drawn->result->makespan};
     if (gantt.title == NULL || gantt.subtitle == NULL || gantt.row_labels == NULL ||

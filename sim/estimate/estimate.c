@@ -59,7 +59,7 @@ ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *co
 
 /* Time of a pass over a stage, the mean over the slices of a sequence. */
 static double mean_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
-    int slices = costs->parts > 1 ? costs->parts : 1;
+    int slices = costs->slices > 1 ? costs->slices : 1;
     double sum_s = 0.0;
     for (int slice = 0; slice < slices; slice++) {
         sum_s += pass_time_s(costs, ms_stage_cost_of(costs, stage, slice), pass);

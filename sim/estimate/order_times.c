@@ -90,7 +90,7 @@ static ms_status find_map(map_table *t, const ms_order_slot *slot, const ms_pass
 /* Look at all passes once: the longest, and what outlives them. */
 static void look_at_passes(map_table *t) {
     const ms_stage_costs *costs = t->costs;
-    int entries = costs->stages * (costs->parts > 1 ? costs->parts : 1);
+    int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
     t->longest = 1;
     for (int s = 0; s < entries; s++) {
         const ms_stage_cost *stage = &costs->stage[s];

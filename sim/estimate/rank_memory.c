@@ -4,7 +4,7 @@
 
 ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *costs,
                                ms_arena *arena, ms_memory_model *model_out) {
-    int slices = costs->parts > 1 ? costs->parts : 1;
+    int slices = costs->slices > 1 ? costs->slices : 1;
     size_t stages = (size_t)program->stages;
     size_t places = stages * (size_t)slices;
     ms_memory_model model = {

@@ -45,7 +45,7 @@ static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
     if (job->has_model) {
         return cost_model(arena, diag, job);
     }
-    const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.parts};
+    const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
     return ms_costs_build(&job->spec.costs, &sizes, arena, diag, &job->costs);
 }
 

@@ -36,7 +36,7 @@ static ms_status check_size(const ms_lowering *l, ms_diag *diag) {
 
 static int longest_pass(const ms_stage_costs *costs) {
     int longest = 1;
-    int entries = costs->stages * (costs->parts > 1 ? costs->parts : 1);
+    int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
     for (int s = 0; s < entries; s++) {
         for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
             int count = costs->stage[s].passes[pass].count;

@@ -120,7 +120,7 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
                                          ms_diag *diag) {
     bool is_cut = layout->tp_overlap == MS_TP_OVERLAP_CHUNKS;
     bool is_piecewise = is_cut || layout->tp_overlap == MS_TP_OVERLAP_RING;
-    int cp = layout->cp > 1 ? layout->cp : 1, parts = layout->parts > 1 ? layout->parts : 1;
+    int cp = layout->cp > 1 ? layout->cp : 1, slices = layout->slices > 1 ? layout->slices : 1;
     const char *whole = cp > 1 ? "a context-parallel rank's sequence" : "sequence";
     const ms_status found[] = {
         refuse(diag, is_piecewise && !layout->has_sequence_parallel,
@@ -131,9 +131,9 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
         refuse(diag, layout->tp_overlap == MS_TP_OVERLAP_RING && layout->tp > 64,
                "a ring beside products takes 64 tp ranks at most")};
     ms_status status = any_fault(found, sizeof found / sizeof found[0]);
-    if (status == MS_OK && layout->has_sequence_parallel && model->sequence % (cp * parts) == 0) {
-        status = check_cut(diag, (cut){.what = parts > 1 ? "a part of a sequence" : whole,
-                                       .length = model->sequence / cp / parts,
+    if (status == MS_OK && layout->has_sequence_parallel && model->sequence % (cp * slices) == 0) {
+        status = check_cut(diag, (cut){.what = slices > 1 ? "a part of a sequence" : whole,
+                                       .length = model->sequence / cp / slices,
                                        .by = "tp",
                                        .degree = layout->tp,
                                        .parts = is_cut ? layout->tp_chunks : 1});
@@ -179,13 +179,13 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
     return status;
 }
 
-/* Sequences cut in parts, with passes of their own. */
-static ms_status check_parts(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
-    if (layout->parts < 0) {
-        ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->parts);
+/* Sequences cut in slices, with passes of their own. */
+static ms_status check_slices(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
+    if (layout->slices < 0) {
+        ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
         return MS_E_INPUT;
     }
-    if (layout->parts <= 1) {
+    if (layout->slices <= 1) {
         return MS_OK;
     }
     const unsigned KEYS = MS_RECOMPUTE_LATENT_UP | MS_RECOMPUTE_PRODUCTS;
@@ -193,14 +193,15 @@ static ms_status check_parts(const ms_model *model, const ms_model_layout *layou
         check_cut(diag, (cut){.what = "sequence",
                               .length = model->sequence,
                               .by = "schedule.splits",
-                              .degree = layout->parts,
+                              .degree = layout->slices,
                               .parts = 1}),
         refuse(diag, layout->cp > 1,
                "sequences in parts (schedule.splits) beside context parallelism (mesh.cp) are not "
                "built: set one of them to 1"),
-        refuse(diag, (layout->recompute_parts & KEYS) != 0,
-               "later parts of a sequence (schedule.splits) see the keys of earlier ones, so these "
-               "cannot be recomputed: leave 'latent_up' and 'products' out of recompute_parts")};
+        refuse(
+            diag, (layout->recompute_parts & KEYS) != 0,
+            "later slices of a sequence (schedule.splits) see the keys of earlier ones, so these "
+            "cannot be recomputed: leave 'latent_up' and 'products' out of recompute_parts")};
     return any_fault(found, sizeof found / sizeof found[0]);
 }
 
@@ -357,7 +358,7 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_split(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", divides),
         check_sequence_parallel(model, layout, diag),
         check_context_parallel(model, layout, diag),
-        check_parts(model, layout, diag),
+        check_slices(model, layout, diag),
         check_zero(layout, diag),
         check_offload(layout, gpu, diag),
         check_recompute(layout, diag),

@@ -5,7 +5,7 @@
 
 #include "model/internal.h"
 
-/* A piece of attention: rows of queries against keys. The queries of a part of a sequence see the
+/* A piece of attention: rows of queries against keys. The queries of a slice of a sequence see the
  * keys of the parts before it and, under the causal mask, half of its own. */
 typedef struct attention_work {
     const ms_core *core;
@@ -28,16 +28,17 @@ static double flash_efficiency(const ms_cost_builder *builder, double rows, doub
 }
 
 /* Rows of queries of all heads, counted in full ones: of a causal problem half; a ring's later
- * steps do half the queries or half the keys, all in full; a part's rows lack half of its own keys.
+ * steps do half the queries or half the keys, all in full; a slice's rows lack half of its own
+ * keys.
  */
 static double full_rows(const ms_cost_builder *builder, const attention_work *work) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
     return builder->shard.batch * work->heads * pairs / work->keys;
 }
 
-/* The same backward, where a block is of keys: a part has more of them than queries. */
+/* The same backward, where a block is of keys: a slice has more of them than queries. */
 static double full_columns(const ms_cost_builder *builder, const attention_work *work) {
-    double keys_per_query = builder->shard.parts > 1 ? work->keys / work->queries : 1;
+    double keys_per_query = builder->shard.slices > 1 ? work->keys / work->queries : 1;
     return full_rows(builder, work) * keys_per_query;
 }
 
@@ -94,7 +95,7 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     }
 }
 
-/* Attention by batched products over the full score matrix, in a part of a sequence up to its last
+/* Attention by batched products over the full score matrix, in a slice of a sequence up to its last
  * key. */
 static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     double q = work->queries, k = work->keys, d = work->core->query_dim, v = work->core->value_dim;
@@ -121,8 +122,8 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         ms_cost_memory(builder, "softmax_backward", 3 * scores * e); /* P, dP in; dS out */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
-        /* dq, dk, dv into one matrix, of a part those of its own tokens */
-        double own = builder->shard.parts > 1 ? q : k;
+        /* dq, dk, dv into one matrix, of a slice those of its own tokens */
+        double own = builder->shard.slices > 1 ? q : k;
         double widths = work->heads * d * q + work->kv_heads * (d + v) * own;
         ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
     }
@@ -141,9 +142,9 @@ static attention_work whole_work(const ms_cost_builder *builder, const ms_core *
     return (attention_work){.core = core,
                             .heads = core->heads,
                             .kv_heads = core->kv_heads,
-                            .queries = shard->sequence / shard->cp / shard->parts,
+                            .queries = shard->sequence / shard->cp / shard->slices,
                             .keys = shard->keys,
-                            .share = (2 * shard->part + 1) / shard->parts};
+                            .share = (2 * shard->slice + 1) / shard->slices};
 }
 
 static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {
@@ -313,7 +314,7 @@ double ms_core_key_value_B(const ms_cost_builder *builder, const ms_core *core, 
  * seen to those of the parts behind it: both in, the sum out. */
 static void add_key_value_sum(ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->part < shard->parts - 1) {
+    if (shard->slice < shard->slices - 1) {
         double seen_B = ms_core_key_value_B(builder, core, shard->batch * shard->keys);
         ms_cost_memory(builder, "kv_gradient_merge", 3 * seen_B);
     }
@@ -403,8 +404,8 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->parts > 1) { /* of the last part those of the others are in place already */
-        bool is_last = shard->part == shard->parts - 1;
+    if (shard->slices > 1) { /* of the last slice those of the others are in place already */
+        bool is_last = shard->slice == shard->slices - 1;
         return ms_core_key_value_B(builder, core,
                                    is_last ? shard->tokens : shard->batch * shard->keys);
     }

@@ -99,12 +99,12 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     stage_out->layers = content.layers;
 }
 
-/* All stages in one part of a sequence. */
-static void fill_part(ms_cost_builder *builder, int part, ms_stage_costs *costs) {
-    ms_shard_set_part(&builder->shard, part);
+/* All stages in one slice of a sequence. */
+static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
+    ms_shard_set_slice(&builder->shard, slice);
     memset(builder->layer_pieces, 0, sizeof builder->layer_pieces);
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
-        fill_stage(builder, stage, layer, &costs->stage[part * costs->stages + stage]);
+        fill_stage(builder, stage, layer, &costs->stage[slice * costs->stages + stage]);
         layer += builder->layout->stage_layers[stage];
     }
 }
@@ -145,7 +145,7 @@ static void *keep(const ms_vector *vector, ms_arena *arena, int *count_out) {
 }
 
 static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
-    costs->stage = MS_NEW(arena, ms_stage_cost, costs->parts * costs->stages);
+    costs->stage = MS_NEW(arena, ms_stage_cost, costs->slices * costs->stages);
     costs->before_update = MS_NEW(arena, ms_pass_plan, ranks);
     costs->after_update = MS_NEW(arena, ms_pass_plan, ranks);
     costs->optimizer_s = MS_NEW(arena, double, ranks);
@@ -157,12 +157,12 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
-    costs->parts = (int)builder->shard.parts;
+    costs->slices = (int)builder->shard.slices;
     if (allocate(builder->arena, ranks, costs) != MS_OK) {
         return MS_E_NOMEM;
     }
-    for (int part = 0; part < costs->parts; part++) {
-        fill_part(builder, part, costs);
+    for (int slice = 0; slice < costs->slices; slice++) {
+        fill_slice(builder, slice, costs);
     }
     for (int rank = 0; rank < ranks; rank++) {
         fill_rank(builder, rank, costs);

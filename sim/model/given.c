@@ -39,8 +39,8 @@ static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *c
     double p2p_B = value_at(&given->p2p, stage);
     out.send_forward_B = stage < costs->stages - 1 ? p2p_B : 0;
     out.send_backward_B = stage > 0 ? p2p_B : 0;
-    for (int part = 0; part < costs->parts; part++) {
-        costs->stage[part * costs->stages + stage] = out;
+    for (int slice = 0; slice < costs->slices; slice++) {
+        costs->stage[slice * costs->stages + stage] = out;
     }
 }
 
@@ -57,9 +57,9 @@ ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
     ms_stage_costs costs = {.stages = sizes->ranks * sizes->chunks,
-                            .parts = sizes->parts > 1 ? sizes->parts : 1};
+                            .slices = sizes->slices > 1 ? sizes->slices : 1};
     costs.segment_count = costs.stages * MS_PASS_COUNT;
-    costs.stage = MS_NEW(arena, ms_stage_cost, costs.parts * costs.stages);
+    costs.stage = MS_NEW(arena, ms_stage_cost, costs.slices * costs.stages);
     costs.segments = MS_NEW(arena, ms_segment, costs.segment_count);
     costs.kernels = MS_NEW(arena, ms_kernel, 0);
     costs.uses = MS_NEW(arena, ms_kernel_use, 0);

@@ -15,12 +15,12 @@
 typedef struct ms_shard {
     double tp;        /**< ranks that share a layer [count] */
     double cp;        /**< ranks that share a sequence [count] */
-    double parts;     /**< K, passes that a sequence is cut into [count] */
-    double part;      /**< which of them, 0-based */
+    double slices;    /**< K, passes that a sequence is cut into [count] */
+    double slice;     /**< which of them, 0-based */
     double tokens;    /**< n = micro_batch * sequence / (cp K) */
     double batch;     /**< b, sequences per microbatch */
     double sequence;  /**< s, the whole one */
-    double keys;      /**< of s, up to the part's last token: what its queries can see */
+    double keys;      /**< of s, up to the slice's last token: what its queries can see */
     double hidden;    /**< h */
     double plane;     /**< elements of a token by hidden tensor outside the split products: n h, or
                          n h / tp with sequence parallelism */
@@ -37,12 +37,12 @@ typedef struct ms_shard {
     double accumulation_B; /**< gradient element that weight gradients are added to [B] */
 } ms_shard;
 
-/** Sizes of one rank, in the first part of a sequence.  tp: degree that was checked against the
+/** Sizes of one rank, in the first slice of a sequence.  tp: degree that was checked against the
  * model.  Pure. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision);
-/** Go on to part `part`: the same number of tokens, behind `part` times as many. */
-void ms_shard_set_part(ms_shard *shard, int part);
+/** Go on to slice `slice`: the same number of tokens, behind `slice` times as many. */
+void ms_shard_set_slice(ms_shard *shard, int slice);
 
 /** Vocabulary rounded up as Megatron-LM does, to a multiple of 128 * tp.
  *  Source: Megatron-LM, option --make-vocab-size-divisible-by, default 128. */
@@ -269,7 +269,7 @@ ms_core ms_head_core(const ms_shard *shard);
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
 /** Bytes it keeps per microbatch besides q, k, v and its output, unless it is recomputed [B]. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
-/** Bytes of the buffers that the exchange over cp needs, or a part's gradients of all keys and
+/** Bytes of the buffers that the exchange over cp needs, or a slice's gradients of all keys and
  * values it has seen [B]. */
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core);
 /** Bytes of the keys and values of `tokens` tokens, or of their gradients [B]. */

@@ -81,12 +81,12 @@ static double layer_kept_B(const ms_cost_builder *builder, int layer) {
     return ms_attention_kept(builder).kept_B + mlp_B;
 }
 
-/* Kept by one layer that is: its input, and keys and values that later parts of the sequence see.
+/* Kept by one layer that is: its input, and keys and values that later slices of the sequence see.
  */
 static double recomputed_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
-    bool is_seen = shard->part < shard->parts - 1;
+    bool is_seen = shard->slice < shard->slices - 1;
     return shard->plane * shard->element_B +
            (is_seen ? ms_core_key_value_B(builder, &core, shard->tokens) : 0);
 }
@@ -166,14 +166,14 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
     return largest;
 }
 
-/* Gradients of keys and values that the parts behind this one have left to it and to those before
- * it, in all layers: they wait from the backward pass of one part to that of the next. */
+/* Gradients of keys and values that the slices behind this one have left to it and to those before
+ * it, in all layers: they wait from the backward pass of one slice to that of the next. */
 static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
-    double parts = fmin(shard->part + 1, shard->parts - 1);
+    double slices = fmin(shard->slice + 1, shard->slices - 1);
     int layers = content.layers + (content.is_last ? builder->model->mtp_layers : 0);
-    return layers * ms_core_key_value_B(builder, &core, parts * shard->tokens);
+    return layers * ms_core_key_value_B(builder, &core, slices * shard->tokens);
 }
 
 /* Largest that exists only during a pass: a layer's, or the logits with their fp32 gradient; what

@@ -22,7 +22,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision) {
     double tp = layout->tp;
     ms_shard shard = {.tp = tp,
-                      .parts = layout->parts > 1 ? layout->parts : 1,
+                      .slices = layout->slices > 1 ? layout->slices : 1,
                       .batch = layout->micro_batch,
                       .sequence = model->sequence,
                       .cp = layout->cp > 1 ? layout->cp : 1,
@@ -35,19 +35,19 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                       .vocab = ms_padded_vocab(model->vocab, layout->tp) / tp,
                       .element_B = precision->parameter_B,
                       .accumulation_B = precision->gradient_B};
-    shard.tokens /= shard.cp * shard.parts;
+    shard.tokens /= shard.cp * shard.slices;
     shard.plane = shard.tokens * shard.hidden / (layout->has_sequence_parallel ? tp : 1);
     shard.q_width = shard.heads * shard.head_dim;
     shard.kv_width = shard.kv_heads * shard.head_dim;
     shard.qkv_width = shard.q_width + 2 * shard.kv_width;
     shard.up_width = model->is_gated ? 2 * shard.ffn : shard.ffn;
-    ms_shard_set_part(&shard, 0);
+    ms_shard_set_slice(&shard, 0);
     return shard;
 }
 
-void ms_shard_set_part(ms_shard *shard, int part) {
-    shard->part = part;
-    shard->keys = shard->sequence / shard->parts * (part + 1);
+void ms_shard_set_slice(ms_shard *shard, int slice) {
+    shard->slice = slice;
+    shard->keys = shard->sequence / shard->slices * (slice + 1);
 }
 
 double ms_norm_parameters(const ms_model *model) {

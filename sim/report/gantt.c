@@ -102,7 +102,7 @@ static void put_pair_entry(page *p, double *x) {
 typedef struct contents {
     bool has_kind[MS_OP_KIND_COUNT]; /* of communication: P2P stands for all */
     bool has_chunks, has_directions, has_pairs, has_foreign;
-    bool has_wholes, has_parts; /* pictures that number microbatches, and parts of sequences */
+    bool has_wholes, has_slices; /* pictures that number microbatches, and slices of sequences */
 } contents;
 
 static void list_picture(const ms_gantt *gantt, contents *c) {
@@ -116,8 +116,8 @@ static void list_picture(const ms_gantt *gantt, contents *c) {
     }
     c->has_chunks = c->has_chunks || (has_shades && !gantt->has_directions);
     c->has_directions = c->has_directions || (has_shades && gantt->has_directions);
-    c->has_wholes = c->has_wholes || gantt->parts <= 1;
-    c->has_parts = c->has_parts || gantt->parts > 1;
+    c->has_wholes = c->has_wholes || gantt->slices <= 1;
+    c->has_slices = c->has_slices || gantt->slices > 1;
 }
 
 static contents list_contents(const page *p) {
@@ -152,7 +152,7 @@ static void put_notes(page *p, double *x, const contents *c) {
     bool has_numbers = !p->is_density || p->has_excerpts;
     if (has_numbers) {
         put_note(p, x,
-                 !c->has_parts    ? "number: microbatch"
+                 !c->has_slices   ? "number: microbatch"
                  : !c->has_wholes ? "number: microbatch.part of its sequences"
                                   : "number: microbatch, or microbatch.part of its sequences");
     }

@@ -86,9 +86,9 @@ static const char *word_of_pass(const pen *p, const ms_gantt_box *box, const are
         letter = "";
         *size_out = size_of(p, at, longest);
     }
-    int32_t parts = p->sorted->parts;
-    if (parts > 1) {
-        snprintf(text_out, 32, "%s%d.%d", letter, box->mb / parts, box->mb % parts);
+    int32_t slices = p->sorted->slices;
+    if (slices > 1) {
+        snprintf(text_out, 32, "%s%d.%d", letter, box->mb / slices, box->mb % slices);
     } else {
         snprintf(text_out, 32, "%s%d", letter, box->mb);
     }
@@ -116,14 +116,14 @@ static const char *make_tip(const pen *p, const ms_gantt_box *box, char *text_ou
         return NULL;
     }
     double unit = p->sorted->unit;
-    int32_t parts = p->sorted->parts;
+    int32_t slices = p->sorted->slices;
     char part[24] = "";
     char which[64] = "";
-    if (parts > 1) {
-        snprintf(part, sizeof part, " part %d", box->mb % parts);
+    if (slices > 1) {
+        snprintf(part, sizeof part, " part %d", box->mb % slices);
     }
     if (box->mb >= 0) {
-        snprintf(which, sizeof which, " mb %d%s %s %d", box->mb / parts, part,
+        snprintf(which, sizeof which, " mb %d%s %s %d", box->mb / slices, part,
                  p->sorted->gantt->has_directions ? "direction" : "chunk", box->chunk);
     }
     snprintf(text_out, size, "%s%s%s%s%s, %.6g to %.6g %s",

@@ -103,17 +103,17 @@ static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
     }
 }
 
-/* Characters of the highest number: "31", or of parts "31.1". */
+/* Characters of the highest number: "31", or of slices "31.1". */
 static void measure_numbers(ms_gantt_sorted *sorted) {
     const ms_gantt *gantt = sorted->gantt;
     int32_t most = 0;
     for (size_t i = 0; i < gantt->box_count; i++) {
         most = gantt->boxes[i].mb > most ? gantt->boxes[i].mb : most;
     }
-    sorted->parts = gantt->parts < 1 ? 1 : gantt->parts;
-    sorted->number_length = snprintf(NULL, 0, "%d", most / sorted->parts);
-    if (sorted->parts > 1) {
-        sorted->number_length += snprintf(NULL, 0, ".%d", sorted->parts - 1);
+    sorted->slices = gantt->slices < 1 ? 1 : gantt->slices;
+    sorted->number_length = snprintf(NULL, 0, "%d", most / sorted->slices);
+    if (sorted->slices > 1) {
+        sorted->number_length += snprintf(NULL, 0, ".%d", sorted->slices - 1);
     }
 }
 

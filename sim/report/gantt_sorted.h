@@ -29,7 +29,7 @@ typedef struct ms_gantt_sorted {
     ms_gantt_period period; /* of the steady phase */
     double median;          /* length of a pass */
     double quartile;        /* a quarter of the passes is not longer */
-    int32_t parts;          /* of a sequence per microbatch, 1: whole ones */
+    int32_t slices;         /* of a sequence per microbatch, 1: whole ones */
     int number_length;      /* characters of the longest number in a box */
     double unit;            /* time units in one unit of the axis */
     const char *unit_name;

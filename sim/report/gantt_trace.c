@@ -123,7 +123,7 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *
 }
 
 /* How the work is numbered: with two directions each has half the microbatches, and a microbatch of
- * sequences in parts is as many units. */
+ * sequences in slices is as many units. */
 static void find_units(const ms_trace *trace, ms_gantt *gantt) {
     int32_t units = 0;
     double said = ms_value_number(trace->summary, "num_microbatches", 0.0);
@@ -132,7 +132,7 @@ static void find_units(const ms_trace *trace, ms_gantt *gantt) {
         units = gantt->boxes[i].mb >= units ? gantt->boxes[i].mb + 1 : units;
     }
     gantt->has_directions = units > 0 && microbatches == 2 * units;
-    gantt->parts = microbatches > 0 && units % microbatches == 0 ? units / microbatches : 1;
+    gantt->slices = microbatches > 0 && units % microbatches == 0 ? units / microbatches : 1;
 }
 
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {

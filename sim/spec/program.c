@@ -168,7 +168,7 @@ ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_dia
     status = status == MS_OK ? check_rounds(spec, out, diag) : status;
     out->layout.chunks = out->program.spec.chunks;
     out->layout.copies = out->program.parameter_replicas;
-    out->layout.parts = out->program.spec.slices;
+    out->layout.slices = out->program.spec.slices;
     out->layout.stage_rank = out->program.stage_rank;
     return status;
 }

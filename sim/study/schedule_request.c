@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chunks and parts of sequences that schedules which take any number get where nobody says; keys
+/* Chunks and slices of sequences that schedules which take any number get where nobody says; keys
  * that are set for a schedule. */
 enum { SHARE_DEFAULT = 2, OWN_SETS = 10 };
 

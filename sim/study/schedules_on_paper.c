@@ -43,7 +43,7 @@ const ms_table_column MS_PAPER_COLUMNS[] = {
     {0},
 };
 
-/* Chunks and parts of sequences that schedules which take any number get. */
+/* Chunks and slices of sequences that schedules which take any number get. */
 enum { SHARE_DEFAULT = 2 };
 
 /* Above a cap by more than rounding. */
@@ -188,7 +188,7 @@ static ms_status evaluate(const comparison *c, const ms_program *opened, ms_pape
 }
 
 /* A row's schedule, with its own diagnostics.  Of a file that has K times as many units as the
- * table has microbatches they are parts of sequences. */
+ * table has microbatches they are slices of sequences. */
 static ms_status open_one(const comparison *c, const ms_schedule_choice *choice, ms_diag *diag,
                           ms_opened_schedule *out) {
     const ms_schedule_spec *sizes = &c->study->sizes;

@@ -15,7 +15,7 @@ enum { STAGES = 16 };
 
 /* Costs of equal stages, of which only the memory is set. */
 static ms_stage_costs even_costs(fixture *f, int slices) {
-    ms_stage_costs costs = {.stages = STAGES, .parts = slices};
+    ms_stage_costs costs = {.stages = STAGES, .slices = slices};
     costs.stage = MS_NEW(&f->arena, ms_stage_cost, STAGES * slices);
     cr_assert_not_null(costs.stage);
     for (int i = 0; i < STAGES * slices; i++) {

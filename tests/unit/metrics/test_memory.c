@@ -249,7 +249,7 @@ Test(memory, parts_of_a_sequence_keep_their_own) {
     fixture_rank(&f, 0, 1);
     set_up(&setup, 2, 1);
     setup.costs.stages = setup.program.stages = setup.program.model_stages = 1;
-    setup.costs.parts = 2;
+    setup.costs.slices = 2;
     setup.stage[1].memory = (ms_stage_memory){.activation_B = 40.0, .working_B = 5.0};
     add_pass(&f, MS_OP_FORWARD, 0, 2, 1.0);
     add_pass(&f, MS_OP_FORWARD, 0, 3, 1.0);

@@ -266,7 +266,7 @@ static inline bool fixture_is_awaited(const ms_stage_costs *costs, ms_pass_plan 
 /** What holds of the waits of every pass: they name different asynchronous collectives before the
  * segment, of its own layer. */
 static inline void fixture_check_waits(const ms_stage_costs *costs) {
-    int parts = costs->parts > 1 ? costs->parts : 1;
+    int parts = costs->slices > 1 ? costs->slices : 1;
     for (int i = 0; i < parts * costs->stages * MS_PASS_COUNT; i++) {
         ms_pass_plan plan = costs->stage[i / MS_PASS_COUNT].passes[i % MS_PASS_COUNT];
         for (int k = 0; k < plan.count; k++) {

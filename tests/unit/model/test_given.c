@@ -66,7 +66,7 @@ Test(given, every_part_costs_the_given_time) {
                        "weight_gradient: 3 ms, p2p: 1 MB, optimizer: 4 ms}";
     cr_assert_eq(read_costs(text, 2, 1, &whole), MS_OK, "%s", whole.log.text);
     cr_assert_eq(read_parts(text, 2, 1, 3, &parts), MS_OK, "%s", parts.log.text);
-    cr_assert(whole.costs.parts == 1 && parts.costs.parts == 3 && parts.costs.stages == 2);
+    cr_assert(whole.costs.slices == 1 && parts.costs.slices == 3 && parts.costs.stages == 2);
     cr_assert_eq(parts.costs.segment_count, whole.costs.segment_count);
     for (int unit = 0; unit < 6; unit++) {
         for (int stage = 0; stage < 2; stage++) {

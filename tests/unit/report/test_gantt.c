@@ -366,7 +366,7 @@ Test(gantt, parts_and_directions_are_named) {
                                 .boxes = make_passes(&arena, 6, 2),
                                 .box_count = 6,
                                 .end = 6,
-                                .parts = CASES[i].parts,
+                                .slices = CASES[i].parts,
                                 .has_directions = CASES[i].has_directions};
         cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
         const char *text = ms_buffer_text(&svg);
@@ -481,7 +481,7 @@ Test(gantt, a_trace_tells_parts_and_directions) {
                  CASES[i].schedule);
         trace_fixture_write(&f, workload);
         draw_trace(&f, &gantt);
-        cr_assert_eq(gantt.parts, CASES[i].parts, "%s: %d", CASES[i].schedule, gantt.parts);
+        cr_assert_eq(gantt.slices, CASES[i].parts, "%s: %d", CASES[i].schedule, gantt.slices);
         cr_assert_eq(gantt.has_directions, CASES[i].has_directions, "%s", CASES[i].schedule);
         trace_fixture_release(&f);
     }

@@ -1,4 +1,4 @@
-/* Sequences cut in parts, with passes of their own. */
+/* Sequences cut in slices, with passes of their own. */
 #include "moe_fixture.h"
 
 static void lay_out(fixture_costs *fixture, const ms_model *model) {
@@ -7,11 +7,11 @@ static void lay_out(fixture_costs *fixture, const ms_model *model) {
     cr_assert_eq(fixture->status, MS_OK, "%s", fixture->log.text);
 }
 
-static int part_count(const fixture_costs *fixture) {
-    return fixture->costs.parts;
+static int slice_count(const fixture_costs *fixture) {
+    return fixture->costs.slices;
 }
 
-/* Sum over the segments of a pass, in one part or all (-1), of what `value` says. */
+/* Sum over the segments of a pass, in one slice or all (-1), of what `value` says. */
 typedef double (*value_fn)(const ms_segment *segment);
 
 static double flop_of(const ms_segment *segment) {
@@ -54,7 +54,7 @@ static double sum_of(const fixture_costs *fixture, pass_place at, value_fn value
 
 static double sum_of_parts(const fixture_costs *fixture, int stage, ms_pass pass, value_fn value) {
     double sum = 0;
-    for (int part = 0; part < part_count(fixture); part++) {
+    for (int part = 0; part < slice_count(fixture); part++) {
         sum += sum_of(fixture, (pass_place){stage, part, pass}, value);
     }
     return sum;
@@ -89,17 +89,17 @@ static void choose_layout(fixture_costs *fixture, const ms_model *model, int ind
 }
 
 /* Parts compute, send and keep together what the whole sequence does. */
-Test(parts, sum_to_the_whole_sequence) {
+Test(slices, sum_to_the_whole_sequence) {
     const value_fn SUMMED[] = {flop_of, tp_bytes_of, ep_bytes_of, repeated_flop_of};
     for (int k = 0; k < MODELS * LAYOUTS * 3; k++) {
         ms_model model = model_of(k / 3 / LAYOUTS);
         fixture_costs whole, cut;
         choose_layout(&whole, &model, k / 3 % LAYOUTS);
         choose_layout(&cut, &model, k / 3 % LAYOUTS);
-        int parts = cut.layout.parts = 2 << k % 3;
+        int parts = cut.layout.slices = 2 << k % 3;
         lay_out(&whole, &model);
         lay_out(&cut, &model);
-        cr_assert_eq(part_count(&cut), parts);
+        cr_assert_eq(slice_count(&cut), parts);
         for (int stage = 0; stage < 2; stage++) {
             for (int i = 0; i < MS_PASS_COUNT * 4; i++) {
                 double sum = sum_of_parts(&cut, stage, (ms_pass)(i / 4), SUMMED[i % 4]);
@@ -128,7 +128,7 @@ Test(parts, sum_to_the_whole_sequence) {
 
 /* Each part of s/K tokens meets the keys of those before it in full and half of its own:
  * (s/K)^2 (q + 1/2) pairs, forward in two products, backward in five. */
-Test(parts, see_the_keys_before_them) {
+Test(slices, see_the_keys_before_them) {
     ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
     model.vocab = 0;
     double s = model.sequence;
@@ -136,7 +136,7 @@ Test(parts, see_the_keys_before_them) {
         fixture_costs fixture;
         fixture_init(&fixture);
         fixture.layout.micro_batch = 3;
-        fixture.layout.parts = parts;
+        fixture.layout.slices = parts;
         lay_out(&fixture, &model);
         for (int part = 0; part < parts; part++) {
             double pairs = 3 * 16 * (s / parts) * (s / parts) * (part + 0.5);
@@ -155,7 +155,7 @@ Test(parts, see_the_keys_before_them) {
 
 /* Without a fused kernel the masked half is computed, but for keys behind the part: (K + 1) / 2 K
  * of the square. */
-Test(parts, skip_only_later_keys_in_a_full_score_matrix) {
+Test(slices, skip_only_later_keys_in_a_full_score_matrix) {
     ms_model model = fixture_gpt(3, 1024, 16, 0);
     double square = 4.0 * 2048 * 2048 * 1024 * 3;
     fixture_costs whole;
@@ -164,7 +164,7 @@ Test(parts, skip_only_later_keys_in_a_full_score_matrix) {
     for (int parts = 2; parts <= 8; parts *= 2) {
         fixture_costs cut;
         fixture_init(&cut);
-        cut.layout.parts = parts;
+        cut.layout.slices = parts;
         lay_out(&cut, &model);
         double skipped = square * (1 - (parts + 1.0) / (2 * parts));
         for (int pass = MS_PASS_F; pass <= MS_PASS_I; pass++) {
@@ -187,13 +187,13 @@ Test(parts, skip_only_later_keys_in_a_full_score_matrix) {
 
 /* A later part has more to see, and cutting never saves time: more launches, smaller products,
  * weight gradients added to more often. */
-Test(parts, later_ones_take_longer_and_all_longer_than_one) {
+Test(slices, later_ones_take_longer_and_all_longer_than_one) {
     for (int k = 0; k < MODELS * LAYOUTS; k++) {
         ms_model model = model_of(k / LAYOUTS);
         fixture_costs whole, cut;
         choose_layout(&whole, &model, k % LAYOUTS);
         choose_layout(&cut, &model, k % LAYOUTS);
-        cut.layout.parts = 4;
+        cut.layout.slices = 4;
         lay_out(&whole, &model);
         lay_out(&cut, &model);
         for (int i = 0; i < 2 * MS_PASS_COUNT; i++) {
@@ -231,12 +231,12 @@ static const ms_kernel *find_kernel(const fixture_costs *fixture, const char *na
 
 /* Blocks of 128 rows, counted in full ones: forward a part's queries, of which the longest see
  * q + 1 parts and the mean q + 1/2; backward the keys it sees. */
-Test(parts, attention_kernels_fill_the_gpu_with_what_they_have) {
+Test(slices, attention_kernels_fill_the_gpu_with_what_they_have) {
     ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
     ms_gpu_type gpu = fixture_a100();
     fixture_costs fixture;
     fixture_init(&fixture);
-    fixture.layout.parts = 4;
+    fixture.layout.slices = 4;
     lay_out(&fixture, &model);
     const char *const SHAPES[] = {"b1 s2048 a16 kv4 d64", "b1 s2048 k4096 a16 kv4 d64",
                                   "b1 s2048 k6144 a16 kv4 d64", "b1 s2048 k8192 a16 kv4 d64"};
@@ -260,11 +260,11 @@ Test(parts, attention_kernels_fill_the_gpu_with_what_they_have) {
 
 /* A part puts its own queries', keys' and values' gradients together, and holds the scores of the
  * keys it sees. */
-Test(parts, full_score_matrices_are_as_wide_as_what_is_seen) {
+Test(slices, full_score_matrices_are_as_wide_as_what_is_seen) {
     ms_model model = fixture_gpt(1, 1024, 16, 0);
     fixture_costs fixture;
     fixture_init(&fixture);
-    fixture.layout.parts = 4;
+    fixture.layout.slices = 4;
     lay_out(&fixture, &model);
     int concats = 0; /* one shape: 512 tokens, 3 x 1024, 2 bytes, in and out */
     for (int i = 0; i < fixture.costs.kernel_count; i++) {
@@ -289,12 +289,12 @@ Test(parts, full_score_matrices_are_as_wide_as_what_is_seen) {
 
 /* Gradients of all keys and values that a part has seen are added to what the later parts left,
  * which the last part has none of. */
-Test(parts, add_gradients_of_the_keys_they_saw) {
+Test(slices, add_gradients_of_the_keys_they_saw) {
     ms_model model = fixture_llama(3, 1024, 16, 4, 4096);
     fixture_costs fixture;
     fixture_init(&fixture);
     fixture.layout.micro_batch = 2;
-    fixture.layout.parts = 4;
+    fixture.layout.slices = 4;
     lay_out(&fixture, &model);
     const ms_stage_costs *costs = &fixture.costs;
     for (int part = 0; part < 4; part++) {
@@ -319,7 +319,7 @@ Test(parts, add_gradients_of_the_keys_they_saw) {
 
 /* Keys and values that later parts see stay where layers are recomputed, and their gradients wait
  * in all layers from one part's backward pass to the next. */
-Test(parts, keep_keys_and_their_gradients) {
+Test(slices, keep_keys_and_their_gradients) {
     ms_model model = fixture_llama(3, 1024, 16, 4, 4096);
     model.vocab = 0;
     double tokens = 2 * 8192 / 4.0, key_value_B = tokens * 2 * 4 * 64 * 2;
@@ -328,7 +328,7 @@ Test(parts, keep_keys_and_their_gradients) {
         fixture_costs fixture;
         fixture_init(&fixture);
         fixture.layout.micro_batch = 2;
-        fixture.layout.parts = 4;
+        fixture.layout.slices = 4;
         fixture.layout.recompute = is_full ? MS_RECOMPUTE_FULL : MS_RECOMPUTE_NONE;
         lay_out(&fixture, &model);
         for (int part = 0; part < 4; part++) {
@@ -347,7 +347,7 @@ Test(parts, keep_keys_and_their_gradients) {
 }
 
 /* What is once per step stands in every part's passes, the same bytes; states are the stage's. */
-Test(parts, all_have_what_is_once_per_step) {
+Test(slices, all_have_what_is_once_per_step) {
     ms_model model = fixture_llama(6, 1024, 16, 4, 4096);
     for (int zero = 0; zero <= 3; zero++) {
         fixture_costs whole, cut;
@@ -360,7 +360,7 @@ Test(parts, all_have_what_is_once_per_step) {
         whole.layout.keeps_parameters = zero == 3;
         fixture_init(&cut);
         cut.layout = whole.layout;
-        cut.layout.parts = 4;
+        cut.layout.slices = 4;
         lay_out(&whole, &model);
         lay_out(&cut, &model);
         fixture_check_waits(&cut.costs);
@@ -392,13 +392,13 @@ Test(parts, all_have_what_is_once_per_step) {
 }
 
 /* Nothing comes before the first part: forward it is a short sequence. */
-Test(parts, the_first_is_a_sequence_of_its_own) {
+Test(slices, the_first_is_a_sequence_of_its_own) {
     for (int k = 0; k < MODELS * LAYOUTS; k++) {
         ms_model model = model_of(k / LAYOUTS);
         fixture_costs cut, own;
         choose_layout(&cut, &model, k % LAYOUTS);
         choose_layout(&own, &model, k % LAYOUTS);
-        cut.layout.parts = 4;
+        cut.layout.slices = 4;
         lay_out(&cut, &model);
         model.sequence /= 4;
         lay_out(&own, &model);
@@ -411,15 +411,15 @@ Test(parts, the_first_is_a_sequence_of_its_own) {
     }
 }
 
-Test(parts, one_is_the_whole_sequence) {
+Test(slices, one_is_the_whole_sequence) {
     ms_model model = model_of(3);
     fixture_costs plain, one;
     choose_layout(&plain, &model, 2);
     choose_layout(&one, &model, 2);
-    one.layout.parts = 1;
+    one.layout.slices = 1;
     lay_out(&plain, &model);
     lay_out(&one, &model);
-    cr_assert(plain.costs.parts == 1 && one.costs.parts == 1);
+    cr_assert(plain.costs.slices == 1 && one.costs.slices == 1);
     cr_assert_eq(plain.costs.segment_count, one.costs.segment_count);
     for (int i = 0; i < one.costs.segment_count; i++) {
         cr_assert_eq(plain.costs.segments[i].time_s, one.costs.segments[i].time_s);
@@ -429,18 +429,18 @@ Test(parts, one_is_the_whole_sequence) {
     fixture_clear(&one);
 }
 
-Test(parts, that_cannot_be_are_refused) {
+Test(slices, that_cannot_be_are_refused) {
     const struct {
         ms_model_layout layout;
         const char *expected;
     } ROWS[] = {
-        {{.parts = -1}, "schedule.splits is '-1'"},
-        {{.parts = 3},
+        {{.slices = -1}, "schedule.splits is '-1'"},
+        {{.slices = 3},
          "sequence of 8192 cannot be cut in 3 parts (schedule.splits 3 x 1): nearest "
          "are 8190 or 8193, or schedule.splits 2"},
-        {{.parts = 2, .cp = 2}, "(schedule.splits) beside context parallelism (mesh.cp)"},
-        {{.parts = 2, .recompute_parts = MS_RECOMPUTE_PRODUCTS}, "recompute_parts"},
-        {{.parts = 8192, .tp = 2, .has_sequence_parallel = true},
+        {{.slices = 2, .cp = 2}, "(schedule.splits) beside context parallelism (mesh.cp)"},
+        {{.slices = 2, .recompute_parts = MS_RECOMPUTE_PRODUCTS}, "recompute_parts"},
+        {{.slices = 8192, .tp = 2, .has_sequence_parallel = true},
          "a part of a sequence of 1 cannot be cut in 2 parts (tp 2 x 1)"},
     };
     ms_model model = fixture_llama(4, 1024, 16, 4, 4096);
