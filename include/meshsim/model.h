@@ -193,8 +193,8 @@ typedef struct ms_model_layout {
     unsigned shard_axes;       /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
                                   sharding), the other replicas hold copies; 0: all of them */
     bool keeps_parameters;     /**< zero 3: gathered once per step, not before every pass */
-    bool has_placed_gathers;   /**< zero 3: whole stages are gathered beside the passes where the
-                                  schedule says, and given up where it says so */
+    bool has_placed_unshards;  /**< zero 3: whole stages are gathered beside the passes where the
+                                 schedule says, and resharded where it says so */
     ms_reduce reduce;          /**< when gradients are reduced */
     bool has_reduce_overlap;   /**< gradients are reduced beside the backward pass, else at the
                                   step's end */
@@ -208,12 +208,12 @@ typedef struct ms_model_layout {
     bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
                                   restores it at the receiver */
     const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
-    int copies; /**< of every stage's parameters among the pipeline ranks, 2 where the schedule runs
-                   in two directions; 0 means 1 */
+    int directions; /**< of the pipeline; in two of them every stage's parameters are twice among
+                       the pipeline ranks; 0 means 1 */
     int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is
                    done every microbatch is done every slice; 0 means 1 */
-    const int *stage_rank; /**< [copies*P*V] pipeline rank of each virtual stage, copy after copy;
-                              NULL: stage mod P */
+    const int *stage_rank; /**< [directions*P*V] pipeline rank of each virtual stage, direction
+                              after direction; NULL: stage mod P */
 } ms_model_layout;
 
 /** A kernel shape that occurs in the model, for the kernel table. */
@@ -272,10 +272,10 @@ typedef struct ms_segment {
                            [B]; 0: every pair of members exchanges its own */
     double coll_load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, which is
                          coll_B; its time is the busiest one's; 0: all alike */
-    bool is_between_copies; /**< collective of a step's end: among the two pipeline ranks that hold
-                               the same stages, rank by rank, once all that the passes started has
-                               ended; group_axes is not used */
-    int use_first, uses;    /**< kernels called: kernel_uses[use_first .. use_first + uses) */
+    bool is_between_directions; /**< collective of a step's end: among the two pipeline ranks that
+                               hold the same stages, rank by rank, once all that the passes started
+                               has ended; group_axes is not used */
+    int use_first, uses;        /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
 /** The pieces of one pass over one virtual stage and microbatch, in order. */
@@ -297,16 +297,16 @@ typedef struct ms_stage_memory {
     double round_B; /**< whole gradients, beside gradient_B from a round's first weight gradients to
                        its last ones; 0: none are whole for a round */
     double round_transformer_B; /**< share of them that belongs to transformer layers */
-    double gathered_B; /**< whole parameters, beside parameter_B while the schedule has the stage
+    double unsharded_B; /**< whole parameters, beside parameter_B while the schedule has the stage
                           gathered; 0: it does not say */
-    double gathered_transformer_B; /**< share of them that belongs to transformer layers */
+    double unsharded_transformer_B; /**< share of them that belongs to transformer layers */
 } ms_stage_memory;
 
 /** One virtual stage. */
 typedef struct ms_stage_cost {
     ms_pass_plan
         passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
-    ms_pass_plan gather;   /**< asynchronous collectives that gather its whole parameters, where the
+    ms_pass_plan unshard;  /**< asynchronous collectives that gather its whole parameters, where the
                               schedule says when; else empty */
     double send_forward_B; /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
                               the last stage */
@@ -398,9 +398,9 @@ double ms_model_active_parameters(const ms_model *model);
  * tokens, not weights; under a causal mask each rank has an early and a late part of the sequence,
  * so all have equal work. Sharded state is gathered and reduced layer by layer, embedding and head
  * apart. With tied embeddings the last stage holds a copy of the word embedding, unless it is on
- * one rank with the first stage (of either copy) and neither gathers its parameters (ZeRO 3). The
- * loss's three reductions over tp stand as one all-reduce of 12 bytes per token. The embedding's
- * gradient is dense.
+ * one rank with the first stage (of either direction) and neither gathers its parameters (ZeRO 3).
+ * The loss's three reductions over tp stand as one all-reduce of 12 bytes per token. The
+ * embedding's gradient is dense.
  *
  * Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
  * in both passes; times and memory are the busiest rank's, which its group waits for, FLOP and
@@ -408,10 +408,10 @@ double ms_model_active_parameters(const ms_model *model);
  * are on the last stage, which then needs the embedding in the same way; their segments have no
  * layer.
  *
- * Two copies of every stage: a rank's optimizer, gradients and gathers are those of the stages of
- * both copies on it. Each copy reduces over its own replicas and shards its state over them; the
- * two ranks with the same stages sum what each then holds: shards, unless the passes reduced whole
- * gradients.
+ * Two directions: a rank's optimizer, gradients and gathers are those of the stages of
+ * both directions on it. Each direction reduces over its own replicas and shards its state over
+ * them; the two ranks with the same stages sum what each then holds: shards, unless the passes
+ * reduced whole gradients.
  *
  * Slices: the queries of a slice see the keys of those before it and, causally, its own. Slices
  * go forwards in order and backwards the other way round, where each adds the gradients of all keys
@@ -423,7 +423,7 @@ double ms_model_active_parameters(const ms_model *model);
  * costs_out: in `arena`.  O(slices * stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
  * the sequence by cp, tp or slices, layers not summing up, more stages than layers, a choice that
- * needs another stage of ZeRO, copies of stages on ranks that do not pair up), reported with the
+ * needs another stage of ZeRO, directions whose ranks do not pair up), reported with the
  * numbers and the nearest legal values; MS_E_NOMEM. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,

@@ -22,7 +22,7 @@ static int *spread_layers(const ms_layer_times_input *in, ms_arena *arena) {
 static ms_status find_costs(const ms_layer_times_input *in, ms_arena *arena, ms_diag *diag,
                             ms_stage_costs *costs_out) {
     ms_model_layout layout = *in->layout;
-    layout.chunks = layout.copies = layout.slices = 1;
+    layout.chunks = layout.directions = layout.slices = 1;
     layout.stage_rank = NULL;
     layout.recompute_layers = 0; /* counts from every stage's front: on average all alike */
     layout.stage_layers = spread_layers(in, arena);

@@ -72,10 +72,10 @@ static void weigh_states(const ms_memory_model *model, int place, ms_held_memory
     const ms_stage_memory *memory = &model->costs->stage[stage].memory;
     int unsharded = model->unsharded[place];
     int rounds = model->rounds[place];
-    held->parameter_B += memory->parameter_B + unsharded * memory->gathered_B;
+    held->parameter_B += memory->parameter_B + unsharded * memory->unsharded_B;
     held->gradient_B += memory->gradient_B + rounds * memory->round_B;
     held->optimizer_B += memory->optimizer_B;
-    held->transformer_B += memory->transformer_B + unsharded * memory->gathered_transformer_B +
+    held->transformer_B += memory->transformer_B + unsharded * memory->unsharded_transformer_B +
                            rounds * memory->round_transformer_B;
 }
 

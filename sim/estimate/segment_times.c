@@ -23,7 +23,7 @@ ms_status ms_segment_times(const ms_timing *timing, const ms_segment *segments, 
                            double *time_s_out) {
     for (int i = 0; i < count; i++) {
         time_s_out[i] = segments[i].time_s;
-        if (segments[i].is_collective && !segments[i].is_between_copies) {
+        if (segments[i].is_collective && !segments[i].is_between_directions) {
             ms_status status = time_collective(timing, &segments[i], p, &time_s_out[i]);
             if (status != MS_OK) {
                 return status;

@@ -51,7 +51,7 @@ typedef struct dealing {
     const ms_program *program;
     const ms_layer_times *times;
     int *dealt;      /* [S] */
-    double *load_s;  /* [P] of a pipeline rank so far, both copies */
+    double *load_s;  /* [P] of a pipeline rank so far, both directions */
     double *stage_s; /* [S] */
 } dealing;
 

@@ -78,7 +78,7 @@ static bool has_all_reduce(const ms_job *job) {
         unsigned axes = segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
         if (segment->is_collective && segment->coll == MS_COLL_ALL_REDUCE &&
             segment->coll_B > 0.0 &&
-            (segment->is_between_copies || ms_mesh_members(&job->mesh, axes, 0, NULL) > 1)) {
+            (segment->is_between_directions || ms_mesh_members(&job->mesh, axes, 0, NULL) > 1)) {
             return true;
         }
     }

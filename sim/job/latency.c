@@ -126,7 +126,7 @@ static ms_status time_row(ahead *a, ring_row *row) {
 
 /* Count a collective that everything after it on its rank waits for. */
 static ms_status add_segment(ahead *a, const ms_segment *segment, double count) {
-    if (!segment->is_collective || segment->is_async || segment->is_between_copies ||
+    if (!segment->is_collective || segment->is_async || segment->is_between_directions ||
         segment->coll == MS_COLL_ALL_TO_ALL) {
         return MS_OK;
     }

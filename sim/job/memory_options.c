@@ -58,7 +58,7 @@ static bool zero_2(const ms_job *job, ms_model_layout *layout, int *number_out) 
 
 static bool zero_3(const ms_job *job, ms_model_layout *layout, int *number_out) {
     /* the places of a schedule file, which lower stages have no use for */
-    layout->has_placed_gathers = job->program.shard_moves != NULL;
+    layout->has_placed_unshards = job->program.shard_moves != NULL;
     return more_zero(job, layout, number_out, 3);
 }
 

@@ -1,5 +1,5 @@
-/* What follows the last microbatch: gradients are reduced over dp and between copies of the
- * parameters, tied embeddings over first and last stage, all ranks learn the norm of the world's
+/* What follows the last microbatch: gradients are reduced over dp and between directions of the
+ * pipeline, tied embeddings over first and last stage, all ranks learn the norm of the world's
  * gradient, the optimizer updates, and with a sharded optimizer the parameters are gathered. */
 #include <math.h>
 
@@ -83,13 +83,14 @@ static ms_status lower_group(ms_lowering *l, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* The collectives of a plan from `*next` on, one after the other, up to one between copies.
+/* The collectives of a plan from `*next` on, one after the other, up to one between directions.
  * *next: its place, or the plan's end. */
-static ms_status lower_until_copies(ms_lowering *l, int p, const ms_pass_plan *plan, int *next) {
+static ms_status lower_until_directions(ms_lowering *l, int p, const ms_pass_plan *plan,
+                                        int *next) {
     ms_status status = MS_OK;
     for (; *next < plan->count && status == MS_OK; (*next)++) {
         const ms_segment *segment = &l->in->costs->segments[plan->first + *next];
-        if (segment->is_between_copies) {
+        if (segment->is_between_directions) {
             return MS_OK;
         }
         status = lower_group(l, p, segment);
@@ -97,7 +98,7 @@ static ms_status lower_until_copies(ms_lowering *l, int p, const ms_pass_plan *p
     return status;
 }
 
-/* The pipeline rank that holds the same stages as `p`; `p` itself where there is one copy of them.
+/* The pipeline rank that holds the same stages as `p`; `p` itself where there is one direction.
  */
 static int partner_of(const ms_program *program, int p) {
     for (int stage = 0; stage < program->stages; stage++) {
@@ -119,7 +120,7 @@ static ms_status lower_plans(ms_lowering *l, int p, const ms_pass_plan *plans) {
     }
     for (;;) {
         for (int end = 0; end < count; end++) {
-            ms_status status = lower_until_copies(l, ends[end], &plans[ends[end]], &next[end]);
+            ms_status status = lower_until_directions(l, ends[end], &plans[ends[end]], &next[end]);
             if (status != MS_OK) {
                 return status;
             }

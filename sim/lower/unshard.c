@@ -21,7 +21,7 @@ static ms_status lower_collective(ms_lowering *l, int p, int stage, const ms_seg
 
 ms_status ms_unshard_lower(ms_lowering *l, int p, int stage) {
     const ms_stage_costs *costs = l->in->costs;
-    const ms_pass_plan *plan = &costs->stage[ms_program_model_stage(l->in->program, stage)].gather;
+    const ms_pass_plan *plan = &costs->stage[ms_program_model_stage(l->in->program, stage)].unshard;
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK; i++) {
         status = lower_collective(l, p, stage, &costs->segments[plan->first + i]);

@@ -215,7 +215,7 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
         {layout->reduce == MS_REDUCE_EVERY, 2, "reducing gradients after every microbatch"},
         {layout->reduce == MS_REDUCE_ROUND, 2, "reducing gradients after every round"},
         {layout->keeps_parameters, 3, "keeping gathered parameters"},
-        {layout->has_placed_gathers, 3, "gathering whole stages"},
+        {layout->has_placed_unshards, 3, "gathering whole stages"},
         {layout->has_gather_overlap, 1, "gathering parameters beside the passes"},
         {layout->shard_axes != 0, 1, "naming the axes that hold shards"},
     };
@@ -227,7 +227,7 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
             status = MS_E_INPUT;
         }
     }
-    if (layout->has_placed_gathers && (layout->keeps_parameters || layout->has_gather_overlap)) {
+    if (layout->has_placed_unshards && (layout->keeps_parameters || layout->has_gather_overlap)) {
         status = refuse(diag, true,
                         "data_parallel.gather_stages says when parameters are gathered, and so do "
                         "keep_parameters and overlap_gather: set one of the three");
@@ -300,8 +300,8 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     return MS_OK;
 }
 
-/* Two ranks that hold the copies of one stage hold the same stages: they sum their gradients pair
- * by pair. */
+/* Two ranks that hold one stage, in either direction, hold the same stages: they sum their
+ * gradients pair by pair. */
 static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
     for (int stage = 0; stage < stages; stage++) {
@@ -326,14 +326,15 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     return MS_OK;
 }
 
-/* Two copies of the parameters among the pipeline ranks. */
-static ms_status check_copies(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
-    if (layout->copies < 0 || layout->copies > 2) {
+/* Two directions: the parameters are twice among the pipeline ranks. */
+static ms_status check_directions(const ms_model *model, const ms_model_layout *layout,
+                                  ms_diag *diag) {
+    if (layout->directions < 0 || layout->directions > 2) {
         ms_diag_error(diag, "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
-                      layout->copies);
+                      layout->directions);
         return MS_E_INPUT;
     }
-    if (layout->copies <= 1) {
+    if (layout->directions <= 1) {
         return MS_OK;
     }
     ms_status status = check_pairs(layout, diag);
@@ -362,7 +363,7 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_zero(layout, diag),
         check_offload(layout, gpu, diag),
         check_recompute(layout, diag),
-        check_copies(model, layout, diag),
+        check_directions(model, layout, diag),
         refuse(diag,
                layout->tp > 1 && layout->tp_overlap != MS_TP_OVERLAP_NONE &&
                    (ms_is_mla(model) || model->moe.experts > 0),

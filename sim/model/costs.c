@@ -88,7 +88,7 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
     ms_parameter_count count = ms_stage_parameters(builder, content);
     stage_out->parameters = count.dense + count.expert;
     stage_out->expert_parameters = count.expert;
-    stage_out->gather = ms_stage_gather(builder, count);
+    stage_out->unshard = ms_stage_unshard(builder, count);
     bool is_end = content.is_first || content.is_last;
     bool is_shared = model->has_tied_embeddings || model->mtp_layers > 0;
     if (is_end && is_shared && !ms_has_joined_ends(builder->layout)) {
@@ -111,7 +111,7 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
 
 static bool holds(const ms_model_layout *layout, int rank, int stage) {
     return ms_stage_owner(layout, 0, stage) == rank ||
-           (layout->copies > 1 && ms_stage_owner(layout, 1, stage) == rank);
+           (layout->directions > 1 && ms_stage_owner(layout, 1, stage) == rank);
 }
 
 /* What a pipeline rank does once per step. */
@@ -128,7 +128,7 @@ static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs)
             split_tokens += ms_split_token_parameters(builder, content);
         }
     }
-    bool has_gather = layout->zero >= 1 && !ms_gathers_in_passes(layout);
+    bool has_gather = layout->zero >= 1 && !ms_unshards_in_passes(layout);
     costs->optimizer_s[rank] = ms_optimizer_time_s(builder, count);
     costs->before_update[rank] = ms_before_update(builder, count, split_tokens);
     costs->after_update[rank] = ms_after_update(builder, has_gather ? count : none);

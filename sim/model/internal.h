@@ -86,9 +86,9 @@ typedef struct ms_unit {
 
 /** The collectives that a unit's computation waits for to have its parameters: as
  * ms_cost_communicate returned them; 0: none. */
-typedef struct ms_unit_gathers {
+typedef struct ms_unit_unshards {
     int dense, expert;
-} ms_unit_gathers;
+} ms_unit_unshards;
 
 /** A layer's pieces of a pass. */
 typedef struct ms_layer_pieces {
@@ -120,8 +120,8 @@ typedef struct ms_cost_builder {
     size_t open_first;         /**< first segment that computation may go on with: the pass's, or
                                   the unit's where it waits for its parameters */
     size_t body_first;         /**< first segment of the unit being added, behind its gather */
-    ms_unit_gathers ready;     /**< gather of the unit being added */
-    ms_unit_gathers arriving;  /**< gather under way for the next one */
+    ms_unit_unshards ready;    /**< gather of the unit being added */
+    ms_unit_unshards arriving; /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
     unsigned repeated;         /**< MS_RECOMPUTE_ bits of the layer being added */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
@@ -181,9 +181,9 @@ typedef struct ms_comm {
     bool is_async;
     ms_when when;
     int after; /**< what it starts after besides, as ms_cost_communicate returned it; 0: nothing */
-    double intra_node_B;    /**< as coll_intra_node_B of a segment */
-    double load_imbalance;  /**< as coll_load_imbalance of a segment */
-    bool is_between_copies; /**< as of a segment: group_axes is not used */
+    double intra_node_B;        /**< as coll_intra_node_B of a segment */
+    double load_imbalance;      /**< as coll_load_imbalance of a segment */
+    bool is_between_directions; /**< as of a segment: group_axes is not used */
 } ms_comm;
 /** Ranks of a group that spans a set of axes, MS_AXIS_BIT each, and MS_AXES_OF_EXPERTS. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes);
@@ -320,10 +320,10 @@ int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content
 /** One of them.  index: 0-based. */
 ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index);
 
-/** Pipeline rank that owns a stage.  copy: 0-based. */
-int ms_stage_owner(const ms_model_layout *layout, int copy, int stage);
-/** Whether every rank with a last stage has a first one too, in any copy: what both need is then
- * summed without an exchange. */
+/** Pipeline rank that owns a stage.  direction: 0-based. */
+int ms_stage_owner(const ms_model_layout *layout, int direction, int stage);
+/** Whether every rank with a last stage has a first one too, in any direction: what both need is
+ * then summed without an exchange. */
 bool ms_has_joined_ends(const ms_model_layout *layout);
 
 /** Parameters on one rank of a stage [count].  A tied head, and MTP modules, on another pipeline
@@ -340,7 +340,7 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
 double ms_sharded(const ms_model_layout *layout, ms_parameter_count count);
 /** Whether parameters are gathered in or beside the passes; else the step's end does it, if
  * anything. */
-bool ms_gathers_in_passes(const ms_model_layout *layout);
+bool ms_unshards_in_passes(const ms_model_layout *layout);
 /** Whether passes reduce gradients; else the step's end does. */
 bool ms_reduces_in_passes(const ms_model_layout *layout);
 /** Add what stands before a unit's part of a pass: the gather of its parameters or, one ahead, of
@@ -350,22 +350,22 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
 /** Add what stands behind it: the reduction of its gradients, once a bucket is full. */
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last);
 /** Segments of the step's end before the optimizer: what the passes do not reduce themselves, and
- * the sums over both copies of the parameters.  held: of both copies; split_tokens: as
+ * the sums over both directions.  held: of both; split_tokens: as
  * ms_split_token_parameters. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
                               double split_tokens);
 /** And after it. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered);
 /** Segments that gather a whole stage, where the schedule places them; else none. */
-ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count);
+ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count);
 /** Clipping and update of one rank's parameters [s]. */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count);
 
 /** Bytes of what a rank holds from step to step. */
 typedef struct ms_state_bytes {
     double parameter_B, gradient_B, optimizer_B;
-    double round_B;    /**< whole gradients, while a round of microbatches makes them */
-    double gathered_B; /**< whole parameters, while the schedule has them gathered */
+    double round_B;     /**< whole gradients, while a round of microbatches makes them */
+    double unsharded_B; /**< whole parameters, while the schedule has them gathered */
 } ms_state_bytes;
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);
 /** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */

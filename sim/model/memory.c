@@ -212,6 +212,6 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
                              .transformer_B = own.parameter_B + own.gradient_B + own.optimizer_B,
                              .round_B = states.round_B,
                              .round_transformer_B = own.round_B,
-                             .gathered_B = states.gathered_B,
-                             .gathered_transformer_B = own.gathered_B};
+                             .unsharded_B = states.unsharded_B,
+                             .unsharded_transformer_B = own.unsharded_B};
 }

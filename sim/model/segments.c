@@ -96,8 +96,8 @@ static int newest(const ms_cost_builder *builder) {
 
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     unsigned axes = comm->group_axes != 0 ? comm->group_axes : MS_AXIS_BIT(comm->axis);
-    double members = comm->is_between_copies ? degree(builder->layout->copies)
-                                             : ms_group_size(builder->layout, axes);
+    double members = comm->is_between_directions ? degree(builder->layout->directions)
+                                                 : ms_group_size(builder->layout, axes);
     if (members <= 1 || comm->bytes <= 0) {
         return 0;
     }
@@ -113,7 +113,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .coll_B = comm->bytes,
                           .coll_intra_node_B = comm->intra_node_B,
                           .coll_load_imbalance = comm->load_imbalance,
-                          .is_between_copies = comm->is_between_copies,
+                          .is_between_directions = comm->is_between_directions,
                           .use_first = (int)builder->uses.count};
     ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);

@@ -40,7 +40,7 @@ double ms_sharded(const ms_model_layout *layout, ms_parameter_count count) {
            count.expert / ms_group_size(layout, group_of(layout, true).shard);
 }
 
-bool ms_gathers_in_passes(const ms_model_layout *layout) {
+bool ms_unshards_in_passes(const ms_model_layout *layout) {
     return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
 }
 
@@ -48,9 +48,9 @@ bool ms_reduces_in_passes(const ms_model_layout *layout) {
     return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
-static bool gathers_in(const ms_model_layout *layout, ms_pass pass) {
+static bool unshards_in(const ms_model_layout *layout, ms_pass pass) {
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
-    return ms_gathers_in_passes(layout) && !layout->has_placed_gathers &&
+    return ms_unshards_in_passes(layout) && !layout->has_placed_unshards &&
            (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
 }
 
@@ -63,21 +63,21 @@ static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
                             .group_axes = group_of(layout, is_expert).shard,
                             .kind = MS_COLL_ALL_GATHER,
                             .bytes = parameters * builder->precision->parameter_B,
-                            .is_async = layout->has_gather_overlap || layout->has_placed_gathers,
+                            .is_async = layout->has_gather_overlap || layout->has_placed_unshards,
                             .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
-static ms_unit_gathers gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
+static ms_unit_unshards gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
     builder->layer = unit->layer;
-    ms_unit_gathers gathers = {.dense = gather(builder, unit->parameters.dense, false),
-                               .expert = gather(builder, unit->parameters.expert, true)};
+    ms_unit_unshards gathers = {.dense = gather(builder, unit->parameters.dense, false),
+                                .expert = gather(builder, unit->parameters.expert, true)};
     builder->layer = -1;
     return gathers;
 }
 
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
                    const ms_unit *next) {
-    if (gathers_in(builder->layout, pass)) {
+    if (unshards_in(builder->layout, pass)) {
         if (builder->segments.count == builder->units_first) {
             builder->arriving = gather_unit(builder, unit);
         }
@@ -91,9 +91,9 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
     builder->body_first = builder->segments.count;
 }
 
-ms_pass_plan ms_stage_gather(ms_cost_builder *builder, ms_parameter_count count) {
+ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
     ms_cost_begin_plan(builder);
-    if (builder->layout->has_placed_gathers) {
+    if (builder->layout->has_placed_unshards) {
         gather(builder, count.dense, false);
         gather(builder, count.expert, true);
     }
@@ -121,13 +121,13 @@ static ms_when when_reduced(const ms_model_layout *layout) {
 }
 
 /* Reduce gradients over the replicas: to shards, then the shards over what else holds copies. With
- * two copies of the stages whole gradients become shards too: the copies sum those at the step's
- * end, and gather them. */
+ * two directions whole gradients become shards too: the two ranks of a stage sum those at the
+ * step's end, and gather them. */
 static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
     const ms_model_layout *layout = builder->layout;
     shard_group group = group_of(layout, is_expert);
     bool is_sharded = layout->zero > 0;
-    bool is_scattered = is_sharded || layout->copies > 1;
+    bool is_scattered = is_sharded || layout->directions > 1;
     ms_comm comm = {.axis = MS_AXIS_DP,
                     .group_axes = is_sharded ? group.shard : group.all,
                     .kind = is_scattered ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
@@ -145,7 +145,7 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
 
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
     const ms_model_layout *layout = builder->layout;
-    if (gathers_in(layout, pass)) {
+    if (unshards_in(layout, pass)) {
         wait_for_gather(builder, builder->ready.dense, false);
         wait_for_gather(builder, builder->ready.expert, true);
     }
@@ -167,28 +167,28 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
     }
 }
 
-/* Sum a buffer with the rank that holds the same stages in the other copy; nothing where there is
- * no other copy. */
-static void sum_copies(ms_cost_builder *builder, double bytes) {
+/* Sum a buffer with the rank that holds the same stages in the other direction; nothing where there
+ * is no other one. */
+static void sum_directions(ms_cost_builder *builder, double bytes) {
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                             .kind = MS_COLL_ALL_REDUCE,
                                             .bytes = bytes,
-                                            .is_between_copies = true});
+                                            .is_between_directions = true});
 }
 
 /* What of a rank's gradients is left when the passes are over: their reduction, where the passes
- * have not done it, and the sum of what ranks then hold with the other copy. */
+ * have not done it, and the sum of what ranks then hold with the other direction. */
 static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     shard_group group = group_of(layout, is_expert);
     if (!ms_reduces_in_passes(layout)) {
         reduce(builder, bytes, is_expert, true);
     }
-    if (layout->copies <= 1) {
+    if (layout->directions <= 1) {
         return;
     }
     unsigned held = layout->zero > 0 ? group.shard : group.all;
-    sum_copies(builder, bytes / ms_group_size(layout, held));
+    sum_directions(builder, bytes / ms_group_size(layout, held));
     if (layout->zero == 0) { /* whole gradients again */
         ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                                 .group_axes = group.all,
@@ -267,15 +267,15 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
                             .gradient_B = kept * precision->gradient_B,
                             .round_B = made * precision->gradient_B,
                             .optimizer_B = updated * precision->optimizer_B,
-                            .gathered_B =
-                                layout->has_placed_gathers ? all * precision->parameter_B : 0};
+                            .unsharded_B =
+                                layout->has_placed_unshards ? all * precision->parameter_B : 0};
 }
 
 double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;
     double units_B = 0, bucket_B = 0;
-    if (layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_gathers) {
+    if (layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_unshards) {
         units_B = (layout->has_gather_overlap ? 2 : 1) * largest_unit * precision->parameter_B;
     }
     if (layout->reduce == MS_REDUCE_EVERY) {

@@ -2,18 +2,19 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-int ms_stage_owner(const ms_model_layout *layout, int copy, int stage) {
+int ms_stage_owner(const ms_model_layout *layout, int direction, int stage) {
     int stages = layout->pp * layout->chunks;
-    return layout->stage_rank != NULL ? layout->stage_rank[copy * stages + stage]
+    return layout->stage_rank != NULL ? layout->stage_rank[direction * stages + stage]
                                       : stage % layout->pp;
 }
 
 bool ms_has_joined_ends(const ms_model_layout *layout) {
-    int last = layout->pp * layout->chunks - 1, copies = layout->copies > 1 ? layout->copies : 1;
-    for (int copy = 0; copy < copies; copy++) {
-        int owner = ms_stage_owner(layout, copy, last);
+    int last = layout->pp * layout->chunks - 1,
+        directions = layout->directions > 1 ? layout->directions : 1;
+    for (int way = 0; way < directions; way++) {
+        int owner = ms_stage_owner(layout, way, last);
         bool is_joined = false;
-        for (int other = 0; other < copies; other++) {
+        for (int other = 0; other < directions; other++) {
             is_joined = is_joined || ms_stage_owner(layout, other, 0) == owner;
         }
         if (!is_joined) {

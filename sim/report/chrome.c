@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "meshsim/report.h"
-#include "report/consumers.h"
 #include "report/gantt_sorted.h"
+#include "report/pass_index.h"
 #include "report/passes.h"
 
 enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
@@ -26,7 +26,7 @@ typedef struct chrome {
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */
     ms_gantt_sorted sorted; /* for the phases of idle time */
-    ms_consumers consumers;
+    ms_pass_index index;
 } chrome;
 
 static void flush(chrome *c) {
@@ -221,9 +221,8 @@ static void put_arrow(chrome *c, int32_t event) {
     if (trace->kind[event] != MS_OP_P2P || stream->peer_index < 0 || trace->mb[event] < 0) {
         return;
     }
-    const ms_gantt_box *pass =
-        ms_consumers_find(&c->consumers, stream->peer_index, trace->mb[event],
-                          (double)trace->end_ps[event] / MS_PS_PER_S);
+    const ms_gantt_box *pass = ms_pass_index_find(&c->index, stream->peer_index, trace->mb[event],
+                                                  (double)trace->end_ps[event] / MS_PS_PER_S);
     if (pass == NULL) {
         return;
     }
@@ -393,7 +392,7 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
         return MS_E_NOMEM;
     }
     ms_status status = find_phases(c, arena);
-    return status == MS_OK ? ms_consumers_build(&c->boxes, trace->rank_count, arena, &c->consumers)
+    return status == MS_OK ? ms_pass_index_build(&c->boxes, trace->rank_count, arena, &c->index)
                            : status;
 }
 

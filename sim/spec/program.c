@@ -133,7 +133,7 @@ static ms_status place_gathers(const ms_job_spec *spec, ms_arena *arena, ms_diag
     if (gather_stages > 0) {
         status = ms_program_place_unshards(program, gather_stages, arena, diag);
     }
-    out->layout.has_placed_gathers =
+    out->layout.has_placed_unshards =
         gather_stages > 0 || (out->layout.zero >= 3 && program->shard_moves != NULL);
     return status;
 }
@@ -167,7 +167,7 @@ ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_dia
     status = status == MS_OK ? ms_program_check(&out->program, &placed.diag) : status;
     status = status == MS_OK ? check_rounds(spec, out, diag) : status;
     out->layout.chunks = out->program.spec.chunks;
-    out->layout.copies = out->program.parameter_replicas;
+    out->layout.directions = out->program.parameter_replicas;
     out->layout.slices = out->program.spec.slices;
     out->layout.stage_rank = out->program.stage_rank;
     return status;

@@ -9,7 +9,7 @@ static const ms_stage_memory MEMORY = {.parameter_B = 100.0,
                                        .working_B = 3.0,
                                        .transformer_B = 700.0,
                                        .round_B = 40.0,
-                                       .gathered_B = 1000.0};
+                                       .unsharded_B = 1000.0};
 
 enum { STAGES = 16 };
 

@@ -180,8 +180,8 @@ Test(job_gathers, groups_are_those_of_the_shards) {
         }
         job_fixture_run(&f, "tiny", sets, "analytic", false);
         const ms_stage_cost *stage = &f.job.costs.stage[0];
-        const ms_segment *gathers = &f.job.costs.segments[stage->gather.first];
-        cr_assert_eq(stage->gather.count, i == 0 ? 2 : 1);
+        const ms_segment *gathers = &f.job.costs.segments[stage->unshard.first];
+        cr_assert_eq(stage->unshard.count, i == 0 ? 2 : 1);
         double experts = stage->expert_parameters;
         cr_assert_eq(gathers[0].coll_B, 2 * (stage->parameters - experts));
         bool has_ep = (gathers[0].group_axes & MS_AXIS_BIT(MS_AXIS_EP)) != 0;

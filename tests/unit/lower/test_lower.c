@@ -292,7 +292,7 @@ Test(lower, an_unshard_runs_beside_passes_of_other_stages) {
     lower_set_plain_passes(&x);
     x.segments[1] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     for (int s = 0; s < 2; s++) {
-        x.stage[s].gather = (ms_pass_plan){.first = 1, .count = 1};
+        x.stage[s].unshard = (ms_pass_plan){.first = 1, .count = 1};
     }
     x.program.shard_first = shard_first;
     x.program.shard_moves = moves;
@@ -317,7 +317,7 @@ Test(lower, a_computation_waits_for_parameters_and_a_collective_does_not) {
     x.segments[2] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     lower_set_pass(&x, MS_PASS_F, 0, 2);
     lower_set_pass(&x, MS_PASS_B, 1, 1);
-    x.stage[0].gather = (ms_pass_plan){.first = 2, .count = 1};
+    x.stage[0].unshard = (ms_pass_plan){.first = 2, .count = 1};
     x.program.shard_first = shard_first;
     x.program.shard_moves = &move;
     lower_expect(&x, "0 all_gather s0: 0.dp\n"

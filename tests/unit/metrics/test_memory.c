@@ -445,10 +445,10 @@ Test(memory, gathered_stages_hold_their_parameters) {
     fixture_rank(&f, 0, 1);
     set_up(&setup, 2, 1);
     setup.stage[0].memory = (ms_stage_memory){.parameter_B = 1.0,
-                                              .gathered_B = 100.0,
+                                              .unsharded_B = 100.0,
                                               .transformer_B = 1.0,
-                                              .gathered_transformer_B = 90.0};
-    setup.stage[1].memory = (ms_stage_memory){.parameter_B = 1.0, .gathered_B = 10.0};
+                                              .unsharded_transformer_B = 90.0};
+    setup.stage[1].memory = (ms_stage_memory){.parameter_B = 1.0, .unsharded_B = 10.0};
     ms_action actions[] = {{.pass = MS_PASS_F, .stage = 0},
                            {.pass = MS_PASS_F, .stage = 1},
                            {.pass = MS_PASS_B, .stage = 1},

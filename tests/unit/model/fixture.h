@@ -179,8 +179,8 @@ static inline double fixture_members(const ms_model_layout *layout, const ms_seg
                                       [MS_AXIS_DP] = layout->dp,
                                       [MS_AXIS_OTHER] = layout->other};
     unsigned axes = segment->group_axes ? segment->group_axes : MS_AXIS_BIT(segment->axis);
-    if (segment->is_between_copies) {
-        return layout->copies;
+    if (segment->is_between_directions) {
+        return layout->directions;
     }
     double members = 1;
     for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {

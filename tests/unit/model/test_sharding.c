@@ -323,27 +323,27 @@ Test(sharding, placed_gathers_are_of_whole_stages) {
             fixture_init(&kept);
             placed.layout.zero = kept.layout.zero = 3;
             placed.layout.reduce = kept.layout.reduce = every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
-            placed.layout.has_placed_gathers = true;
+            placed.layout.has_placed_unshards = true;
             kept.layout.keeps_parameters = true;
             lay_out(&placed, &CASES[i], 4);
             lay_out(&kept, &CASES[i], 4);
             const ms_stage_cost *stage = &placed.costs.stage[0], *other = &kept.costs.stage[0];
-            double once = fixture_plan_sent_B(&placed, stage->gather, MS_AXIS_DP, 0, 1);
-            cr_assert_eq(stage->gather.count, 1);
-            cr_assert_eq(other->gather.count, 0);
+            double once = fixture_plan_sent_B(&placed, stage->unshard, MS_AXIS_DP, 0, 1);
+            cr_assert_eq(stage->unshard.count, 1);
+            cr_assert_eq(other->unshard.count, 0);
             double m = CASES[i].microbatches;
             cr_assert_lt(fixture_gap(fixture_step_sent_B(&placed, MS_AXIS_DP, (int)m) + once,
                                      fixture_step_sent_B(&kept, MS_AXIS_DP, (int)m)),
                          1e-13);
             double n = CASES[i].dp * CASES[i].cp;
             cr_assert_lt(fixture_gap(once, (n - 1) / n * 2 * stage->parameters), 1e-13);
-            cr_assert_eq(stage->memory.gathered_B, 2 * stage->parameters);
-            cr_assert_eq(other->memory.gathered_B, 0);
-            cr_assert_lt(fixture_gap(stage->memory.parameter_B + stage->memory.gathered_B,
+            cr_assert_eq(stage->memory.unsharded_B, 2 * stage->parameters);
+            cr_assert_eq(other->memory.unsharded_B, 0);
+            cr_assert_lt(fixture_gap(stage->memory.parameter_B + stage->memory.unsharded_B,
                                      other->memory.parameter_B),
                          1e-14);
             cr_assert_lt(
-                fixture_gap(stage->memory.transformer_B + stage->memory.gathered_transformer_B,
+                fixture_gap(stage->memory.transformer_B + stage->memory.unsharded_transformer_B,
                             other->memory.transformer_B),
                 1e-14);
             cr_assert_eq(stage->memory.working_B, other->memory.working_B);

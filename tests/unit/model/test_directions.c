@@ -15,7 +15,7 @@ static void lay_out(fixture_costs *fixture, const ms_model *model) {
 }
 
 static void lay_out_twice(fixture_costs *fixture, const ms_model *model) {
-    fixture->layout.copies = 2;
+    fixture->layout.directions = 2;
     fixture->layout.stage_rank = DOWN_AND_UP;
     lay_out(fixture, model);
 }
@@ -41,7 +41,7 @@ static const ms_segment *before_update(const fixture_costs *fixture, int rank, i
 
 /* Reduced over n replicas of each copy and over both copies is reduced over 2 n: a ring's
  * 2 (2n - 1) / 2n of the gradients. */
-Test(copies, whole_gradients_cost_one_all_reduce_over_all_that_hold_them) {
+Test(directions, whole_gradients_cost_one_all_reduce_over_all_that_hold_them) {
     ms_model model = fixture_llama(10, 1024, 16, 4, 4096);
     for (int dp = 1; dp <= 12; dp++) {
         for (int cp = 1; cp <= 2; cp++) {
@@ -61,7 +61,7 @@ Test(copies, whole_gradients_cost_one_all_reduce_over_all_that_hold_them) {
     }
 }
 
-Test(copies, sums_between_copies_stand_between_scatter_and_gather) {
+Test(directions, sums_between_directions_stand_between_scatter_and_gather) {
     ms_model model = fixture_llama(8, 1024, 16, 4, 4096);
     for (int dp = 1; dp <= 8; dp *= 8) {
         fixture_costs fixture;
@@ -71,7 +71,7 @@ Test(copies, sums_between_copies_stand_between_scatter_and_gather) {
         int at = dp > 1 ? 1 : 0;
         cr_assert_eq(fixture.costs.before_update[1].count, dp > 1 ? 3 : 1);
         const ms_segment *sum = before_update(&fixture, 1, at);
-        cr_assert(sum->is_collective && sum->is_between_copies && !sum->is_async);
+        cr_assert(sum->is_collective && sum->is_between_directions && !sum->is_async);
         cr_assert(sum->coll == MS_COLL_ALL_REDUCE && sum->axis == MS_AXIS_DP);
         cr_assert_eq(sum->coll_B, 4 * held_by(&fixture, 1).parameters / dp);
         if (dp > 1) {
@@ -84,7 +84,7 @@ Test(copies, sums_between_copies_stand_between_scatter_and_gather) {
 
 /* Each copy has shards of its own after its reduction, so only these are summed; whole gradients
  * are gathered afterwards. */
-Test(copies, a_rank_sums_what_it_holds_after_the_reduction) {
+Test(directions, a_rank_sums_what_it_holds_after_the_reduction) {
     const struct {
         int zero;
         bool overlaps, every;
@@ -106,13 +106,13 @@ Test(copies, a_rank_sums_what_it_holds_after_the_reduction) {
         double moved_B = (!is_reduced + is_gathered) * (n - 1) / n * gradient_B;
         cr_assert_lt(fixture_gap(sent_B(&fixture, 1), moved_B + kept_B), 1e-14, "row %zu", i);
         int sum = fixture.costs.before_update[1].count - 1 - is_gathered;
-        cr_assert(before_update(&fixture, 1, sum)->is_between_copies);
+        cr_assert(before_update(&fixture, 1, sum)->is_between_directions);
         cr_assert_eq(before_update(&fixture, 1, sum)->coll_B, kept_B);
         fixture_clear(&fixture);
     }
 }
 
-Test(copies, hybrid_shards_are_summed_after_their_own_copies) {
+Test(directions, hybrid_shards_are_summed_after_their_own_copies) {
     ms_model model = fixture_llama(8, 1024, 16, 4, 4096);
     fixture_costs fixture;
     fixture_init(&fixture);
@@ -124,11 +124,11 @@ Test(copies, hybrid_shards_are_summed_after_their_own_copies) {
     double gradient_B = 4 * held_by(&fixture, 0).parameters;
     double expected = (3 / 4.0 + 2 * 2 / 3.0 / 4 + 1 / 4.0) * gradient_B;
     cr_assert_lt(fixture_gap(sent_B(&fixture, 0), expected), 1e-14);
-    cr_assert(before_update(&fixture, 0, 2)->is_between_copies);
+    cr_assert(before_update(&fixture, 0, 2)->is_between_directions);
     fixture_clear(&fixture);
 }
 
-Test(copies, experts_are_summed_over_their_own_replicas) {
+Test(directions, experts_are_summed_over_their_own_replicas) {
     ms_model model = fixture_small_moe(8);
     for (int zero = 0; zero <= 1; zero++) {
         fixture_costs fixture;
@@ -144,7 +144,7 @@ Test(copies, experts_are_summed_over_their_own_replicas) {
         int found = 0;
         for (int i = 0; i < plan.count; i++) {
             const ms_segment *segment = before_update(&fixture, 1, i);
-            if (segment->is_between_copies) {
+            if (segment->is_between_directions) {
                 cr_assert_lt(found, 2);
                 cr_assert_lt(fixture_gap(segment->coll_B, expected_B[found++]), 1e-14);
             }
@@ -159,7 +159,7 @@ Test(copies, experts_are_summed_over_their_own_replicas) {
 }
 
 /* Whatever the sharding, a second copy adds its stages' work and the sums, and takes none away. */
-Test(copies, a_rank_works_for_the_stages_of_both) {
+Test(directions, a_rank_works_for_the_stages_of_both) {
     ms_model model = fixture_llama(9, 1024, 16, 4, 4096);
     for (int k = 0; k < 16; k++) {
         fixture_costs one, two;
@@ -210,7 +210,7 @@ Test(copies, a_rank_works_for_the_stages_of_both) {
 
 /* First and last stage on one rank, in a V or through the other copy: the word embedding is there
  * once and its gradients need no exchange, but where stages gather apart. */
-Test(copies, ends_on_one_rank_share_the_word_embedding) {
+Test(directions, ends_on_one_rank_share_the_word_embedding) {
     ms_model model = fixture_gpt(16, 1024, 16, 51200);
     double table = 51200.0 * 1024;
     for (int k = 0; k < 8; k++) {
@@ -243,11 +243,11 @@ Test(copies, ends_on_one_rank_share_the_word_embedding) {
     }
 }
 
-Test(copies, placements_that_cannot_sum_their_copies_are_refused) {
+Test(directions, placements_that_cannot_sum_their_copies_are_refused) {
     static const int SAME_RANK[] = {0, 1, 2, 3, 3, 1, 1, 0}, CROSSED[] = {0, 1, 2, 3, 1, 2, 3, 0},
                      PAIRED[] = {0, 1, 2, 3, 1, 0, 3, 2};
     const struct {
-        int copies;
+        int directions;
         const int *stage_rank;
         bool is_tied;
         const char *expected; /* NULL: accepted */
@@ -269,7 +269,7 @@ Test(copies, placements_that_cannot_sum_their_copies_are_refused) {
         fixture_costs fixture;
         fixture_init(&fixture);
         fixture.layout.pp = RANKS;
-        fixture.layout.copies = ROWS[i].copies;
+        fixture.layout.directions = ROWS[i].directions;
         fixture.layout.stage_rank = ROWS[i].stage_rank;
         fixture_run(&fixture, &model, &gpu);
         const char *expected = ROWS[i].expected;
