@@ -101,7 +101,7 @@ static void look_at_passes(map_table *t) {
             ms_carried_add(&t->carried, costs->segments + plan->first, plan->count);
             t->longest = plan->count > t->longest ? plan->count : t->longest;
         }
-        ms_carried_add(&t->carried, costs->segments + stage->gather.first, stage->gather.count);
+        ms_carried_add(&t->carried, costs->segments + stage->unshard.first, stage->unshard.count);
     }
 }
 

@@ -72,7 +72,7 @@ static ms_status run_until_copies(stepping *s, int p, const ms_pass_plan *plan, 
     ms_status status = MS_OK;
     for (; *next < plan->count && status == MS_OK; (*next)++) {
         const ms_segment *segment = &s->in->costs->segments[plan->first + *next];
-        if (segment->is_between_copies) {
+        if (segment->is_between_directions) {
             return MS_OK;
         }
         status = run_group(s, p, segment);
