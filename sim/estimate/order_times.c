@@ -177,7 +177,7 @@ static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_tim
     ms_unshard_time *unshards = MS_NEW(arena, ms_unshard_time, MS_UNSHARDS_MAX * count);
     ms_status status = unshards == NULL ? MS_E_NOMEM : MS_OK;
     for (int s = 0; s < count && status == MS_OK; s++) {
-        const ms_pass_plan *plan = &cost_of(t, s, 0)->gather;
+        const ms_pass_plan *plan = &cost_of(t, s, 0)->unshard;
         for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
             unshards[MS_UNSHARDS_MAX * s + i] = (ms_unshard_time){.time_s = -1.0, .stream = -1};
         }
