@@ -17,13 +17,13 @@ static ms_status usage(const ms_invocation *call, const char *format, const char
 }
 
 /* Axes as the user named them. */
-typedef struct axis_list {
+typedef struct axis_sizes {
     const char *names[MS_MESH_AXES_MAX];
     int sizes[MS_MESH_AXES_MAX];
     int count;
-} axis_list;
+} axis_sizes;
 
-static int index_of(const axis_list *list, const char *name) {
+static int index_of(const axis_sizes *list, const char *name) {
     for (int i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], name) == 0) {
             return i;
@@ -63,7 +63,7 @@ char *ms_cli_cut_pair(const ms_invocation *call, const char *option, char *item,
 
 /* "dp=2" into name and size. */
 static ms_status read_axis(const ms_invocation *call, const char *option, char *item,
-                           axis_list *list) {
+                           axis_sizes *list) {
     const char *value = ms_cli_cut_pair(call, option, item, "AXIS=SIZE");
     if (value == NULL) {
         return MS_E_USAGE;
@@ -84,7 +84,7 @@ static ms_status read_axis(const ms_invocation *call, const char *option, char *
     return MS_OK;
 }
 
-static ms_status read_shape(const ms_invocation *call, const char *option, axis_list *list) {
+static ms_status read_shape(const ms_invocation *call, const char *option, axis_sizes *list) {
     ms_words words = {.count = 0};
     ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &words);
     for (size_t i = 0; i < words.count && status == MS_OK; i++) {
@@ -110,8 +110,8 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
 }
 
 /* Sizes in the order asked for. The default order leaves out axes that --shape does not name. */
-static ms_status arrange(const ms_invocation *call, const axis_list *shape, const ms_words *order,
-                         axis_list *out) {
+static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, const ms_words *order,
+                         axis_sizes *out) {
     bool is_default = !ms_cli_has(call, "order");
     for (size_t i = 0; i < order->count; i++) {
         int at = index_of(shape, order->items[i]);
@@ -137,7 +137,7 @@ static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
     if (!ms_cli_has(call, "shape")) {
         return usage(call, "%s", "--shape is required, such as --shape dp=2,pp=2,tp=2");
     }
-    axis_list shape = {.count = 0}, axes = {.count = 0};
+    axis_sizes shape = {.count = 0}, axes = {.count = 0};
     ms_words order = {.count = 0};
     ms_status status = read_shape(call, "shape", &shape);
     if (status == MS_OK) {
@@ -154,7 +154,7 @@ static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
 
 static ms_status read_automatic(const ms_invocation *call, const ms_platform *platform,
                                 ms_mesh *mesh_out) {
-    axis_list given = {.count = 0};
+    axis_sizes given = {.count = 0};
     ms_words order = {.count = 0};
     if (platform == NULL) {
         return usage(call, "%s", "--auto takes all GPUs of a platform; name it with --platform");
@@ -193,7 +193,7 @@ static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
 }
 
 static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
-    axis_list list = {.count = 0};
+    axis_sizes list = {.count = 0};
     ms_status status = read_shape(call, "reshape", &list);
     if (status != MS_OK) {
         return status;

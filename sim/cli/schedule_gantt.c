@@ -58,15 +58,15 @@ static const char **make_labels(const ms_invocation *call, int ranks) {
 /* ---- microbatches in flight ---- */
 
 /* A forward pass that starts, or a pass that ends the work on a microbatch. */
-typedef struct change {
+typedef struct level_change {
     double time;
     int difference;
-} change;
+} level_change;
 
 /* At one instant what ends goes before what starts: they run one after the other. */
 static int by_time(const void *left, const void *right) {
-    const change *a = left;
-    const change *b = right;
+    const level_change *a = left;
+    const level_change *b = right;
     if (a->time != b->time) {
         return a->time < b->time ? -1 : 1;
     }
@@ -75,14 +75,14 @@ static int by_time(const void *left, const void *right) {
 
 /* Changes of one rank, as the evaluation counts its peak: +1 as F starts, -1 as B or W ends. */
 static size_t list_changes(const ms_program *program, const ms_schedule_result *result, int rank,
-                           change *changes_out) {
+                           level_change *changes_out) {
     size_t count = 0;
     for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
         uint8_t pass = program->actions[i].pass;
         if (pass == MS_PASS_F) {
-            changes_out[count++] = (change){result->slots[i].start, 1};
+            changes_out[count++] = (level_change){result->slots[i].start, 1};
         } else if (pass != MS_PASS_I) {
-            changes_out[count++] = (change){result->slots[i].end, -1};
+            changes_out[count++] = (level_change){result->slots[i].end, -1};
         }
     }
     qsort(changes_out, count, sizeof changes_out[0], by_time);
@@ -97,7 +97,7 @@ static ms_gantt_memory *make_memory(const ms_invocation *call, const ms_cli_draw
     ms_gantt_memory *memory = MS_NEW(call->arena, ms_gantt_memory, 1);
     ms_gantt_level *levels = MS_NEW(call->arena, ms_gantt_level, actions);
     size_t *first = MS_NEW(call->arena, size_t, ranks + 1);
-    change *changes = MS_NEW(call->arena, change, actions);
+    level_change *changes = MS_NEW(call->arena, level_change, actions);
     if (memory == NULL || levels == NULL || first == NULL || changes == NULL) {
         return NULL;
     }

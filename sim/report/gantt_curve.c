@@ -88,18 +88,18 @@ double ms_curves_height(const ms_curves *curves, const ms_gantt_sorted *sorted) 
 
 /* ---- strips ---- */
 
-typedef struct pen {
+typedef struct curve_pen {
     const ms_curves *curves;
     const ms_gantt_sorted *sorted;
     ms_buffer *out;
     double top, height; /* of the strip */
-} pen;
+} curve_pen;
 
-static double x_of(const pen *p, double time) {
+static double x_of(const curve_pen *p, double time) {
     return p->curves->x + fmin(time / p->curves->end, 1.0) * p->curves->width;
 }
 
-static double y_of(const pen *p, double level) {
+static double y_of(const curve_pen *p, double level) {
     const ms_curve_scale *scale = &p->curves->scale;
     double share = (level - scale->floor) / (scale->top - scale->floor);
     return p->top + (1.0 - fmin(fmax(share, 0.0), 1.0)) * p->height;
@@ -112,11 +112,11 @@ typedef struct stair {
     double level; /* the last one met */
 } stair;
 
-static void put_step(const pen *p, const stair *s) {
+static void put_step(const curve_pen *p, const stair *s) {
     ms_buffer_printf(p->out, "H%gV%g", ms_svg_round(s->x), ms_svg_round(y_of(p, s->shown)));
 }
 
-static void add_step(const pen *p, stair *s, double x, double level) {
+static void add_step(const curve_pen *p, stair *s, double x, double level) {
     if (x < s->x + STEP_LEAST_PX) {
         s->shown = fmax(s->shown, level);
         s->level = level;
@@ -130,7 +130,7 @@ static void add_step(const pen *p, stair *s, double x, double level) {
     *s = (stair){x, level, level};
 }
 
-static void put_curve(const pen *p, int32_t row) {
+static void put_curve(const curve_pen *p, int32_t row) {
     const ms_gantt_memory *memory = p->sorted->gantt->memory;
     double bottom = ms_svg_round(p->top + p->height);
     double right = x_of(p, p->sorted->gantt->end);
@@ -148,7 +148,8 @@ static void put_curve(const pen *p, int32_t row) {
 }
 
 /* A text beside the curves: to their right, or (names of rows) to their left. */
-static void put_text(const pen *p, bool is_left, double y, const char *first, const char *second) {
+static void put_text(const curve_pen *p, bool is_left, double y, const char *first,
+                     const char *second) {
     double x = is_left ? p->curves->x - 6.0 : p->curves->x + p->curves->width + 6.0;
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\">", ms_svg_round(x),
                      ms_svg_round(y), is_left ? "end" : "start");
@@ -157,12 +158,12 @@ static void put_text(const pen *p, bool is_left, double y, const char *first, co
     ms_buffer_puts(p->out, "</text>\n");
 }
 
-static void put_dot(const pen *p, const extremes *e) {
+static void put_dot(const curve_pen *p, const extremes *e) {
     ms_buffer_printf(p->out, "<circle cx=\"%g\" cy=\"%g\" r=\"2\"/>\n",
                      ms_svg_round(x_of(p, e->at)), ms_svg_round(y_of(p, e->highest)));
 }
 
-static void put_frame(const pen *p) {
+static void put_frame(const curve_pen *p) {
     const ms_curves *c = p->curves;
     ms_buffer_printf(p->out, "<path d=\"M%g %gh%g\" fill=\"none\" stroke=\"#999\"/>\n",
                      ms_svg_round(c->x), ms_svg_round(p->top + p->height), ms_svg_round(c->width));
@@ -175,7 +176,7 @@ static void put_frame(const pen *p) {
     }
 }
 
-static void draw_strip(const pen *p, int32_t row) {
+static void draw_strip(const curve_pen *p, int32_t row) {
     char text[LEVEL_B];
     extremes e = measure(p->sorted, row);
     double base = p->top + p->height - 1.0;
@@ -194,7 +195,7 @@ typedef struct band {
 } band;
 
 /* The levels of a row, into the bins of time they hold in. */
-static void widen(const pen *p, band *b, int32_t row) {
+static void widen(const curve_pen *p, band *b, int32_t row) {
     const ms_gantt_memory *memory = p->sorted->gantt->memory;
     size_t end = memory->row_first[row + 1];
     double scale = b->count / p->sorted->gantt->end;
@@ -213,7 +214,7 @@ static void widen(const pen *p, band *b, int32_t row) {
     }
 }
 
-static void put_outline(const pen *p, const band *b, double bin_px) {
+static void put_outline(const curve_pen *p, const band *b, double bin_px) {
     double x = p->curves->x;
     ms_buffer_printf(p->out, "<path %s d=\"M%g %g", LOOK, ms_svg_round(x),
                      ms_svg_round(y_of(p, b->highest[0])));
@@ -236,7 +237,7 @@ static void put_outline(const pen *p, const band *b, double bin_px) {
     ms_buffer_puts(p->out, "Z\"/>\n");
 }
 
-static void draw_band(const pen *p) {
+static void draw_band(const curve_pen *p) {
     const ms_gantt *gantt = p->sorted->gantt;
     double width = x_of(p, gantt->end) - p->curves->x;
     int32_t most = 0;
@@ -272,7 +273,7 @@ static void draw_band(const pen *p) {
 
 /* ---- the whole ---- */
 
-static void put_heading(const pen *p, double y) {
+static void put_heading(const curve_pen *p, double y) {
     const ms_curves *c = p->curves;
     const ms_gantt_memory *memory = p->sorted->gantt->memory;
     char from[LEVEL_B];
@@ -296,7 +297,7 @@ static void put_heading(const pen *p, double y) {
 
 void ms_curves_draw(const ms_curves *curves, const ms_gantt_sorted *sorted, ms_buffer *out) {
     double y = curves->y + HEADING_PX;
-    pen p = {.curves = curves, .sorted = sorted, .out = out, .top = y + STRIP_GAP_PX};
+    curve_pen p = {.curves = curves, .sorted = sorted, .out = out, .top = y + STRIP_GAP_PX};
     put_heading(&p, y - 5.0);
     ms_buffer_printf(out, "<g class=\"memory\" font-size=\"10\" fill=\"#222\">\n");
     if (curves->has_strips) {

@@ -21,7 +21,7 @@ static bool is_tree(const ms_value *value) {
 }
 
 static void note(comparing *c, const char *key, const ms_value *a, const ms_value *b,
-                 const ms_verdict *verdict) {
+                 const ms_compare_verdict *verdict) {
     const ms_difference difference = {.key = key,
                                       .a = a,
                                       .b = b,
@@ -36,7 +36,7 @@ static void add_key(comparing *c, const char *key) {
 }
 
 static void compare_leaves(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
-    ms_verdict verdict = ms_compare_judge(c->rules, key, a, b);
+    ms_compare_verdict verdict = ms_compare_judge(c->rules, key, a, b);
     add_key(c, key);
     c->compared += verdict.is_compared;
     if (verdict.is_listed) {
@@ -60,9 +60,10 @@ static char *path_of_row(comparing *c, const char *list, const char *row) {
 
 /* Judge every leaf of a tree that has no counterpart; a guard may hold for some of them only, and
  * the one that fails speaks for all. */
-static void judge_alone(comparing *c, const char *key, const ms_value *tree, ms_verdict *verdict) {
+static void judge_alone(comparing *c, const char *key, const ms_value *tree,
+                        ms_compare_verdict *verdict) {
     if (!is_tree(tree) || tree->count == 0) {
-        ms_verdict one = ms_compare_judge(c->rules, key, tree, NULL);
+        ms_compare_verdict one = ms_compare_judge(c->rules, key, tree, NULL);
         add_key(c, key);
         verdict->is_compared = verdict->is_compared || one.is_compared;
         verdict->is_listed = verdict->is_listed || one.is_listed;
@@ -90,7 +91,7 @@ static void judge_alone(comparing *c, const char *key, const ms_value *tree, ms_
 
 /* Different kinds of things, or one of them missing: one difference, however much lies below. */
 static void compare_unlike(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
-    ms_verdict verdict = {.guard = -1};
+    ms_compare_verdict verdict = {.guard = -1};
     if (a != NULL) {
         judge_alone(c, key, a, &verdict);
     }

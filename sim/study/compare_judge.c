@@ -122,10 +122,10 @@ static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *
     return more > 0.0 && exceeds(more, guard->share * fabs(number_of(a)));
 }
 
-ms_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key, const ms_value *a,
-                            const ms_value *b) {
+ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key,
+                                    const ms_value *a, const ms_value *b) {
     bool is_named = false;
-    ms_verdict verdict = {.guard = guard_of(rules, key, a, b, &is_named)};
+    ms_compare_verdict verdict = {.guard = guard_of(rules, key, a, b, &is_named)};
     double found = distance(a, b);
     bool is_beyond = exceeds(found, tolerance_of(rules, key));
     bool is_increase =
