@@ -102,8 +102,7 @@ ms_status ms_schedules_evaluate(const ms_paper_study *study, ms_arena *arena, ms
 
 /** Which schedules are simulated in the place of a workload's own.  All is borrowed. */
 typedef struct ms_simulated_study {
-    const ms_job_request *request;     /**< the workload */
-    const ms_job *base;                /**< the same, loaded: with its own schedule */
+    const ms_job *base;                /**< the workload, loaded with its own schedule */
     const ms_schedule_choice *choices; /**< [count] */
     size_t count;
     ms_schedule_spec sizes;      /**< V, N, K and reordering; where 0, those of the workload */
@@ -145,10 +144,11 @@ ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena
  * MS_E_NO when no row is in the table and fits in memory; MS_OK.  rows: [count]. */
 ms_status ms_schedules_verdict(const ms_simulated_row *rows, size_t count);
 
-/** A workload with one schedule in the place of its own, loaded and not run.
- *  sizes: as in ms_simulated_study.  *job_out: in `arena`.  Returns as ms_job_load, and MS_E_INPUT
- * (reported) when the workload's costs are those of other stages. */
-ms_status ms_schedule_in_workload(const ms_job_request *request, const ms_schedule_choice *choice,
+/** A workload with one schedule in the place of its own, built and not run.
+ *  base: the workload, loaded with its own schedule.  sizes: as in ms_simulated_study.  *job_out:
+ * in `arena`.  Returns as ms_job_build, as ms_schedule_open for a file, and MS_E_INPUT (reported)
+ * when the workload's costs are those of other stages. */
+ms_status ms_schedule_in_workload(const ms_job *base, const ms_schedule_choice *choice,
                                   const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                                   ms_job *job_out);
 

@@ -31,21 +31,20 @@ typedef struct ms_workers_options {
 
 /** What came back of one. */
 typedef struct ms_worker_outcome {
-    ms_status status;       /**< of loading, running and keeping; MS_E_BUG after a crash,
+    ms_status status;       /**< of building, running and keeping; MS_E_BUG after a crash,
                                MS_E_NOMEM when the system killed it */
     const char *talk;       /**< what was reported on the way, whole messages; "" if nothing */
     const char *reason;     /**< the first fault in one line, without its place; NULL if MS_OK */
     ms_run_figures figures; /**< meaningful if MS_OK */
 } ms_worker_outcome;
 
-/** Load and run jobs, each in a child.  No engine may have run in this process before.  Children
+/** Build and run jobs, each in a child.  No engine may have run in this process before.  Children
  * end with their parent, and remove what they were writing.
- *  requests: [count].  outcomes_out: [count], in the order of the requests, contents in `arena`.
+ *  specs: [count].  outcomes_out: [count], in the order of the specs, contents in `arena`.
  *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_IO
  * (reported) when the system starts none; MS_E_NOMEM (reported). */
-ms_status ms_workers_run(const ms_job_request *requests, size_t count,
-                         const ms_workers_options *options, ms_arena *arena, ms_diag *diag,
-                         ms_worker_outcome *outcomes_out);
+ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_workers_options *options,
+                         ms_arena *arena, ms_diag *diag, ms_worker_outcome *outcomes_out);
 
 MS_END_DECLS
 

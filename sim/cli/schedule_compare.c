@@ -234,7 +234,6 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
                       MS_GANTT_PICTURES_MAX, study->count);
         status = MS_E_USAGE;
     }
-    study->request = request;
     study->trace_folder = ms_cli_value(call, "traces", NULL);
     study->program_version = MESHSIM_VERSION;
     shown->cap_B = study->cap_B;

@@ -78,6 +78,7 @@ static ms_status take_times(const ms_invocation *call, const ms_job *job,
 ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedule_choice *choice,
                                       ms_job *job_out, ms_schedule_costs *costs_out) {
     ms_job_request request;
+    ms_job base = {0};
     ms_schedule_spec sizes = {0};
     *job_out = (ms_job){0};
     ms_status status = ms_cli_schedule_sizes(call, &sizes);
@@ -85,8 +86,10 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedu
         status = ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), &request);
     }
     if (status == MS_OK) {
-        status =
-            ms_schedule_in_workload(&request, choice, &sizes, call->arena, call->diag, job_out);
+        status = ms_job_load(&request, call->arena, call->diag, &base);
+    }
+    if (status == MS_OK) {
+        status = ms_schedule_in_workload(&base, choice, &sizes, call->arena, call->diag, job_out);
     }
     status = status == MS_OK ? take_times(call, job_out, costs_out) : status;
     job_out->program.name = choice->name;

@@ -10,7 +10,7 @@
 #include "meshsim/trace.h"
 #include "meshsim/units.h"
 #include "meshsim/workers.h"
-#include "study/schedule_request.h"
+#include "study/schedule_derive.h"
 
 #define FIELD(name) offsetof(ms_simulated_row, name)
 #define SHARE(word, place)                                                                         \
@@ -68,9 +68,9 @@ typedef struct simulation {
     const ms_simulated_study *study;
     ms_arena *arena;
     ms_diag *diag;
-    ms_simulated_row *rows;   /* [study->count] */
-    ms_job_request *requests; /* [planned] */
-    size_t *row_of;           /* [planned] row of each request */
+    ms_simulated_row *rows; /* [study->count] */
+    ms_job_spec *specs;     /* [planned] */
+    size_t *row_of;         /* [planned] row of each spec */
     size_t planned;
 } simulation;
 
@@ -141,22 +141,22 @@ static ms_status leave_out(const simulation *s, ms_simulated_row *row, const cha
     return reason == NULL ? report_no_memory(s) : MS_OK;
 }
 
-/* The request of a row behind those planned so far, or the reason why there is none. */
+/* The spec of a row behind those planned so far, or the reason why there is none. */
 static ms_status plan_row(simulation *s, size_t index) {
+    const ms_simulated_study *study = s->study;
     ms_simulated_row *row = &s->rows[index];
-    ms_schedule_request request;
-    ms_status status = ms_schedule_request_make(
-        &(ms_schedule_base){s->study->request, s->study->base}, &s->study->choices[index],
-        &s->study->sizes, s->arena, s->diag, &request);
+    ms_schedule_derived derived;
+    ms_status status = ms_schedule_derive(study->base, &study->choices[index], &study->sizes,
+                                          s->arena, s->diag, &derived);
     if (status != MS_OK) {
         return status;
     }
-    row->is_dealt_anew = request.is_dealt_anew;
-    if (request.reason != NULL) {
+    row->is_dealt_anew = derived.is_dealt_anew;
+    if (derived.reason != NULL) {
         row->outcome = MS_E_INPUT;
-        return leave_out(s, row, "refused", request.reason);
+        return leave_out(s, row, "refused", derived.reason);
     }
-    s->requests[s->planned] = request.job;
+    s->specs[s->planned] = derived.spec;
     s->row_of[s->planned++] = index;
     return MS_OK;
 }
@@ -202,8 +202,7 @@ static ms_status run(simulation *s) {
                                         .keep_context = s,
                                         .progress = study->progress,
                                         .progress_context = study->context};
-    ms_status status =
-        ms_workers_run(s->requests, s->planned, &options, s->arena, s->diag, outcomes);
+    ms_status status = ms_workers_run(s->specs, s->planned, &options, s->arena, s->diag, outcomes);
     for (size_t i = 0; i < s->planned && status == MS_OK; i++) {
         status = take_outcome(s, &outcomes[i], &s->rows[s->row_of[i]]);
     }
@@ -216,9 +215,9 @@ ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena
                     .arena = arena,
                     .diag = diag,
                     .rows = rows_out,
-                    .requests = MS_NEW(arena, ms_job_request, study->count),
+                    .specs = MS_NEW(arena, ms_job_spec, study->count),
                     .row_of = MS_NEW(arena, size_t, study->count)};
-    if (s.requests == NULL || s.row_of == NULL) {
+    if (s.specs == NULL || s.row_of == NULL) {
         return report_no_memory(&s);
     }
     for (size_t i = 0; i < study->count; i++) {

@@ -42,7 +42,7 @@ typedef struct worker {
 } worker;
 
 typedef struct pool {
-    const ms_job_request *requests;
+    const ms_job_spec *specs;
     size_t count;
     const ms_workers_options *options;
     ms_arena *arena;
@@ -100,7 +100,7 @@ static void send_answer(int pipe, ms_status status, const ms_result *result) {
     send_frame(pipe, ANSWER, &found, sizeof found);
 }
 
-/* Load, run, keep, answer; never returns. */
+/* Build, run, keep, answer; never returns. */
 static void run_child(const pool *p, size_t index, int pipe) {
     ms_arena arena;
     ms_arena_init(&arena);
@@ -111,7 +111,7 @@ static void run_child(const pool *p, size_t index, int pipe) {
     diag.reason = &t.reason;
     ms_job job = {0};
     ms_result result = {0};
-    ms_status status = ms_job_load(&p->requests[index], &arena, &diag, &job);
+    ms_status status = ms_job_build(&p->specs[index], &arena, &diag, &job);
     if (status == MS_OK) {
         status = ms_job_run(&job, &arena, &diag, &result);
     }
@@ -300,12 +300,11 @@ static void stop_all(pool *p) {
     p->running = 0;
 }
 
-ms_status ms_workers_run(const ms_job_request *requests, size_t count,
-                         const ms_workers_options *options, ms_arena *arena, ms_diag *diag,
-                         ms_worker_outcome *outcomes_out) {
+ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_workers_options *options,
+                         ms_arena *arena, ms_diag *diag, ms_worker_outcome *outcomes_out) {
     size_t jobs = options->jobs < 1 ? 1 : (size_t)options->jobs;
     jobs = jobs < count ? jobs : count;
-    pool p = {.requests = requests,
+    pool p = {.specs = specs,
               .count = count,
               .options = options,
               .arena = arena,

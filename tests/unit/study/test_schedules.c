@@ -6,7 +6,6 @@
 #include "job_fixture.h"
 #include "meshsim/schedules.h"
 
-static const char TINY[] = MS_SOURCE_DIR "/workloads/tiny.yaml";
 enum { P = 4, M = 8 };
 
 static const double ONES[P] = {1, 1, 1, 1};
@@ -86,9 +85,7 @@ Test(schedules, faults_of_a_file_end_it) {
 
 static void simulate(job_fixture *f, const ms_schedule_choice *choices, double cap_B,
                      ms_simulated_row rows[3]) {
-    const ms_job_request request = {.workload = TINY};
-    const ms_simulated_study study = {.request = &request,
-                                      .base = &f->job,
+    const ms_simulated_study study = {.base = &f->job,
                                       .choices = choices,
                                       .count = 3,
                                       .sizes = {.chunks = 3},
@@ -129,14 +126,13 @@ Test(schedules, simulated_as_one_by_one) {
 /* Times that a workload gives per stage say nothing of other stages. */
 Test(schedules, costs_of_other_stages_are_refused) {
     job_fixture f;
-    job_fixture_init(&f);
-    ms_dag_init(&f.result.dag);
-    static const char *const SETS[] = {
-        "model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}"};
-    const ms_job_request request = {.workload = TINY, .sets = SETS, .set_count = 2};
+    const char *sets[] = {
+        "model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}", NULL};
+    cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK);
     const ms_schedule_choice zbv = kind(MS_SCHEDULE_ZBV);
     const ms_schedule_spec sizes = {0};
-    cr_assert_eq(ms_schedule_in_workload(&request, &zbv, &sizes, &f.arena, &f.diag, &f.job),
+    ms_job job;
+    cr_assert_eq(ms_schedule_in_workload(&f.job, &zbv, &sizes, &f.arena, &f.diag, &job),
                  MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "zbv: the workload's 'costs' are those"),
                        "%s", ms_buffer_text(&f.messages));
