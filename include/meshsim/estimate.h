@@ -78,6 +78,40 @@ ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *co
 ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
                                  ms_arena *arena, ms_schedule_costs *times_out);
 
+/** One candidate of a search: what differs between jobs of one model on one platform. The layers
+ * are spread evenly over the virtual stages. */
+typedef struct ms_candidate {
+    const ms_mesh *mesh;
+    const ms_model_layout *layout; /**< stage_layers and stage_rank are not used */
+    ms_schedule_spec schedule;
+    bool is_blocking;
+    bool is_validated_late;
+    int steps;
+} ms_candidate;
+
+/** What is said of a candidate. */
+typedef struct ms_candidate_estimate {
+    double step_s;
+    double lower_bound_s;
+    double peak_B;
+    bool fits;
+} ms_candidate_estimate;
+
+/** Estimates of many candidates: what several have in common is worked out once and kept. */
+typedef struct ms_estimator ms_estimator;
+
+/** An estimator for one model on one platform; all borrowed.  Returns NULL when memory runs out;
+ * the caller frees it with ms_estimator_free, before `arena`. */
+ms_estimator *ms_estimator_new(const ms_platform *platform, const ms_model *model,
+                               const ms_precision *precision, ms_arena *arena);
+void ms_estimator_free(ms_estimator *estimator);
+
+/** Estimate a candidate.  Returns MS_OK; MS_E_INPUT (reported the first time) for what the model,
+ * schedule or a collective cannot take; MS_E_NOMEM (reported), after which it can only be freed. No
+ * allocation where its mesh, its layout and its schedule are those of candidates before. */
+ms_status ms_estimator_run(ms_estimator *estimator, const ms_candidate *candidate, ms_diag *diag,
+                           ms_candidate_estimate *estimate_out);
+
 MS_END_DECLS
 
 #endif

@@ -106,18 +106,25 @@ static int find_farthest(const ms_comm_classes *comm, int from, double *latency_
     return farthest;
 }
 
-double ms_comm_norm_s(const ms_comm_classes *comm) {
+double ms_comm_norm_s(ms_comm_classes *comm) {
     double latency_s = 0.0;
+    if (comm->norm_s >= 0.0) {
+        return comm->norm_s;
+    }
     int end = find_farthest(comm, ms_mesh_device(&comm->mesh, 0), &latency_s);
     find_farthest(comm, end, &latency_s);
-    return 2.0 * ceil(log2(comm->mesh.ranks)) * latency_s;
+    comm->norm_s = 2.0 * ceil(log2(comm->mesh.ranks)) * latency_s;
+    return comm->norm_s;
 }
 
 ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
                                const ms_mesh *mesh, ms_arena *arena) {
     int pp = ms_mesh_size(mesh, MS_AXIS_PP);
-    *comm_out = (ms_comm_classes){
-        .platform = platform, .mesh = *mesh, .pp = pp, .group_ranks = mesh->ranks / pp};
+    *comm_out = (ms_comm_classes){.platform = platform,
+                                  .mesh = *mesh,
+                                  .pp = pp,
+                                  .group_ranks = mesh->ranks / pp,
+                                  .norm_s = -1.0};
     ms_vector_init(&comm_out->classes, sizeof(ms_class_times));
     comm_out->alike = MS_NEW(arena, int, pp);
     comm_out->boundary_alike = MS_NEW(arena, int, pp);

@@ -50,6 +50,7 @@ typedef struct ms_comm_classes {
     int pp, group_ranks;        /* pipeline ranks; ranks of one */
     int *alike;                 /* [pp] the first pipeline rank whose ranks lie as this one's do */
     int *boundary_alike;        /* [pp] the first p whose ranks lie to those of p + 1 as here */
+    double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
     ms_vector classes;          /* of ms_class_times */
 } ms_comm_classes;
 
@@ -69,8 +70,9 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
                                const ms_class_times **times_out);
 
 /* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
- * each level as long as the longest way.  O(ranks) routes. */
-double ms_comm_norm_s(const ms_comm_classes *comm);
+ * each level as long as the longest way.  O(ranks) routes on
+ * first use. */
+double ms_comm_norm_s(ms_comm_classes *comm);
 
 /* The mesh whose axes a group spans. */
 static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {

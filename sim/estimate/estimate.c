@@ -113,9 +113,6 @@ static ms_status find_bubble(const ms_estimate_input *in, ms_arena *arena, ms_di
     return MS_OK;
 }
 
-/* Rounding of sums in another order than the simulation's. */
-static const double BOUND_SHARE = 1.0 - 1e-9;
-
 static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
                             ms_plan_space *space, ms_diag *diag, ms_estimate *estimate) {
     ms_arena *arena = &space->kept;
@@ -132,7 +129,7 @@ static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
     status = status == MS_OK ? ms_step_run(&step, &timing, arena, &estimate->step_s) : status;
     timing.kind = MS_TIME_BOUND;
     status = status == MS_OK ? ms_step_run(&step, &timing, arena, &bound_s) : status;
-    estimate->lower_bound_s = BOUND_SHARE * bound_s;
+    estimate->lower_bound_s = MS_BOUND_SHARE * bound_s;
     return status;
 }
 

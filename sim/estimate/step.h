@@ -15,6 +15,9 @@ typedef struct ms_step_input {
     int steps;
 } ms_step_input;
 
+/* Share of a bound that stays one although its sums are rounded in another order. */
+#define MS_BOUND_SHARE (1.0 - 1e-9)
+
 /* Time of a step.
  *  timing: where, and whether as expected or as a bound.  arena: scratch.  *step_s_out: from a
  * common start to the last end on any rank; of several steps, what one adds.  Returns MS_OK;
