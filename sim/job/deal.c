@@ -17,7 +17,7 @@ static ms_status take_given(const ms_job_spec *spec, ms_diag *diag, ms_job *job)
         given->kind != MS_PARTITION_EVEN) {
         return ms_spec_fault(spec, diag, "schedule.stage_layers",
                              "gives every stage its layers; leave 'schedule.first_stage_layers', "
-                             "'schedule.last_stage_layers' and 'schedule.deal' out");
+                             "'schedule.last_stage_layers' and 'schedule.partition' out");
     }
     if (given->stage_layers.count != (size_t)stages) {
         return ms_spec_fault(spec, diag, "schedule.stage_layers",
@@ -124,7 +124,7 @@ static ms_status fault_shares(const ms_job_spec *spec, const layer_row *row, ms_
                       : (row->layers / row->stages + (row->layers < row->stages)) * row->stages;
     return ms_spec_fault(spec, diag, "schedule",
                          "%d layer%s do not divide among %d virtual stages%s; nearest "
-                         "number of layers: %d; or give 'schedule.deal: balanced', "
+                         "number of layers: %d; or give 'schedule.partition: balanced', "
                          "'schedule.stage_layers', 'schedule.first_stage_layers' and "
                          "'schedule.last_stage_layers'",
                          layers, plural(layers), stages, given > 0 ? " beside the given ends" : "",

@@ -62,7 +62,7 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          "mesh.pp is 1: no stage sends anything");
     note(f, "schedule.step_end", f->job->is_validated_late && f->job->mesh.ranks == 1,
          "one rank waits for no other");
-    note(f, "schedule.deal",
+    note(f, "schedule.partition",
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
          "there is one stage to deal layers to");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");

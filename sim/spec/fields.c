@@ -66,7 +66,8 @@ static const ms_field SCHEDULE_FIELDS[] = {
      .words = (const char *const[]){"synchronous", "post_validation", NULL},
      .help = "whether all ranks wait for the gradient's norm before they update, or each updates "
              "at once"},
-    {.key = "deal",
+    {.key = "partition",
+     .former = "deal",
      .type = MS_FIELD_ENUM,
      .offset = AT(schedule.partition.kind),
      .fallback = "even",

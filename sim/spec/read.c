@@ -82,7 +82,7 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
                      {NULL, "recompute"},
                      {NULL, "recompute_parts"},
                      {NULL, "recompute_layers"},
-                     {"schedule", "deal"},
+                     {"schedule", "partition"},
                      {"schedule", "first_stage_layers"},
                      {"schedule", "last_stage_layers"},
                      {"schedule", "stage_layers"}};

@@ -125,7 +125,7 @@ CASES = {
     "schedule.sends": Case("async", "blocking", "dense", idle=[("alone", (), "blocking"), ("costs alone", (), "blocking")]),
     "schedule.step_end": Case("synchronous", "post_validation", "costs", "steps=4", "schedule.kind=zbh2",
                               idle=[("alone", ("steps=4",), "post_validation")]),
-    "schedule.deal": Case("even", "balanced", "dense", idle=[("alone", (), "balanced")]),
+    "schedule.partition": Case("even", "balanced", "dense", idle=[("alone", (), "balanced")]),
     "schedule.first_stage_layers": Case(None, 3, "dense"),
     "schedule.last_stage_layers": Case(None, 3, "dense"),
     "schedule.stage_layers": Case(None, "[3, 5]", "dense"),

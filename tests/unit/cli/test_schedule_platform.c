@@ -130,7 +130,7 @@ Test(schedule_platform, ends_of_other_stages) {
         MS_RUN("schedule", "--compare", "1f1b,zbv", "--workload", TINY, "--set",
                "schedule.first_stage_layers=5", "--set", "schedule.last_stage_layers=3", "--json");
     ms_run_result one =
-        MS_RUN("run", TINY, "--set", "schedule={kind: zbv, deal: balanced}", "--json");
+        MS_RUN("run", TINY, "--set", "schedule={kind: zbv, partition: balanced}", "--json");
     char here[64];
     char there[64];
     cr_assert_eq(table.exit_code, 0, "%s", ms_run_err(&table));

@@ -90,7 +90,8 @@ static const fault_case CASES[] = {
     {"layers: 8", "layers: 1", {":5:11: error: schedule: 1 layer for 2 virtual stages"}, 1},
     {"layers: 8",
      "layers: 9",
-     {"9 layers do not divide among 2", "nearest number of layers: 8; or give 'schedule.deal: bal"},
+     {"9 layers do not divide among 2",
+      "nearest number of layers: 8; or give 'schedule.partition: "},
      1},
     {"kind: 1f1b", "kind: 1f1b, stage_layers: [4, 5]", {"sum to '9', the model has 8"}, 1},
     {"kind: 1f1b", "kind: 1f1b, stage_layers: [4]", {":5:38:", "expected 2 entries (pp x v)"}, 1},
@@ -99,16 +100,23 @@ static const fault_case CASES[] = {
      {"schedule.stage_layers: gives every stage its layers", "'schedule.first_stage_layers'"},
      1},
     {"kind: 1f1b",
-     "kind: 1f1b, stage_layers: [4, 4], deal: balanced",
+     "kind: 1f1b, stage_layers: [4, 4], partition: balanced",
      {"schedule.stage_layers: gives every stage its layers"},
      1},
-    {"kind: 1f1b", "kind: 1f1b, deal: odd", {"schedule.deal: expected one of even or balanced"}, 1},
     {"kind: 1f1b",
-     "kind: interleaved, v: 6, deal: balanced",
+     "kind: 1f1b, deal: even",
+     {"schedule.deal: unknown key; it is 'partition' now"},
+     1},
+    {"kind: 1f1b",
+     "kind: 1f1b, partition: odd",
+     {"schedule.partition: expected one of even or balanced"},
+     1},
+    {"kind: 1f1b",
+     "kind: interleaved, v: 6, partition: balanced",
      {"8 layers for 12 virtual stages: more stages than layers"},
      1},
     {"kind: 1f1b",
-     "kind: interleaved, v: 4, deal: balanced, first_stage_layers: 3",
+     "kind: interleaved, v: 4, partition: balanced, first_stage_layers: 3",
      {"8 layers for 8 virtual stages: more stages than layers"},
      1},
     {"kind: 1f1b", "kind: 1f1b, first_stage_layers: 9", {"beside the given ends"}, 1},
@@ -440,7 +448,7 @@ Test(job_load, schedules_know_their_own_v) {
 
 /* With fewer layers than stages the model's ends have none. */
 Test(job_load, balanced_shares_leave_the_ends_empty) {
-    const char *sets[] = {"mesh.pp=4", "mesh.dp=1", "model.layers=2", "schedule.deal=balanced",
+    const char *sets[] = {"mesh.pp=4", "mesh.dp=1", "model.layers=2", "schedule.partition=balanced",
                           NULL};
     job_fixture f;
     cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
@@ -473,7 +481,7 @@ Test(job_load, balanced_shares) {
         {"tiny", {"schedule.kind=1f1b"}, 6, 2, 6, 2}, /* its head takes what four layers do */
     };
     for (size_t i = 0; i < sizeof DEALS / sizeof DEALS[0]; i++) {
-        const char *sets[6] = {"schedule.stage_layers=[]", "schedule.deal=balanced",
+        const char *sets[6] = {"schedule.stage_layers=[]", "schedule.partition=balanced",
                                DEALS[i].sets[0],           DEALS[i].sets[1],
                                DEALS[i].sets[2],           NULL};
         job_fixture f;

@@ -108,8 +108,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(sends, "schedule.sends=blocking", s->schedule.sends = MS_SENDS_BLOCKING)                     \
     X(step_end, "schedule.step_end=post_validation",                                               \
       s->schedule.step_end = MS_STEP_END_POST_VALIDATION)                                          \
-    X(even, "schedule.deal=even", s->schedule.partition.kind = MS_PARTITION_EVEN)                  \
-    X(balanced, "schedule.deal=balanced", s->schedule.partition.kind = MS_PARTITION_BALANCED)      \
+    X(even, "schedule.partition=even", s->schedule.partition.kind = MS_PARTITION_EVEN)             \
+    X(balanced, "schedule.partition=balanced", s->schedule.partition.kind = MS_PARTITION_BALANCED) \
     X(first, "schedule.first_stage_layers=2", s->schedule.partition.first_stage_layers = 2)        \
     X(last, "schedule.last_stage_layers=1", s->schedule.partition.last_stage_layers = 1)           \
     X(stages, "schedule.stage_layers=[1, 2, 0, 5]",                                                \
