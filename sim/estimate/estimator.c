@@ -151,7 +151,7 @@ static bool is_same_segment(const ms_segment *a, const ms_segment *b) {
 /* Let stages whose passes are those of the stage before share its segments, so that each different
  * pass is worked out once. */
 static void share_passes(ms_stage_costs *costs) {
-    for (int s = 1; s < costs->stages * (costs->parts > 1 ? costs->parts : 1); s++) {
+    for (int s = 1; s < costs->stages * (costs->slices > 1 ? costs->slices : 1); s++) {
         for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
             const ms_pass_plan *before = &costs->stage[s - 1].passes[pass];
             ms_pass_plan *own = &costs->stage[s].passes[pass];
@@ -171,8 +171,8 @@ static ms_status find_costs(ms_estimator *e, const ms_model_layout *given,
     bool is_new = false;
     memcpy(&layout, given, sizeof layout); /* unused bytes are part of the key */
     layout.chunks = program->spec.chunks;
-    layout.copies = program->parameter_replicas;
-    layout.parts = program->spec.slices;
+    layout.directions = program->parameter_replicas;
+    layout.slices = program->spec.slices;
     layout.stage_layers = NULL;
     layout.stage_rank = NULL;
     ms_status status = ms_memo_find(&e->costs, &layout, number_out, &is_new);
