@@ -94,6 +94,24 @@ typedef struct ms_trace_memory {
     double bytes; /**< allocated from here on [B] */
 } ms_trace_memory;
 
+/** Events by column, [count] each, NULL when not asked for. */
+typedef struct ms_trace_events {
+    int32_t count;
+    int64_t *start_ps;
+    int64_t *end_ps;
+    int32_t *stream;
+    uint8_t *kind; /**< ms_op_kind */
+    uint8_t *axis; /**< ms_axis */
+    int16_t *stage;
+    int16_t *chunk;
+    int32_t *mb;
+    int16_t *layer;
+    double *bytes;
+    double *flop;
+    int32_t *cause;
+    int16_t *step; /**< optimizer step; all 0 in files that were written without */
+} ms_trace_events;
+
 /** A trace in memory; everything in the arena of ms_trace_read. */
 typedef struct ms_trace {
     const char *path;
@@ -112,21 +130,7 @@ typedef struct ms_trace {
     int32_t member_count;
     ms_trace_memory *memory; /**< [memory_count], by rank, then time */
     int32_t memory_count;
-    int32_t event_count;
-    /* columns of /events, [event_count], NULL when not asked for */
-    int64_t *start_ps;
-    int64_t *end_ps;
-    int32_t *stream;
-    uint8_t *kind; /**< ms_op_kind */
-    uint8_t *axis; /**< ms_axis */
-    int16_t *stage;
-    int16_t *chunk;
-    int32_t *mb;
-    int16_t *layer;
-    double *bytes;
-    double *flop;
-    int32_t *cause;
-    int16_t *step; /**< optimizer step; all 0 in files that were written without */
+    ms_trace_events events;
 } ms_trace;
 
 /** Read a trace.

@@ -4,11 +4,11 @@
 #include "meshsim/mesh.h"
 
 /* Axes with their sizes, growing. */
-typedef struct axis_list {
+typedef struct degree_list {
     const char *names[MS_MESH_AXES_MAX];
     int sizes[MS_MESH_AXES_MAX];
     int count;
-} axis_list;
+} degree_list;
 
 static bool has_name(const char *const *names, int count, const char *name) {
     for (int i = 0; i < count; i++) {
@@ -69,14 +69,14 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     return MS_OK;
 }
 
-static void add(axis_list *list, const char *name, int size) {
+static void add(degree_list *list, const char *name, int size) {
     list->names[list->count] = name;
     list->sizes[list->count++] = size;
 }
 
 /* dp outermost, as its traffic is the least often; then pp, cp and what else is given; tp, whose
  * traffic never rests, innermost. */
-static void arrange(const ms_mesh_wish *wish, int dp, axis_list *out) {
+static void arrange(const ms_mesh_wish *wish, int dp, degree_list *out) {
     static const char *const FRONT[] = {"dp", "pp", "cp"};
     const ms_mesh_shape *given = &wish->given;
     int tp = size_of(given, "tp");
@@ -98,8 +98,8 @@ static void arrange(const ms_mesh_wish *wish, int dp, axis_list *out) {
 }
 
 /* The same axes in the order asked for. */
-static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, axis_list *list) {
-    axis_list ordered = {.count = 0};
+static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *list) {
+    degree_list ordered = {.count = 0};
     const ms_mesh_shape shape = {.names = list->names, .sizes = list->sizes, .axes = list->count};
     for (size_t i = 0; i < wish->order->count; i++) {
         const char *name = wish->order->items[i];
@@ -166,7 +166,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     if (status == MS_OK) {
         status = size_dp(wish, diag, &dp);
     }
-    axis_list list = {.count = 0};
+    degree_list list = {.count = 0};
     if (status == MS_OK) {
         arrange(wish, dp, &list);
         status = wish->order == NULL ? MS_OK : reorder(wish, diag, &list);

@@ -25,7 +25,7 @@ double ms_panel_height(const ms_panel *panel, const ms_gantt_sorted *sorted) {
 /* What is drawn as strips inside passes. */
 enum { PART_RECOMPUTE, PART_EXPOSED, PART_FOREIGN, PART_COUNT };
 
-typedef struct pen {
+typedef struct panel_pen {
     const ms_panel *panel;
     const ms_gantt_sorted *sorted;
     ms_buffer *out;
@@ -33,9 +33,9 @@ typedef struct pen {
     double scale;     /* pixels per time unit */
     double y;         /* top of the row */
     double height;
-} pen;
+} panel_pen;
 
-static double x_of(const pen *p, double time) {
+static double x_of(const panel_pen *p, double time) {
     double clipped = fmin(fmax(time, p->panel->start), p->panel->end);
     return p->panel->x + (clipped - p->panel->start) * p->scale;
 }
@@ -46,7 +46,7 @@ typedef struct area {
     double x, y, width, height;
 } area;
 
-static void put_rect(const pen *p, const area *at, ms_rgb colour, const char *tip) {
+static void put_rect(const panel_pen *p, const area *at, ms_rgb colour, const char *tip) {
     char hex[8];
     ms_buffer_printf(p->out, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"",
                      ms_svg_round(at->x), ms_svg_round(at->y), ms_svg_round(at->width),
@@ -69,7 +69,7 @@ static const char *letter_of(uint8_t kind) {
 }
 
 /* Largest font size at which so many characters fit. */
-static double size_of(const pen *p, const area *at, size_t characters) {
+static double size_of(const panel_pen *p, const area *at, size_t characters) {
     double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)characters);
     return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
 }
@@ -77,7 +77,7 @@ static double size_of(const pen *p, const area *at, size_t characters) {
 /* Letter and number of a pass, as large as its box allows the picture's longest number to be: boxes
  * of one width all have theirs or none has. The letter goes first where room is short: the number
  * cannot be guessed. */
-static const char *word_of_pass(const pen *p, const ms_gantt_box *box, const area *at,
+static const char *word_of_pass(const panel_pen *p, const ms_gantt_box *box, const area *at,
                                 char text_out[32], double *size_out) {
     const char *letter = letter_of(box->kind);
     size_t longest = (size_t)p->sorted->number_length;
@@ -95,7 +95,7 @@ static const char *word_of_pass(const pen *p, const ms_gantt_box *box, const are
     return text_out;
 }
 
-static void put_word(const pen *p, const ms_gantt_box *box, const area *at, ms_rgb colour) {
+static void put_word(const panel_pen *p, const ms_gantt_box *box, const area *at, ms_rgb colour) {
     char text[32];
     double size = 0.0;
     const char *word = box->axis != MS_AXIS_NONE      ? ms_axis_name((ms_axis)box->axis)
@@ -111,7 +111,8 @@ static void put_word(const pen *p, const ms_gantt_box *box, const area *at, ms_r
     }
 }
 
-static const char *make_tip(const pen *p, const ms_gantt_box *box, char *text_out, size_t size) {
+static const char *make_tip(const panel_pen *p, const ms_gantt_box *box, char *text_out,
+                            size_t size) {
     if (!p->panel->has_tips) {
         return NULL;
     }
@@ -140,7 +141,7 @@ static int part_of(const ms_gantt_box *box) {
                                         : PART_EXPOSED;
 }
 
-static void put_strip(const pen *p, int part, const area *at) {
+static void put_strip(const panel_pen *p, int part, const area *at) {
     if (at->width >= MS_BOX_LEAST_PX) {
         double width = ms_svg_round(at->width);
         ms_buffer_printf(&p->parts[part], "M%g %gh%gv%gh%gz", ms_svg_round(at->x),
@@ -150,7 +151,7 @@ static void put_strip(const pen *p, int part, const area *at) {
 
 /* The parts of one box: boxes[first .. end). Drawn where they are, or when the box is narrow as
  * sums from its left edge: recomputation, then communication. */
-static void put_parts(const pen *p, const area *at, size_t first, size_t end) {
+static void put_parts(const panel_pen *p, const area *at, size_t first, size_t end) {
     const ms_gantt_box *boxes = p->sorted->boxes;
     double strip = fmax(1.5, STRIP_SHARE * p->height);
     double y = at->y + at->height - strip;
@@ -175,7 +176,7 @@ static void put_parts(const pen *p, const area *at, size_t first, size_t end) {
 }
 
 /* The strips of a row, one path for each of their colours. */
-static void draw_parts(const pen *p) {
+static void draw_parts(const panel_pen *p) {
     static const struct {
         uint8_t kind;
         int shade;
@@ -197,7 +198,7 @@ static void draw_parts(const pen *p) {
 }
 
 /* A box with its parts; returns the index behind them. */
-static size_t put_box(const pen *p, size_t index, size_t end) {
+static size_t put_box(const panel_pen *p, size_t index, size_t end) {
     const ms_gantt_box *box = &p->sorted->boxes[index];
     size_t next = index + 1;
     while (next < end && p->sorted->boxes[next].is_part) {
@@ -220,13 +221,13 @@ static size_t put_box(const pen *p, size_t index, size_t end) {
     return next;
 }
 
-static void draw_row_boxes(const pen *whole, int32_t row) {
-    const pen *p = whole;
+static void draw_row_boxes(const panel_pen *whole, int32_t row) {
+    const panel_pen *p = whole;
     ms_buffer parts[PART_COUNT];
     for (int part = 0; part < PART_COUNT; part++) {
         ms_buffer_init(&parts[part]);
     }
-    pen halves[3] = {*whole, *whole, *whole};
+    panel_pen halves[3] = {*whole, *whole, *whole};
     halves[1].height = halves[2].height = 0.5 * whole->height;
     halves[2].y += halves[1].height;
     halves[0].parts = halves[1].parts = halves[2].parts = parts;
@@ -265,7 +266,7 @@ static ms_rgb colour_of_band(int band) {
 
 /* Add a box to its band; a part takes the place of the box around it, recomputation that of the
  * strip that it is where boxes are drawn. */
-static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
+static void add_to_bins(const panel_pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;
     double right = (x_of(p, box->end) - p->panel->x) / p->panel->bin_px;
@@ -281,7 +282,7 @@ static void add_to_bins(const pen *p, bins *b, const ms_gantt_box *box,
     }
 }
 
-static void fill_bins(const pen *p, int32_t row, bins *b) {
+static void fill_bins(const panel_pen *p, int32_t row, bins *b) {
     const ms_gantt_box *around = NULL;
     memset(b, 0, sizeof *b);
     b->count = (int)ceil(p->panel->width / p->panel->bin_px);
@@ -312,7 +313,7 @@ static void smooth(double *share, int count, int reach) {
 
 /* Make the mix of kinds even over a few passes, which are about as narrow as the bins and would
  * show a pattern of their beats with them. How much of a bin is busy stays as it is. */
-static void smooth_mix(const pen *p, bins *b) {
+static void smooth_mix(const panel_pen *p, bins *b) {
     double wide_px = fmin(SMOOTH_PASSES * p->sorted->median * p->scale, SMOOTH_MOST_PX);
     int reach = (int)ceil(wide_px / p->panel->bin_px);
     double busy[BINS_MAX] = {0.0};
@@ -334,7 +335,7 @@ static void smooth_mix(const pen *p, bins *b) {
 }
 
 /* The area below `tops` (shares of the row's height) as one path of steps. */
-static void put_area(const pen *p, const double *tops, int count, ms_rgb colour) {
+static void put_area(const panel_pen *p, const double *tops, int count, ms_rgb colour) {
     char hex[8];
     double bottom = ms_svg_round(p->y + p->height - (p->height >= GAP_FROM_PX ? 1.0 : 0.0));
     double before = bottom;
@@ -361,7 +362,7 @@ static void put_area(const pen *p, const double *tops, int count, ms_rgb colour)
 }
 
 /* Bands from the top one down, each drawn to the bottom of the row and over the one before. */
-static void draw_row_density(const pen *p, int32_t row, bins *b) {
+static void draw_row_density(const panel_pen *p, int32_t row, bins *b) {
     double tops[BINS_MAX] = {0.0};
     bool is_used[BAND_COUNT] = {false};
     fill_bins(p, row, b);
@@ -398,7 +399,7 @@ void ms_panel_define_hatches(ms_buffer *out) {
     ms_buffer_puts(out, "</defs>\n");
 }
 
-static void put_hatch(const pen *p, double start, double end, const char *fill) {
+static void put_hatch(const panel_pen *p, double start, double end, const char *fill) {
     double x = x_of(p, start);
     double width = x_of(p, end) - x;
     if (width >= MS_BOX_LEAST_PX) {
@@ -410,7 +411,7 @@ static void put_hatch(const pen *p, double start, double end, const char *fill) 
 }
 
 /* What shows between the boxes of a row. */
-static void draw_idle(const pen *p, int32_t row) {
+static void draw_idle(const panel_pen *p, int32_t row) {
     for (int32_t step = 0; step < p->sorted->steps; step++) {
         const ms_gantt_steady *steady = &p->sorted->steady[row * p->sorted->steps + step];
         put_hatch(p, steady->from, steady->start, MS_FILL_WARM);
@@ -419,7 +420,7 @@ static void draw_idle(const pen *p, int32_t row) {
 }
 
 /* Where the phases of a row and step meet. */
-static void draw_bounds_of(const pen *p, int32_t shown, int32_t step) {
+static void draw_bounds_of(const panel_pen *p, int32_t shown, int32_t step) {
     const ms_panel *panel = p->panel;
     int32_t row = shown * p->sorted->row_step;
     const ms_gantt_steady *steady = &p->sorted->steady[row * p->sorted->steps + step];
@@ -435,7 +436,7 @@ static void draw_bounds_of(const pen *p, int32_t shown, int32_t step) {
 }
 
 /* Where phases meet: steps from row to row. */
-static void draw_bounds(const pen *p) {
+static void draw_bounds(const panel_pen *p) {
     ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
                            "stroke-width=\"" MS_PHASE_LINE_PX "\" d=\"");
     for (int32_t shown = 0; shown < p->sorted->rows_shown; shown++) {
@@ -448,7 +449,7 @@ static void draw_bounds(const pen *p) {
 
 /* ---- frame, axis, labels ---- */
 
-static void draw_labels(const pen *p, int32_t rows) {
+static void draw_labels(const panel_pen *p, int32_t rows) {
     const ms_panel *panel = p->panel;
     double size = fmin(11.0, fmax(7.5, 0.8 * panel->row_height));
     int32_t every = (int32_t)ceil(LABEL_PX / panel->row_height);
@@ -462,7 +463,7 @@ static void draw_labels(const pen *p, int32_t rows) {
     ms_buffer_puts(p->out, "</g>\n");
 }
 
-static void draw_axis(const pen *p, double height) {
+static void draw_axis(const panel_pen *p, double height) {
     const ms_panel *panel = p->panel;
     double unit = p->sorted->unit;
     double bottom = panel->y + height;
@@ -484,7 +485,7 @@ static void draw_axis(const pen *p, double height) {
     ms_buffer_puts(p->out, "</g>\n");
 }
 
-static void draw_frame(const pen *p, double height) {
+static void draw_frame(const panel_pen *p, double height) {
     ms_buffer_printf(p->out,
                      "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" "
                      "stroke=\"#bbb\"/>\n",
@@ -496,12 +497,12 @@ void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buff
     int32_t rows = sorted->gantt->rows;
     double height = ms_panel_height(panel, sorted);
     bins b;
-    pen p = {.panel = panel,
-             .sorted = sorted,
-             .out = out,
-             .scale = panel->width / (panel->end - panel->start),
-             .y = panel->y,
-             .height = panel->row_height};
+    panel_pen p = {.panel = panel,
+                   .sorted = sorted,
+                   .out = out,
+                   .scale = panel->width / (panel->end - panel->start),
+                   .y = panel->y,
+                   .height = panel->row_height};
     ms_buffer_puts(out, "<g class=\"panel\" text-anchor=\"middle\" fill=\"#111\">\n");
     for (int32_t row = 0; row < rows; row += sorted->row_step) {
         draw_idle(&p, row);

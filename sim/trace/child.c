@@ -26,7 +26,7 @@ void ms_child_unshare(void *shared, size_t size) {
     }
 }
 
-void ms_verdict_fail(ms_verdict *verdict, ms_status status, const char *format, ...) {
+void ms_child_verdict_fail(ms_child_verdict *verdict, ms_status status, const char *format, ...) {
     if (verdict->status != MS_OK) {
         return;
     }
@@ -106,7 +106,7 @@ static void close_talk(void) {
 /* ---- the parent ---- */
 
 /* What the end of the child says. */
-static void judge(int state, ms_verdict *verdict) {
+static void judge(int state, ms_child_verdict *verdict) {
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
     if (WIFEXITED(state) && code == EXIT_DONE) {
@@ -114,23 +114,23 @@ static void judge(int state, ms_verdict *verdict) {
     }
     verdict->status = MS_OK; /* what was said before does not count */
     if (number == SIGKILL) {
-        ms_verdict_fail(verdict, MS_E_NOMEM,
-                        "the process that did it was killed, as when memory runs out");
+        ms_child_verdict_fail(verdict, MS_E_NOMEM,
+                              "the process that did it was killed, as when memory runs out");
     } else if (code > EXIT_SIGNAL) {
-        ms_verdict_fail(verdict, MS_E_INTERRUPTED, "the process that did it was interrupted");
+        ms_child_verdict_fail(verdict, MS_E_INTERRUPTED, "the process that did it was interrupted");
     } else if (code == EXIT_NO_MEMORY || !verdict->has_begun) {
-        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+        ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
     } else if (number == SIGXCPU) {
-        ms_verdict_fail(verdict, MS_E_BUG, "HDF5 goes round in circles");
+        ms_child_verdict_fail(verdict, MS_E_BUG, "HDF5 goes round in circles");
     } else {
-        ms_verdict_fail(verdict, MS_E_BUG, "HDF5 crashed");
+        ms_child_verdict_fail(verdict, MS_E_BUG, "HDF5 crashed");
     }
 }
 
-pid_t ms_child_start(void (*work)(void *context, ms_verdict *verdict), void *context,
-                     const ms_child_limits *limits, ms_verdict *verdict) {
+pid_t ms_child_start(void (*work)(void *context, ms_child_verdict *verdict), void *context,
+                     const ms_child_limits *limits, ms_child_verdict *verdict) {
     pid_t parent = getpid();
-    *verdict = (ms_verdict){.status = MS_OK};
+    *verdict = (ms_child_verdict){.status = MS_OK};
     pid_t child = fork();
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -147,11 +147,11 @@ pid_t ms_child_start(void (*work)(void *context, ms_verdict *verdict), void *con
     return child;
 }
 
-void ms_child_wait(pid_t child, ms_verdict *verdict) {
+void ms_child_wait(pid_t child, ms_child_verdict *verdict) {
     int state = 0;
     while (waitpid(child, &state, 0) < 0) {
         if (errno != EINTR) {
-            ms_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
+            ms_child_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
             return;
         }
     }

@@ -15,11 +15,11 @@
 #include "meshsim/status.h"
 
 /* What came of the work. */
-typedef struct ms_verdict {
+typedef struct ms_child_verdict {
     bool has_begun;   /* HDF5 is up: a crash before has no cause but lack of memory */
     ms_status status; /* MS_E_BUG: HDF5 crashed, and not for lack of memory */
     char cause[512];  /* in words unless MS_OK; "": nobody said */
-} ms_verdict;
+} ms_child_verdict;
 
 /* What the child may use; 0: as much as there is. */
 typedef struct ms_child_limits {
@@ -35,14 +35,14 @@ void ms_child_unshare(void *shared, size_t size);
  *  work: what is to come back lies in shared memory, in files or goes through a pipe.  verdict: in
  * shared memory; work sets it, a crash overrules it.  Returns the child, to be given to
  * ms_child_wait; < 0: the system starts none, errno says why. */
-pid_t ms_child_start(void (*work)(void *context, ms_verdict *verdict), void *context,
-                     const ms_child_limits *limits, ms_verdict *verdict);
+pid_t ms_child_start(void (*work)(void *context, ms_child_verdict *verdict), void *context,
+                     const ms_child_limits *limits, ms_child_verdict *verdict);
 
 /* Wait for its end, which stands in its verdict. */
-void ms_child_wait(pid_t child, ms_verdict *verdict);
+void ms_child_wait(pid_t child, ms_child_verdict *verdict);
 
 /* Set the verdict, unless there is a fault already. */
-void ms_verdict_fail(ms_verdict *verdict, ms_status status, const char *format, ...)
+void ms_child_verdict_fail(ms_child_verdict *verdict, ms_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

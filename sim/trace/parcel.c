@@ -20,23 +20,24 @@ int64_t ms_parcel_plain_max_B(int64_t size_B) {
 }
 
 /* HDF5 could not read: memory, the disk, or else what is said of the file (NULL: HDF5's words). */
-static void fail_unless_system(ms_verdict *verdict, const char *fault) {
+static void fail_unless_system(ms_child_verdict *verdict, const char *fault) {
     char cause[256];
     ms_status status = ms_h5_failure(cause, sizeof cause);
-    ms_verdict_fail(verdict, status, "%s", status == MS_E_INPUT && fault != NULL ? fault : cause);
+    ms_child_verdict_fail(verdict, status, "%s",
+                          status == MS_E_INPUT && fault != NULL ? fault : cause);
 }
 
 /* HDF5 may have failed, of which only the system's causes count; to be asked before the next call
  * of HDF5, which forgets. */
-static void note_system(ms_verdict *verdict) {
+static void note_system(ms_child_verdict *verdict) {
     char cause[256];
     ms_status status = ms_h5_failure(cause, sizeof cause);
     if (status != MS_E_INPUT) {
-        ms_verdict_fail(verdict, status, "%s", cause);
+        ms_child_verdict_fail(verdict, status, "%s", cause);
     }
 }
 
-static void fail_reading(ms_verdict *verdict, const char *place) {
+static void fail_reading(ms_child_verdict *verdict, const char *place) {
     char fault[256];
     snprintf(fault, sizeof fault, "the trace is damaged at %s", place);
     fail_unless_system(verdict, fault);
@@ -46,7 +47,7 @@ static void fail_reading(ms_verdict *verdict, const char *place) {
 
 /* A text attribute of the root, cut to fit; "" if there is none. */
 static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT_B],
-                      ms_verdict *verdict) {
+                      ms_child_verdict *verdict) {
     char *text = NULL;
     text_out[0] = '\0';
     hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
@@ -65,7 +66,7 @@ static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT
     (void)H5Aclose(attribute);
 }
 
-static int64_t read_version(hid_t file, ms_verdict *verdict) {
+static int64_t read_version(hid_t file, ms_child_verdict *verdict) {
     int64_t version = 0;
     hid_t attribute = H5Aopen(file, "format_version", H5P_DEFAULT);
     hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
@@ -79,22 +80,22 @@ static int64_t read_version(hid_t file, ms_verdict *verdict) {
     return version;
 }
 
-static void read_head(ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
+static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
     char format[MS_PARCEL_TEXT_B];
     read_text(file, "format", format, verdict);
     if (strcmp(format, "meshsim-trace") != 0) {
-        ms_verdict_fail(verdict, MS_E_INPUT,
-                        "it is no trace of meshsim (no attribute format = "
-                        "'meshsim-trace')");
+        ms_child_verdict_fail(verdict, MS_E_INPUT,
+                              "it is no trace of meshsim (no attribute format = "
+                              "'meshsim-trace')");
         return;
     }
     int64_t version = read_version(file, verdict);
     if (version < 1) {
-        ms_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at format_version");
+        ms_child_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at format_version");
     } else if (version > MS_TRACE_FORMAT_VERSION) {
-        ms_verdict_fail(verdict, MS_E_INPUT,
-                        "it has format version %lld, this program reads up to %d",
-                        (long long)version, MS_TRACE_FORMAT_VERSION);
+        ms_child_verdict_fail(verdict, MS_E_INPUT,
+                              "it has format version %lld, this program reads up to %d",
+                              (long long)version, MS_TRACE_FORMAT_VERSION);
     }
     read_text(file, "program_version", parcel->program_version, verdict);
 }
@@ -103,7 +104,7 @@ static void read_head(ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
 
 /* Send bytes to the parent; that nobody takes them any more is no fault of the file. */
 static void send_bytes(const ms_parcel *parcel, const void *bytes, int64_t length,
-                       ms_verdict *verdict) {
+                       ms_child_verdict *verdict) {
     const char *at = bytes;
     while (length > 0 && verdict->status == MS_OK) {
         ssize_t written = write(parcel->pipe, at, (size_t)length);
@@ -111,37 +112,37 @@ static void send_bytes(const ms_parcel *parcel, const void *bytes, int64_t lengt
             at += written;
             length -= written;
         } else if (errno != EINTR) {
-            ms_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
+            ms_child_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
         }
     }
 }
 
-static void send_number(const ms_parcel *parcel, int64_t number, ms_verdict *verdict) {
+static void send_number(const ms_parcel *parcel, int64_t number, ms_child_verdict *verdict) {
     send_bytes(parcel, &number, sizeof number, verdict);
 }
 
 static bool has_sane_size(const ms_parcel *parcel, const ms_parcel_column *column, hid_t space,
-                          hssize_t rows, ms_verdict *verdict) {
+                          hssize_t rows, ms_child_verdict *verdict) {
     int64_t most_B = ms_parcel_plain_max_B(parcel->size_B);
     if (rows < 0 || H5Sget_simple_extent_ndims(space) != 1) {
         fail_reading(verdict, column->name);
     } else if (rows > ROWS_MAX ||
                rows * (hssize_t)ms_h5_cell_B(column->cell) > (hssize_t)(most_B - parcel->plain_B)) {
-        ms_verdict_fail(verdict, MS_E_INPUT,
-                        "the trace is damaged at %s: no file of %lld bytes holds %lld rows",
-                        column->name, (long long)parcel->size_B, (long long)rows);
+        ms_child_verdict_fail(verdict, MS_E_INPUT,
+                              "the trace is damaged at %s: no file of %lld bytes holds %lld rows",
+                              column->name, (long long)parcel->size_B, (long long)rows);
     }
     return verdict->status == MS_OK;
 }
 
 static void read_cells(ms_parcel *parcel, const ms_parcel_column *column, hid_t data, int64_t rows,
-                       ms_verdict *verdict) {
+                       ms_child_verdict *verdict) {
     int64_t size = rows * (int64_t)ms_h5_cell_B(column->cell);
     ms_arena arena;
     ms_arena_init(&arena);
     void *cells = ms_arena_alloc(&arena, (size_t)size, 1);
     if (cells == NULL) {
-        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+        ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
     } else if (rows > 0 && H5Dread(data, ms_h5_memory_type(column->cell), H5S_ALL, H5S_ALL,
                                    H5P_DEFAULT, cells) < 0) {
         fail_reading(verdict, column->name);
@@ -153,7 +154,7 @@ static void read_cells(ms_parcel *parcel, const ms_parcel_column *column, hid_t 
 }
 
 static void read_column(ms_parcel *parcel, hid_t file, const ms_parcel_column *column,
-                        ms_verdict *verdict) {
+                        ms_child_verdict *verdict) {
     if (column->is_optional && H5Lexists(file, column->name, H5P_DEFAULT) == 0) {
         send_number(parcel, -1, verdict);
         return;
@@ -170,7 +171,7 @@ static void read_column(ms_parcel *parcel, hid_t file, const ms_parcel_column *c
 
 /* A text of its own, such as /input/workload: its length, -1 if there is none, and its bytes. */
 static void read_document(const ms_parcel *parcel, hid_t file, const char *name,
-                          ms_verdict *verdict) {
+                          ms_child_verdict *verdict) {
     if (H5Lexists(file, "/input", H5P_DEFAULT) == 0 || H5Lexists(file, name, H5P_DEFAULT) == 0) {
         send_number(parcel, -1, verdict);
         return;
@@ -193,7 +194,7 @@ static void read_document(const ms_parcel *parcel, hid_t file, const char *name,
     (void)H5Dclose(data);
 }
 
-static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdict) {
+static void read_summary(const ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
     ms_arena arena;
     ms_buffer packed;
     ms_value *summary = NULL;
@@ -206,7 +207,8 @@ static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdic
         status = packed.failed ? MS_E_NOMEM : MS_OK;
     }
     if (status != MS_OK) {
-        ms_verdict_fail(verdict, status, "%s", status == MS_E_NOMEM ? "out of memory" : cause);
+        ms_child_verdict_fail(verdict, status, "%s",
+                              status == MS_E_NOMEM ? "out of memory" : cause);
     }
     send_number(parcel, (int64_t)packed.length, verdict);
     send_bytes(parcel, packed.data, (int64_t)packed.length, verdict);
@@ -217,7 +219,7 @@ static void read_summary(const ms_parcel *parcel, hid_t file, ms_verdict *verdic
 /* ---- the whole ---- */
 
 /* Whether a file is HDF5. Most often one that is not is a workload where a trace is wanted. */
-static bool is_hdf5(const char *path, ms_verdict *verdict) {
+static bool is_hdf5(const char *path, ms_child_verdict *verdict) {
     if (H5Fis_hdf5(path) > 0) {
         return true;
     }
@@ -232,10 +234,10 @@ static bool is_hdf5(const char *path, ms_verdict *verdict) {
     return false;
 }
 
-static hid_t open_file(const char *path, ms_verdict *verdict) {
+static hid_t open_file(const char *path, ms_child_verdict *verdict) {
     ms_h5_quiet();
     if (H5open() < 0) {
-        ms_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+        ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
         return -1;
     }
     verdict->has_begun = true;
@@ -254,7 +256,7 @@ static hid_t open_file(const char *path, ms_verdict *verdict) {
     return file;
 }
 
-void ms_parcel_fill(void *context, ms_verdict *verdict) {
+void ms_parcel_fill(void *context, ms_child_verdict *verdict) {
     ms_parcel *parcel = context;
     hid_t file = open_file(parcel->path, verdict);
     if (file < 0) {

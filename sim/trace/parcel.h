@@ -28,7 +28,7 @@ typedef struct ms_parcel_column {
 
 /* In shared memory. */
 typedef struct ms_parcel {
-    ms_verdict verdict;
+    ms_child_verdict verdict;
     const char *path;
     int64_t size_B; /* of the trace */
     int pipe;       /* where to write */
@@ -43,6 +43,6 @@ typedef struct ms_parcel {
 int64_t ms_parcel_plain_max_B(int64_t size_B);
 
 /* Read what the parcel asks for; `context` is the parcel. To be run in a child. */
-void ms_parcel_fill(void *context, ms_verdict *verdict);
+void ms_parcel_fill(void *context, ms_child_verdict *verdict);
 
 #endif

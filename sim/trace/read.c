@@ -93,7 +93,7 @@ static const column_spec SPECS[COLUMN_COUNT] = {
     [MEMORY_BYTES] = {"/memory/bytes", MS_H5_F64, MEMORY_RANK, 0},
 };
 
-typedef struct reader {
+typedef struct trace_reader {
     const char *path;
     ms_arena *arena;
     ms_diag *diag;
@@ -102,12 +102,12 @@ typedef struct reader {
     int32_t rows[COLUMN_COUNT]; /* of the columns so far */
     bool has_ended;             /* the child has no more to say */
     ms_status status;
-} reader;
+} trace_reader;
 
-static void fail(reader *read, ms_status status, const char *format, ...)
+static void fail(trace_reader *read, ms_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void fail(reader *read, ms_status status, const char *format, ...) {
+static void fail(trace_reader *read, ms_status status, const char *format, ...) {
     if (read->status != MS_OK) {
         return;
     }
@@ -120,11 +120,11 @@ static void fail(reader *read, ms_status status, const char *format, ...) {
     ms_diag_error(read->diag, "cannot read '%s': %s", read->path, text);
 }
 
-static bool goes_on(const reader *read) {
+static bool goes_on(const trace_reader *read) {
     return read->status == MS_OK && !read->has_ended;
 }
 
-static void *allocate(reader *read, size_t count, size_t size) {
+static void *allocate(trace_reader *read, size_t count, size_t size) {
     void *memory = goes_on(read) ? ms_arena_alloc(read->arena, count, size) : NULL;
     if (memory == NULL && goes_on(read)) {
         fail(read, MS_E_NOMEM, "out of memory");
@@ -134,7 +134,7 @@ static void *allocate(reader *read, size_t count, size_t size) {
 
 /* ---- the child ---- */
 
-static void check_place(reader *read, int64_t *size_out) {
+static void check_place(trace_reader *read, int64_t *size_out) {
     struct stat facts;
     if (stat(read->path, &facts) != 0 || access(read->path, R_OK) != 0) {
         fail(read, errno == ENOENT || errno == ENOTDIR ? MS_E_INPUT : MS_E_IO, "%s",
@@ -174,8 +174,8 @@ static ms_child_limits child_limits(const ms_parcel *parcel) {
 }
 
 /* What the child says at its end, unless a fault has been found before. */
-static void take_verdict(reader *read, pid_t child) {
-    ms_verdict *verdict = &read->parcel->verdict;
+static void take_verdict(trace_reader *read, pid_t child) {
+    ms_child_verdict *verdict = &read->parcel->verdict;
     if (!goes_on(read) && !read->has_ended) {
         (void)kill(child, SIGKILL); /* nobody listens to it any more */
     }
@@ -191,11 +191,11 @@ static void take_verdict(reader *read, pid_t child) {
 
 /* ---- columns ---- */
 
-static void fail_at(reader *read, column at, int32_t row, const char *fault) {
+static void fail_at(trace_reader *read, column at, int32_t row, const char *fault) {
     fail(read, MS_E_INPUT, "the trace is damaged at %s[%d]: %s", SPECS[at].name, row, fault);
 }
 
-static void fetch(reader *from, void *bytes_out, int64_t length) {
+static void fetch(trace_reader *from, void *bytes_out, int64_t length) {
     for (int64_t done = 0; goes_on(from) && done < length;) {
         ssize_t got = read(from->pipe, (char *)bytes_out + done, (size_t)(length - done));
         if (got > 0) {
@@ -208,7 +208,7 @@ static void fetch(reader *from, void *bytes_out, int64_t length) {
     }
 }
 
-static int64_t fetch_number(reader *from) {
+static int64_t fetch_number(trace_reader *from) {
     int64_t number = 0;
     fetch(from, &number, sizeof number);
     return number;
@@ -243,7 +243,7 @@ static int32_t find_outside(ms_h5_cell cell, const void *cells, int32_t rows, do
 
 /* The cells of the next column, each within [low, high], as long as its table; NULL when it was not
  * asked for, or is not there and need not be. */
-static void *take(reader *read, column at, double low, double high) {
+static void *take(trace_reader *read, column at, double low, double high) {
     const column_spec *spec = &SPECS[at];
     if (!goes_on(read) || !read->parcel->columns[at].is_wanted) {
         return NULL;
@@ -285,7 +285,7 @@ static int by_rank(const void *left, const void *right) {
 }
 
 /* Ranks in order, to be looked up. */
-static rank_place *sort_ranks(reader *read, const int32_t *rank, int32_t rows) {
+static rank_place *sort_ranks(trace_reader *read, const int32_t *rank, int32_t rows) {
     rank_place *places = allocate(read, (size_t)rows, sizeof *places);
     for (int32_t i = 0; places != NULL && i < rows; i++) {
         places[i] = (rank_place){rank[i], i};
@@ -304,7 +304,7 @@ static rank_place *sort_ranks(reader *read, const int32_t *rank, int32_t rows) {
 }
 
 /* Index of a rank of the job in /ranks; fails if it was not simulated. */
-static int32_t rank_index(reader *read, const rank_place *places, column at, int32_t row,
+static int32_t rank_index(trace_reader *read, const rank_place *places, column at, int32_t row,
                           int32_t rank) {
     int32_t low = 0;
     int32_t high = read->rows[RANK];
@@ -325,7 +325,7 @@ static int32_t rank_index(reader *read, const rank_place *places, column at, int
     return -1;
 }
 
-static rank_place *read_ranks(reader *read, ms_trace *trace) {
+static rank_place *read_ranks(trace_reader *read, ms_trace *trace) {
     const int32_t *rank = take(read, RANK, 0, COUNT_MAX);
     const int32_t *multiplicity = take(read, RANK_MULTIPLICITY, 1, COUNT_MAX);
     const int32_t *pp = take(read, RANK_PP, 0, COUNT_MAX);
@@ -344,7 +344,7 @@ static rank_place *read_ranks(reader *read, ms_trace *trace) {
     return places;
 }
 
-static void read_streams(reader *read, const rank_place *places, ms_trace *trace) {
+static void read_streams(trace_reader *read, const rank_place *places, ms_trace *trace) {
     const int32_t *rank = take(read, STREAM_RANK, 0, COUNT_MAX);
     const int32_t *peer = take(read, STREAM_PEER, -1, COUNT_MAX);
     const uint8_t *axis = take(read, STREAM_AXIS, 0, MS_AXIS_COUNT - 1);
@@ -358,8 +358,8 @@ static void read_streams(reader *read, const rank_place *places, ms_trace *trace
     trace->stream_count = rows;
 }
 
-static void read_members(reader *read, ms_trace *trace) {
-    const int32_t *event = take(read, MEMBER_EVENT, 0, trace->event_count - 1);
+static void read_members(trace_reader *read, ms_trace *trace) {
+    const int32_t *event = take(read, MEMBER_EVENT, 0, trace->events.count - 1);
     const int32_t *stream = take(read, MEMBER_STREAM, 0, trace->stream_count - 1);
     int32_t rows = read->rows[MEMBER_EVENT];
     trace->members = allocate(read, (size_t)rows, sizeof *trace->members);
@@ -369,7 +369,8 @@ static void read_members(reader *read, ms_trace *trace) {
     trace->member_count = rows;
 }
 
-static void read_memory(reader *read, const rank_place *places, double end_ps, ms_trace *trace) {
+static void read_memory(trace_reader *read, const rank_place *places, double end_ps,
+                        ms_trace *trace) {
     const int32_t *rank = take(read, MEMORY_RANK, 0, COUNT_MAX);
     const int64_t *time_ps = take(read, MEMORY_TIME, 0, end_ps);
     const double *bytes = take(read, MEMORY_BYTES, 0, BYTES_MAX);
@@ -389,7 +390,7 @@ static void read_memory(reader *read, const rank_place *places, double end_ps, m
 /* ---- events, steps ---- */
 
 /* Steps may overlap, but each ends after the one before. */
-static void read_steps(reader *read, ms_trace *trace) {
+static void read_steps(trace_reader *read, ms_trace *trace) {
     const int64_t *end_ps = take(read, STEP_END, 0, PS_MAX);
     int32_t rows = read->rows[STEP_END];
     if (goes_on(read) && rows < 1) {
@@ -404,28 +405,28 @@ static void read_steps(reader *read, ms_trace *trace) {
     }
 }
 
-static void read_events(reader *read, double end_ps, ms_trace *trace) {
-    trace->kind = take(read, EVENT_KIND, 0, MS_OP_KIND_COUNT - 1);
+static void read_events(trace_reader *read, double end_ps, ms_trace *trace) {
+    trace->events.kind = take(read, EVENT_KIND, 0, MS_OP_KIND_COUNT - 1);
     int32_t rows = read->rows[EVENT_KIND];
-    trace->event_count = rows;
-    trace->start_ps = take(read, EVENT_START, 0, end_ps);
-    trace->end_ps = take(read, EVENT_END, 0, end_ps);
-    trace->stream = take(read, EVENT_STREAM, 0, trace->stream_count - 1);
-    trace->axis = take(read, EVENT_AXIS, 0, MS_AXIS_COUNT - 1);
-    trace->stage = take(read, EVENT_STAGE, -1, COUNT_MAX);
-    trace->chunk = take(read, EVENT_CHUNK, -1, COUNT_MAX);
-    trace->mb = take(read, EVENT_MB, -1, COUNT_MAX);
-    trace->layer = take(read, EVENT_LAYER, -1, COUNT_MAX);
-    trace->bytes = take(read, EVENT_BYTES, 0, BYTES_MAX);
-    trace->flop = take(read, EVENT_FLOP, 0, FLOP_MAX);
-    trace->cause = take(read, EVENT_CAUSE, -1, rows - 1);
-    trace->step = take(read, EVENT_STEP, 0, read->rows[STEP_END] - 1);
-    if (trace->step == NULL && read->parcel->columns[EVENT_STEP].is_wanted) {
-        trace->step = allocate(read, (size_t)rows, sizeof *trace->step);
+    trace->events.count = rows;
+    trace->events.start_ps = take(read, EVENT_START, 0, end_ps);
+    trace->events.end_ps = take(read, EVENT_END, 0, end_ps);
+    trace->events.stream = take(read, EVENT_STREAM, 0, trace->stream_count - 1);
+    trace->events.axis = take(read, EVENT_AXIS, 0, MS_AXIS_COUNT - 1);
+    trace->events.stage = take(read, EVENT_STAGE, -1, COUNT_MAX);
+    trace->events.chunk = take(read, EVENT_CHUNK, -1, COUNT_MAX);
+    trace->events.mb = take(read, EVENT_MB, -1, COUNT_MAX);
+    trace->events.layer = take(read, EVENT_LAYER, -1, COUNT_MAX);
+    trace->events.bytes = take(read, EVENT_BYTES, 0, BYTES_MAX);
+    trace->events.flop = take(read, EVENT_FLOP, 0, FLOP_MAX);
+    trace->events.cause = take(read, EVENT_CAUSE, -1, rows - 1);
+    trace->events.step = take(read, EVENT_STEP, 0, read->rows[STEP_END] - 1);
+    if (trace->events.step == NULL && read->parcel->columns[EVENT_STEP].is_wanted) {
+        trace->events.step = allocate(read, (size_t)rows, sizeof *trace->events.step);
     }
-    bool has_times = trace->start_ps != NULL && trace->end_ps != NULL;
+    bool has_times = trace->events.start_ps != NULL && trace->events.end_ps != NULL;
     for (int32_t i = 0; has_times && goes_on(read) && i < rows; i++) {
-        if (trace->end_ps[i] < trace->start_ps[i]) {
+        if (trace->events.end_ps[i] < trace->events.start_ps[i]) {
             fail_at(read, EVENT_END, i, "before its start");
         }
     }
@@ -433,7 +434,7 @@ static void read_events(reader *read, double end_ps, ms_trace *trace) {
 
 /* ---- the whole ---- */
 
-static void read_documents(reader *read, ms_trace *trace) {
+static void read_documents(trace_reader *read, ms_trace *trace) {
     const char **const places[MS_PARCEL_DOCUMENTS] = {&trace->workload_text, &trace->platform_text,
                                                       &trace->schedule_text,
                                                       &trace->placement_text};
@@ -445,7 +446,7 @@ static void read_documents(reader *read, ms_trace *trace) {
     }
 }
 
-static void read_summary(reader *read, ms_trace *trace) {
+static void read_summary(trace_reader *read, ms_trace *trace) {
     int64_t length = goes_on(read) ? fetch_number(read) : 0;
     char *packed = allocate(read, (size_t)length, 1);
     fetch(read, packed, length);
@@ -458,7 +459,7 @@ static void read_summary(reader *read, ms_trace *trace) {
     }
 }
 
-static void take_all(reader *read, ms_trace *trace) {
+static void take_all(trace_reader *read, ms_trace *trace) {
     read_steps(read, trace);
     double end_ps = (double)trace->step_ps;
     const rank_place *places = read_ranks(read, trace);
@@ -471,7 +472,7 @@ static void take_all(reader *read, ms_trace *trace) {
 }
 
 /* Start the child, and take what it sends. */
-static void read_apart(reader *read, ms_trace *trace) {
+static void read_apart(trace_reader *read, ms_trace *trace) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         fail(read, MS_E_IO, "%s", strerror(errno));
@@ -495,7 +496,7 @@ static void read_apart(reader *read, ms_trace *trace) {
 
 ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out) {
-    reader read = {.path = path, .arena = arena, .diag = diag};
+    trace_reader read = {.path = path, .arena = arena, .diag = diag};
     ms_trace trace = {.path = path};
     read.parcel = ms_child_share(sizeof *read.parcel);
     if (read.parcel == NULL) {

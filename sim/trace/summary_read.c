@@ -10,17 +10,17 @@ enum {
     ATTRIBUTE_MAX_B = 1 << 24 /* of one attribute in memory */
 };
 
-typedef struct reader {
+typedef struct tree_reader {
     ms_arena *arena;
     ms_value *parent; /* of the values being read */
     ms_status status;
     char *io_cause; /* [256] the system's words where it failed */
     int depth;
     long values;
-} reader;
+} tree_reader;
 
 /* To be called before the next call of HDF5, which forgets why the one before failed. */
-static herr_t stop(reader *read, ms_status status) {
+static herr_t stop(tree_reader *read, ms_status status) {
     if (read->status == MS_OK && status == MS_E_INPUT) {
         char cause[256];
         status = ms_h5_failure(cause, sizeof cause);
@@ -86,7 +86,8 @@ static ms_value *add_cell(ms_value *parent, const char *key, H5T_class_t sort, c
 }
 
 /* Cells of an attribute as one value, or as an array of them. */
-static herr_t add_cells(reader *read, const char *key, hid_t attribute, hid_t type, hid_t space) {
+static herr_t add_cells(tree_reader *read, const char *key, hid_t attribute, hid_t type,
+                        hid_t space) {
     hssize_t count = H5Sget_simple_extent_npoints(space);
     bool is_array = H5Sget_simple_extent_type(space) == H5S_SIMPLE;
     hid_t memory = memory_type(type);
@@ -115,7 +116,7 @@ static herr_t add_cells(reader *read, const char *key, hid_t attribute, hid_t ty
     return result;
 }
 
-static herr_t add_attribute(reader *read, hid_t group, const char *name, const char *key) {
+static herr_t add_attribute(tree_reader *read, hid_t group, const char *name, const char *key) {
     if (++read->values > VALUES_MAX) {
         return stop(read, MS_E_INPUT);
     }
@@ -144,10 +145,10 @@ static herr_t visit_attribute(hid_t group, const char *name, const H5A_info_t *i
     return add_attribute(context, group, name, name);
 }
 
-static herr_t add_group(reader *read, hid_t parent, const char *name, const char *key);
+static herr_t add_group(tree_reader *read, hid_t parent, const char *name, const char *key);
 
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *context) {
-    reader *read = context;
+    tree_reader *read = context;
     if (info->type != H5L_TYPE_HARD) {
         return stop(read, MS_E_INPUT);
     }
@@ -155,7 +156,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
     return key == NULL ? stop(read, MS_E_NOMEM) : add_group(read, group, name, key);
 }
 
-static herr_t add_items(reader *read, hid_t group, int64_t length) {
+static herr_t add_items(tree_reader *read, hid_t group, int64_t length) {
     herr_t result = 0;
     for (int64_t i = 0; i < length && result == 0; i++) {
         char name[24];
@@ -187,7 +188,7 @@ static bool array_length(hid_t group, int64_t *length_out) {
     return true;
 }
 
-static herr_t add_children(reader *read, hid_t group, int64_t length) {
+static herr_t add_children(tree_reader *read, hid_t group, int64_t length) {
     if (length >= 0) {
         return add_items(read, group, length);
     }
@@ -198,7 +199,7 @@ static herr_t add_children(reader *read, hid_t group, int64_t length) {
     return 0;
 }
 
-static herr_t add_group(reader *read, hid_t parent, const char *name, const char *key) {
+static herr_t add_group(tree_reader *read, hid_t parent, const char *name, const char *key) {
     hid_t group = H5Gopen2(parent, name, H5P_DEFAULT);
     int64_t length = 0;
     if (group < 0 || read->depth >= DEPTH_MAX || ++read->values > VALUES_MAX ||
@@ -220,7 +221,7 @@ static herr_t add_group(reader *read, hid_t parent, const char *name, const char
 
 ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out,
                           char cause_out[256]) {
-    reader read = {.arena = arena, .io_cause = cause_out};
+    tree_reader read = {.arena = arena, .io_cause = cause_out};
     read.parent = ms_value_new_object(arena);
     ms_value *root = read.parent;
     if (root == NULL) {

@@ -522,7 +522,7 @@ typedef struct writing {
     const char *program_version;
 } writing;
 
-static void write_file(void *context, ms_verdict *verdict) {
+static void write_file(void *context, ms_child_verdict *verdict) {
     const writing *what = context;
     ms_arena scratch;
     ms_h5 h5;
@@ -533,14 +533,14 @@ static void write_file(void *context, ms_verdict *verdict) {
         write_all(&h5, what->result, what->program_version);
     }
     if (!ms_h5_close(&h5)) {
-        ms_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);
+        ms_child_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);
     }
     ms_arena_release(&scratch);
 }
 
 /* In a child, or here where the system starts none. */
 static void write_apart(const char *path, const ms_result *result, const char *program_version,
-                        ms_verdict *verdict) {
+                        ms_child_verdict *verdict) {
     writing what = {path, result, program_version};
     pid_t child = ms_child_start(write_file, &what, &(ms_child_limits){0}, verdict);
     if (child < 0) {
@@ -564,7 +564,7 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
     if (status != MS_OK) {
         return status;
     }
-    ms_verdict *verdict = ms_child_share(sizeof *verdict);
+    ms_child_verdict *verdict = ms_child_share(sizeof *verdict);
     if (verdict == NULL) {
         return ms_target_fail(&target, "out of memory", diag);
     }

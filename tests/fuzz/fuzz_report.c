@@ -59,47 +59,48 @@ static void make_places(source *from, ms_arena *arena, ms_trace *trace) {
 }
 
 static void make_columns(ms_arena *arena, ms_trace *trace) {
-    int32_t n = trace->event_count;
-    trace->start_ps = room(arena, n, sizeof *trace->start_ps);
-    trace->end_ps = room(arena, n, sizeof *trace->end_ps);
-    trace->stream = room(arena, n, sizeof *trace->stream);
-    trace->kind = room(arena, n, sizeof *trace->kind);
-    trace->axis = room(arena, n, sizeof *trace->axis);
-    trace->stage = room(arena, n, sizeof *trace->stage);
-    trace->chunk = room(arena, n, sizeof *trace->chunk);
-    trace->mb = room(arena, n, sizeof *trace->mb);
-    trace->layer = room(arena, n, sizeof *trace->layer);
-    trace->bytes = room(arena, n, sizeof *trace->bytes);
-    trace->flop = room(arena, n, sizeof *trace->flop);
-    trace->cause = room(arena, n, sizeof *trace->cause);
-    trace->step = room(arena, n, sizeof *trace->step);
+    int32_t n = trace->events.count;
+    trace->events.start_ps = room(arena, n, sizeof *trace->events.start_ps);
+    trace->events.end_ps = room(arena, n, sizeof *trace->events.end_ps);
+    trace->events.stream = room(arena, n, sizeof *trace->events.stream);
+    trace->events.kind = room(arena, n, sizeof *trace->events.kind);
+    trace->events.axis = room(arena, n, sizeof *trace->events.axis);
+    trace->events.stage = room(arena, n, sizeof *trace->events.stage);
+    trace->events.chunk = room(arena, n, sizeof *trace->events.chunk);
+    trace->events.mb = room(arena, n, sizeof *trace->events.mb);
+    trace->events.layer = room(arena, n, sizeof *trace->events.layer);
+    trace->events.bytes = room(arena, n, sizeof *trace->events.bytes);
+    trace->events.flop = room(arena, n, sizeof *trace->events.flop);
+    trace->events.cause = room(arena, n, sizeof *trace->events.cause);
+    trace->events.step = room(arena, n, sizeof *trace->events.step);
 }
 
 static void make_events(source *from, ms_arena *arena, ms_trace *trace) {
-    trace->event_count = take(from, 0, EVENTS_MAX);
+    trace->events.count = take(from, 0, EVENTS_MAX);
     make_columns(arena, trace);
-    for (int32_t i = 0; i < trace->event_count; i++) {
-        trace->start_ps[i] = take_ps(from, trace->step_ps);
-        trace->end_ps[i] = trace->start_ps[i] + take_ps(from, trace->step_ps - trace->start_ps[i]);
-        trace->stream[i] = take(from, 0, trace->stream_count - 1);
-        trace->kind[i] = (uint8_t)take(from, 0, MS_OP_KIND_COUNT - 1);
-        trace->axis[i] = (uint8_t)take(from, 0, MS_AXIS_COUNT - 1);
-        trace->stage[i] = (int16_t)take(from, -1, INT16_MAX);
-        trace->chunk[i] = (int16_t)take(from, -1, 40);
-        trace->mb[i] = take(from, -1, 70);
-        trace->layer[i] = (int16_t)take(from, -1, 9);
-        trace->bytes[i] = (double)take_ps(from, INT64_MAX);
-        trace->flop[i] = (double)take_ps(from, INT64_MAX);
-        trace->cause[i] = take(from, -1, trace->event_count - 1);
-        trace->step[i] = (int16_t)take(from, 0, 3);
+    for (int32_t i = 0; i < trace->events.count; i++) {
+        trace->events.start_ps[i] = take_ps(from, trace->step_ps);
+        trace->events.end_ps[i] =
+            trace->events.start_ps[i] + take_ps(from, trace->step_ps - trace->events.start_ps[i]);
+        trace->events.stream[i] = take(from, 0, trace->stream_count - 1);
+        trace->events.kind[i] = (uint8_t)take(from, 0, MS_OP_KIND_COUNT - 1);
+        trace->events.axis[i] = (uint8_t)take(from, 0, MS_AXIS_COUNT - 1);
+        trace->events.stage[i] = (int16_t)take(from, -1, INT16_MAX);
+        trace->events.chunk[i] = (int16_t)take(from, -1, 40);
+        trace->events.mb[i] = take(from, -1, 70);
+        trace->events.layer[i] = (int16_t)take(from, -1, 9);
+        trace->events.bytes[i] = (double)take_ps(from, INT64_MAX);
+        trace->events.flop[i] = (double)take_ps(from, INT64_MAX);
+        trace->events.cause[i] = take(from, -1, trace->events.count - 1);
+        trace->events.step[i] = (int16_t)take(from, 0, 3);
     }
 }
 
 static void make_extras(source *from, ms_arena *arena, ms_trace *trace) {
-    trace->member_count = trace->event_count == 0 ? 0 : take(from, 0, EXTRA_MAX);
+    trace->member_count = trace->events.count == 0 ? 0 : take(from, 0, EXTRA_MAX);
     trace->members = room(arena, trace->member_count, sizeof *trace->members);
     for (int32_t i = 0; i < trace->member_count; i++) {
-        trace->members[i] = (ms_trace_member){take(from, 0, trace->event_count - 1),
+        trace->members[i] = (ms_trace_member){take(from, 0, trace->events.count - 1),
                                               take(from, 0, trace->stream_count - 1)};
     }
     trace->memory_count = take(from, 0, EXTRA_MAX);

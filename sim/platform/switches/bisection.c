@@ -7,23 +7,23 @@
 #include "platform/switches/switches.h"
 
 /* Cost of a subtree when its top stands on the first half's side, or on the other. */
-typedef struct cut {
+typedef struct tier_cut {
     double near_Bps;
     double far_Bps;
-} cut;
+} tier_cut;
 
 static double times(double count, double bandwidth_Bps) {
     return count == 0 ? 0 : count * bandwidth_Bps;
 }
 
 /* Add a subtree below a link of `capacity_Bps` to its parent's cost. */
-static void join(cut *parent, cut child, double capacity_Bps) {
+static void join(tier_cut *parent, tier_cut child, double capacity_Bps) {
     parent->near_Bps += fmin(child.near_Bps, child.far_Bps + capacity_Bps);
     parent->far_Bps += fmin(child.far_Bps, child.near_Bps + capacity_Bps);
 }
 
 /* The leaves of a unit: its nodes before `half` are near, the others far. */
-static cut cut_unit(const ms_platform *platform, int unit, int half) {
+static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
     const ms_switches *switches = ms_switches_of(platform);
     int first = unit * switches->nodes_per_unit;
     int end = first + switches->nodes_per_unit;
@@ -31,7 +31,8 @@ static cut cut_unit(const ms_platform *platform, int unit, int half) {
     int near = half <= first ? 0 : (half < end ? half : end) - first;
     double node_Bps =
         switches->ports_per_node * ms_fabric_capacity_Bps(platform, switches->port_tier);
-    return (cut){.near_Bps = times(end - first - near, node_Bps), .far_Bps = times(near, node_Bps)};
+    return (tier_cut){.near_Bps = times(end - first - near, node_Bps),
+                      .far_Bps = times(near, node_Bps)};
 }
 
 static double cut_nodes(const ms_platform *platform) {
@@ -40,9 +41,9 @@ static double cut_nodes(const ms_platform *platform) {
                       ms_fabric_capacity_Bps(platform, switches->spine_tier);
     double pod_Bps =
         switches->links_per_pod * ms_fabric_capacity_Bps(platform, switches->core_tier);
-    cut core = {0};
+    tier_cut core = {0};
     for (int pod = 0; pod < switches->pods; pod++) {
-        cut spine = {0};
+        tier_cut spine = {0};
         int end = (pod + 1) * switches->units_per_pod;
         for (int u = pod * switches->units_per_pod; u < end && u < switches->units; u++) {
             join(&spine, cut_unit(platform, u, platform->nodes / 2), unit_Bps);

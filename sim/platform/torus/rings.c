@@ -11,13 +11,13 @@
 #include "platform/torus/torus.h"
 
 /* A group as a box of places. */
-typedef struct box {
+typedef struct torus_box {
     const ms_torus *torus;
     int pod;
     int *places[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
     int members;
-} box;
+} torus_box;
 
 /* A closed way through places 0..count-1. */
 typedef struct cycle {
@@ -32,7 +32,7 @@ static int compare_ints(const void *a, const void *b) {
 }
 
 /* Different coordinates of the members along a dimension. */
-static ms_status gather(const int *gpus, int dimension, ms_arena *arena, box *b) {
+static ms_status gather(const int *gpus, int dimension, ms_arena *arena, torus_box *b) {
     int *all = MS_NEW(arena, int, b->members);
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     if (all == NULL) {
@@ -55,7 +55,7 @@ static ms_status gather(const int *gpus, int dimension, ms_arena *arena, box *b)
 }
 
 /* Evenly apart all round the dimension, at least three of them (two have but one edge). */
-static bool is_round(const box *b, int dimension) {
+static bool is_round(const torus_box *b, int dimension) {
     int size = b->torus->shape[dimension];
     int count = b->counts[dimension];
     if (count == 1) {
@@ -71,7 +71,7 @@ static bool is_round(const box *b, int dimension) {
 
 /* All members in one pod, each combination of their coordinates there: the counts multiply to the
  * members, who do not repeat. */
-static ms_status find_box(const int *gpus, ms_arena *arena, box *b, bool *is_box_out) {
+static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *b, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
     b->pod = ms_torus_pod(b->torus, gpus[0]);
@@ -189,7 +189,7 @@ static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *
 
 /* Cycles through the whole box, as numbers that count z fastest and x slowest. The last dimension
  * is set against the cycle through the first two. */
-static ms_status box_cycles(const box *b, ms_arena *arena, cycle out[2]) {
+static ms_status box_cycles(const torus_box *b, ms_arena *arena, cycle out[2]) {
     bool is_swapped;
     cycle plane[2];
     int rows = b->counts[0] * b->counts[1];
@@ -211,7 +211,7 @@ static ms_status box_cycles(const box *b, ms_arena *arena, cycle out[2]) {
 }
 
 /* GPU at a place of the box. */
-static int gpu_at(const box *b, int place) {
+static int gpu_at(const torus_box *b, int place) {
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     for (int d = MS_TORUS_DIMENSIONS_MAX - 1; d >= 0; d--) {
         coordinates[d] = b->places[d][place % b->counts[d]];
@@ -221,7 +221,7 @@ static int gpu_at(const box *b, int place) {
 }
 
 /* Each cycle both ways: a link has one direction. */
-static ms_status write_orders(const box *b, const cycle *cycles, ms_arena *arena,
+static ms_status write_orders(const torus_box *b, const cycle *cycles, ms_arena *arena,
                               ms_ring_orders *out) {
     int rings = cycles[0].order == NULL ? 0 : cycles[1].order == NULL ? 2 : 4;
     if (rings == 0) {
@@ -244,7 +244,7 @@ static ms_status write_orders(const box *b, const cycle *cycles, ms_arena *arena
 
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out) {
-    box b = {.torus = ms_torus_of(platform), .members = members};
+    torus_box b = {.torus = ms_torus_of(platform), .members = members};
     bool is_box = false;
     cycle cycles[2] = {{.order = NULL}, {.order = NULL}};
     ms_status status = find_box(gpus, arena, &b, &is_box);

@@ -30,19 +30,19 @@ static void hand_made_init(hand_made *h) {
     }
     t->streams[2] = (ms_trace_stream){0, -1, MS_AXIS_DP};
     t->streams[3] = (ms_trace_stream){1, -1, MS_AXIS_DP};
-    t->start_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
-    t->end_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
-    t->stream = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->kind = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
-    t->axis = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
-    t->stage = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->chunk = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->mb = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->layer = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->bytes = MS_NEW(&h->arena, double, EVENTS_MAX);
-    t->flop = MS_NEW(&h->arena, double, EVENTS_MAX);
-    t->cause = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->step = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
+    t->events.start_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
+    t->events.end_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
+    t->events.stream = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
+    t->events.kind = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
+    t->events.axis = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
+    t->events.stage = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
+    t->events.chunk = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
+    t->events.mb = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
+    t->events.layer = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
+    t->events.bytes = MS_NEW(&h->arena, double, EVENTS_MAX);
+    t->events.flop = MS_NEW(&h->arena, double, EVENTS_MAX);
+    t->events.cause = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
+    t->events.step = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
 }
 
 typedef struct operation {
@@ -56,17 +56,17 @@ typedef struct operation {
 
 static void add(hand_made *h, const operation *op) {
     ms_trace *t = &h->trace;
-    int32_t i = t->event_count++;
-    t->stream[i] = op->stream;
-    t->kind[i] = op->kind;
-    t->axis[i] = t->streams[op->stream].axis;
-    t->stage[i] = op->stage;
-    t->chunk[i] = op->stage;
-    t->mb[i] = op->mb;
-    t->start_ps[i] = op->start * 1000000;
-    t->end_ps[i] = op->end * 1000000;
-    t->cause[i] = op->cause;
-    t->step_ps = t->end_ps[i] > t->step_ps ? t->end_ps[i] : t->step_ps;
+    int32_t i = t->events.count++;
+    t->events.stream[i] = op->stream;
+    t->events.kind[i] = op->kind;
+    t->events.axis[i] = t->streams[op->stream].axis;
+    t->events.stage[i] = op->stage;
+    t->events.chunk[i] = op->stage;
+    t->events.mb[i] = op->mb;
+    t->events.start_ps[i] = op->start * 1000000;
+    t->events.end_ps[i] = op->end * 1000000;
+    t->events.cause[i] = op->cause;
+    t->step_ps = t->events.end_ps[i] > t->step_ps ? t->events.end_ps[i] : t->step_ps;
 }
 
 static void add_all(hand_made *h, const operation *ops, size_t count) {
@@ -148,7 +148,7 @@ Test(passes, steps_have_their_own) {
                                     {0, F, 0, 0, 4, 5, 1},
                                     {0, B, 0, 0, 7, 8, 2}};
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    h.trace.step[2] = h.trace.step[3] = 1;
+    h.trace.events.step[2] = h.trace.events.step[3] = 1;
     cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {
         {0, 1, F, 0, false}, {1, 2, B, 0, false}, {4, 5, F, 0, false}, {7, 8, B, 0, false}};

@@ -11,18 +11,18 @@ Test(trace_write, events_come_back_as_the_engine_gave_them) {
                  ms_buffer_text(&f.messages));
     const ms_dag *dag = &f.result.dag;
     const ms_timeline *timeline = &f.result.timeline;
-    cr_assert_eq(trace.event_count, dag->op_count);
-    for (int32_t i = 0; i < trace.event_count; i++) {
+    cr_assert_eq(trace.events.count, dag->op_count);
+    for (int32_t i = 0; i < trace.events.count; i++) {
         const ms_dag_op *op = &dag->ops[i];
         const ms_dag_work *work = &dag->works[op->work];
-        cr_assert_eq(trace.start_ps[i], llrint(timeline->start_s[i] * 1e12));
-        cr_assert_eq(trace.end_ps[i], llrint(timeline->end_s[i] * 1e12));
-        cr_assert_eq(trace.stream[i], dag->member_stream[dag->member_first[i]]);
-        cr_assert(trace.kind[i] == op->kind && trace.axis[i] == op->axis);
-        cr_assert(trace.stage[i] == op->stage && trace.chunk[i] == op->chunk);
-        cr_assert(trace.mb[i] == op->mb && trace.layer[i] == op->layer);
-        cr_assert(trace.bytes[i] == work->bytes && trace.flop[i] == work->flop);
-        cr_assert_eq(trace.cause[i], timeline->cause[i]);
+        cr_assert_eq(trace.events.start_ps[i], llrint(timeline->start_s[i] * 1e12));
+        cr_assert_eq(trace.events.end_ps[i], llrint(timeline->end_s[i] * 1e12));
+        cr_assert_eq(trace.events.stream[i], dag->member_stream[dag->member_first[i]]);
+        cr_assert(trace.events.kind[i] == op->kind && trace.events.axis[i] == op->axis);
+        cr_assert(trace.events.stage[i] == op->stage && trace.events.chunk[i] == op->chunk);
+        cr_assert(trace.events.mb[i] == op->mb && trace.events.layer[i] == op->layer);
+        cr_assert(trace.events.bytes[i] == work->bytes && trace.events.flop[i] == work->flop);
+        cr_assert_eq(trace.events.cause[i], timeline->cause[i]);
     }
     trace_fixture_release(&f);
 }
@@ -33,7 +33,7 @@ Test(trace_write, tables_beside_the_events_come_back) {
     trace_fixture_write(&f, TRACE_SMALL);
     cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
     const ms_dag *dag = &f.result.dag;
-    cr_assert_null(trace.start_ps);
+    cr_assert_null(trace.events.start_ps);
     cr_assert_eq(trace.step_ps, llrint(f.result.metrics.step_time_s * 1e12));
     cr_assert_eq(trace.rank_count, dag->rank_count);
     for (int32_t i = 0; i < trace.rank_count; i++) {
@@ -77,9 +77,9 @@ Test(trace_write, columns_of_several_chunks_come_back) {
     cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
     cr_assert_eq(ms_trace_read(f.path, MS_TRACE_END | MS_TRACE_MB, &f.arena, &f.diag, &trace),
                  MS_OK);
-    for (int32_t i = 0; i < trace.event_count; i++) {
-        cr_assert_eq(trace.end_ps[i], llrint(f.result.timeline.end_s[i] * 1e12));
-        cr_assert_eq(trace.mb[i], f.result.dag.ops[i].mb);
+    for (int32_t i = 0; i < trace.events.count; i++) {
+        cr_assert_eq(trace.events.end_ps[i], llrint(f.result.timeline.end_s[i] * 1e12));
+        cr_assert_eq(trace.events.mb[i], f.result.dag.ops[i].mb);
     }
     trace_fixture_release(&f);
 }
