@@ -79,16 +79,23 @@ static inline size_t lower_read_list(lower_fixture *x, const char *list, size_t 
     return next;
 }
 
+/* Sizes of the axes. */
+typedef struct lower_degrees {
+    int pp, dp, tp;
+} lower_degrees;
+
 /* A job of `pp` pipeline ranks, stage s on rank s mod pp, with dp x tp ranks each, `mbs`
  * microbatches and the given lists; no segments yet. */
-static inline void lower_init(lower_fixture *x, int pp, int dp, int tp, int mbs,
+static inline void lower_init(lower_fixture *x, lower_degrees of, int mbs,
                               const char *const *lists) {
+    const int pp = of.pp;
     char nodes[32];
     memset(x, 0, sizeof *x);
-    snprintf(nodes, sizeof nodes, "{nodes: %d}", pp * dp * tp);
+    snprintf(nodes, sizeof nodes, "{nodes: %d}", pp * of.dp * of.tp);
     fixture_platform(&x->f, "flat", nodes);
     const char *const names[] = {"pp", "dp", "tp"};
-    cr_assert_eq(ms_mesh_init(&x->mesh, names, (const int[]){pp, dp, tp}, 3, &x->f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&x->mesh, names, (const int[]){pp, of.dp, of.tp}, 3, &x->f.diag),
+                 MS_OK);
     int stages = pp;
     for (int p = 0; p < pp; p++) {
         x->first[p + 1] = lower_read_list(x, lists[p], x->first[p]);

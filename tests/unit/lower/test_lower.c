@@ -5,7 +5,7 @@ static const ms_coll_kind REDUCE = MS_COLL_ALL_REDUCE;
 
 Test(lower, one_stage_is_its_segments_in_order) {
     lower_fixture x;
-    lower_init(&x, 1, 1, 2, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
+    lower_init(&x, (lower_degrees){1, 1, 2}, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_collective(REDUCE, MS_AXIS_TP);
     x.segments[2] = lower_compute();
@@ -28,7 +28,8 @@ Test(lower, one_stage_is_its_segments_in_order) {
 
 Test(lower, two_stages_1f1b) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 2, (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 2,
+               (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
     lower_set_plain_passes(&x);
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
@@ -47,7 +48,8 @@ Test(lower, two_stages_1f1b) {
 
 Test(lower, stages_of_one_rank_hand_over_without_a_message) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 1, (const char *const[]){"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1,
+               (const char *const[]){"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
     lower_set_plain_passes(&x);
     x.program.stage_rank = (int[]){0, 1, 1, 0};
     lower_expect(&x, "0 forward s0 m0: 0\n"
@@ -69,7 +71,8 @@ Test(lower, stages_of_one_rank_hand_over_without_a_message) {
  * backward pass for its own stage's forward one. */
 Test(lower, passes_of_one_rank_wait_for_their_own_input) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 2, 2, (const char *const[]){"0F0 0F1 1F0 1F1 1B0 1B1 0B0 0B1"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 2,
+               (const char *const[]){"0F0 0F1 1F0 1F1 1B0 1B1 0B0 0B1"});
     lower_set_plain_passes(&x);
     x.segments[1] = lower_compute();
     x.segments[2] = lower_collective(REDUCE, MS_AXIS_TP);
@@ -95,7 +98,8 @@ Test(lower, passes_of_one_rank_wait_for_their_own_input) {
 
 Test(lower, split_backward_hands_on_after_its_input_gradient) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 1, (const char *const[]){"0F0 0I0 0W0", "1F0 1I0 1W0"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1,
+               (const char *const[]){"0F0 0I0 0W0", "1F0 1I0 1W0"});
     lower_set_plain_passes(&x);
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
@@ -111,7 +115,7 @@ Test(lower, split_backward_hands_on_after_its_input_gradient) {
 /* A pass without work still passes its input on. */
 Test(lower, an_empty_pass_takes_no_time) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
     lower_set_plain_passes(&x);
     x.stage[1].passes[MS_PASS_F].count = 0;
     lower_expect(&x, "0 forward s0 m0: 0\n"
@@ -126,7 +130,7 @@ Test(lower, an_empty_pass_takes_no_time) {
 
 Test(lower, a_pair_takes_turns_at_collectives) {
     lower_fixture x;
-    lower_init(&x, 1, 1, 2, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
+    lower_init(&x, (lower_degrees){1, 1, 2}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_collective(REDUCE, MS_AXIS_TP);
     x.segments[2] = lower_compute();
@@ -150,7 +154,7 @@ Test(lower, a_pair_takes_turns_at_collectives) {
 /* Both passes end with a collective: a computation without time waits for both. */
 Test(lower, a_pair_that_ends_with_collectives_is_joined) {
     lower_fixture x;
-    lower_init(&x, 1, 1, 2, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
+    lower_init(&x, (lower_degrees){1, 1, 2}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_collective(REDUCE, MS_AXIS_TP);
     lower_set_pass(&x, MS_PASS_F, 0, 2);
@@ -170,7 +174,8 @@ Test(lower, a_pair_that_ends_with_collectives_is_joined) {
 /* Both passes of a pair wait for the inputs of both, and send when both are done. */
 Test(lower, a_pair_begins_and_ends_together) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 2, (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1F1+1B0 1B1"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 2,
+               (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1F1+1B0 1B1"});
     lower_set_plain_passes(&x);
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
@@ -190,7 +195,7 @@ Test(lower, a_pair_begins_and_ends_together) {
 /* What an asynchronous segment of a pair is left to waits for it as after a pass alone. */
 Test(lower, a_pair_leaves_asynchronous_collectives_to_the_update) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 2, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_async(REDUCE, MS_AXIS_TP);
     x.segments[1].when = MS_WHEN_LAST;
@@ -211,7 +216,7 @@ Test(lower, a_pair_leaves_asynchronous_collectives_to_the_update) {
 
 Test(lower, an_asynchronous_collective_runs_beside_what_follows) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 2, 1, (const char *const[]){"0F0 0B0"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 1, (const char *const[]){"0F0 0B0"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_async(REDUCE, MS_AXIS_TP);
     x.segments[2] = lower_async(REDUCE, MS_AXIS_DP);
@@ -235,7 +240,7 @@ Test(lower, an_asynchronous_collective_runs_beside_what_follows) {
 /* A collective waits for an asynchronous one, too: hybrid sharding's two reductions. */
 Test(lower, collectives_wait_for_asynchronous_ones) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 2, 1, (const char *const[]){"0F0 0B0"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 1, (const char *const[]){"0F0 0B0"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_async(MS_COLL_REDUCE_SCATTER, MS_AXIS_DP);
     x.segments[2] = AFTER(lower_async(REDUCE, MS_AXIS_TP), 1);
@@ -255,7 +260,7 @@ Test(lower, collectives_wait_for_asynchronous_ones) {
 /* What nothing waited for: the update does, for the last one of each communicator. */
 Test(lower, the_update_waits_for_the_last_on_each_communicator) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 2, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_async(REDUCE, MS_AXIS_TP);
     x.segments[2] = lower_async(REDUCE, MS_AXIS_DP);
@@ -288,7 +293,7 @@ Test(lower, an_unshard_runs_beside_passes_of_other_stages) {
                              {.before = 0, .stage = 1, .is_unshard = true},
                              {.before = 2, .stage = 0, .is_unshard = false},
                              {.before = 3, .stage = 0, .is_unshard = true}};
-    lower_init(&x, 1, 2, 1, 1, (const char *const[]){"0F0 1F0 1B0 0B0"});
+    lower_init(&x, (lower_degrees){1, 2, 1}, 1, (const char *const[]){"0F0 1F0 1B0 0B0"});
     lower_set_plain_passes(&x);
     x.segments[1] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     for (int s = 0; s < 2; s++) {
@@ -311,7 +316,7 @@ Test(lower, a_computation_waits_for_parameters_and_a_collective_does_not) {
     lower_fixture x;
     size_t shard_first[] = {0, 1};
     ms_shard_move move = {.before = 0, .stage = 0, .is_unshard = true};
-    lower_init(&x, 1, 2, 2, 1, (const char *const[]){"0F0 0B0"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 1, (const char *const[]){"0F0 0B0"});
     x.segments[0] = lower_collective(MS_COLL_ALL_GATHER, MS_AXIS_TP);
     x.segments[1] = lower_compute();
     x.segments[2] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
@@ -332,7 +337,7 @@ Test(lower, a_computation_waits_for_parameters_and_a_collective_does_not) {
 Test(lower, sharded_state_runs_on_the_first_and_the_last_microbatch) {
     lower_fixture x;
     ms_pass_plan after = {.first = 4, .count = 1};
-    lower_init(&x, 1, 2, 2, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
+    lower_init(&x, (lower_degrees){1, 2, 2}, 2, (const char *const[]){"0F0 0B0 0F1 0B1"});
     x.segments[0] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     x.segments[0].group_axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_TP);
     x.segments[0].when = MS_WHEN_FIRST;
@@ -359,7 +364,7 @@ Test(lower, sharded_state_runs_on_the_first_and_the_last_microbatch) {
 Test(lower, gradients_are_reduced_then_the_norm_then_the_update) {
     lower_fixture x;
     ms_pass_plan before[] = {{.first = 1, .count = 1}, {.first = 1, .count = 1}};
-    lower_init(&x, 2, 2, 1, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+    lower_init(&x, (lower_degrees){2, 2, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
     lower_set_plain_passes(&x);
     x.segments[1] = lower_collective(REDUCE, MS_AXIS_DP);
     x.stage[0].tied_B = 1e6;
@@ -385,7 +390,7 @@ Test(lower, gradients_are_reduced_then_the_norm_then_the_update) {
 /* The norm is of reduced gradients, also of those that are reduced beside the backward pass. */
 Test(lower, the_norm_waits_for_what_no_segment_waited_for) {
     lower_fixture x;
-    lower_init(&x, 1, 2, 1, 1, (const char *const[]){"0F0 0B0"});
+    lower_init(&x, (lower_degrees){1, 2, 1}, 1, (const char *const[]){"0F0 0B0"});
     x.segments[0] = lower_compute();
     x.segments[1] = lower_async(REDUCE, MS_AXIS_DP);
     lower_set_pass(&x, MS_PASS_F, 0, 1);
@@ -402,7 +407,8 @@ Test(lower, the_norm_waits_for_what_no_segment_waited_for) {
 
 Test(lower, a_blocking_sender_waits_for_the_arrival) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 2, 2, (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+    lower_init(&x, (lower_degrees){2, 1, 2}, 2,
+               (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
     lower_set_plain_passes(&x);
     x.segments[1] = lower_compute();
     x.segments[2] = lower_collective(REDUCE, MS_AXIS_TP);
@@ -430,7 +436,7 @@ Test(lower, a_blocking_sender_waits_for_the_arrival) {
 /* Two messages of a pair: a barrier waits for both. */
 Test(lower, a_blocking_pair_waits_for_both_messages) {
     lower_fixture x;
-    lower_init(&x, 3, 1, 1, 2,
+    lower_init(&x, (lower_degrees){3, 1, 1}, 2,
                (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1F1+1B0 1B1", "2F0 2B0 2F1 2B1"});
     lower_set_plain_passes(&x);
     x.input.is_blocking = true;
@@ -461,7 +467,7 @@ Test(lower, a_blocking_pair_waits_for_both_messages) {
 /* The next step begins where the last one ended, with all segments of a first microbatch again. */
 Test(lower, steps_follow_each_other) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
     lower_set_plain_passes(&x);
     x.input.steps = 2;
     lower_expect(&x, "0 forward s0 m0: 0\n"
@@ -569,7 +575,7 @@ Test(lower, without_folding_every_rank_is_a_member) {
 
 Test(lower, a_schedule_that_waits_for_itself_is_refused) {
     lower_fixture x;
-    lower_init(&x, 2, 1, 1, 1, (const char *const[]){"0F0 0B0", "1B0 1F0"});
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1B0 1F0"});
     lower_set_plain_passes(&x);
     cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&x.f.messages),
