@@ -488,7 +488,7 @@ Test(lower, steps_follow_each_other) {
 
 /* Two replicas of two ranks: folded the lowest rank stands for all four. */
 static void init_folding(lower_fixture *x) {
-    lower_init(x, 2, 2, 2, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+    lower_init(x, (lower_degrees){2, 2, 2}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
     x->segments[0] = lower_compute();
     x->segments[1] = lower_collective(REDUCE, MS_AXIS_TP);
     x->segments[2] = lower_async(REDUCE, MS_AXIS_DP);
