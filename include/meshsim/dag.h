@@ -41,7 +41,7 @@ typedef struct ms_dag_link {
 
 /** One link on the way of a flow. */
 typedef struct ms_dag_crossing {
-    int32_t link;   /**< index into ms_dag.links */
+    int32_t link;   /**< index into ms_dag_network.links */
     int32_t weight; /**< crossings of all flows that this one stands for: what the link carries,
                        times the flow's bytes */
     int32_t own;    /**< crossings of one of them */
@@ -50,7 +50,7 @@ typedef struct ms_dag_crossing {
 /** A fluid transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
 typedef struct ms_dag_flow {
     double bytes;           /**< bytes over each crossing [B], >= 0 */
-    int32_t crossing_first; /**< into ms_dag.crossings */
+    int32_t crossing_first; /**< into ms_dag_network.crossings */
     int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
     double alone_s;  /**< set by ms_dag_finish: time with the other flows of its phase on the links,
                         each crossing them for itself only [s] */
@@ -60,7 +60,7 @@ typedef struct ms_dag_flow {
 /** Flows that start together; when the last has ended, `latency_s` passes. */
 typedef struct ms_dag_phase {
     double latency_s;
-    int32_t flow_first; /**< into ms_dag.flows */
+    int32_t flow_first; /**< into ms_dag_network.flows */
     int32_t flow_count;
 } ms_dag_phase;
 
@@ -70,7 +70,7 @@ typedef struct ms_dag_work {
     double flop;   /**< computation: executed FLOP */
     double bytes;  /**< computation: HBM traffic; communication: bytes each member sends [B] */
     double size_B; /**< communication: full buffer [B] */
-    int32_t phase_first; /**< into ms_dag.phases */
+    int32_t phase_first; /**< into ms_dag_network.phases */
     int32_t phase_count; /**< communication: >= 1; computation: 0 */
     int32_t stands_for;  /**< identical works this one represents, >= 1 */
     int32_t group_size;  /**< communication: ranks that take part (2 for p2p) */
@@ -110,14 +110,27 @@ typedef struct ms_dag_rank {
     int32_t compute;      /**< its compute stream */
 } ms_dag_rank;
 
-/** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
-typedef struct ms_dag {
-    ms_dag_rank *ranks;
-    ms_dag_stream *streams;
+/** What the works of a graph send over what. */
+typedef struct ms_dag_network {
     ms_dag_link *links;
     ms_dag_crossing *crossings;
     ms_dag_flow *flows;
     ms_dag_phase *phases;
+    int32_t link_count, crossing_count, flow_count, phase_count;
+} ms_dag_network;
+
+/** A graph under construction: for the adders. */
+typedef struct ms_dag_builder {
+    ms_vector vectors[14];
+    ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
+    bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
+} ms_dag_builder;
+
+/** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
+typedef struct ms_dag {
+    ms_dag_rank *ranks;
+    ms_dag_stream *streams;
+    ms_dag_network network;
     ms_dag_work *works;
     ms_dag_op *ops;
     int32_t
@@ -129,17 +142,13 @@ typedef struct ms_dag {
     int32_t *deps;          /**< operation indices */
     int32_t *step_first;    /**< [step_count + 1] operations of optimizer step k: step_first[k] ..
                                step_first[k+1] */
-    int32_t rank_count, stream_count, link_count, work_count, flow_count, phase_count,
-        crossing_count;
+    int32_t rank_count, stream_count, work_count;
     int32_t op_count, member_count, dep_count;
     int32_t step_count; /**< >= 1 */
     /** [MS_COLL_COUNT] by kind of communication: how many times as long a computation takes while
      * one runs on its rank, >= 1; set after ms_dag_init, which sets 1, by the one who builds. */
     double compute_slowdown[MS_COLL_COUNT];
-    /* builder */
-    ms_vector vectors[14];
-    ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
-    bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
+    ms_dag_builder builder;
 } ms_dag;
 
 /** Start an empty graph, in which communication slows nothing down. */

@@ -136,20 +136,21 @@ bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b) {
 }
 
 /* One check of a struct. */
-typedef struct checking {
+typedef struct member_check {
     const ms_node *root;
     ms_diag *diag;
     bool has_fault;
-} checking;
+} member_check;
 
-static void fault(checking *c, const ms_path *path, const char *text) {
+static void fault(member_check *c, const ms_path *path, const char *text) {
     char key_path[MS_PATH_MAX];
     ms_path_text(path, key_path);
     ms_config_fault(c->diag, ms_node_at(c->root, key_path, NULL), key_path, "%s", text);
     c->has_fault = true;
 }
 
-static void check_number(checking *c, const ms_field *field, const ms_path *path, double number) {
+static void check_number(member_check *c, const ms_field *field, const ms_path *path,
+                         double number) {
     if (isfinite(number) && ms_field_has_number(field, number)) {
         return;
     }
@@ -160,7 +161,7 @@ static void check_number(checking *c, const ms_field *field, const ms_path *path
     fault(c, path, text);
 }
 
-static void check_numbers(checking *c, const ms_field *field, const ms_path *path,
+static void check_numbers(member_check *c, const ms_field *field, const ms_path *path,
                           const void *member) {
     if (field->type == MS_FIELD_INT) {
         check_number(c, field, path, *(const int *)member);
@@ -179,7 +180,7 @@ static void check_numbers(checking *c, const ms_field *field, const ms_path *pat
     }
 }
 
-static void check_words(checking *c, const ms_field *field, const ms_path *path,
+static void check_words(member_check *c, const ms_field *field, const ms_path *path,
                         const void *member) {
     unsigned count = 0;
     while (field->words != NULL && field->words[count] != NULL) {
@@ -192,7 +193,7 @@ static void check_words(checking *c, const ms_field *field, const ms_path *path,
     }
 }
 
-static void check_members(checking *c, const ms_field *fields, const void *values,
+static void check_members(member_check *c, const ms_field *fields, const void *values,
                           const ms_path *parent) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         const void *member = member_of(field, values);
@@ -213,7 +214,7 @@ static void check_members(checking *c, const ms_field *fields, const void *value
 
 ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
                           const ms_node *root, ms_diag *diag) {
-    checking c = {.root = root, .diag = diag};
+    member_check c = {.root = root, .diag = diag};
     ms_path path = {.key = key_path};
     check_members(&c, fields, values, &path);
     return c.has_fault ? MS_E_INPUT : MS_OK;

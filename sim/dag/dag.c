@@ -36,28 +36,28 @@ void ms_dag_init(ms_dag *dag) {
     };
     *dag = (ms_dag){0};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
-        ms_vector_init(&dag->vectors[i], SIZES[i]);
+        ms_vector_init(&dag->builder.vectors[i], SIZES[i]);
     }
-    ms_vector_init(&dag->stream_last, sizeof(int32_t));
+    ms_vector_init(&dag->builder.stream_last, sizeof(int32_t));
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         dag->compute_slowdown[kind] = 1.0;
     }
 }
 
 void ms_dag_release(ms_dag *dag) {
-    for (size_t i = 0; i < sizeof dag->vectors / sizeof dag->vectors[0]; i++) {
-        ms_vector_release(&dag->vectors[i]);
+    for (size_t i = 0; i < sizeof dag->builder.vectors / sizeof dag->builder.vectors[0]; i++) {
+        ms_vector_release(&dag->builder.vectors[i]);
     }
-    ms_vector_release(&dag->stream_last);
+    ms_vector_release(&dag->builder.stream_last);
     ms_dag_init(dag);
 }
 
 /* Append one record; its index, or -1. */
 static int32_t add(ms_dag *dag, int which, const void *record) {
-    ms_vector *vector = &dag->vectors[which];
+    ms_vector *vector = &dag->builder.vectors[which];
     vector->failed = vector->failed || vector->count >= INT32_MAX;
-    if (dag->failed || ms_vector_add(vector, record, 1) == NULL) {
-        dag->failed = true;
+    if (dag->builder.failed || ms_vector_add(vector, record, 1) == NULL) {
+        dag->builder.failed = true;
         return -1;
     }
     return (int32_t)(vector->count - 1);
@@ -66,8 +66,8 @@ static int32_t add(ms_dag *dag, int which, const void *record) {
 /* Whether there is a record of a kind that the next one can belong to; else the graph has failed.
  */
 static bool has_any(ms_dag *dag, int which) {
-    dag->failed = dag->failed || dag->vectors[which].count == 0;
-    return !dag->failed;
+    dag->builder.failed = dag->builder.failed || dag->builder.vectors[which].count == 0;
+    return !dag->builder.failed;
 }
 
 int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp) {
@@ -77,17 +77,17 @@ int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t
 
 int32_t ms_dag_add_stream(ms_dag *dag, int32_t rank, int32_t peer, ms_axis axis) {
     int32_t none = -1;
-    if (rank < 0 || (size_t)rank >= dag->vectors[RANKS].count) {
-        dag->failed = true;
+    if (rank < 0 || (size_t)rank >= dag->builder.vectors[RANKS].count) {
+        dag->builder.failed = true;
         return -1;
     }
     int32_t stream =
         add(dag, STREAMS, &(ms_dag_stream){.rank = rank, .peer = peer, .axis = (int32_t)axis});
-    if (stream < 0 || ms_vector_add(&dag->stream_last, &none, 1) == NULL) {
-        dag->failed = true;
+    if (stream < 0 || ms_vector_add(&dag->builder.stream_last, &none, 1) == NULL) {
+        dag->builder.failed = true;
         return -1;
     }
-    ms_dag_rank *owner = &MS_AT(&dag->vectors[RANKS], ms_dag_rank, rank);
+    ms_dag_rank *owner = &MS_AT(&dag->builder.vectors[RANKS], ms_dag_rank, rank);
     if (axis == MS_AXIS_NONE && owner->compute < 0) {
         owner->compute = stream;
     }
@@ -100,7 +100,7 @@ int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t ti
 
 int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
     ms_dag_work copy = *work;
-    copy.phase_first = (int32_t)dag->vectors[PHASES].count;
+    copy.phase_first = (int32_t)dag->builder.vectors[PHASES].count;
     copy.phase_count = 0;
     return add(dag, WORKS, &copy);
 }
@@ -109,11 +109,11 @@ int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
     if (!has_any(dag, WORKS)) {
         return -1;
     }
-    int32_t phase = add(
-        dag, PHASES,
-        &(ms_dag_phase){.latency_s = latency_s, .flow_first = (int32_t)dag->vectors[FLOWS].count});
+    int32_t phase = add(dag, PHASES,
+                        &(ms_dag_phase){.latency_s = latency_s,
+                                        .flow_first = (int32_t)dag->builder.vectors[FLOWS].count});
     if (phase >= 0) {
-        ms_vector *works = &dag->vectors[WORKS];
+        ms_vector *works = &dag->builder.vectors[WORKS];
         MS_AT(works, ms_dag_work, works->count - 1).phase_count++;
     }
     return phase;
@@ -123,11 +123,12 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
     if (!has_any(dag, PHASES)) {
         return -1;
     }
-    int32_t flow = add(
-        dag, FLOWS,
-        &(ms_dag_flow){.bytes = bytes, .crossing_first = (int32_t)dag->vectors[CROSSINGS].count});
+    int32_t flow =
+        add(dag, FLOWS,
+            &(ms_dag_flow){.bytes = bytes,
+                           .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
     if (flow >= 0) {
-        ms_vector *phases = &dag->vectors[PHASES];
+        ms_vector *phases = &dag->builder.vectors[PHASES];
         MS_AT(phases, ms_dag_phase, phases->count - 1).flow_count++;
     }
     return flow;
@@ -140,19 +141,19 @@ int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t o
     int32_t crossing =
         add(dag, CROSSINGS, &(ms_dag_crossing){.link = link, .weight = weight, .own = own});
     if (crossing >= 0) {
-        ms_vector *flows = &dag->vectors[FLOWS];
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
         MS_AT(flows, ms_dag_flow, flows->count - 1).crossing_count++;
     }
     return crossing;
 }
 
 void ms_dag_begin_step(ms_dag *dag) {
-    int32_t first = (int32_t)dag->vectors[OPS].count;
+    int32_t first = (int32_t)dag->builder.vectors[OPS].count;
     add(dag, STEPS, &first);
 }
 
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
-    int32_t first = (int32_t)dag->vectors[MEMBER_STREAM].count;
+    int32_t first = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
     if (add(dag, MEMBER_FIRST, &first) < 0) {
         return -1;
     }
@@ -160,14 +161,14 @@ int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
 }
 
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
-    if (stream < 0 || (size_t)stream >= dag->stream_last.count || !has_any(dag, OPS)) {
-        dag->failed = true;
+    if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count || !has_any(dag, OPS)) {
+        dag->builder.failed = true;
         return;
     }
-    int32_t first = (int32_t)dag->vectors[DEPS].count;
-    int32_t *last = &MS_AT(&dag->stream_last, int32_t, stream);
+    int32_t first = (int32_t)dag->builder.vectors[DEPS].count;
+    int32_t *last = &MS_AT(&dag->builder.stream_last, int32_t, stream);
     int32_t prev = *last;
-    *last = (int32_t)dag->vectors[OPS].count - 1;
+    *last = (int32_t)dag->builder.vectors[OPS].count - 1;
     add(dag, MEMBER_STREAM, &stream);
     add(dag, MEMBER_PREV, &prev);
     add(dag, DEP_FIRST, &first);
@@ -180,13 +181,13 @@ void ms_dag_add_dep(ms_dag *dag, int32_t op) {
 }
 
 static void set_pointers(ms_dag *dag) {
-    const ms_vector *v = dag->vectors;
+    const ms_vector *v = dag->builder.vectors;
     dag->ranks = v[RANKS].data;
     dag->streams = v[STREAMS].data;
-    dag->links = v[LINKS].data;
-    dag->crossings = v[CROSSINGS].data;
-    dag->flows = v[FLOWS].data;
-    dag->phases = v[PHASES].data;
+    dag->network.links = v[LINKS].data;
+    dag->network.crossings = v[CROSSINGS].data;
+    dag->network.flows = v[FLOWS].data;
+    dag->network.phases = v[PHASES].data;
     dag->works = v[WORKS].data;
     dag->ops = v[OPS].data;
     dag->member_first = v[MEMBER_FIRST].data;
@@ -197,10 +198,10 @@ static void set_pointers(ms_dag *dag) {
     dag->step_first = v[STEPS].data;
     dag->rank_count = (int32_t)v[RANKS].count;
     dag->stream_count = (int32_t)v[STREAMS].count;
-    dag->link_count = (int32_t)v[LINKS].count;
-    dag->crossing_count = (int32_t)v[CROSSINGS].count;
-    dag->flow_count = (int32_t)v[FLOWS].count;
-    dag->phase_count = (int32_t)v[PHASES].count;
+    dag->network.link_count = (int32_t)v[LINKS].count;
+    dag->network.crossing_count = (int32_t)v[CROSSINGS].count;
+    dag->network.flow_count = (int32_t)v[FLOWS].count;
+    dag->network.phase_count = (int32_t)v[PHASES].count;
     dag->work_count = (int32_t)v[WORKS].count;
     dag->op_count = (int32_t)v[OPS].count;
     dag->member_count = (int32_t)v[MEMBER_STREAM].count;
@@ -237,8 +238,8 @@ static const char *find_bad_work(const ms_dag *dag) {
             return "a work that stands for nothing";
         }
     }
-    for (int32_t i = 0; i < dag->phase_count; i++) {
-        if (!is_amount(dag->phases[i].latency_s)) {
+    for (int32_t i = 0; i < dag->network.phase_count; i++) {
+        if (!is_amount(dag->network.phases[i].latency_s)) {
             return "a phase with a latency that is negative or not finite";
         }
     }
@@ -246,20 +247,21 @@ static const char *find_bad_work(const ms_dag *dag) {
 }
 
 static const char *find_bad_link(const ms_dag *dag) {
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        if (!is_amount(dag->flows[i].bytes)) {
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        if (!is_amount(dag->network.flows[i].bytes)) {
             return "a flow with a number of bytes that is negative or not finite";
         }
     }
-    for (int32_t i = 0; i < dag->crossing_count; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[i];
-        if (crossing->link < 0 || crossing->link >= dag->link_count || crossing->own < 1 ||
+    for (int32_t i = 0; i < dag->network.crossing_count; i++) {
+        const ms_dag_crossing *crossing = &dag->network.crossings[i];
+        if (crossing->link < 0 || crossing->link >= dag->network.link_count || crossing->own < 1 ||
             crossing->weight < crossing->own) {
             return "a crossing of a link that does not exist, or without weight";
         }
     }
-    for (int32_t i = 0; i < dag->link_count; i++) {
-        if (!(dag->links[i].capacity_Bps > 0.0) || !isfinite(dag->links[i].capacity_Bps)) {
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
+        if (!(dag->network.links[i].capacity_Bps > 0.0) ||
+            !isfinite(dag->network.links[i].capacity_Bps)) {
             return "a link without a finite capacity";
         }
     }
@@ -269,10 +271,10 @@ static const char *find_bad_link(const ms_dag *dag) {
 /* A link stands at most once among the crossings of a flow: how often it is crossed is a weight.
  * last_flow: [link_count] zeros. */
 static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        const ms_dag_flow *flow = &dag->flows[i];
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        const ms_dag_flow *flow = &dag->network.flows[i];
         for (int32_t c = 0; c < flow->crossing_count; c++) {
-            int32_t link = dag->crossings[flow->crossing_first + c].link;
+            int32_t link = dag->network.crossings[flow->crossing_first + c].link;
             if (last_flow[link] == i + 1) {
                 return "a flow with two crossings of one link";
             }
@@ -308,13 +310,13 @@ static ms_status check(const ms_dag *dag, const char **fault_out) {
     *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
-    if (*fault_out != NULL || dag->link_count == 0) {
+    if (*fault_out != NULL || dag->network.link_count == 0) {
         return MS_OK;
     }
     ms_vector last_flow;
     ms_vector_init(&last_flow, sizeof(int32_t));
     ms_status status = MS_E_NOMEM;
-    if (ms_vector_add(&last_flow, NULL, (size_t)dag->link_count) != NULL) {
+    if (ms_vector_add(&last_flow, NULL, (size_t)dag->network.link_count) != NULL) {
         *fault_out = find_repeated_link(dag, last_flow.data);
         status = MS_OK;
     }
@@ -323,28 +325,28 @@ static ms_status check(const ms_dag *dag, const char **fault_out) {
 }
 
 static bool is_out_of_memory(const ms_dag *dag) {
-    bool is_out = dag->stream_last.failed;
-    for (size_t i = 0; i < sizeof dag->vectors / sizeof dag->vectors[0]; i++) {
-        is_out = is_out || dag->vectors[i].failed;
+    bool is_out = dag->builder.stream_last.failed;
+    for (size_t i = 0; i < sizeof dag->builder.vectors / sizeof dag->builder.vectors[0]; i++) {
+        is_out = is_out || dag->builder.vectors[i].failed;
     }
     return is_out;
 }
 
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
-    int32_t members = (int32_t)dag->vectors[MEMBER_STREAM].count;
-    int32_t deps = (int32_t)dag->vectors[DEPS].count;
-    int32_t ops = (int32_t)dag->vectors[OPS].count;
+    int32_t members = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
+    int32_t deps = (int32_t)dag->builder.vectors[DEPS].count;
+    int32_t ops = (int32_t)dag->builder.vectors[OPS].count;
     const char *fault = NULL;
     add(dag, MEMBER_FIRST, &members);
     add(dag, DEP_FIRST, &deps);
-    if (dag->vectors[STEPS].count == 0) {
+    if (dag->builder.vectors[STEPS].count == 0) {
         add(dag, STEPS, &(int32_t){0});
     }
     add(dag, STEPS, &ops);
     set_pointers(dag);
-    if (dag->failed && !is_out_of_memory(dag)) {
+    if (dag->builder.failed && !is_out_of_memory(dag)) {
         fault = "a record that belongs to something that does not exist";
-    } else if (dag->failed || check(dag, &fault) != MS_OK) {
+    } else if (dag->builder.failed || check(dag, &fault) != MS_OK) {
         ms_diag_error(diag, "out of memory while building the operation graph");
         return MS_E_NOMEM;
     }

@@ -15,7 +15,7 @@ typedef struct phase_flows {
 static int32_t count_crossings(const ms_dag *dag, const ms_dag_phase *phase) {
     int32_t count = 0;
     for (int32_t f = 0; f < phase->flow_count; f++) {
-        count += dag->flows[phase->flow_first + f].crossing_count;
+        count += dag->network.flows[phase->flow_first + f].crossing_count;
     }
     return count;
 }
@@ -23,9 +23,10 @@ static int32_t count_crossings(const ms_dag *dag, const ms_dag_phase *phase) {
 static ms_status allocate(const ms_dag *dag, ms_arena *scratch, phase_flows *all) {
     int32_t flows = 0;
     int32_t uses = 0;
-    for (int32_t p = 0; p < dag->phase_count; p++) {
-        int32_t crossings = count_crossings(dag, &dag->phases[p]);
-        flows = dag->phases[p].flow_count > flows ? dag->phases[p].flow_count : flows;
+    for (int32_t p = 0; p < dag->network.phase_count; p++) {
+        int32_t crossings = count_crossings(dag, &dag->network.phases[p]);
+        flows =
+            dag->network.phases[p].flow_count > flows ? dag->network.phases[p].flow_count : flows;
         uses = crossings > uses ? crossings : uses;
     }
     all->flows = MS_NEW(scratch, ms_fluid_flow, flows);
@@ -39,18 +40,19 @@ static ms_status time_phase(ms_dag *dag, const ms_dag_phase *phase, bool is_alon
                             phase_flows *all) {
     ms_fluid_use *next = all->uses;
     for (int32_t f = 0; f < phase->flow_count; f++) {
-        const ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
+        const ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
         all->flows[f] = (ms_fluid_flow){flow->bytes, next, flow->crossing_count};
         for (int32_t c = 0; c < flow->crossing_count; c++) {
-            const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
-            *next++ = (ms_fluid_use){.link = crossing->link,
-                                     .weight = is_alone ? crossing->own : crossing->weight,
-                                     .capacity_Bps = dag->links[crossing->link].capacity_Bps};
+            const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+            *next++ =
+                (ms_fluid_use){.link = crossing->link,
+                               .weight = is_alone ? crossing->own : crossing->weight,
+                               .capacity_Bps = dag->network.links[crossing->link].capacity_Bps};
         }
     }
     ms_status status = ms_fluid_run(all->flows, phase->flow_count, all->end_s);
     for (int32_t f = 0; f < phase->flow_count && status == MS_OK; f++) {
-        ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
+        ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
         *(is_alone ? &flow->alone_s : &flow->loaded_s) = all->end_s[f];
     }
     return status;
@@ -61,16 +63,16 @@ ms_status ms_dag_time_flows(ms_dag *dag) {
     phase_flows all;
     ms_arena_init(&scratch);
     ms_status status = allocate(dag, &scratch, &all);
-    for (int32_t p = 0; p < dag->phase_count && status == MS_OK; p++) {
-        status = time_phase(dag, &dag->phases[p], true, &all);
-        status = status == MS_OK ? time_phase(dag, &dag->phases[p], false, &all) : status;
+    for (int32_t p = 0; p < dag->network.phase_count && status == MS_OK; p++) {
+        status = time_phase(dag, &dag->network.phases[p], true, &all);
+        status = status == MS_OK ? time_phase(dag, &dag->network.phases[p], false, &all) : status;
     }
     ms_arena_release(&scratch);
     return status;
 }
 
 double ms_dag_flow_time_s(const ms_dag *dag, int32_t flow, bool is_alone) {
-    return is_alone ? dag->flows[flow].alone_s : dag->flows[flow].loaded_s;
+    return is_alone ? dag->network.flows[flow].alone_s : dag->network.flows[flow].loaded_s;
 }
 
 double ms_dag_phase_time_s(const ms_dag *dag, const ms_dag_phase *phase, bool is_alone,
@@ -88,8 +90,8 @@ double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_al
     double transfer_s = work->time_s;
     for (int32_t p = 0; p < work->phase_count; p++) {
         double flows_s = 0.0;
-        double phase_s =
-            ms_dag_phase_time_s(dag, &dag->phases[work->phase_first + p], is_alone, &flows_s);
+        double phase_s = ms_dag_phase_time_s(dag, &dag->network.phases[work->phase_first + p],
+                                             is_alone, &flows_s);
         transfer_s = time_s + flows_s;
         time_s += phase_s;
     }
@@ -102,7 +104,7 @@ double ms_dag_work_time_s(const ms_dag *dag, const ms_dag_work *work, bool is_al
 double ms_dag_work_latency_s(const ms_dag *dag, const ms_dag_work *work) {
     double latency_s = 0.0;
     for (int32_t p = 0; p < work->phase_count; p++) {
-        latency_s += dag->phases[work->phase_first + p].latency_s;
+        latency_s += dag->network.phases[work->phase_first + p].latency_s;
     }
     return latency_s;
 }

@@ -38,11 +38,11 @@ static int compare_points(const void *a, const void *b) {
 }
 
 /* A link and what it is used for. */
-typedef struct link_use {
+typedef struct shared_link {
     uint64_t
         users; /* sum of the mixed flows across it and their weights, then its capacity's bits */
     int32_t link;
-} link_use;
+} shared_link;
 
 typedef struct accounting {
     ms_replay *replay;
@@ -53,30 +53,30 @@ typedef struct accounting {
 } accounting;
 
 static int by_users(const void *a, const void *b) {
-    const link_use *x = a;
-    const link_use *y = b;
+    const shared_link *x = a;
+    const shared_link *y = b;
     if (x->users != y->users) {
         return x->users < y->users ? -1 : 1;
     }
     return (x->link > y->link) - (x->link < y->link);
 }
 
-static void find_users(const ms_dag *dag, link_use *uses) {
-    for (int32_t i = 0; i < dag->link_count; i++) {
+static void find_users(const ms_dag *dag, shared_link *uses) {
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
         uses[i].link = i;
     }
-    for (int32_t f = 0; f < dag->flow_count; f++) {
-        const ms_dag_flow *flow = &dag->flows[f];
+    for (int32_t f = 0; f < dag->network.flow_count; f++) {
+        const ms_dag_flow *flow = &dag->network.flows[f];
         for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
              c++) {
-            const ms_dag_crossing *crossing = &dag->crossings[c];
+            const ms_dag_crossing *crossing = &dag->network.crossings[c];
             uses[crossing->link].users +=
                 ms_random_mix(((uint64_t)f + 1) << 32 | (uint32_t)crossing->weight);
         }
     }
-    for (int32_t i = 0; i < dag->link_count; i++) {
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
         uint64_t capacity = 0;
-        memcpy(&capacity, &dag->links[i].capacity_Bps, sizeof capacity);
+        memcpy(&capacity, &dag->network.links[i].capacity_Bps, sizeof capacity);
         uses[i].users = ms_random_mix(uses[i].users ^ capacity);
     }
 }
@@ -84,33 +84,33 @@ static void find_users(const ms_dag *dag, link_use *uses) {
 static void list_crossings(accounting *a) {
     const ms_dag *dag = a->replay->dag;
     int32_t count = 0;
-    for (int32_t f = 0; f < dag->flow_count; f++) {
-        const ms_dag_flow *flow = &dag->flows[f];
+    for (int32_t f = 0; f < dag->network.flow_count; f++) {
+        const ms_dag_flow *flow = &dag->network.flows[f];
         a->first[f] = count;
         for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
              c++) {
-            if (a->first_alike[dag->crossings[c].link] == dag->crossings[c].link) {
+            if (a->first_alike[dag->network.crossings[c].link] == dag->network.crossings[c].link) {
                 a->crossings[count++] = c;
             }
         }
     }
-    a->first[dag->flow_count] = count;
+    a->first[dag->network.flow_count] = count;
 }
 
 static bool find_alike(accounting *a, ms_arena *scratch) {
     const ms_dag *dag = a->replay->dag;
-    link_use *uses = MS_NEW(scratch, link_use, dag->link_count);
-    a->states = MS_NEW(scratch, link_state, dag->link_count);
-    a->first_alike = MS_NEW(scratch, int32_t, dag->link_count);
-    a->first = MS_NEW(scratch, int32_t, (size_t)dag->flow_count + 1);
-    a->crossings = MS_NEW(scratch, int32_t, dag->crossing_count);
+    shared_link *uses = MS_NEW(scratch, shared_link, dag->network.link_count);
+    a->states = MS_NEW(scratch, link_state, dag->network.link_count);
+    a->first_alike = MS_NEW(scratch, int32_t, dag->network.link_count);
+    a->first = MS_NEW(scratch, int32_t, (size_t)dag->network.flow_count + 1);
+    a->crossings = MS_NEW(scratch, int32_t, dag->network.crossing_count);
     if (uses == NULL || a->states == NULL || a->first_alike == NULL || a->first == NULL ||
         a->crossings == NULL) {
         return false;
     }
     find_users(dag, uses);
-    qsort(uses, (size_t)dag->link_count, sizeof *uses, by_users);
-    for (int32_t i = 0; i < dag->link_count; i++) {
+    qsort(uses, (size_t)dag->network.link_count, sizeof *uses, by_users);
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
         bool is_first = i == 0 || uses[i].users != uses[i - 1].users;
         a->first_alike[uses[i].link] = is_first ? uses[i].link : a->first_alike[uses[i - 1].link];
     }
@@ -120,15 +120,16 @@ static bool find_alike(accounting *a, ms_arena *scratch) {
 
 static void begin_transfer(accounting *a, const ms_flow_record *record) {
     const ms_dag *dag = a->replay->dag;
-    double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
+    double rate_Bps = dag->network.flows[record->flow].bytes / (record->end_s - record->start_s);
     for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
+        const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[i]];
         link_state *state = &a->states[crossing->link];
         if (state->flows++ == 0) {
             state->busy_since_s = record->start_s;
             state->share = 0.0;
         }
-        state->share += rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
+        state->share +=
+            rate_Bps * crossing->weight / dag->network.links[crossing->link].capacity_Bps;
         double *peak = &a->replay->timeline.link_peak[crossing->link];
         *peak = fmin(1.0, fmax(*peak, state->share));
     }
@@ -136,14 +137,15 @@ static void begin_transfer(accounting *a, const ms_flow_record *record) {
 
 static void end_transfer(accounting *a, const ms_flow_record *record) {
     const ms_dag *dag = a->replay->dag;
-    double rate_Bps = dag->flows[record->flow].bytes / (record->end_s - record->start_s);
+    double rate_Bps = dag->network.flows[record->flow].bytes / (record->end_s - record->start_s);
     for (int32_t i = a->first[record->flow]; i < a->first[record->flow + 1]; i++) {
-        const ms_dag_crossing *crossing = &dag->crossings[a->crossings[i]];
+        const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[i]];
         link_state *state = &a->states[crossing->link];
         if (--state->flows == 0) {
             a->replay->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
         }
-        state->share -= rate_Bps * crossing->weight / dag->links[crossing->link].capacity_Bps;
+        state->share -=
+            rate_Bps * crossing->weight / dag->network.links[crossing->link].capacity_Bps;
     }
 }
 
@@ -152,16 +154,16 @@ static void count_bytes(accounting *a) {
     for (int64_t i = 0; i < a->replay->account.count; i++) {
         int32_t f = a->replay->account.records[i].flow;
         for (int32_t c = a->first[f]; c < a->first[f + 1]; c++) {
-            const ms_dag_crossing *crossing = &dag->crossings[a->crossings[c]];
+            const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[c]];
             a->replay->timeline.link_bytes[crossing->link] +=
-                dag->flows[f].bytes * crossing->weight;
+                dag->network.flows[f].bytes * crossing->weight;
         }
     }
 }
 
 static void copy_to_alike(accounting *a) {
     ms_timeline *timeline = &a->replay->timeline;
-    for (int32_t i = 0; i < a->replay->dag->link_count; i++) {
+    for (int32_t i = 0; i < a->replay->dag->network.link_count; i++) {
         int32_t first = a->first_alike[i];
         timeline->link_bytes[i] = timeline->link_bytes[first];
         timeline->link_busy_s[i] = timeline->link_busy_s[first];

@@ -37,17 +37,17 @@ typedef struct finder {
 static bool alloc_finder(finder *f, ms_arena *scratch) {
     const ms_dag *dag = f->dag;
     ms_contention *out = f->out;
-    f->flow_Bps = MS_NEW(scratch, double, dag->flow_count);
-    f->can_bind = MS_NEW(scratch, bool, dag->link_count);
-    f->phase_Bps = MS_NEW(scratch, double, dag->link_count);
-    f->links = MS_NEW(scratch, link_use, dag->link_count);
-    f->is_kept = MS_NEW(scratch, bool, dag->crossing_count);
-    f->order = MS_NEW(scratch, int32_t, dag->link_count);
+    f->flow_Bps = MS_NEW(scratch, double, dag->network.flow_count);
+    f->can_bind = MS_NEW(scratch, bool, dag->network.link_count);
+    f->phase_Bps = MS_NEW(scratch, double, dag->network.link_count);
+    f->links = MS_NEW(scratch, link_use, dag->network.link_count);
+    f->is_kept = MS_NEW(scratch, bool, dag->network.crossing_count);
+    f->order = MS_NEW(scratch, int32_t, dag->network.link_count);
     out->is_contended_work = MS_NEW(scratch, bool, dag->work_count);
-    out->is_contended_flow = MS_NEW(scratch, bool, dag->flow_count);
-    out->payload = MS_NEW(scratch, int64_t, dag->flow_count);
-    out->route_first = MS_NEW(scratch, int32_t, (size_t)dag->flow_count + 1);
-    out->bandwidths = MS_NEW(scratch, double, dag->link_count);
+    out->is_contended_flow = MS_NEW(scratch, bool, dag->network.flow_count);
+    out->payload = MS_NEW(scratch, int64_t, dag->network.flow_count);
+    out->route_first = MS_NEW(scratch, int32_t, (size_t)dag->network.flow_count + 1);
+    out->bandwidths = MS_NEW(scratch, double, dag->network.link_count);
     return f->flow_Bps != NULL && f->can_bind != NULL && f->phase_Bps != NULL && f->links != NULL &&
            f->is_kept != NULL && f->order != NULL && out->is_contended_work != NULL &&
            out->is_contended_flow != NULL && out->payload != NULL && out->route_first != NULL &&
@@ -56,8 +56,8 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
 
 static double choose_scale(const ms_dag *dag) {
     double bytes_max = 1.0;
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        bytes_max = fmax(bytes_max, dag->flows[i].bytes);
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        bytes_max = fmax(bytes_max, dag->network.flows[i].bytes);
     }
     int bits = 0;
     frexp(bytes_max, &bits);
@@ -66,17 +66,18 @@ static double choose_scale(const ms_dag *dag) {
 }
 
 static double crossing_Bps(const ms_dag *dag, const ms_dag_crossing *crossing) {
-    return dag->links[crossing->link].capacity_Bps / crossing->weight;
+    return dag->network.links[crossing->link].capacity_Bps / crossing->weight;
 }
 
 static void find_flow_rates(finder *f) {
     const ms_dag *dag = f->dag;
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        const ms_dag_flow *flow = &dag->flows[i];
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        const ms_dag_flow *flow = &dag->network.flows[i];
         f->out->payload[i] = llround(flow->bytes * f->out->scale);
         double rate_Bps = INFINITY;
         for (int32_t c = 0; c < flow->crossing_count; c++) {
-            rate_Bps = fmin(rate_Bps, crossing_Bps(dag, &dag->crossings[flow->crossing_first + c]));
+            rate_Bps = fmin(rate_Bps,
+                            crossing_Bps(dag, &dag->network.crossings[flow->crossing_first + c]));
         }
         f->flow_Bps[i] = f->out->payload[i] > 0 && isfinite(rate_Bps) ? rate_Bps : 0.0;
     }
@@ -90,10 +91,11 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
     double other_Bps = INFINITY;
     int32_t narrowest = -1;
     for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
-        int32_t link = dag->crossings[c].link;
-        double rate_Bps = crossing_Bps(dag, &dag->crossings[c]);
-        f->is_kept[c] = f->can_bind[link] || f->phase_Bps[link] > dag->links[link].capacity_Bps *
-                                                                      (1.0 + MS_DEMAND_EXCESS);
+        int32_t link = dag->network.crossings[c].link;
+        double rate_Bps = crossing_Bps(dag, &dag->network.crossings[c]);
+        f->is_kept[c] =
+            f->can_bind[link] ||
+            f->phase_Bps[link] > dag->network.links[link].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
         if (f->is_kept[c]) {
             binding_Bps = fmin(binding_Bps, rate_Bps);
         } else if (rate_Bps < other_Bps) {
@@ -118,9 +120,9 @@ static int32_t gcd(int32_t a, int32_t b) {
 
 static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-        const ms_dag_flow *flow = &f->dag->flows[i];
+        const ms_dag_flow *flow = &f->dag->network.flows[i];
         for (int32_t c = 0; c < flow->crossing_count && f->flow_Bps[i] > 0.0; c++) {
-            if (f->can_bind[f->dag->crossings[flow->crossing_first + c].link]) {
+            if (f->can_bind[f->dag->network.crossings[flow->crossing_first + c].link]) {
                 return true;
             }
         }
@@ -131,9 +133,9 @@ static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
 /* Note (sign 1) or forget (sign 0) what the flows of a phase can ask of each link together. */
 static void load_phase(finder *f, const ms_dag_phase *phase, int sign) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-        const ms_dag_flow *flow = &f->dag->flows[i];
+        const ms_dag_flow *flow = &f->dag->network.flows[i];
         for (int32_t c = 0; c < flow->crossing_count; c++) {
-            const ms_dag_crossing *crossing = &f->dag->crossings[flow->crossing_first + c];
+            const ms_dag_crossing *crossing = &f->dag->network.crossings[flow->crossing_first + c];
             double *asked_Bps = &f->phase_Bps[crossing->link];
             *asked_Bps = sign == 0 ? 0.0 : *asked_Bps + f->flow_Bps[i] * crossing->weight;
         }
@@ -141,15 +143,15 @@ static void load_phase(finder *f, const ms_dag_phase *phase, int sign) {
 }
 
 static void keep_flow(finder *f, int32_t i) {
-    const ms_dag_flow *flow = &f->dag->flows[i];
+    const ms_dag_flow *flow = &f->dag->network.flows[i];
     if (f->flow_Bps[i] <= 0.0 || !keep_links(f, flow)) {
         return;
     }
     f->out->is_contended_flow[i] = true;
     for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count; c++) {
         if (f->is_kept[c]) {
-            link_use *link = &f->links[f->dag->crossings[c].link];
-            link->divisor = gcd(f->dag->crossings[c].weight, link->divisor);
+            link_use *link = &f->links[f->dag->network.crossings[c].link];
+            link->divisor = gcd(f->dag->network.crossings[c].weight, link->divisor);
         }
     }
 }
@@ -161,7 +163,7 @@ static void find_contended(finder *f) {
     for (int32_t w = 0; w < dag->work_count; w++) {
         const ms_dag_work *work = &dag->works[w];
         for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
-            const ms_dag_phase *phase = &dag->phases[p];
+            const ms_dag_phase *phase = &dag->network.phases[p];
             if (!crosses_binding(f, phase)) {
                 continue;
             }
@@ -177,13 +179,13 @@ static void find_contended(finder *f) {
 
 static void fingerprint_users(finder *f) {
     const ms_dag *dag = f->dag;
-    for (int32_t i = 0; i < dag->flow_count; i++) {
-        const ms_dag_flow *flow = &dag->flows[i];
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        const ms_dag_flow *flow = &dag->network.flows[i];
         for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
              c++) {
             if (f->is_kept[c]) {
-                link_use *link = &f->links[dag->crossings[c].link];
-                uint32_t weight = (uint32_t)(dag->crossings[c].weight / link->divisor);
+                link_use *link = &f->links[dag->network.crossings[c].link];
+                uint32_t weight = (uint32_t)(dag->network.crossings[c].weight / link->divisor);
                 uint64_t user = ((uint64_t)(uint32_t)i << 32) | weight;
                 link->users[0] += ms_random_mix(user);
                 link->users[1] += ms_random_mix(~user);
@@ -204,8 +206,8 @@ static int compare_uses(const void *a, const void *b, void *context) {
             return x->users[k] < y->users[k] ? -1 : 1;
         }
     }
-    double x_Bps = f->dag->links[i].capacity_Bps / x->divisor;
-    double y_Bps = f->dag->links[j].capacity_Bps / y->divisor;
+    double x_Bps = f->dag->network.links[i].capacity_Bps / x->divisor;
+    double y_Bps = f->dag->network.links[j].capacity_Bps / y->divisor;
     if (x_Bps != y_Bps) {
         return x_Bps < y_Bps ? -1 : 1;
     }
@@ -216,7 +218,7 @@ static int compare_uses(const void *a, const void *b, void *context) {
  * narrowest stays. */
 static void number_links(finder *f) {
     size_t count = 0;
-    for (int32_t i = 0; i < f->dag->link_count; i++) {
+    for (int32_t i = 0; i < f->dag->network.link_count; i++) {
         if (f->links[i].divisor > 0) {
             f->order[count++] = i;
         }
@@ -232,7 +234,7 @@ static void number_links(finder *f) {
         }
         link->number = f->out->link_count;
         f->out->bandwidths[f->out->link_count++] =
-            f->dag->links[f->order[k]].capacity_Bps / link->divisor * f->out->scale;
+            f->dag->network.links[f->order[k]].capacity_Bps / link->divisor * f->out->scale;
     }
 }
 
@@ -240,16 +242,16 @@ static void number_links(finder *f) {
 static int64_t write_routes(finder *f, int32_t *route) {
     const ms_dag *dag = f->dag;
     int64_t count = 0;
-    for (int32_t i = 0; i < dag->flow_count; i++) {
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
         f->out->route_first[i] = (int32_t)count;
-        const ms_dag_flow *flow = &dag->flows[i];
+        const ms_dag_flow *flow = &dag->network.flows[i];
         for (int32_t c = flow->crossing_first; c < flow->crossing_first + flow->crossing_count;
              c++) {
-            const link_use *link = &f->links[dag->crossings[c].link];
+            const link_use *link = &f->links[dag->network.crossings[c].link];
             if (!f->is_kept[c] || link->number < 0) {
                 continue;
             }
-            int32_t times = dag->crossings[c].weight / link->divisor;
+            int32_t times = dag->network.crossings[c].weight / link->divisor;
             for (int32_t k = 0; k < times && route != NULL; k++) {
                 route[count + k] = link->number;
             }
@@ -259,7 +261,7 @@ static int64_t write_routes(finder *f, int32_t *route) {
             }
         }
     }
-    f->out->route_first[dag->flow_count] = (int32_t)count;
+    f->out->route_first[dag->network.flow_count] = (int32_t)count;
     return count;
 }
 
@@ -272,7 +274,7 @@ ms_status ms_contention_find(const ms_dag *dag, ms_contention_scope scope, ms_ar
     }
     find_flow_rates(&f);
     if (scope == MS_CONTENTION_ALL) {
-        memset(f.can_bind, true, (size_t)dag->link_count);
+        memset(f.can_bind, true, (size_t)dag->network.link_count);
     } else if (ms_demand_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
         return ms_engine_no_memory(diag);
     }

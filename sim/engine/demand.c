@@ -73,14 +73,15 @@ static void add_place(const ms_dag *dag, const double *flow_Bps, const work_plac
                       int64_t *phase_number, link_demand *links) {
     const ms_dag_work *work = &dag->works[place->work];
     for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->phases[p];
+        const ms_dag_phase *phase = &dag->network.phases[p];
         ++*phase_number;
         for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-            const ms_dag_flow *flow = &dag->flows[i];
+            const ms_dag_flow *flow = &dag->network.flows[i];
             for (int32_t c = 0; c < flow->crossing_count && flow_Bps[i] > 0.0; c++) {
-                const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
+                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
                 add_demand(&links[crossing->link], *phase_number, place->stream,
-                           flow_Bps[i] * crossing->weight, dag->links[crossing->link].capacity_Bps);
+                           flow_Bps[i] * crossing->weight,
+                           dag->network.links[crossing->link].capacity_Bps);
             }
         }
     }
@@ -89,7 +90,7 @@ static void add_place(const ms_dag *dag, const double *flow_Bps, const work_plac
 ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
                                  bool *can_bind_out) {
     int32_t *last_stream = MS_NEW(scratch, int32_t, dag->work_count);
-    link_demand *links = MS_NEW(scratch, link_demand, dag->link_count);
+    link_demand *links = MS_NEW(scratch, link_demand, dag->network.link_count);
     if (last_stream == NULL || links == NULL) {
         return MS_E_NOMEM;
     }
@@ -106,9 +107,9 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
             add_place(dag, flow_Bps, &places[i], &phase_number, links);
         }
     }
-    for (int32_t i = 0; i < dag->link_count; i++) {
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
         can_bind_out[i] =
-            links[i].total_Bps > dag->links[i].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
+            links[i].total_Bps > dag->network.links[i].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
     }
     return MS_OK;
 }

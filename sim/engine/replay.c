@@ -15,9 +15,9 @@ enum { SOON = 1 + MS_EVENT_CHILDREN };
 static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
     int64_t count = 0;
     for (int32_t p = 0; p < work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
         for (int32_t f = 0; f < phase->flow_count; f++) {
-            count += dag->flows[phase->flow_first + f].crossing_count > 0;
+            count += dag->network.flows[phase->flow_first + f].crossing_count > 0;
         }
     }
     return count;
@@ -30,9 +30,9 @@ static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
     t->start_s = MS_NEW(arena, double, dag->op_count);
     t->end_s = MS_NEW(arena, double, dag->op_count);
     t->cause = MS_NEW(arena, int32_t, dag->op_count);
-    t->link_bytes = MS_NEW(arena, double, dag->link_count);
-    t->link_busy_s = MS_NEW(arena, double, dag->link_count);
-    t->link_peak = MS_NEW(arena, double, dag->link_count);
+    t->link_bytes = MS_NEW(arena, double, dag->network.link_count);
+    t->link_busy_s = MS_NEW(arena, double, dag->network.link_count);
+    t->link_peak = MS_NEW(arena, double, dag->network.link_count);
     return t->start_s != NULL && t->end_s != NULL && t->cause != NULL && t->link_bytes != NULL &&
            t->link_busy_s != NULL && t->link_peak != NULL;
 }
@@ -224,12 +224,12 @@ static void record_alone(ms_replay *replay, ms_event start) {
     const ms_dag_work *work = &dag->works[dag->ops[start.op].work];
     double phase_s = start.time_s;
     for (int32_t p = 0; p < work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
         double flows_s = 0.0;
         double next_s = phase_s + ms_dag_phase_time_s(dag, phase, replay->is_alone, &flows_s);
         for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
             double time_s = ms_dag_flow_time_s(dag, f, replay->is_alone);
-            if (dag->flows[f].crossing_count > 0) {
+            if (dag->network.flows[f].crossing_count > 0) {
                 replay->account.records[replay->account.count++] = (ms_flow_record){
                     .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .owner = -1};
             }

@@ -27,7 +27,7 @@
 typedef struct ms_flow_record {
     double start_s;
     double end_s;
-    int32_t flow;  /**< index into ms_dag.flows */
+    int32_t flow;  /**< index into ms_dag_network.flows */
     int32_t owner; /**< while it runs: whose it is, the engine's own number */
 } ms_flow_record;
 

@@ -10,16 +10,16 @@
 #include <math.h>
 
 /* An operation under way. */
-typedef struct step {
-    int32_t phase; /* communication: index into ms_dag.phases */
+typedef struct op_progress {
+    int32_t phase; /* communication: index into ms_dag_network.phases */
     int32_t left;  /* of its phase, what has not ended: flows, then the latency */
     bool is_late;  /* the latency of the phase passes */
-} step;
+} op_progress;
 
 typedef struct whole_run {
     ms_replay *replay;
     ms_contention contention;
-    step *steps; /* [op_count] */
+    op_progress *steps; /* [op_count] */
     int32_t
         *on_stream; /* [stream_count] computation under way whose first member it is, -1: none */
     int32_t *live;  /* [rank_count][MS_COLL_COUNT] communications that run on the rank */
@@ -85,7 +85,7 @@ static void start_flow(whole_run *run, int32_t op, int32_t flow) {
     double now_s = ms_bridge_clock_s();
     int32_t first = c->route_first[flow];
     int32_t record = (int32_t)account->count;
-    if (run->replay->dag->flows[flow].crossing_count == 0) {
+    if (run->replay->dag->network.flows[flow].crossing_count == 0) {
         return;
     }
     account->records[account->count++] =
@@ -102,10 +102,10 @@ static void start_flow(whole_run *run, int32_t op, int32_t flow) {
 static void advance(whole_run *run, int32_t op) {
     const ms_dag *dag = run->replay->dag;
     const ms_dag_work *work = work_of(run, op);
-    step *at = &run->steps[op];
+    op_progress *at = &run->steps[op];
     int32_t end = work->phase_first + work->phase_count;
     while (at->left == 0 && at->phase < end) {
-        const ms_dag_phase *phase = &dag->phases[at->phase];
+        const ms_dag_phase *phase = &dag->network.phases[at->phase];
         if (!at->is_late) {
             for (int32_t i = 0; i < phase->flow_count; i++) {
                 start_flow(run, op, phase->flow_first + i);
@@ -180,7 +180,7 @@ static void on_flow(void *context, int32_t index) {
 
 static bool alloc_run(whole_run *run, bool **is_ours, ms_arena *scratch) {
     const ms_dag *dag = run->replay->dag;
-    run->steps = MS_NEW(scratch, step, dag->op_count);
+    run->steps = MS_NEW(scratch, op_progress, dag->op_count);
     run->on_stream = MS_NEW(scratch, int32_t, dag->stream_count);
     run->live = MS_NEW(scratch, int32_t, (size_t)dag->rank_count * MS_COLL_COUNT);
     *is_ours = MS_NEW(scratch, bool, dag->work_count);

@@ -16,7 +16,7 @@ typedef struct active_op {
     double phase_s; /* when its phase begins */
     double flows_s; /* latest end of a flow of the phase so far */
     int32_t op;
-    int32_t phase; /* index into ms_dag.phases */
+    int32_t phase; /* index into ms_dag_network.phases */
     int32_t left;  /* contended flows of the phase that have not ended */
 } active_op;
 
@@ -68,7 +68,7 @@ static void drain(flow_run *run) {
 /* A flow whose time is known; returns its end. */
 static double run_alone(flow_run *run, int32_t flow, double start_s) {
     double end_s = start_s + ms_dag_flow_time_s(run->replay->dag, flow, false);
-    if (run->replay->dag->flows[flow].crossing_count > 0) {
+    if (run->replay->dag->network.flows[flow].crossing_count > 0) {
         run->replay->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
         run->replay->timeline.timers += end_s > start_s;
     }
@@ -94,7 +94,7 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
 /* Start the flows of the phase that `stream` has come to; its time is now. */
 static void start_phase(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
-    const ms_dag_phase *phase = &run->replay->dag->phases[active->phase];
+    const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];
     active->flows_s = active->phase_s;
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         if (run->contention.is_contended_flow[i]) {
@@ -116,7 +116,7 @@ static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
 
 /* The flows of the phase have ended: its latency passes. */
 static void end_phase(flow_run *run, active_op *active) {
-    double latency_s = run->replay->dag->phases[active->phase].latency_s;
+    double latency_s = run->replay->dag->network.phases[active->phase].latency_s;
     active->phase_s = active->flows_s + latency_s;
     active->phase++;
     run->replay->timeline.timers += latency_s > 0.0;
@@ -128,7 +128,7 @@ static void advance(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
     const ms_dag_work *work = &dag->works[dag->ops[active->op].work];
     while (active->phase < work->phase_first + work->phase_count) {
-        bool is_contended = is_contended_phase(run, &dag->phases[active->phase]);
+        bool is_contended = is_contended_phase(run, &dag->network.phases[active->phase]);
         if (is_contended && active->phase_s > ms_bridge_clock_s()) {
             keep_status(run, ms_bridge_wake(active->phase_s, stream));
             return;

@@ -196,12 +196,12 @@ static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     /* the flows are the busiest member's; the tier carries the mean of all */
     double share = work->stands_for / (work->load_imbalance > 0.0 ? work->load_imbalance : 1.0);
     for (int32_t p = 0; p < work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->phases[work->phase_first + p];
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
         for (int32_t f = 0; f < phase->flow_count; f++) {
-            const ms_dag_flow *flow = &dag->flows[phase->flow_first + f];
+            const ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
             for (int32_t c = 0; c < flow->crossing_count; c++) {
-                const ms_dag_crossing *crossing = &dag->crossings[flow->crossing_first + c];
-                bool is_here = dag->links[crossing->link].tier == tier;
+                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+                bool is_here = dag->network.links[crossing->link].tier == tier;
                 bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
             }
         }
@@ -228,8 +228,8 @@ static void add_tiers(const ms_result *result, ms_arena *arena, ms_value *root) 
     for (int t = 0; counts != NULL && t < platform->tier_count; t++) {
         double busy_s = 0.0;
         double peak = 0.0;
-        for (int32_t l = 0; l < result->dag.link_count; l++) {
-            if (result->dag.links[l].tier == t) {
+        for (int32_t l = 0; l < result->dag.network.link_count; l++) {
+            if (result->dag.network.links[l].tier == t) {
                 busy_s = fmax(busy_s, result->timeline.link_busy_s[l]);
                 peak = fmax(peak, result->timeline.link_peak[l]);
             }

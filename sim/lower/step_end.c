@@ -128,7 +128,7 @@ static ms_status lower_plans(ms_lowering *l, int p, const ms_pass_plan *plans) {
         bool is_done = next[0] == plans[p].count;
         bool is_partner_done = count == 1 || next[1] == plans[ends[1]].count;
         if (is_done || is_partner_done) {
-            l->dag->failed = l->dag->failed || is_done != is_partner_done;
+            l->dag->builder.failed = l->dag->builder.failed || is_done != is_partner_done;
             return MS_OK;
         }
         const ms_segment *segment = &l->in->costs->segments[plans[p].first + next[0]];

@@ -9,7 +9,7 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
     if (!work->is_pipelined || work->phase_count == 0) {
         return end_s;
     }
-    return end_s - dag->phases[work->phase_first + work->phase_count - 1].latency_s;
+    return end_s - dag->network.phases[work->phase_first + work->phase_count - 1].latency_s;
 }
 
 double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,

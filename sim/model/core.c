@@ -38,7 +38,7 @@ static double full_rows(const ms_cost_builder *builder, const attention_work *wo
 
 /* The same backward, where a block is of keys: a slice has more of them than queries. */
 static double full_columns(const ms_cost_builder *builder, const attention_work *work) {
-    double keys_per_query = builder->shard.slices > 1 ? work->keys / work->queries : 1;
+    double keys_per_query = builder->shard.slice.count > 1 ? work->keys / work->queries : 1;
     return full_rows(builder, work) * keys_per_query;
 }
 
@@ -123,7 +123,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
         /* dq, dk, dv into one matrix, of a slice those of its own tokens */
-        double own = builder->shard.slices > 1 ? q : k;
+        double own = builder->shard.slice.count > 1 ? q : k;
         double widths = work->heads * d * q + work->kv_heads * (d + v) * own;
         ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
     }
@@ -142,9 +142,9 @@ static attention_work whole_work(const ms_cost_builder *builder, const ms_core *
     return (attention_work){.core = core,
                             .heads = core->heads,
                             .kv_heads = core->kv_heads,
-                            .queries = shard->sequence / shard->cp / shard->slices,
-                            .keys = shard->keys,
-                            .share = (2 * shard->slice + 1) / shard->slices};
+                            .queries = shard->sequence / shard->cp / shard->slice.count,
+                            .keys = shard->slice.keys,
+                            .share = (2 * shard->slice.index + 1) / shard->slice.count};
 }
 
 static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {
@@ -314,8 +314,8 @@ double ms_core_key_value_B(const ms_cost_builder *builder, const ms_core *core, 
  * seen to those of the parts behind it: both in, the sum out. */
 static void add_key_value_sum(ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->slice < shard->slices - 1) {
-        double seen_B = ms_core_key_value_B(builder, core, shard->batch * shard->keys);
+    if (shard->slice.index < shard->slice.count - 1) {
+        double seen_B = ms_core_key_value_B(builder, core, shard->batch * shard->slice.keys);
         ms_cost_memory(builder, "kv_gradient_merge", 3 * seen_B);
     }
 }
@@ -399,15 +399,15 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
         return turned_B + shard->tokens * core->heads * 4;
     }
     double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
-    return turned_B + shard->tokens * (per_score * core->heads * shard->keys);
+    return turned_B + shard->tokens * (per_score * core->heads * shard->slice.keys);
 }
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->slices > 1) { /* of the last slice those of the others are in place already */
-        bool is_last = shard->slice == shard->slices - 1;
+    if (shard->slice.count > 1) { /* of the last slice those of the others are in place already */
+        bool is_last = shard->slice.index == shard->slice.count - 1;
         return ms_core_key_value_B(builder, core,
-                                   is_last ? shard->tokens : shard->batch * shard->keys);
+                                   is_last ? shard->tokens : shard->batch * shard->slice.keys);
     }
     if (shard->cp <= 1) {
         return 0;

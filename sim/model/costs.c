@@ -46,7 +46,7 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     ms_cost_begin_plan(builder);
     builder->stage_first = content.layer_first;
     add_gather(builder, pass, content);
-    builder->units_first = builder->segments.count;
+    builder->unit.units_first = builder->segments.count;
     int count = ms_stage_unit_count(builder, content);
     for (int i = 0; i < count; i++) {
         bool is_last = i == count - 1;
@@ -157,7 +157,7 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
-    costs->slices = (int)builder->shard.slices;
+    costs->slices = (int)builder->shard.slice.count;
     if (allocate(builder->arena, ranks, costs) != MS_OK) {
         return MS_E_NOMEM;
     }

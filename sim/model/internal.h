@@ -11,16 +11,21 @@
 #include "meshsim/buffer.h"
 #include "meshsim/model.h"
 
+/** What a pass has of a sequence. */
+typedef struct ms_sequence_slice {
+    double count; /**< K, passes that a sequence is cut into */
+    double index; /**< which of them, 0-based */
+    double keys;  /**< tokens of the sequence up to the slice's last: what its queries can see */
+} ms_sequence_slice;
+
 /** Sizes as one tensor-parallel rank sees them. Doubles: their products pass 2^31. */
 typedef struct ms_shard {
-    double tp;        /**< ranks that share a layer [count] */
-    double cp;        /**< ranks that share a sequence [count] */
-    double slices;    /**< K, passes that a sequence is cut into [count] */
-    double slice;     /**< which of them, 0-based */
+    double tp; /**< ranks that share a layer [count] */
+    double cp; /**< ranks that share a sequence [count] */
+    ms_sequence_slice slice;
     double tokens;    /**< n = micro_batch * sequence / (cp K) */
     double batch;     /**< b, sequences per microbatch */
     double sequence;  /**< s, the whole one */
-    double keys;      /**< of s, up to the slice's last token: what its queries can see */
     double hidden;    /**< h */
     double plane;     /**< elements of a token by hidden tensor outside the split products: n h, or
                          n h / tp with sequence parallelism */
@@ -99,6 +104,17 @@ typedef struct ms_layer_pieces {
 /** Kinds of layers that a model can mix (see kind_of in layer.c). */
 enum { MS_LAYER_KINDS = 8 };
 
+/** Where a pass under construction stands among its units. */
+typedef struct ms_unit_progress {
+    size_t units_first;        /**< first segment of the pass's first unit */
+    size_t open_first;         /**< first segment that computation may go on with: the pass's, or
+                                  the unit's where it waits for its parameters */
+    size_t body_first;         /**< first segment of the unit being added, behind its gather */
+    ms_unit_unshards ready;    /**< gather of the unit being added */
+    ms_unit_unshards arriving; /**< gather under way for the next one */
+    ms_parameter_count bucket; /**< gradients to be reduced together */
+} ms_unit_progress;
+
 /** Costs under construction. A failed allocation is kept by the vectors. */
 typedef struct ms_cost_builder {
     const ms_model *model;
@@ -107,23 +123,17 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments;        /**< ms_segment */
-    ms_vector kernels;         /**< ms_kernel */
-    ms_vector uses;            /**< ms_kernel_use */
-    size_t pass_first;         /**< first segment of the pass being built */
-    bool is_recompute;         /**< what is added repeats forward work */
-    int layer;                 /**< layer that is being added, -1: none */
-    bool is_tp_split;          /**< the half being added runs its collectives over tp
-                                  beside its products */
-    int stage_first;           /**< first layer of the virtual stage being built */
-    size_t units_first;        /**< first segment of the pass's first unit */
-    size_t open_first;         /**< first segment that computation may go on with: the pass's, or
-                                  the unit's where it waits for its parameters */
-    size_t body_first;         /**< first segment of the unit being added, behind its gather */
-    ms_unit_unshards ready;    /**< gather of the unit being added */
-    ms_unit_unshards arriving; /**< gather under way for the next one */
-    ms_parameter_count bucket; /**< gradients to be reduced together */
-    unsigned repeated;         /**< MS_RECOMPUTE_ bits of the layer being added */
+    ms_vector segments;    /**< ms_segment */
+    ms_vector kernels;     /**< ms_kernel */
+    ms_vector uses;        /**< ms_kernel_use */
+    size_t pass_first;     /**< first segment of the pass being built */
+    bool is_recompute;     /**< what is added repeats forward work */
+    int layer;             /**< layer that is being added, -1: none */
+    bool is_tp_split;      /**< the half being added runs its collectives over tp
+                              beside its products */
+    int stage_first;       /**< first layer of the virtual stage being built */
+    ms_unit_progress unit; /**< where the pass stands among its units */
+    unsigned repeated;     /**< MS_RECOMPUTE_ bits of the layer being added */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,

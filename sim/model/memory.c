@@ -86,7 +86,7 @@ static double layer_kept_B(const ms_cost_builder *builder, int layer) {
 static double recomputed_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
-    bool is_seen = shard->slice < shard->slices - 1;
+    bool is_seen = shard->slice.index < shard->slice.count - 1;
     return shard->plane * shard->element_B +
            (is_seen ? ms_core_key_value_B(builder, &core, shard->tokens) : 0);
 }
@@ -148,7 +148,7 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
     ms_core core = core_of(builder);
     double scores_B = builder->model->has_flash_attention
                           ? 0
-                          : 2 * e * shard->tokens * shard->heads * shard->keys;
+                          : 2 * e * shard->tokens * shard->heads * shard->slice.keys;
     double attention_B =
         scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
@@ -171,7 +171,7 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
 static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
-    double slices = fmin(shard->slice + 1, shard->slices - 1);
+    double slices = fmin(shard->slice.index + 1, shard->slice.count - 1);
     int layers = content.layers + (content.is_last ? builder->model->mtp_layers : 0);
     return layers * ms_core_key_value_B(builder, &core, slices * shard->tokens);
 }

@@ -29,13 +29,13 @@ ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
 }
 
 void ms_cost_begin_plan(ms_cost_builder *builder) {
-    builder->pass_first = builder->open_first = builder->segments.count;
+    builder->pass_first = builder->unit.open_first = builder->segments.count;
 }
 
 /* Take back a computation that was opened and got nothing to do. */
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
-    if (last && builder->segments.count > builder->open_first && !last->is_collective &&
+    if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
         last->uses == 0 && last->wait_count == 0 && last->layer == builder->layer) {
         builder->segments.count--;
     }
@@ -43,7 +43,7 @@ static void drop_empty(ms_cost_builder *builder) {
 
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
-    if (last && builder->segments.count > builder->open_first && !last->is_collective &&
+    if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
         last->layer == builder->layer && last->is_recompute == builder->is_recompute) {
         return;
     }

@@ -22,7 +22,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision) {
     double tp = layout->tp;
     ms_shard shard = {.tp = tp,
-                      .slices = layout->slices > 1 ? layout->slices : 1,
+                      .slice = {.count = layout->slices > 1 ? layout->slices : 1},
                       .batch = layout->micro_batch,
                       .sequence = model->sequence,
                       .cp = layout->cp > 1 ? layout->cp : 1,
@@ -35,7 +35,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                       .vocab = ms_padded_vocab(model->vocab, layout->tp) / tp,
                       .element_B = precision->parameter_B,
                       .accumulation_B = precision->gradient_B};
-    shard.tokens /= shard.cp * shard.slices;
+    shard.tokens /= shard.cp * shard.slice.count;
     shard.plane = shard.tokens * shard.hidden / (layout->has_sequence_parallel ? tp : 1);
     shard.q_width = shard.heads * shard.head_dim;
     shard.kv_width = shard.kv_heads * shard.head_dim;
@@ -46,8 +46,8 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
 }
 
 void ms_shard_set_slice(ms_shard *shard, int slice) {
-    shard->slice = slice;
-    shard->keys = shard->sequence / shard->slices * (slice + 1);
+    shard->slice.index = slice;
+    shard->slice.keys = shard->sequence / shard->slice.count * (slice + 1);
 }
 
 double ms_norm_parameters(const ms_model *model) {

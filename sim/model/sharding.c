@@ -78,17 +78,17 @@ static ms_unit_unshards gather_unit(ms_cost_builder *builder, const ms_unit *uni
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
                    const ms_unit *next) {
     if (unshards_in(builder->layout, pass)) {
-        if (builder->segments.count == builder->units_first) {
-            builder->arriving = gather_unit(builder, unit);
+        if (builder->segments.count == builder->unit.units_first) {
+            builder->unit.arriving = gather_unit(builder, unit);
         }
-        builder->ready = builder->arriving;
+        builder->unit.ready = builder->unit.arriving;
         if (next) {
-            builder->arriving = gather_unit(builder, next);
+            builder->unit.arriving = gather_unit(builder, next);
         }
         /* what computes before the parameters are there is a segment apart */
-        builder->open_first = builder->segments.count;
+        builder->unit.open_first = builder->segments.count;
     }
-    builder->body_first = builder->segments.count;
+    builder->unit.body_first = builder->segments.count;
 }
 
 ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
@@ -104,7 +104,7 @@ ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count
 /* Let the unit's first computation wait for the gather of its parameters, or the first one with
  * its experts for that of theirs. */
 static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert) {
-    for (size_t i = builder->body_first; after != 0 && i < builder->segments.count; i++) {
+    for (size_t i = builder->unit.body_first; after != 0 && i < builder->segments.count; i++) {
         ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
         if (!segment->is_collective && (segment->is_experts || !is_expert)) {
             ms_cost_wait(builder, segment, after);
@@ -146,24 +146,24 @@ static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool 
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
     const ms_model_layout *layout = builder->layout;
     if (unshards_in(layout, pass)) {
-        wait_for_gather(builder, builder->ready.dense, false);
-        wait_for_gather(builder, builder->ready.expert, true);
+        wait_for_gather(builder, builder->unit.ready.dense, false);
+        wait_for_gather(builder, builder->unit.ready.expert, true);
     }
     if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
         return;
     }
-    builder->bucket.dense += unit->parameters.dense;
-    builder->bucket.expert += unit->parameters.expert;
+    builder->unit.bucket.dense += unit->parameters.dense;
+    builder->unit.bucket.expert += unit->parameters.expert;
     double gradient_B = builder->precision->gradient_B;
-    double bucket_B = (builder->bucket.dense + builder->bucket.expert) * gradient_B;
+    double bucket_B = (builder->unit.bucket.dense + builder->unit.bucket.expert) * gradient_B;
     /* a round's gradients are whole already: with nothing to hide behind they go at once */
     bool is_whole_stage = layout->reduce == MS_REDUCE_ROUND && !layout->has_reduce_overlap;
     if (is_last || (bucket_B >= layout->bucket_B && !is_whole_stage)) {
         builder->layer = is_whole_stage ? -1 : unit->layer;
-        reduce(builder, builder->bucket.dense * gradient_B, false, false);
-        reduce(builder, builder->bucket.expert * gradient_B, true, false);
+        reduce(builder, builder->unit.bucket.dense * gradient_B, false, false);
+        reduce(builder, builder->unit.bucket.expert * gradient_B, true, false);
         builder->layer = -1;
-        builder->bucket = (ms_parameter_count){0, 0};
+        builder->unit.bucket = (ms_parameter_count){0, 0};
     }
 }
 

@@ -380,14 +380,15 @@ static void fill_link_name(const ms_column *column, size_t first, size_t count, 
     char *cells = cells_out;
     for (size_t i = 0; i < count; i++) {
         char name[MS_H5_TEXT_B];
-        int32_t link = result->dag.links[first + i].id;
+        int32_t link = result->dag.network.links[first + i].id;
         ms_h5_put_text(cells + i * MS_H5_TEXT_B,
                        ms_platform_link_name(&result->job->platform, link, name, sizeof name));
     }
 }
 
 #define LINK_CELL(member)                                                                          \
-    .source = dag->links, .stride = sizeof(ms_dag_link), .offset = offsetof(ms_dag_link, member)
+    .source = dag->network.links, .stride = sizeof(ms_dag_link),                                   \
+    .offset = offsetof(ms_dag_link, member)
 
 static void write_links(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
@@ -408,7 +409,7 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
     const ms_h5_table table = {"links",
                                "used_link",
                                "directed links that some transfer of the simulated ranks crosses",
-                               (size_t)dag->link_count,
+                               (size_t)dag->network.link_count,
                                columns,
                                sizeof columns / sizeof columns[0]};
     ms_h5_write_table(h5, &table);

@@ -81,9 +81,9 @@ Test(dag, builder_keeps_order_members_and_dependencies) {
     cr_assert(ms_dag_is_compute(&dag, first));
     cr_assert_not(ms_dag_is_compute(&dag, second));
     cr_assert_eq(dag.works[1].phase_count, 1);
-    cr_assert_eq(dag.phases[0].flow_count, 1);
-    cr_assert_eq(dag.flows[0].crossing_count, 1);
-    cr_assert_eq(dag.links[0].id, 30);
+    cr_assert_eq(dag.network.phases[0].flow_count, 1);
+    cr_assert_eq(dag.network.flows[0].crossing_count, 1);
+    cr_assert_eq(dag.network.links[0].id, 30);
     ms_dag_release(&dag);
 }
 
@@ -138,7 +138,7 @@ Test(dag, work_time_adds_last_flows_and_latencies) {
                  3.5 + 0.5 + 2.0 + 0.25);
     cr_assert_eq(transfer_s, 3.5 + 0.5 + 2.0);
     cr_assert_eq(ms_dag_work_time_s(&dag, &dag.works[1], false, NULL), 6.25);
-    cr_assert_eq(ms_dag_phase_time_s(&dag, &dag.phases[0], false, &transfer_s), 4.0);
+    cr_assert_eq(ms_dag_phase_time_s(&dag, &dag.network.phases[0], false, &transfer_s), 4.0);
     cr_assert_eq(transfer_s, 3.5);
     cr_assert_eq(ms_dag_work_latency_s(&dag, &dag.works[0]), 0.0);
     cr_assert_eq(ms_dag_work_latency_s(&dag, &dag.works[1]), 0.75);
@@ -153,7 +153,7 @@ Test(dag, alone_a_flow_has_its_own_crossings_only) {
     ms_dag_add_crossing(&dag, 0, 6, 2);
     add_op(&dag, 1, 2);
     finish(&dag, MS_OK, NULL);
-    int32_t flow = dag.flow_count - 1;
+    int32_t flow = dag.network.flow_count - 1;
     cr_assert_eq(ms_dag_flow_time_s(&dag, flow, false), 6.0);
     cr_assert_eq(ms_dag_flow_time_s(&dag, flow, true), 2.0);
     ms_dag_release(&dag);
@@ -246,12 +246,12 @@ Test(dag, adders_without_a_parent_fail_and_stay_failed) {
     cr_assert_eq(ms_dag_add_crossing(&dag, 0, 1, 1), -1);
     ms_dag_release(&dag);
     ms_dag_add_member(&dag, 0);
-    cr_assert(dag.failed);
+    cr_assert(dag.builder.failed);
     ms_dag_release(&dag);
     ms_dag_add_dep(&dag, 0);
-    cr_assert(dag.failed);
+    cr_assert(dag.builder.failed);
     ms_dag_release(&dag);
-    cr_assert_not(dag.failed, "release leaves an empty graph");
+    cr_assert_not(dag.builder.failed, "release leaves an empty graph");
     finish(&dag, MS_OK, NULL);
     ms_dag_release(&dag);
 }

@@ -87,7 +87,7 @@ static void run_here(const ms_dag *dag, ms_fidelity fidelity, long allocations, 
     run->status = ms_engine_run(dag, fidelity, &arena, &diag, &t);
     if (run->status == MS_OK) {
         size_t ops = (size_t)dag->op_count;
-        size_t links = (size_t)dag->link_count;
+        size_t links = (size_t)dag->network.link_count;
         ms_timeline shared = run->timeline;
         memcpy(shared.start_s, t.start_s, ops * sizeof(double));
         memcpy(shared.end_s, t.end_s, ops * sizeof(double));
@@ -118,7 +118,7 @@ case_run *case_fork_failing(ms_dag *dag, ms_fidelity fidelity, long allocations)
     }
     case_run *run = share(sizeof *run);
     size_t ops = (size_t)dag->op_count;
-    size_t links = (size_t)dag->link_count;
+    size_t links = (size_t)dag->network.link_count;
     run->timeline.start_s = share(ops * sizeof(double));
     run->timeline.end_s = share(ops * sizeof(double));
     run->timeline.cause = share(ops * sizeof(int32_t));

@@ -134,18 +134,18 @@ Test(properties, links_carry_all_bytes_and_never_more_than_they_can) {
         for (int32_t op = 0; op < dag.op_count; op++) {
             const ms_dag_work *work = &dag.works[dag.ops[op].work];
             for (int32_t p = 0; p < work->phase_count; p++) {
-                const ms_dag_phase *phase = &dag.phases[work->phase_first + p];
+                const ms_dag_phase *phase = &dag.network.phases[work->phase_first + p];
                 for (int32_t f = 0; f < phase->flow_count; f++) {
-                    const ms_dag_flow *flow = &dag.flows[phase->flow_first + f];
+                    const ms_dag_flow *flow = &dag.network.flows[phase->flow_first + f];
                     for (int32_t c = 0; c < flow->crossing_count; c++) {
-                        const ms_dag_crossing *x = &dag.crossings[flow->crossing_first + c];
+                        const ms_dag_crossing *x = &dag.network.crossings[flow->crossing_first + c];
                         bytes[x->link] += flow->bytes * x->weight;
                     }
                 }
             }
         }
-        for (int32_t i = 0; i < dag.link_count; i++) {
-            double least_s = bytes[i] / dag.links[i].capacity_Bps;
+        for (int32_t i = 0; i < dag.network.link_count; i++) {
+            double least_s = bytes[i] / dag.network.links[i].capacity_Bps;
             double slack_s = 1e-9 * run->timeline.makespan_s;
             cr_assert_float_eq(run->timeline.link_bytes[i], bytes[i], 1e-9 * bytes[i]);
             cr_assert_leq(least_s, run->timeline.link_busy_s[i] + slack_s, "seed %llu, link %d",

@@ -33,26 +33,26 @@ static double sum_of(const ms_value *object) {
 }
 
 static void check_links(const ms_result *r) {
-    double *expected = calloc((size_t)r->dag.link_count + 1, sizeof *expected);
+    double *expected = calloc((size_t)r->dag.network.link_count + 1, sizeof *expected);
     for (int32_t i = 0; i < r->dag.op_count; i++) {
         const ms_dag_work *work = &r->dag.works[r->dag.ops[i].work];
         for (int32_t p = 0; p < work->phase_count; p++) {
-            const ms_dag_phase *phase = &r->dag.phases[work->phase_first + p];
+            const ms_dag_phase *phase = &r->dag.network.phases[work->phase_first + p];
             for (int32_t j = 0; j < phase->flow_count; j++) {
-                const ms_dag_flow *flow = &r->dag.flows[phase->flow_first + j];
+                const ms_dag_flow *flow = &r->dag.network.flows[phase->flow_first + j];
                 for (int32_t c = 0; c < flow->crossing_count; c++) {
-                    const ms_dag_crossing *x = &r->dag.crossings[flow->crossing_first + c];
+                    const ms_dag_crossing *x = &r->dag.network.crossings[flow->crossing_first + c];
                     expected[x->link] += flow->bytes * x->weight;
                 }
             }
         }
     }
-    for (int32_t l = 0; l < r->dag.link_count; l++) {
+    for (int32_t l = 0; l < r->dag.network.link_count; l++) {
         cr_assert_lt(apart(r->timeline.link_bytes[l], expected[l]), 1e-9, "link %d", l);
         cr_assert_leq(r->timeline.link_peak[l], 1.0 + 1e-9);
         /* never faster than the busiest link */
         cr_assert_geq(r->metrics.step_time_s * (1.0 + 1e-9),
-                      expected[l] / r->dag.links[l].capacity_Bps);
+                      expected[l] / r->dag.network.links[l].capacity_Bps);
     }
     free(expected);
 }
