@@ -40,37 +40,23 @@ typedef struct ms_job_note {
 typedef struct ms_job {
     ms_job_spec spec;
     const char *name;
-    const char *workload_path;
-    const char
-        *workload_text; /**< effective workload as YAML, platform mapping included as given */
     const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
-    const char *platform_text; /**< effective platform as YAML */
-    const char *platform_effective_text; /**< the platform's given keys with value and origin */
-    const char *effective_text;          /**< every key of the workload with its value and origin */
     ms_platform platform;
     ms_mesh mesh; /**< its ranks on the GPUs of the placement */
     ms_rank_placement placement;
     const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
-    bool has_model;             /**< false: `costs:` given */
-    ms_model model;
     ms_precision precision;
     ms_model_layout layout;
     ms_stage_costs costs;
     ms_program program;
-    ms_fidelity fidelity;
     bool no_fold;
     bool is_fold_exact; /**< all ranks of a class are alike; false: the slowest stands for its class
                          */
     int global_batch;   /**< sequences per step; 0 with `costs:` and no batch */
     int microbatches;   /**< M */
-    int steps;          /**< optimizer steps that are simulated, >= 1 */
-    bool has_first_layers;  /**< layers of the model's first stage are given by themselves */
-    bool has_last_layers;   /**< those of the last one */
-    bool is_balanced;       /**< layers are dealt so that ranks are as evenly busy as can be */
-    bool is_validated_late; /**< as in ms_lower_input, and so the next two */
+    bool is_validated_late; /**< as in ms_lower_input, and so the next one */
     bool is_blocking;
-    bool has_pairs; /**< the order pairs passes, whether or not they then run together */
-    uint64_t seed;
+    bool has_pairs;           /**< the order pairs passes, whether or not they then run together */
     const ms_job_note *notes; /**< [note_count] keys without an effect, in no order */
     int note_count;
 } ms_job;

@@ -149,11 +149,11 @@ static void print_estimate(const findings *f, ms_buffer *page) {
     char peak[32];
     char capacity[96];
     ms_show_job(job, page);
-    if (job->has_model) {
+    if (job->spec.has_model) {
         char count[32];
         ms_buffer_printf(page, "model      %s parameters, %d layers\n",
                          parameters_text(job->costs.parameters_total, count, sizeof count),
-                         job->model.layers);
+                         job->spec.model.layers);
     }
     ms_buffer_printf(page, "estimate   %s a step, not less than %s\n",
                      ms_unit_format(estimate->step_s, MS_DIM_TIME, step, sizeof step),
@@ -174,8 +174,8 @@ static void print_estimate(const findings *f, ms_buffer *page) {
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     ms_buffer page;
     ms_buffer_init(&page);
-    ms_buffer_printf(&page, "# workload\n%s\n# platform\n%s", job->effective_text,
-                     job->platform_effective_text);
+    ms_buffer_printf(&page, "# workload\n%s\n# platform\n%s", job->spec.source.effective_text,
+                     job->spec.platform.effective_text);
     return ms_cli_print_page(call, &page);
 }
 

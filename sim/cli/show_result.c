@@ -65,12 +65,12 @@ void ms_show_job(const ms_job *job, ms_buffer *out) {
     ms_buffer_printf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
                      job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
                      job->microbatches);
-    if (job->has_model) {
+    if (job->spec.has_model) {
         ms_buffer_printf(out, " of %d, batch %d", job->layout.micro_batch, job->global_batch);
     }
     ms_buffer_printf(out, "\n");
-    if (job->steps > 1) {
-        ms_buffer_printf(out, "steps      %d, %s\n", job->steps,
+    if (job->spec.simulation.steps > 1) {
+        ms_buffer_printf(out, "steps      %d, %s\n", job->spec.simulation.steps,
                          job->is_validated_late ? "updates validated afterwards"
                                                 : "all ranks meet before they update");
     }
@@ -179,7 +179,7 @@ static void show_contention(const ms_result *result, ms_buffer *out) {
 
 static void show_memory(const ms_result *result, ms_buffer *out) {
     const ms_rank_memory *peak = &result->memory[result->peak_rank];
-    if (!result->job->has_model) {
+    if (!result->job->spec.has_model) {
         return;
     }
     char usable[96];
@@ -201,7 +201,7 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
     ms_run_figures figures;
     ms_result_figures(result, &figures);
     ms_buffer_printf(out, "\nstep time  %s", time_text(result->metrics.step_time_s, step));
-    if (result->job->has_model) {
+    if (result->job->spec.has_model) {
         ms_buffer_printf(
             out, "   %.1f TFLOP/s per GPU   MFU %.1f %%   HFU %.1f %%\n           %.0f tokens/s",
             figures.model_tflops_per_gpu, 100.0 * figures.mfu, 100.0 * figures.hfu,

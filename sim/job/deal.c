@@ -116,7 +116,7 @@ static ms_status start_dealing(dealing *d, const ms_job *job, ms_arena *arena) {
 
 static ms_status fault_shares(const ms_job_spec *spec, const layer_row *row, ms_diag *diag,
                               const ms_job *job) {
-    int layers = job->model.layers;
+    int layers = job->spec.model.layers;
     int stages = job->program.model_stages;
     int given = layers - row->layers;
     int nearest = row->stages <= 0
@@ -140,7 +140,7 @@ static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena
     ms_layer_times_input input = {.platform = &job->platform,
                                   .mesh = &job->mesh,
                                   .expert_mesh = job->expert_mesh,
-                                  .model = &job->model,
+                                  .model = &job->spec.model,
                                   .layout = &job->layout,
                                   .precision = &job->precision,
                                   .algorithms = spec->algorithms};
@@ -161,7 +161,7 @@ static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena
 }
 
 static ms_status fault_stages(const ms_job_spec *spec, ms_diag *diag, const ms_job *job) {
-    int layers = job->model.layers;
+    int layers = job->spec.model.layers;
     return ms_spec_fault(spec, diag, "schedule",
                          "%d layer%s for %d virtual stages: more stages than layers", layers,
                          plural(layers), job->program.model_stages);
@@ -175,11 +175,9 @@ ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
     int stages = job->program.model_stages;
     int first = given->first_stage_layers;
     int last = given->last_stage_layers;
-    job->has_first_layers = first > 0;
-    job->has_last_layers = last > 0;
     layer_row row = {.first = first > 0 ? 1 : 0,
                      .stages = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
-                     .layers = job->model.layers - first - last};
+                     .layers = job->spec.model.layers - first - last};
     int *dealt = MS_NEW(arena, int, stages);
     if (dealt == NULL) {
         return MS_E_NOMEM;
@@ -187,14 +185,14 @@ ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
     dealt[0] = first;
     dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
     job->layout.stage_layers = dealt;
-    job->is_balanced = given->kind == MS_PARTITION_BALANCED;
-    int empty = job->is_balanced ? (first == 0) + (last == 0 && stages > 1) : 0;
+    bool is_balanced = given->kind == MS_PARTITION_BALANCED;
+    int empty = is_balanced ? (first == 0) + (last == 0 && stages > 1) : 0;
     if (row.stages >= 0 && row.layers < row.stages - empty) {
         return row.layers < 0 ? fault_shares(spec, &row, diag, job) : fault_stages(spec, diag, job);
     }
     bool is_filled = row.stages < 0 || (row.stages == 0 && row.layers > 0);
-    if (is_filled || (!job->is_balanced && !deal_evenly(&row, dealt))) {
+    if (is_filled || (!is_balanced && !deal_evenly(&row, dealt))) {
         return fault_shares(spec, &row, diag, job);
     }
-    return job->is_balanced ? balance(spec, &row, arena, diag, job, dealt) : MS_OK;
+    return is_balanced ? balance(spec, &row, arena, diag, job, dealt) : MS_OK;
 }

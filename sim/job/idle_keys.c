@@ -66,7 +66,7 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
          "there is one stage to deal layers to");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
-    note(f, "seed", f->job->seed != 1,
+    note(f, "seed", f->job->spec.simulation.seed != 1,
          "nothing here is drawn by it; experts that are chosen unevenly have 'model.moe.seed'");
 }
 
@@ -161,7 +161,7 @@ static int count_expert_layers(const ms_model *model) {
 }
 
 static void check_model(finding *f) {
-    const ms_model *model = &f->job->model;
+    const ms_model *model = &f->job->spec.model;
     bool is_latent = model->mla.kv_rank > 0;
     bool has_all_experts = count_expert_layers(model) == model->layers;
     bool is_given = node_at(f->spec, "model.moe.ffn") != NULL;
@@ -194,7 +194,7 @@ static bool drops_nothing(const ms_moe *moe, bool is_even) {
 }
 
 static void check_choice(finding *f) {
-    const ms_moe *moe = &f->job->model.moe;
+    const ms_moe *moe = &f->job->spec.model.moe;
     bool has_kind = moe->imbalance != MS_IMBALANCE_NONE;
     bool is_even = !has_kind || moe->spread <= 0;
     bool is_unseen = f->layout->ep <= 1 && moe->capacity_factor <= 0;
@@ -217,7 +217,7 @@ static void check_choice(finding *f) {
 
 static void check_experts(finding *f) {
     static const char ALONE[] = "mesh.ep is 1: no token is sent to another rank";
-    const ms_moe *moe = &f->job->model.moe;
+    const ms_moe *moe = &f->job->spec.model.moe;
     const ms_model_layout *l = f->layout;
     bool is_alone = l->ep <= 1, has_shared = moe->shared_experts > 0;
     note(f, "model.moe.shared_ffn", !has_shared, "there are no 'shared_experts'");
@@ -245,14 +245,14 @@ ms_status ms_idle_keys_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *d
     }
     check_schedule(&f, has_no_gaps);
     check_algorithms(&f);
-    if (job->has_model) {
+    if (job->spec.has_model) {
         check_tensor(&f);
         check_context(&f);
         check_replicas(&f);
         check_precision(&f);
         check_model(&f);
     }
-    if (job->has_model && job->model.moe.experts > 0) {
+    if (job->spec.has_model && job->spec.model.moe.experts > 0) {
         check_choice(&f);
         check_experts(&f);
     }

@@ -37,12 +37,12 @@ static ms_status cost_model(ms_arena *arena, ms_diag *diag, ms_job *job) {
     }
     ms_key_diag placed;
     ms_key_diag_init(&placed, &job->spec, "model", diag);
-    return ms_model_costs(&job->model, &job->layout, &job->precision, &job->platform.gpu, arena,
-                          &placed.diag, &job->costs);
+    return ms_model_costs(&job->spec.model, &job->layout, &job->precision, &job->platform.gpu,
+                          arena, &placed.diag, &job->costs);
 }
 
 static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
-    if (job->has_model) {
+    if (job->spec.has_model) {
         return cost_model(arena, diag, job);
     }
     const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
@@ -53,29 +53,19 @@ static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
 static ms_job job_of(const ms_job_spec *spec, const ms_job_layout *laid_out) {
     return (ms_job){.spec = *spec,
                     .name = spec->name,
-                    .workload_path = spec->source.path,
-                    .workload_text = spec->source.text,
                     .schedule_text = laid_out->schedule_text,
-                    .platform_text = spec->platform.text,
-                    .platform_effective_text = spec->platform.effective_text,
-                    .effective_text = spec->source.effective_text,
                     .platform = *spec->platform.cluster,
                     .mesh = laid_out->mesh,
                     .placement = laid_out->placement,
                     .expert_mesh = laid_out->expert_mesh,
-                    .has_model = spec->has_model,
-                    .model = spec->model,
                     .precision = laid_out->precision,
                     .layout = laid_out->layout,
                     .program = laid_out->program,
-                    .fidelity = spec->simulation.fidelity,
                     .global_batch = laid_out->global_batch,
                     .microbatches = laid_out->microbatches,
-                    .steps = spec->simulation.steps,
                     .is_validated_late = spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,
                     .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
-                    .has_pairs = laid_out->has_pairs,
-                    .seed = (uint64_t)spec->simulation.seed};
+                    .has_pairs = laid_out->has_pairs};
 }
 
 /* Name and text of a job; a spec that comes from no file, or was changed since, is written. */
@@ -83,14 +73,15 @@ static ms_status name_job(const ms_job_spec *spec, ms_arena *arena, ms_job *job)
     if (job->name == NULL) {
         job->name = spec->source.path == NULL ? "job" : stem_of(arena, spec->source.path);
     }
-    if (job->workload_text == NULL) {
+    if (job->spec.source.text == NULL) {
         ms_buffer text;
         ms_buffer_init(&text);
         ms_status status = ms_job_spec_write(spec, &text);
-        job->workload_text = status == MS_OK ? ms_arena_strdup(arena, ms_buffer_text(&text)) : NULL;
+        job->spec.source.text =
+            status == MS_OK ? ms_arena_strdup(arena, ms_buffer_text(&text)) : NULL;
         ms_buffer_release(&text);
     }
-    return job->name == NULL || job->workload_text == NULL ? MS_E_NOMEM : MS_OK;
+    return job->name == NULL || job->spec.source.text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {

@@ -120,7 +120,7 @@ static ms_status peak_with(const ms_job *job, const ms_model_layout *layout, dou
     ms_diag_init_mute(&silent);
     ms_job changed = *job;
     changed.layout = *layout;
-    ms_status status = ms_model_costs(&job->model, layout, &job->precision, &job->platform.gpu,
+    ms_status status = ms_model_costs(&job->spec.model, layout, &job->precision, &job->platform.gpu,
                                       &scratch, &silent, &changed.costs);
     *peak_B_out = INFINITY;
     if (status == MS_OK) {
@@ -146,7 +146,7 @@ ms_status ms_memory_options_find(const ms_job *job, ms_arena *arena, ms_memory_o
         return status;
     }
     int count = 0;
-    for (size_t i = 0; job->has_model && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+    for (size_t i = 0; job->spec.has_model && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
         ms_model_layout layout = job->layout;
         int number = 0;
         double peak_B = INFINITY;

@@ -21,7 +21,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .algorithms = job->spec.algorithms,
                             .no_fold = job->no_fold,
                             .is_blocking = job->is_blocking,
-                            .steps = job->steps,
+                            .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
     return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
 }
@@ -36,7 +36,7 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                                .algorithms = job->spec.algorithms,
                                .is_blocking = job->is_blocking,
                                .is_validated_late = job->is_validated_late,
-                               .steps = job->steps};
+                               .steps = job->spec.simulation.steps};
     return ms_estimate_compute(&input, arena, diag, estimate_out);
 }
 
@@ -54,7 +54,8 @@ static void find_peak(ms_result *result) {
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
-        status = ms_engine_run(&result->dag, job->fidelity, arena, diag, &result->timeline);
+        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, arena, diag,
+                               &result->timeline);
     }
     if (status == MS_OK) {
         status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);

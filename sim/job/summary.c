@@ -41,7 +41,7 @@ static void add_job(const ms_job *job, ms_value *root) {
     }
     ms_job_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
-    ms_value_add_string(root, "fidelity", ms_fidelity_name(job->fidelity));
+    ms_value_add_string(root, "fidelity", ms_fidelity_name(job->spec.simulation.fidelity));
 }
 
 void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent) {
@@ -81,11 +81,11 @@ static void take_rates(const ms_result *result, ms_run_figures *figures) {
     double step_s = result->metrics.step_time_s;
     double gpus = job->mesh.ranks;
     double batch = job->global_batch;
-    double tokens = job->has_model ? batch * job->model.sequence : 0.0;
+    double tokens = job->spec.has_model ? batch * job->spec.model.sequence : 0.0;
     double forward = job->costs.forward_flop * batch;
     double attention = job->costs.attention_flop * batch;
     double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
-    bool has_peak = isfinite(peak) && job->has_model;
+    bool has_peak = isfinite(peak) && job->spec.has_model;
     double executed = 3.0 * forward + job->costs.recompute_flop * batch;
     figures->samples_per_s = batch / step_s;
     figures->tokens_per_s = tokens / step_s;

@@ -117,9 +117,10 @@ static void place_layers(const derivation *d, int stages) {
     if (stages == base->program.model_stages) {
         return;
     }
+    bool is_balanced = partition->kind == MS_PARTITION_BALANCED;
     d->out->is_dealt_anew =
-        base->has_first_layers || base->has_last_layers ||
-        (!base->is_balanced && (!is_even(base) || base->model.layers % stages != 0));
+        partition->first_stage_layers > 0 || partition->last_stage_layers > 0 ||
+        (!is_balanced && (!is_even(base) || base->spec.model.layers % stages != 0));
     *partition = (ms_spec_partition){.kind = d->out->is_dealt_anew ? MS_PARTITION_BALANCED
                                                                    : partition->kind};
 }
@@ -151,7 +152,7 @@ ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choic
     } else {
         place_kind(&d, choice->kind, &stages);
     }
-    if (status != MS_OK || !base->has_model) {
+    if (status != MS_OK || !base->spec.has_model) {
         return status == MS_OK ? check_costs(&d, stages) : status;
     }
     place_layers(&d, stages);

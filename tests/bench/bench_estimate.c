@@ -101,7 +101,8 @@ int main(int argc, char **argv) {
         return 3;
     }
     list_candidates(&all, &arena, &diag);
-    ms_estimator *estimator = ms_estimator_new(&job.platform, &job.model, &job.precision, &arena);
+    ms_estimator *estimator =
+        ms_estimator_new(&job.platform, &job.spec.model, &job.precision, &arena);
     for (int round = 0; round < 2; round++) {
         double time_s = 0.0;
         size_t before_B = mallinfo2().uordblks + mallinfo2().hblkhd;

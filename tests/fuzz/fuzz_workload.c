@@ -64,7 +64,7 @@ static void simulate(const ms_job *job, double alone_s, ms_arena *arena, ms_diag
     pid_t child = fork();
     if (child == 0) {
         ms_job shared = *job;
-        shared.fidelity = MS_FIDELITY_FLOW;
+        shared.spec.simulation.fidelity = MS_FIDELITY_FLOW;
         double step_s = run(&shared, arena, diag);
         require(step_s < 0.0 || step_s >= alone_s * (1 - 1e-9));
         _exit(0);

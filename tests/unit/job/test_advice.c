@@ -97,7 +97,7 @@ Test(advice, latency_that_dominates_is_told_before_and_after) {
                 cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
                 cr_assert_eq(ms_advise_latency_ahead(&f.job, &estimate, &f.diag), MS_OK);
             } else {
-                f.job.fidelity = MS_FIDELITY_ANALYTIC;
+                f.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
                 cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
                 ms_advise_latency(&f.result, &f.diag);
             }
@@ -117,7 +117,7 @@ Test(advice, latency_that_dominates_is_told_before_and_after) {
 Test(advice, rows_tell_their_latency) {
     job_fixture f;
     cr_assert_eq(job_fixture_load_text(&f, MANY), MS_OK, "%s", ms_buffer_text(&f.messages));
-    f.job.fidelity = MS_FIDELITY_ANALYTIC;
+    f.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
     cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
     bool is_found = false;
     for (int i = 0; i < f.result.metrics.collective_count; i++) {

@@ -33,7 +33,7 @@ Test(job_derive, a_derived_spec_runs_as_its_overrides_do) {
     cr_assert_str_eq(one.data, two.data);
     ms_buffer_release(&one);
     ms_buffer_release(&two);
-    cr_assert_not_null(strstr(derived.job.workload_text, "zbh1"));
+    cr_assert_not_null(strstr(derived.job.spec.source.text, "zbh1"));
     job_fixture_release(&derived);
     job_fixture_release(&base);
     job_fixture_release(&set);
