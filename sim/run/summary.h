@@ -1,6 +1,6 @@
 /* The result tree of `run --json`: every key of the contract. */
-#ifndef MS_JOB_SUMMARY_H
-#define MS_JOB_SUMMARY_H
+#ifndef MS_RUN_SUMMARY_H
+#define MS_RUN_SUMMARY_H
 
 #include "meshsim/job.h"
 

@@ -2,9 +2,9 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "job/summary.h"
 #include "meshsim/job.h"
 #include "meshsim/lower.h"
+#include "run/summary.h"
 
 static double now_s(void) {
     struct timespec time;

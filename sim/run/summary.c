@@ -1,4 +1,4 @@
-#include "job/summary.h"
+#include "run/summary.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "job/deal.h"
+#include "run/partition.h"
 
 #include <math.h>
 
@@ -35,40 +35,40 @@ typedef struct layer_row {
 } layer_row;
 
 /* The same number everywhere; false if they do not divide. */
-static bool deal_evenly(const layer_row *row, int *dealt_out) {
+static bool share_evenly(const layer_row *row, int *shares_out) {
     int stages = row->stages;
     if (stages == 0 ? row->layers != 0 : row->layers < stages || row->layers % stages != 0) {
         return false;
     }
     for (int s = 0; s < stages; s++) {
-        dealt_out[row->first + s] = row->layers / stages;
+        shares_out[row->first + s] = row->layers / stages;
     }
     return true;
 }
 
-/* Stages while layers are dealt to them one by one. */
-typedef struct dealing {
+/* Stages while layers are shared out to them one by one. */
+typedef struct sharing {
     const ms_program *program;
     const ms_layer_times *times;
-    int *dealt;      /* [S] */
+    int *shares;     /* [S] */
     double *load_s;  /* [P] of a pipeline rank so far, both directions */
     double *stage_s; /* [S] */
-} dealing;
+} sharing;
 
-static void add_load(dealing *d, int stage, double time_s) {
+static void add_load(sharing *d, int stage, double time_s) {
     d->stage_s[stage] += time_s;
     for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
         d->load_s[d->program->stage_rank[s]] += time_s;
     }
 }
 
-static void add_layers(dealing *d, int stage, int count) {
-    d->dealt[stage] += count;
+static void add_layers(sharing *d, int stage, int count) {
+    d->shares[stage] += count;
     add_load(d, stage, count * d->times->layer_s);
 }
 
 /* Load of the busiest rank that has a stage. */
-static double holder_load_s(const dealing *d, int stage) {
+static double holder_load_s(const sharing *d, int stage) {
     double load_s = 0.0;
     for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
         load_s = fmax(load_s, d->load_s[d->program->stage_rank[s]]);
@@ -78,7 +78,7 @@ static double holder_load_s(const dealing *d, int stage) {
 
 /* Whether `a` is to have the next layer rather than `b`: its rank is less busy, or as busy and the
  * stage itself less. */
-static bool is_before(const dealing *d, int a, int b) {
+static bool is_before(const sharing *d, int a, int b) {
     double tie_s = 1e-9 * d->times->layer_s;
     double gap_s = holder_load_s(d, a) - holder_load_s(d, b);
     return fabs(gap_s) > tie_s ? gap_s < 0 : d->stage_s[a] < d->stage_s[b] - tie_s;
@@ -86,7 +86,7 @@ static bool is_before(const dealing *d, int a, int b) {
 
 /* Each layer to a stage of the rank that is least busy so far; of several alike to the first one
  * between the model's ends. Stages between the ends have one at least. */
-static void deal_balanced(dealing *d, const layer_row *row) {
+static void share_balanced(sharing *d, const layer_row *row) {
     int last = d->program->model_stages - 1;
     int left = row->layers;
     for (int s = row->first > 0 ? row->first : 1; s < row->first + row->stages && s < last; s++) {
@@ -102,7 +102,7 @@ static void deal_balanced(dealing *d, const layer_row *row) {
     }
 }
 
-static ms_status start_dealing(dealing *d, const ms_job *job, ms_arena *arena) {
+static ms_status start_sharing(sharing *d, const ms_job *job, ms_arena *arena) {
     d->program = &job->program;
     d->load_s = MS_NEW(arena, double, job->layout.pp);
     d->stage_s = MS_NEW(arena, double, job->program.model_stages);
@@ -133,7 +133,7 @@ static ms_status fault_shares(const ms_job_spec *spec, const layer_row *row, ms_
 
 /* Shares beside the given ends by what layers and ends take on the platform. */
 static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena *arena,
-                         ms_diag *diag, ms_job *job, int *dealt) {
+                         ms_diag *diag, ms_job *job, int *shares) {
     ms_layer_times times;
     ms_key_diag placed;
     ms_key_diag_init(&placed, spec, "model", diag);
@@ -148,14 +148,14 @@ static ms_status balance(const ms_job_spec *spec, const layer_row *row, ms_arena
     if (status != MS_OK) {
         return status;
     }
-    dealing d = {.times = &times};
-    d.dealt = dealt;
-    status = start_dealing(&d, job, arena);
+    sharing d = {.times = &times};
+    d.shares = shares;
+    status = start_sharing(&d, job, arena);
     if (status == MS_OK) {
         for (int s = 0; s < job->program.model_stages; s++) {
-            add_load(&d, s, dealt[s] * times.layer_s);
+            add_load(&d, s, shares[s] * times.layer_s);
         }
-        deal_balanced(&d, row);
+        share_balanced(&d, row);
     }
     return status;
 }
@@ -167,7 +167,8 @@ static ms_status fault_stages(const ms_job_spec *spec, ms_diag *diag, const ms_j
                          plural(layers), job->program.model_stages);
 }
 
-ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job) {
+ms_status ms_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                              ms_job *job) {
     const ms_spec_partition *given = &spec->schedule.partition;
     if (given->stage_layers.count > 0) {
         return take_given(spec, diag, job);
@@ -178,21 +179,21 @@ ms_status ms_deal_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
     layer_row row = {.first = first > 0 ? 1 : 0,
                      .stages = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
                      .layers = job->spec.model.layers - first - last};
-    int *dealt = MS_NEW(arena, int, stages);
-    if (dealt == NULL) {
+    int *shares = MS_NEW(arena, int, stages);
+    if (shares == NULL) {
         return MS_E_NOMEM;
     }
-    dealt[0] = first;
-    dealt[stages - 1] = last > 0 ? last : dealt[stages - 1];
-    job->layout.stage_layers = dealt;
+    shares[0] = first;
+    shares[stages - 1] = last > 0 ? last : shares[stages - 1];
+    job->layout.stage_layers = shares;
     bool is_balanced = given->kind == MS_PARTITION_BALANCED;
     int empty = is_balanced ? (first == 0) + (last == 0 && stages > 1) : 0;
     if (row.stages >= 0 && row.layers < row.stages - empty) {
         return row.layers < 0 ? fault_shares(spec, &row, diag, job) : fault_stages(spec, diag, job);
     }
     bool is_filled = row.stages < 0 || (row.stages == 0 && row.layers > 0);
-    if (is_filled || (!is_balanced && !deal_evenly(&row, dealt))) {
+    if (is_filled || (!is_balanced && !share_evenly(&row, shares))) {
         return fault_shares(spec, &row, diag, job);
     }
-    return is_balanced ? balance(spec, &row, arena, diag, job, dealt) : MS_OK;
+    return is_balanced ? balance(spec, &row, arena, diag, job, shares) : MS_OK;
 }

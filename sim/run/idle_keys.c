@@ -2,7 +2,7 @@
  * another key or another mesh. Where a value would say something untrue it is refused where it is
  * read; what is left for here does no harm, but whoever wrote it may believe that it does
  * something. A value that asks for nothing (`offload: false`) is not worth a note. */
-#include "job/idle_keys.h"
+#include "run/idle_keys.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          "one rank waits for no other");
     note(f, "schedule.partition",
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
-         "there is one stage to deal layers to");
+         "there is one stage to have the layers");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
     note(f, "seed", f->job->spec.simulation.seed != 1,
          "nothing here is drawn by it; experts that are chosen unevenly have 'model.moe.seed'");

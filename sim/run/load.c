@@ -1,8 +1,8 @@
 /* From a spec to a job: laid out, its layers on their stages, with what they cost. */
 #include <string.h>
 
-#include "job/deal.h"
-#include "job/idle_keys.h"
+#include "run/idle_keys.h"
+#include "run/partition.h"
 
 /* Name of a workload without a `name:` key: its file's, without folder and ending. */
 static const char *stem_of(ms_arena *arena, const char *path) {
@@ -31,7 +31,7 @@ static ms_status cost_model(ms_arena *arena, ms_diag *diag, ms_job *job) {
     }
     const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);
     job->layout.ep_node_ranks = count_node_ranks(mesh, &job->platform, members);
-    ms_status status = ms_deal_layers(&job->spec, arena, diag, job);
+    ms_status status = ms_partition_layers(&job->spec, arena, diag, job);
     if (status != MS_OK) {
         return status;
     }

@@ -1,6 +1,6 @@
 /* Keys that the user gave and that change nothing in the job at hand. */
-#ifndef MS_JOB_IDLE_KEYS_H
-#define MS_JOB_IDLE_KEYS_H
+#ifndef MS_RUN_IDLE_KEYS_H
+#define MS_RUN_IDLE_KEYS_H
 
 #include "meshsim/job.h"
 
