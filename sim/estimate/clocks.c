@@ -86,7 +86,7 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     const ms_pass_map *map = times->maps[op->slot];
     double *rank_s = &clocks->rank_s[op->rank];
     double input_s = inputs_s(clocks, op);
-    if (order->has_unshards) {
+    if (order->has_unshards && times->waits_for_unshards) {
         const ms_order_slot *slot = &order->slots[op->slot];
         input_s = later(input_s, clocks->unsharded_s[slot->stage]);
         if (slot->second_stage >= 0) {

@@ -25,7 +25,8 @@ typedef struct ms_order_times {
     const ms_message_time *messages; /* [2 * stages] as in ms_order_op.sends */
     const ms_unshard_time *unshards; /* [MS_UNSHARDS_MAX * stages], time_s < 0: none */
     int carried;                     /* communicators */
-    bool is_blocking;                /* a rank that sends waits for the arrival */
+    bool waits_for_unshards; /* whole passes do, though of theirs only computations need to */
+    bool is_blocking;        /* a rank that sends waits for the arrival */
 } ms_order_times;
 
 /* When what is under way ends. All storage is the caller's. */

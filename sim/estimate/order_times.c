@@ -199,7 +199,9 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
     look_at_passes(&table);
-    *times_out = (ms_order_times){.maps = maps, .carried = table.carried.count};
+    *times_out = (ms_order_times){.maps = maps,
+                                  .carried = table.carried.count,
+                                  .waits_for_unshards = timing->kind == MS_TIME_EXPECTED};
     ms_status status = maps == NULL ? MS_E_NOMEM : find_maps(&table, arena, maps);
     status = status == MS_OK ? find_messages(&table, arena, times_out) : status;
     status = status == MS_OK ? find_unshards(&table, arena, times_out) : status;
