@@ -102,6 +102,7 @@ def meshsim(*words):
 class Random(unittest.TestCase):
     tried = 0
     simulated = 0
+    errors = []  # of estimates, shares of the step: scripts/check_estimate shows how they are spread
 
     def check_result(self, value):
         step_s = value["step_time_s"]
@@ -133,7 +134,10 @@ class Random(unittest.TestCase):
             self.check_result(value)
             check = json.loads(meshsim("check", "workloads/tiny.yaml", "--json", *[w for w in words if w != "--no-fold"]).stdout)
             self.assertLessEqual(check["estimate"]["lower_bound_s"], value["step_time_s"])
-            self.assertLessEqual(abs(check["estimate"]["step_time_s"] / value["step_time_s"] - 1), 0.15)
+            error = abs(check["estimate"]["step_time_s"] / value["step_time_s"] - 1)
+            self.assertLess(error, 0.5)
+            if value["compute_slowdown"] == 0:  # which the estimate does not know
+                Random.errors.append(error)
             self.assertAlmostEqual(check["memory"]["peak_B"], value["memory"]["peak_B"],
                                    delta=1e-9 * value["memory"]["peak_B"])
 
@@ -142,6 +146,8 @@ class Random(unittest.TestCase):
         # three in ten are legal: of 30, the smallest part that ctest asks for, none is one run in 40,000
         if cls.tried >= 30 and cls.simulated <= cls.tried / 10 - 3:
             raise AssertionError(f"MS_SEED={SEED}: of {cls.tried} jobs hardly any was legal, {cls.simulated}")
+        if len(cls.errors) >= 10 and sum(cls.errors) > 0.1 * len(cls.errors):
+            raise AssertionError(f"MS_SEED={SEED}: estimates are {sum(cls.errors) / len(cls.errors):.3f} off on average")
 
 
 for run in range(RUNS):
