@@ -131,7 +131,7 @@ class CompareBuilds(unittest.TestCase):
 
     def compare(self, *words):
         """(exit code, what was said)"""
-        done = subprocess.run([ROOT / "scripts/compare_builds", PROGRAM, *words], stdin=subprocess.DEVNULL, check=False,
+        done = subprocess.run([ROOT / "scripts/compare_builds", PROGRAM, *words], stdin=subprocess.DEVNULL, check=False, cwd=ROOT,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
         return done.returncode, done.stdout
 
@@ -140,6 +140,11 @@ class CompareBuilds(unittest.TestCase):
         code, said = self.compare(PROGRAM, "--random", "3", "--seed", "7")
         self.assertEqual(code, 0, said)
         self.assertEqual(said.count(" of seed 7: equal\n"), 3)
+
+    def test_what_both_refuse_is_not_equal(self):
+        code, said = self.compare(PROGRAM, "platforms/flat.yaml")
+        self.assertEqual(code, 1)
+        self.assertIn("both refuse flat.yaml: exit 3: ", said)
 
     def test_a_figure_that_differs_is_named_with_its_job(self):
         code, said = self.compare(str(self.slow), "--random", "1")
