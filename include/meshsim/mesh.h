@@ -99,6 +99,10 @@ ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index);
  * of their sizes] ranks, ascending, or NULL to count only.  Returns the number of members.
  * O(members * axes). */
 int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out);
+/** Whether a rank is the lowest of its group that spans a set of axes, as in ms_mesh_members: every
+ * group has one such rank, so walking over all ranks and taking these meets each group once.
+ * O(axes). */
+bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank);
 
 /** Whichever mesh a set of axes is of.  experts: NULL where the experts have none of their own. */
 static inline const ms_mesh *ms_mesh_of_axes(const ms_mesh *mesh, const ms_mesh *experts,

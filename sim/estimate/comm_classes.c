@@ -22,14 +22,11 @@ static unsigned inner_axes(const ms_mesh *mesh) {
     return axes & ~MS_AXIS_BIT(MS_AXIS_PP);
 }
 
-/* GPUs of a pipeline rank, in order of its ranks; returns how many. */
-static int list_gpus(const ms_mesh *mesh, int p, int *gpus) {
+/* GPUs of a pipeline rank, in order of its ranks. */
+static void list_gpus(const ms_mesh *mesh, int p, int *gpus) {
     int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, p);
     int count = ms_mesh_members(mesh, inner_axes(mesh), lead, gpus);
-    for (int i = 0; i < count; i++) {
-        gpus[i] = ms_mesh_device(mesh, gpus[i]);
-    }
-    return count;
+    ms_mesh_to_devices(mesh, gpus, count);
 }
 
 /* Where the ranks of pipeline ranks lie: p * shift behind those of the first one, and from there on
@@ -198,18 +195,6 @@ typedef struct class_plans {
     ms_coll_plan *plans; /* [groups] */
 } class_plans;
 
-/* Whether a rank is the lowest of its group. */
-static bool is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
-    int coordinates[MS_MESH_AXES_MAX];
-    ms_mesh_coordinates(mesh, rank, coordinates);
-    for (int a = 0; a < mesh->axes; a++) {
-        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Groups of ranks that differ on the class's axes. */
 static ms_status list_groups(class_plans *c) {
     const ms_mesh *mesh = &c->comm->mesh;
@@ -224,15 +209,13 @@ static ms_status list_groups(class_plans *c) {
     ms_mesh_members(mesh, inner_axes(mesh), lead, ranks);
     int next = 0;
     for (int i = 0; i < count; i++) {
-        if (is_lead(view, c->key->axes, ranks[i])) {
+        if (ms_mesh_is_lead(view, c->key->axes, ranks[i])) {
             c->members = ms_mesh_members(view, c->key->axes, ranks[i], gpus + next);
             next += c->members;
             c->groups++;
         }
     }
-    for (int i = 0; i < next; i++) {
-        gpus[i] = ms_mesh_device(mesh, gpus[i]);
-    }
+    ms_mesh_to_devices(mesh, gpus, next);
     c->gpus = gpus;
     return MS_OK;
 }

@@ -37,15 +37,7 @@ int ms_ranks_members(const ms_ranks *ranks, unsigned axes, int rank, int *member
 }
 
 bool ms_rank_is_lead(const ms_ranks *ranks, unsigned axes, int rank) {
-    const ms_mesh *mesh = ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes);
-    int coordinates[MS_MESH_AXES_MAX];
-    ms_mesh_coordinates(mesh, rank, coordinates);
-    for (int a = 0; a < mesh->axes; a++) {
-        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
-            return false;
-        }
-    }
-    return true;
+    return ms_mesh_is_lead(ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes), axes, rank);
 }
 
 int *ms_ranks_groups(const ms_ranks *ranks, int p, unsigned axes, int lead, ms_arena *arena,

@@ -15,6 +15,17 @@ static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
     return count;
 }
 
+bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
+    int coordinates[MS_MESH_AXES_MAX];
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int a = 0; a < mesh->axes; a++) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out) {
     int picked[MS_MESH_AXES_MAX];
     int coordinates[MS_MESH_AXES_MAX];

@@ -275,3 +275,31 @@ Test(mesh, devices_of_ranks) {
     cr_assert_eq(ms_mesh_group_tier(&mesh, &across, platform), 0, "ranks 0 and 2 on one");
     fixture_release(&fixture);
 }
+
+/* Each group has one lead, whichever axes it spans and however its axes are strided: the lowest of
+ * the members that ms_mesh_members lists. */
+Test(mesh, leads_of_groups) {
+    static const char *const NAMES[] = {"dp", "pp", "tp"};
+    static const int SIZES[] = {3, 2, 4};
+    const char *order[] = {"tp", "dp", "pp"};
+    ms_buffer messages;
+    ms_diag diag = silent_diag(&messages);
+    ms_mesh mesh;
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 3, &diag), MS_OK);
+    for (int turned = 0; turned < 2; turned++) {
+        for (unsigned axes = 0; axes < MS_AXIS_BIT(MS_AXIS_COUNT); axes++) {
+            int members[24];
+            int leads = 0;
+            for (int rank = 0; rank < mesh.ranks; rank++) {
+                ms_mesh_members(&mesh, axes, rank, members);
+                bool is_lead = ms_mesh_is_lead(&mesh, axes, rank);
+                cr_assert_eq(is_lead, members[0] == rank, "rank %d, axes %u", rank, axes);
+                leads += is_lead;
+            }
+            cr_assert_eq(leads, mesh.ranks / ms_mesh_members(&mesh, axes, 0, NULL));
+        }
+        ms_words words = {.items = order, .count = 3};
+        cr_assert_eq(ms_mesh_transpose(&mesh, &words, &diag, &mesh), MS_OK);
+    }
+    ms_buffer_release(&messages);
+}
