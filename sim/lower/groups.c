@@ -11,12 +11,7 @@ static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
                        .domain = MS_DOMAIN_GROUP_STREAMS,
                        .first = sim,
                        .second = (int32_t)c->op.axis};
-    int32_t stream = ms_works_find(&l->works, &key);
-    if (stream < 0) {
-        stream = ms_dag_add_stream(l->dag, sim, -1, (ms_axis)c->op.axis);
-        ms_works_remember(&l->works, &key, stream);
-    }
-    return stream;
+    return ms_stream_of(l, &key, -1, (ms_axis)c->op.axis);
 }
 
 /* The work of the collective of the group led by rank `lead`, made on first use. */
@@ -39,12 +34,7 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
                                .load_imbalance = c->load_imbalance};
     request.members = ms_ranks_members(&l->ranks, axes_of(c), lead, NULL);
     request.gpus = ms_ranks_groups(&l->ranks, p, axes_of(c), lead, l->works.arena, &request.groups);
-    ms_status status =
-        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
-    if (status == MS_OK) {
-        ms_works_remember(&l->works, &key, *work_out);
-    }
-    return status;
+    return ms_communication_make(l, &key, &request, work_out);
 }
 
 /* One operation of the group led by the simulated rank at place `k` of pipeline rank `p`. */

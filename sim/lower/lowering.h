@@ -1,6 +1,6 @@
 /* A step being lowered, and the parts that emit its operations. Calls run downward only: lower.c,
- * order.c, pairs.c, passes.c, then unshard.c and messages.c, then groups.c and computations.c;
- * step_end.c stands beside order.c. */
+ * order.c, pairs.c, passes.c, then unshard.c and messages.c, then groups.c and computations.c, then
+ * communications.c; step_end.c stands beside order.c. */
 #ifndef MS_LOWER_LOWERING_H
 #define MS_LOWER_LOWERING_H
 
@@ -60,6 +60,25 @@ uint8_t ms_kind_of_pass(ms_pass pass);
 /* Emit a computation, the operation at hand, on every simulated rank of pipeline rank `p`.  op: its
  * labels and work.  ends: [k] lists that it is added to. */
 void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends);
+
+/* The stream of communications that a key stands for, made on first use.  key: its `first` is the
+ * simulated rank whose stream it is.  destination: simulated rank; -1: a stream of collectives. */
+int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination, ms_axis axis);
+/* Add the work of a fold class, and remember it by its key.  request: its GPUs may be NULL, where
+ * memory ran out listing them.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_fold_work. */
+ms_status ms_communication_make(ms_lowering *l, const ms_work_key *key,
+                                const ms_fold_request *request, int32_t *work_out);
+
+/* A communication between two pipeline ranks, rank by rank. */
+typedef struct ms_pair_op {
+    ms_coll_kind kind; /* point to point from ends[0] to ends[1], or a collective of the two */
+    double size_B;
+    int ends[2]; /* pipeline ranks */
+} ms_pair_op;
+
+/* The work of the ranks at place `k` of both, made on first use.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT as ms_fold_work. */
+ms_status ms_pair_work(ms_lowering *l, const ms_pair_op *op, int k, int32_t *work_out);
 
 /* A collective in every simulated group of one pipeline rank. */
 typedef struct ms_group_op {

@@ -8,54 +8,26 @@ static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destinatio
                        .domain = MS_DOMAIN_MESSAGE_STREAMS,
                        .first = source,
                        .second = destination};
-    int32_t stream = ms_works_find(&l->works, &key);
-    if (stream < 0) {
-        stream = ms_dag_add_stream(l->dag, source, destination, MS_AXIS_PP);
-        ms_works_remember(&l->works, &key, stream);
-    }
-    return stream;
-}
-
-/* The work of a message between the ranks at place `k` of two pipeline ranks. */
-static ms_status message_work(ms_lowering *l, const int ends[2], int k, double size_B,
-                              int32_t *work_out) {
-    ms_work_key key = {.size_B = size_B,
-                       .kind = MS_COLL_P2P,
-                       .domain = MS_AXIS_PP,
-                       .first = ms_rank_at(&l->ranks, ends[0], k),
-                       .second = ms_rank_at(&l->ranks, ends[1], k)};
-    *work_out = ms_works_find(&l->works, &key);
-    if (*work_out >= 0) {
-        return MS_OK;
-    }
-    ms_fold_request request = {
-        .kind = MS_COLL_P2P, .size_B = size_B, .members = 2, .is_pipelined = true};
-    request.gpus = ms_ranks_pairs(&l->ranks, ends, k, l->works.arena, &request.groups);
-    ms_status status =
-        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
-    if (status == MS_OK) {
-        ms_works_remember(&l->works, &key, *work_out);
-    }
-    return status;
+    return ms_stream_of(l, &key, destination, MS_AXIS_PP);
 }
 
 /* Messages from all simulated ranks of a pipeline rank to those of another. */
 typedef struct message {
-    int ends[2]; /* pipeline ranks */
+    ms_pair_op pair; /* sender and receiver */
     bool is_forward;
     ms_dag_op op;
     ms_waits *arrived; /* [k] lists that each is added to */
 } message;
 
 /* The message of the ranks at place `k`; what the sender does next does not wait for it. */
-static ms_status add_message(ms_lowering *l, message *m, int k, double size_B) {
+static ms_status add_message(ms_lowering *l, message *m, int k) {
     int count = l->ranks.simulated_per_pp;
-    int32_t sim = m->ends[0] * count + k;
-    ms_status status = message_work(l, m->ends, k, size_B, &m->op.work);
+    int32_t sim = m->pair.ends[0] * count + k;
+    ms_status status = ms_pair_work(l, &m->pair, k, &m->op.work);
     if (status != MS_OK) {
         return status;
     }
-    int32_t stream = message_stream(l, sim, m->ends[1] * count + k, m->is_forward);
+    int32_t stream = message_stream(l, sim, m->pair.ends[1] * count + k, m->is_forward);
     int32_t index = ms_dag_add_op(l->dag, &m->op);
     ms_dag_add_member(l->dag, stream);
     ms_waits_depend(&l->waiting.pool, &l->waiting.next[sim], l->dag, -1);
@@ -64,7 +36,9 @@ static ms_status add_message(ms_lowering *l, message *m, int k, double size_B) {
 }
 
 ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
-    message m = {.ends = {p, l->in->program->stage_rank[stage]},
+    message m = {.pair = {.kind = MS_COLL_P2P,
+                          .size_B = size_B,
+                          .ends = {p, l->in->program->stage_rank[stage]}},
                  .is_forward = stage > from->stage,
                  .op = *from,
                  .arrived = ms_arrived(l, stage < from->stage, stage, from->mb)};
@@ -73,10 +47,10 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
     m.op.layer = -1;
     ms_status status = MS_OK;
     for (int k = 0; k < l->ranks.simulated_per_pp && status == MS_OK; k++) {
-        if (m.ends[1] == p) {
+        if (m.pair.ends[1] == p) {
             ms_waits_merge(&l->waiting.pool, &m.arrived[k], &ms_next(l, p)[k]);
         } else {
-            status = add_message(l, &m, k, size_B);
+            status = add_message(l, &m, k);
         }
     }
     return status;

@@ -8,12 +8,7 @@
 /* A stream of a rank for what runs across pipeline ranks on an axis. */
 static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
     ms_work_key key = {.domain = MS_DOMAIN_STEP_END_STREAMS, .first = sim, .second = (int32_t)axis};
-    int32_t stream = ms_works_find(&l->works, &key);
-    if (stream < 0) {
-        stream = ms_dag_add_stream(l->dag, sim, -1, axis);
-        ms_works_remember(&l->works, &key, stream);
-    }
-    return stream;
+    return ms_stream_of(l, &key, -1, axis);
 }
 
 /* Make a rank a member of the newest operation: it comes after all the rank has started. */
@@ -27,36 +22,14 @@ static void join_across(ms_lowering *l, int32_t sim, const ms_dag_op *op, int32_
     ms_waits_add(&l->waiting.pool, next, index, stream);
 }
 
-/* The work of an all-reduce between the ranks at place `k` of two pipeline ranks, made on first
- * use. */
-static ms_status pair_work(ms_lowering *l, const int ends[2], int k, double size_B,
-                           int32_t *work_out) {
-    ms_work_key key = {.size_B = size_B,
-                       .kind = MS_COLL_ALL_REDUCE,
-                       .domain = MS_DOMAIN_STEP_END_WORKS,
-                       .first = ms_rank_at(&l->ranks, ends[0], k),
-                       .second = ms_rank_at(&l->ranks, ends[1], k)};
-    *work_out = ms_works_find(&l->works, &key);
-    if (*work_out >= 0) {
-        return MS_OK;
-    }
-    ms_fold_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .members = 2};
-    request.gpus = ms_ranks_pairs(&l->ranks, ends, k, l->works.arena, &request.groups);
-    ms_status status =
-        request.gpus == NULL ? MS_E_NOMEM : ms_fold_work(&l->works, &request, work_out);
-    if (status == MS_OK) {
-        ms_works_remember(&l->works, &key, *work_out);
-    }
-    return status;
-}
-
 /* An all-reduce between two pipeline ranks, rank by rank. */
 static ms_status reduce_pair(ms_lowering *l, const int ends[2], ms_axis axis, double size_B) {
+    ms_pair_op pair = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .ends = {ends[0], ends[1]}};
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
         ms_dag_op op = MS_NO_LABELS;
         op.kind = MS_OP_ALL_REDUCE;
         op.axis = (uint8_t)axis;
-        ms_status status = pair_work(l, ends, k, size_B, &op.work);
+        ms_status status = ms_pair_work(l, &pair, k, &op.work);
         if (status != MS_OK) {
             return status;
         }
@@ -178,7 +151,7 @@ static bool is_synchronised(const ms_lowering *l) {
 /* A tree of messages that hold one number: up and down again, each level as long as the longest
  * route. Without parameters there is no norm, and the ranks just wait for each other. */
 static int32_t norm_work(ms_lowering *l) {
-    ms_work_key key = {.domain = MS_DOMAIN_STEP_END_WORKS, .first = -1, .second = -1};
+    ms_work_key key = {.domain = MS_DOMAIN_NORM};
     int32_t index = ms_works_find(&l->works, &key);
     if (index >= 0) {
         return index;

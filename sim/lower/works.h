@@ -34,7 +34,8 @@ enum {
     MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT,
     MS_DOMAIN_GROUP_STREAMS,
     MS_DOMAIN_STEP_END_STREAMS, /* across pipeline ranks */
-    MS_DOMAIN_STEP_END_WORKS,
+    MS_DOMAIN_PAIRS,            /* works between the ranks at one place of two pipeline ranks */
+    MS_DOMAIN_NORM,             /* the one work of the norm of the world's gradient */
 };
 
 /* A fold class whose groups are laid out. */
