@@ -57,7 +57,7 @@ ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs
 
 /** Shortest span that any schedule of this shape under this cap can have: the work of a rank, and
  * the part of the ways of its first and last microbatch that what it may run meanwhile does not
- * fill; or the time that memory is held, dealt to the places under the cap.
+ * fill; or the time that memory is held, shared by the places under the cap.
  *  *rank_out: the rank it comes from.  O(P^2).
  *  Source: derived in sim/schedule/search/bound.c, tested against all schedules of small sizes. */
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,

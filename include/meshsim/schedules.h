@@ -65,7 +65,7 @@ typedef struct ms_paper_study {
     size_t count;
     ms_schedule_spec sizes; /**< P and M of all; V, N, K and reordering for the kinds that take
                                them, where V and K are 2 if they are 0 */
-    const ms_schedule_costs *costs; /**< [P] per P-th of the model, which is dealt to a schedule's
+    const ms_schedule_costs *costs; /**< [P] per P-th of the model, spread over a schedule's
                                        stages; p2p [P-1] between neighbouring ranks */
     double cap; /**< microbatches in flight at most, in the unit of peak_inflight; 0: no cap */
 } ms_paper_study;
@@ -121,7 +121,7 @@ typedef struct ms_simulated_row {
     const char *reason;     /**< why it is left out; NULL: it is in the table */
     const char *status;     /**< "simulated", "above_cap", "refused" or "failed" */
     ms_status outcome;      /**< of its simulation; MS_OK also where only the cap leaves it out */
-    bool is_dealt_anew;     /**< its stages are not the workload's, and got layers of their own */
+    bool is_repartitioned;  /**< its stages are not the workload's, and got layers of their own */
     ms_run_figures figures; /**< 0 where it was not simulated */
     double peak_B;          /**< most memory of a rank [B]; NAN where it was not simulated */
     const char *mark;       /**< "!" where it does not fit in memory, else " " */
@@ -132,7 +132,7 @@ typedef struct ms_simulated_row {
 extern const ms_table_column MS_SIMULATED_COLUMNS[];
 
 /** Simulate schedules in a workload, each in a process of its own, as ms_workers_run does.  Layers
- * of other numbers of stages than the workload's are dealt as it deals its own, or balanced.
+ * of other numbers of stages than the workload's are partitioned as it says, or balanced.
  *  rows_out: [study->count], in the order of the choices, contents in `arena`.  Returns MS_OK, also
  * when some cannot run; MS_E_USAGE when two of them would write one trace; MS_E_INPUT, MS_E_IO for
  * the faults of a file, and MS_E_IO for a trace that cannot be written; as ms_workers_run; all

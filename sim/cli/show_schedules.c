@@ -219,11 +219,11 @@ static void add_job(const ms_shown_simulated *shown, ms_buffer *out) {
     ms_buffer_puts(out, "\n");
 }
 
-/* Names of the rows whose layers were dealt anew, with commas. */
-static void list_dealt_anew(const ms_table *table, ms_buffer *out) {
+/* Names of the rows whose layers were partitioned anew, with commas. */
+static void list_repartitioned(const ms_table *table, ms_buffer *out) {
     for (size_t i = 0; i < table->count; i++) {
         const ms_simulated_row *row = table->rows[i];
-        if (row->reason == NULL && row->is_dealt_anew) {
+        if (row->reason == NULL && row->is_repartitioned) {
             ms_buffer_printf(out, "%s%s", out->length == 0 ? "" : ", ", row->name);
         }
     }
@@ -239,12 +239,12 @@ static void add_notes(const ms_table *table, ms_buffer *out) {
     ms_buffer_puts(out, has_large ? "\n! does not fit in memory\n" : "");
     ms_buffer names;
     ms_buffer_init(&names);
-    list_dealt_anew(table, &names);
+    list_repartitioned(table, &names);
     if (names.length > 0) {
         ms_buffer text;
         ms_buffer_init(&text);
         ms_buffer_printf(&text,
-                         "layers dealt anew (balanced), to stages that are not those of the "
+                         "layers partitioned anew (balanced): stages that are not those of the "
                          "workload: %s",
                          ms_buffer_text(&names));
         ms_buffer_puts(out, "\n");

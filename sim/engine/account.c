@@ -177,7 +177,7 @@ static size_t stretch_of(const point *p, double makespan_s, size_t count) {
     return stretch < count ? stretch : count - 1;
 }
 
-/* Sort `points`, dealt out to short stretches of time first: the transfers of a run are spread over
+/* Sort `points`, spread over short stretches of time first: the transfers of a run are spread over
  * it, and a few points at a time are sorted several times as fast as all of them. */
 static ms_status sort_points(point **points, size_t count, double makespan_s, ms_arena *scratch) {
     size_t stretches = count / STRETCH_POINTS + 1;

@@ -68,7 +68,8 @@ static int partner_of(const ms_program *program, int p) {
 }
 
 /* Collectives of a plan from *next on, up to one between copies of the stages. */
-static ms_status run_until_copies(stepping *s, int p, const ms_pass_plan *plan, int *next) {
+static ms_status run_until_directions_meet(stepping *s, int p, const ms_pass_plan *plan,
+                                           int *next) {
     ms_status status = MS_OK;
     for (; *next < plan->count && status == MS_OK; (*next)++) {
         const ms_segment *segment = &s->in->costs->segments[plan->first + *next];
@@ -88,9 +89,9 @@ static ms_status run_plan(stepping *s, int p, const ms_pass_plan *plans) {
         return MS_OK; /* run with the partner's */
     }
     for (;;) {
-        ms_status status = run_until_copies(s, p, &plans[p], &next[0]);
+        ms_status status = run_until_directions_meet(s, p, &plans[p], &next[0]);
         if (status == MS_OK && q != p) {
-            status = run_until_copies(s, q, &plans[q], &next[1]);
+            status = run_until_directions_meet(s, q, &plans[q], &next[1]);
         }
         if (status != MS_OK || next[0] == plans[p].count || q == p) {
             return status;

@@ -313,8 +313,8 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
         for (int other = stage + 1; other < stages; other++) {
             int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
             bool is_same = (first == one && second == two) || (first == two && second == one);
-            bool is_apart = first != one && first != two && second != one && second != two;
-            if (!is_same && !is_apart) {
+            bool is_disjoint = first != one && first != two && second != one && second != two;
+            if (!is_same && !is_disjoint) {
                 ms_diag_error(diag,
                               "the copies of stage %d are on pipeline ranks %d and %d, those of "
                               "stage %d on %d and %d: ranks that share one stage have to share all",

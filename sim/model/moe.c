@@ -26,11 +26,11 @@ typedef struct moe_half {
     double row_B;    /* one token's hidden state */
     bool has_shared; /* there are shared experts */
     bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
-    double gathered; /* ranks that share an expert and hold different tokens: each computes all of
-                        theirs */
-    double tokens;   /* of the rank, outside the products */
-    bool is_overlapped; /* they run beside the all-to-alls */
-    bool is_delayed;    /* the experts' weight gradients run beside the last all-to-all */
+    double gather_ranks; /* ranks that share an expert and hold different tokens: each computes all
+                        of theirs */
+    double tokens;       /* of the rank, outside the products */
+    bool is_overlapped;  /* they run beside the all-to-alls */
+    bool is_delayed;     /* the experts' weight gradients run beside the last all-to-all */
     unsigned parts;
 } moe_half;
 
@@ -53,7 +53,7 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     half.row_B = shard->hidden * shard->element_B;
     half.has_shared = model->moe.shared_experts > 0;
     half.is_sequence_parallel = builder->layout->has_sequence_parallel && builder->layout->tp > 1;
-    half.gathered = ms_moe_gathered(builder->layout);
+    half.gather_ranks = ms_moe_gather_ranks(builder->layout);
     half.tokens = shard->plane / shard->hidden;
     half.is_overlapped =
         half.has_shared && half.ep > 1 && model->moe.overlap != MS_MOE_OVERLAP_NONE;
@@ -64,7 +64,8 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
 
 /* Kernel bound by memory over the copies that a rank computes.  row_B: per copy. */
 static void add_copies(const moe_half *half, const char *name, double row_B) {
-    double mean = half->load.sent * half->gathered, busiest = half->load.busiest * half->gathered;
+    double mean = half->load.sent * half->gather_ranks,
+           busiest = half->load.busiest * half->gather_ranks;
     ms_cost_uneven(half->builder, name, mean * row_B, busiest * row_B);
 }
 
@@ -104,8 +105,8 @@ static void add_sort(const moe_half *half) {
  * forward product and of both gradients. */
 static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_names *names,
                         ms_gemm_shape columns) {
-    double mean = half->load.sent * half->gathered / half->local;
-    double busiest = half->load.busiest * half->gathered / half->local;
+    double mean = half->load.sent * half->gather_ranks / half->local;
+    double busiest = half->load.busiest * half->gather_ranks / half->local;
     double in = columns.k, out = columns.n, experts = half->local;
     if (parts & MS_PART_FORWARD) {
         ms_cost_grouped(half->builder, names->forward,
@@ -249,7 +250,7 @@ static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) 
         &(ms_comm){.axis = MS_AXIS_TP,
                    .group_axes = ms_axis_of_experts(half->builder->layout, MS_AXIS_TP),
                    .kind = kind,
-                   .bytes = half->load.sent * half->gathered * half->row_B,
+                   .bytes = half->load.sent * half->gather_ranks * half->row_B,
                    .after = after});
 }
 
@@ -257,7 +258,7 @@ static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) 
  * all-to-all that brings its copies. Where ranks that share an expert hold different tokens, each
  * sees the copies that any of them received. */
 static void begin_experts(const moe_half *half, int after) {
-    if (half->gathered > 1) {
+    if (half->gather_ranks > 1) {
         exchange_copies(half, MS_COLL_ALL_GATHER, after);
         ms_cost_compute(half->builder);
     } else {
@@ -271,7 +272,7 @@ static void begin_experts(const moe_half *half, int after) {
 
 /* Each rank gets its share of the sums back. */
 static void end_experts(const moe_half *half) {
-    if (half->gathered > 1) {
+    if (half->gather_ranks > 1) {
         exchange_copies(half, MS_COLL_REDUCE_SCATTER, 0);
     }
 }

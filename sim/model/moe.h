@@ -28,7 +28,7 @@ int ms_ep_of(const ms_model_layout *layout);
 
 /** Ranks that share an expert and hold different tokens, so that each has to compute all of theirs;
  * at least 1. */
-double ms_moe_gathered(const ms_model_layout *layout);
+double ms_moe_gather_ranks(const ms_model_layout *layout);
 
 /** How often experts are chosen in one layer, relative to their mean.
  *  popularity_out: [experts], sum = experts; all 1 without imbalance.  The same for a (seed, layer)

@@ -7,7 +7,7 @@ static double matrices_of(const ms_model *model) {
     return model->is_gated ? 3 : 2;
 }
 
-double ms_moe_gathered(const ms_model_layout *layout) {
+double ms_moe_gather_ranks(const ms_model_layout *layout) {
     bool is_split = layout->expert_mesh.tp > 0 || layout->has_sequence_parallel;
     return is_split ? ms_expert_tp(layout) : 1;
 }
@@ -50,7 +50,7 @@ static double copy_element_B(const ms_cost_builder *builder) {
 
 /* Copies that the busiest rank computes. */
 static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
-    return load->busiest * ms_moe_gathered(builder->layout);
+    return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
 
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {

@@ -68,8 +68,8 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     ms_unit unit = {.kind = MS_UNIT_LAYER, .layer = layer};
     unit.parameters.dense = ms_layer_dense_parameters(model, shard, layer);
     /* on the axes of the rest experts are reduced and gathered with the rest */
-    bool is_apart = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
-    *(is_apart ? &unit.parameters.expert : &unit.parameters.dense) += experts;
+    bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
+    *(is_separate ? &unit.parameters.expert : &unit.parameters.dense) += experts;
     return unit;
 }
 

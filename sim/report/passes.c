@@ -234,10 +234,10 @@ static void add_computation(collecting *c, int32_t event) {
                         .is_part = which >= 0};
     size_t waits_first = c->boxes->count;
     add_waiting(c, &before);
-    bool is_hold = trace->events.stage[event] < 0 && before.to == trace->events.end_ps[event];
+    bool is_barrier = trace->events.stage[event] < 0 && before.to == trace->events.end_ps[event];
     if (which >= 0 && !c->boxes->failed) {
         grow_box(c, state, which, event);
-    } else if (!is_hold) { /* a hold only waits */
+    } else if (!is_barrier) { /* a barrier only waits */
         open_box(c, row, event, waits_first);
     }
     if (trace->events.kind[event] == MS_OP_RECOMPUTE) {

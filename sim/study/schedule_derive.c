@@ -109,7 +109,7 @@ static bool is_even(const ms_job *job) {
     return true;
 }
 
-/* Layers for a number of stages that is not the workload's: as it deals them where that is
+/* Layers for a number of stages that is not the workload's: as it partitions them where that is
  * balanced, or even and stays so; else balanced, and what it gives its own ends says nothing. */
 static void place_layers(const derivation *d, int stages) {
     const ms_job *base = d->base;
@@ -118,11 +118,11 @@ static void place_layers(const derivation *d, int stages) {
         return;
     }
     bool is_balanced = partition->kind == MS_PARTITION_BALANCED;
-    d->out->is_dealt_anew =
+    d->out->is_repartitioned =
         partition->first_stage_layers > 0 || partition->last_stage_layers > 0 ||
         (!is_balanced && (!is_even(base) || base->spec.model.layers % stages != 0));
-    *partition = (ms_spec_partition){.kind = d->out->is_dealt_anew ? MS_PARTITION_BALANCED
-                                                                   : partition->kind};
+    *partition = (ms_spec_partition){.kind = d->out->is_repartitioned ? MS_PARTITION_BALANCED
+                                                                      : partition->kind};
 }
 
 /* Given times are per stage, and say nothing of other stages. */

@@ -6,9 +6,9 @@
 
 /* What comes of it. */
 typedef struct ms_schedule_derived {
-    ms_job_spec spec;   /* borrows from the base */
-    const char *reason; /* why the schedule cannot run in the workload; NULL: nothing is known */
-    bool is_dealt_anew; /* as in ms_simulated_row */
+    ms_job_spec spec;      /* borrows from the base */
+    const char *reason;    /* why the schedule cannot run in the workload; NULL: nothing is known */
+    bool is_repartitioned; /* as in ms_simulated_row */
 } ms_schedule_derived;
 
 /* Put a schedule in the place of a workload's own.

@@ -98,8 +98,8 @@ static double latency_of(const ms_schedule_costs *costs, const ms_program *progr
     return slowest;
 }
 
-/* The times of rank-sized pieces of the model, dealt to a schedule's stages: the model is P equal
- * pieces in its own order, and stage s of S lies in piece s P / S. */
+/* The times of rank-sized pieces of the model, spread over a schedule's stages: the model is P
+ * equal pieces in its own order, and stage s of S lies in piece s P / S. */
 static ms_status spread(const comparison *c, const ms_program *program, ms_schedule_costs *out) {
     const ms_schedule_costs *given = c->study->costs;
     const double *lists[3] = {given->forward, given->input_grad, given->weight_grad};

@@ -29,7 +29,7 @@ const ms_table_column MS_SIMULATED_COLUMNS[] = {
     {"v", MS_COLUMN_INT, FIELD(figures.chunks), .sort = MS_SORT_LOWEST},
     {"param_replicas", MS_COLUMN_INT, FIELD(figures.parameter_replicas), .sort = MS_SORT_LOWEST,
      .print = MS_PRINT_TIMES},
-    {"dealt_anew", MS_COLUMN_BOOL, .offset = FIELD(is_dealt_anew)},
+    {"repartitioned", MS_COLUMN_BOOL, .offset = FIELD(is_repartitioned)},
     {"step_time_s", MS_COLUMN_NUMBER, FIELD(figures.step_time_s), .sort = MS_SORT_LOWEST,
      .print = MS_PRINT_UNIT, .dim = MS_DIM_TIME},
     {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(figures.bubble_fraction), .sort = MS_SORT_LOWEST,
@@ -151,7 +151,7 @@ static ms_status plan_row(simulation *s, size_t index) {
     if (status != MS_OK) {
         return status;
     }
-    row->is_dealt_anew = derived.is_dealt_anew;
+    row->is_repartitioned = derived.is_repartitioned;
     if (derived.reason != NULL) {
         row->outcome = MS_E_INPUT;
         return leave_out(s, row, "refused", derived.reason);

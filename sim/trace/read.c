@@ -472,7 +472,7 @@ static void take_all(trace_reader *read, ms_trace *trace) {
 }
 
 /* Start the child, and take what it sends. */
-static void read_apart(trace_reader *read, ms_trace *trace) {
+static void read_in_child(trace_reader *read, ms_trace *trace) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         fail(read, MS_E_IO, "%s", strerror(errno));
@@ -507,7 +507,7 @@ ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_
     check_place(&read, &read.parcel->size_B);
     ask(read.parcel, columns);
     if (read.status == MS_OK) {
-        read_apart(&read, &trace);
+        read_in_child(&read, &trace);
     }
     if (read.status == MS_OK) {
         *trace_out = trace;

@@ -542,8 +542,8 @@ static void write_file(void *context, ms_child_verdict *verdict) {
 }
 
 /* In a child, or here where the system starts none. */
-static void write_apart(const char *path, const ms_result *result, const char *program_version,
-                        ms_child_verdict *verdict) {
+static void write_in_child(const char *path, const ms_result *result, const char *program_version,
+                           ms_child_verdict *verdict) {
     writing what = {path, result, program_version};
     pid_t child = ms_child_start(write_file, &what, &(ms_child_limits){0}, verdict);
     if (child < 0) {
@@ -576,7 +576,7 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
     char open_file[32];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
     bool has_proc = access(open_file, W_OK) == 0;
-    write_apart(has_proc ? open_file : target.temporary, result, program_version, verdict);
+    write_in_child(has_proc ? open_file : target.temporary, result, program_version, verdict);
     status = verdict->status == MS_OK ? ms_target_commit(&target, diag)
                                       : ms_target_fail(&target, verdict->cause, diag);
     ms_child_unshare(verdict, sizeof *verdict);

@@ -70,7 +70,7 @@ def words_of(sets):
 
 
 def random_placement(source):
-    """A layout on more nodes than it needs: nodes in any order, dealt one by one, or every rank where a file puts it."""
+    """A layout on more nodes than it needs: nodes in any order, GPU by GPU over the nodes, or every rank where a file puts it."""
     sets = random_layout(source)
     sizes = [size for key, size in sets.items() if key.startswith("mesh.") and key != "mesh.order"]
     per_node = 1 if sets["platform.file"] == "flat" else 8

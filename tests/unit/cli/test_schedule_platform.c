@@ -112,15 +112,16 @@ Test(schedule_platform, reasons_and_caps) {
     ms_run_release(&result);
 }
 
-/* Layers that the workload lists for other stages are dealt anew, and the table says so. */
+/* Layers that the workload lists for other stages are partitioned anew, and the table says so. */
 Test(schedule_platform, layers_of_other_stages) {
     ms_run_result result = MS_RUN("schedule", "--compare", "1f1b,zbv", "--workload", TINY, "--set",
                                   "schedule.stage_layers=[5,3]", "--json");
     const char *out = ms_run_out(&result);
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     char text[16];
-    cr_assert_str_eq(number_after(row_of(out, "1f1b"), "dealt_anew", text, sizeof text), "false");
-    cr_assert_str_eq(number_after(row_of(out, "zbv"), "dealt_anew", text, sizeof text), "true");
+    cr_assert_str_eq(number_after(row_of(out, "1f1b"), "repartitioned", text, sizeof text),
+                     "false");
+    cr_assert_str_eq(number_after(row_of(out, "zbv"), "repartitioned", text, sizeof text), "true");
     ms_run_release(&result);
 }
 

@@ -79,7 +79,7 @@ Test(expert_axes, shared_experts_and_another_order) {
 }
 
 Test(expert_axes, what_parts_a_stage_or_does_not_divide_is_refused) {
-    static const char *APART[] = {"dp", "pp", "ep", "tp"}, *TWICE[] = {"pp", "dp", "ep", "ep"},
+    static const char *SPLIT[] = {"dp", "pp", "ep", "tp"}, *TWICE[] = {"pp", "dp", "ep", "ep"},
                       *SHORT[] = {"pp", "ep", "tp"}, *OTHER[] = {"pp", "cp", "ep", "tp"};
     const struct {
         int ep, tp;
@@ -88,7 +88,7 @@ Test(expert_axes, what_parts_a_stage_or_does_not_divide_is_refused) {
         const char *fault;
     } CASES[] = {{3, 1, NULL, 0, "ep 3 x tp 1 do not divide the 16 ranks of a pipeline rank"},
                  {16, 2, NULL, 0, "do not divide the 16 ranks"},
-                 {4, 1, APART, 4, "rank 4 is on pipeline rank 0 in 'mesh' and on 1 here"},
+                 {4, 1, SPLIT, 4, "rank 4 is on pipeline rank 0 in 'mesh' and on 1 here"},
                  {4, 1, TWICE, 4, "expected pp, dp, ep and tp"},
                  {4, 1, SHORT, 3, "expected pp, dp, ep and tp"},
                  {4, 1, OTHER, 4, "expected pp, dp, ep and tp"}};

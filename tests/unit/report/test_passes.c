@@ -168,7 +168,7 @@ Test(passes, steps_have_their_own) {
 }
 
 /* A rank that is held until its messages have arrived waits outside of its passes. */
-Test(passes, a_hold_only_waits) {
+Test(passes, a_barrier_only_waits) {
     hand_made h;
     ms_gantt gantt;
     hand_made_init(&h);

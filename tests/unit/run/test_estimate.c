@@ -53,7 +53,7 @@ ParameterizedTestParameters(job_estimate, is_what_is_simulated) {
 
 ParameterizedTest(estimate_case *c, job_estimate, is_what_is_simulated) {
     static const char *const FIDELITIES[] = {"analytic", "flow"};
-    static const double APART[] = {2e-3, 0.03};
+    static const double TOLERANCE[] = {2e-3, 0.03};
     const char *sets[9] = {NULL};
     for (int i = 0; i < 8 && c->sets[i][0] != '\0'; i++) {
         sets[i] = c->sets[i];
@@ -64,8 +64,9 @@ ParameterizedTest(estimate_case *c, job_estimate, is_what_is_simulated) {
         double step_s =
             job_fixture_run(&f, c->workload, sets, FIDELITIES[i], false)->metrics.step_time_s;
         cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
-        cr_assert_lt(fabs(estimate.step_s / step_s - 1.0), APART[i], "%s %s %s: %.12g, run %.12g",
-                     c->workload, c->sets[0], FIDELITIES[i], estimate.step_s, step_s);
+        cr_assert_lt(fabs(estimate.step_s / step_s - 1.0), TOLERANCE[i],
+                     "%s %s %s: %.12g, run %.12g", c->workload, c->sets[0], FIDELITIES[i],
+                     estimate.step_s, step_s);
         cr_assert_leq(estimate.lower_bound_s, step_s, "%s %s", c->workload, c->sets[0]);
         cr_assert_gt(estimate.lower_bound_s, 0.5 * step_s, "%s %s: bound %g of %g", c->workload,
                      c->sets[0], estimate.lower_bound_s, step_s);

@@ -453,8 +453,9 @@ Test(job_load, balanced_shares_leave_the_ends_empty) {
     job_fixture f;
     cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
-    const int *dealt = f.job.layout.stage_layers;
-    cr_assert(dealt[0] == 0 && dealt[1] == 1 && dealt[2] == 1 && dealt[3] == 0);
+    const int *stage_layers = f.job.layout.stage_layers;
+    cr_assert(stage_layers[0] == 0 && stage_layers[1] == 1 && stage_layers[2] == 1 &&
+              stage_layers[3] == 0);
     job_fixture_release(&f);
 }
 
@@ -465,7 +466,7 @@ Test(job_load, balanced_shares) {
         const char *workload;
         const char *sets[4];
         int first, inner, before_last, last; /* layers of stages 0, 1, S - 2 and S - 1 */
-    } DEALS[] = {
+    } SHARES[] = {
         /* Llama 3 as published, section 3.3.2 */
         {"llama3-405b-8k",
          {"schedule.kind=1f1b", "schedule.v=1", "data_parallel.reduce=last"},
@@ -480,19 +481,21 @@ Test(job_load, balanced_shares) {
         {"deepseek-v3-2048", {"schedule.kind=zbv"}, 1, 2, 2, 0},
         {"tiny", {"schedule.kind=1f1b"}, 6, 2, 6, 2}, /* its head takes what four layers do */
     };
-    for (size_t i = 0; i < sizeof DEALS / sizeof DEALS[0]; i++) {
+    for (size_t i = 0; i < sizeof SHARES / sizeof SHARES[0]; i++) {
         const char *sets[6] = {"schedule.stage_layers=[]", "schedule.partition=balanced",
-                               DEALS[i].sets[0],           DEALS[i].sets[1],
-                               DEALS[i].sets[2],           NULL};
+                               SHARES[i].sets[0],          SHARES[i].sets[1],
+                               SHARES[i].sets[2],          NULL};
         job_fixture f;
-        cr_assert_eq(job_fixture_load(&f, DEALS[i].workload, sets, NULL, false), MS_OK, "%zu: %s",
+        cr_assert_eq(job_fixture_load(&f, SHARES[i].workload, sets, NULL, false), MS_OK, "%zu: %s",
                      i, ms_buffer_text(&f.messages));
-        const int *dealt = f.job.layout.stage_layers;
+        const int *stage_layers = f.job.layout.stage_layers;
         int stages = f.job.program.model_stages;
-        cr_assert_eq(dealt[0], DEALS[i].first, "%zu: %d", i, dealt[0]);
-        cr_assert_eq(dealt[stages - 1], DEALS[i].last, "%zu: %d", i, dealt[stages - 1]);
-        cr_assert_eq(dealt[1], DEALS[i].inner, "%zu: %d", i, dealt[1]);
-        cr_assert_eq(dealt[stages - 2], DEALS[i].before_last, "%zu: %d", i, dealt[stages - 2]);
+        cr_assert_eq(stage_layers[0], SHARES[i].first, "%zu: %d", i, stage_layers[0]);
+        cr_assert_eq(stage_layers[stages - 1], SHARES[i].last, "%zu: %d", i,
+                     stage_layers[stages - 1]);
+        cr_assert_eq(stage_layers[1], SHARES[i].inner, "%zu: %d", i, stage_layers[1]);
+        cr_assert_eq(stage_layers[stages - 2], SHARES[i].before_last, "%zu: %d", i,
+                     stage_layers[stages - 2]);
         job_fixture_release(&f);
     }
 }

@@ -110,7 +110,7 @@ Test(schedules, simulated_as_one_by_one) {
     cr_assert_str_eq(capped[0].status, "above_cap");
     cr_assert_eq(capped[0].peak_B, rows[0].peak_B);
     cr_assert_str_eq(capped[1].status, "simulated");
-    cr_assert(rows[2].is_dealt_anew || rows[2].reason != NULL);
+    cr_assert(rows[2].is_repartitioned || rows[2].reason != NULL);
     cr_assert_eq(ms_schedules_verdict(capped, 3), MS_OK);
     cr_assert_eq(ms_schedules_verdict(capped, 1), MS_E_NO);
     capped[1].outcome = MS_E_BUG;
