@@ -138,7 +138,8 @@ static void show_comm(const ms_result *result, ms_buffer *out) {
     }
 }
 
-void ms_show_memory_row(const char *label, double bytes, double capacity_B, ms_buffer *out) {
+/* One row of the memory table: label, bytes, share of the capacity. */
+static void show_memory_row(const char *label, double bytes, double capacity_B, ms_buffer *out) {
     text size;
     if (bytes > 0.0) {
         ms_buffer_printf(out, "  %-16s %10s %6.2f %%\n", label, bytes_text(bytes, size),
@@ -188,12 +189,12 @@ static void show_memory(const ms_result *result, ms_buffer *out) {
                      result->fits ? "fits" : "DOES NOT FIT",
                      ms_show_capacity(&result->job->platform.gpu, usable, sizeof usable));
     double capacity_B = result->capacity_B;
-    ms_show_memory_row("parameters", peak->parameter_B, capacity_B, out);
-    ms_show_memory_row("gradients", peak->gradient_B, capacity_B, out);
-    ms_show_memory_row("optimizer", peak->optimizer_B, capacity_B, out);
-    ms_show_memory_row("activations", peak->activation_B, capacity_B, out);
-    ms_show_memory_row("buffers", peak->buffer_B, capacity_B, out);
-    ms_show_memory_row("total", peak->peak_B, capacity_B, out);
+    show_memory_row("parameters", peak->parameter_B, capacity_B, out);
+    show_memory_row("gradients", peak->gradient_B, capacity_B, out);
+    show_memory_row("optimizer", peak->optimizer_B, capacity_B, out);
+    show_memory_row("activations", peak->activation_B, capacity_B, out);
+    show_memory_row("buffers", peak->buffer_B, capacity_B, out);
+    show_memory_row("total", peak->peak_B, capacity_B, out);
 }
 
 static void show_headline(const ms_result *result, ms_buffer *out) {

@@ -11,7 +11,4 @@ void ms_show_result(const ms_result *result, ms_buffer *out);
 /* Print "mesh  pp 64 x dp 6 x tp 8 = 3072 GPUs ..." and the schedule. */
 void ms_show_job(const ms_job *job, ms_buffer *out);
 
-/* Print one row of a memory table: label, bytes, share of the capacity. */
-void ms_show_memory_row(const char *label, double bytes, double capacity_B, ms_buffer *out);
-
 #endif

@@ -35,7 +35,7 @@ static void add_rank_lists(ms_value *root, const ms_program *program,
     }
 }
 
-void ms_cli_schedule_add_gap(ms_value *parent, const ms_schedule_gap *gap) {
+static void add_gap_tree(ms_value *parent, const ms_schedule_gap *gap) {
     ms_value *tree = ms_value_add(parent, "gap", MS_VALUE_OBJECT);
     ms_value_add_double(tree, gap->has_closed_form ? "closed_form" : "work", gap->base);
     ms_value_add_double(tree, "order", gap->order);
@@ -95,7 +95,7 @@ const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_sho
     add_optional(root, "formula_span_bubble", result->has_span_formula,
                  result->formula_span_bubble);
     add_optional(root, "period", shown->period > 0, shown->period);
-    ms_cli_schedule_add_gap(root, &shown->gap);
+    add_gap_tree(root, &shown->gap);
     if (shown->search != NULL) {
         add_search(root, shown->search);
     }

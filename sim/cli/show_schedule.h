@@ -20,9 +20,6 @@ typedef struct ms_cli_shown {
 /** Result tree of `schedule --json`, in the call's arena; NULL when memory runs out. */
 const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_shown *shown);
 
-/** Add "gap" to a tree: closed form (or work), order, imbalance, latency. */
-void ms_cli_schedule_add_gap(ms_value *parent, const ms_schedule_gap *gap);
-
 /** Tables for people, at most 80 columns, and a picture in characters as wide as the terminal. */
 void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out);
 

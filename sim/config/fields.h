@@ -36,9 +36,6 @@ void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *p
  * range. */
 bool ms_field_is_given(const ms_field *field, const void *member);
 
-/* Whether a mapping has all keys that it cannot do without. */
-bool ms_fields_are_complete(const ms_field *fields, const void *values);
-
 /* Whether two members of a field hold the same. */
 bool ms_field_is_equal(const ms_field *field, const void *a, const void *b);
 

@@ -5,6 +5,9 @@
 
 #include "config/fields.h"
 
+/* Whether a mapping has all keys that it cannot do without. */
+static bool are_complete(const ms_field *fields, const void *values);
+
 static bool is_number_given(const ms_field *field, double number) {
     bool has_minimum = field->minimum != 0 || field->maximum != 0;
     return !has_minimum || !(number < field->minimum);
@@ -34,7 +37,7 @@ bool ms_field_is_given(const ms_field *field, const void *member) {
     case MS_FIELD_FLAGS:
         return *(const unsigned *)member != 0;
     case MS_FIELD_MAP:
-        return ms_fields_are_complete(field->fields, member);
+        return are_complete(field->fields, member);
     case MS_FIELD_BOOL:
         break;
     }
@@ -45,7 +48,7 @@ static const void *member_of(const ms_field *field, const void *values) {
     return (const char *)values + field->offset;
 }
 
-bool ms_fields_are_complete(const ms_field *fields, const void *values) {
+static bool are_complete(const ms_field *fields, const void *values) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         if (field->is_required && !ms_field_is_given(field, member_of(field, values))) {
             return false;
@@ -121,8 +124,8 @@ bool ms_field_is_equal(const ms_field *field, const void *a, const void *b) {
     case MS_FIELD_MAP:
         break;
     }
-    bool has_a = ms_fields_are_complete(field->fields, a);
-    bool has_b = ms_fields_are_complete(field->fields, b);
+    bool has_a = are_complete(field->fields, a);
+    bool has_b = are_complete(field->fields, b);
     return has_a == has_b && (!has_a || ms_config_is_equal(field->fields, a, b));
 }
 

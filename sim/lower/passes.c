@@ -15,7 +15,8 @@ static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
     return ms_arrived(l, action->pass != MS_PASS_F, action->stage, action->mb);
 }
 
-ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action) {
+/* A pass of which nothing has been lowered. */
+static ms_pass_state begin_pass(const ms_lowering *l, int p, const ms_action *action) {
     return (ms_pass_state){.p = p,
                            .action = action,
                            .plan = &ms_lowering_cost(l, action)->passes[action->pass],
@@ -28,7 +29,7 @@ ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action
 void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
                         ms_pass_state states_out[2]) {
     for (int i = 0; i < 2; i++) {
-        states_out[i] = ms_pass_begin(l, p, &pair[i]);
+        states_out[i] = begin_pass(l, p, &pair[i]);
         states_out[i].inputs[1] = inputs_of(l, &pair[1 - i]);
         states_out[i].next = l->waiting.pair[i];
         states_out[i].ended = l->waiting.ended[i];
@@ -216,7 +217,7 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
 }
 
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
-    ms_pass_state state = ms_pass_begin(l, p, action);
+    ms_pass_state state = begin_pass(l, p, action);
     ms_status status = ms_pass_run(l, &state, false);
     if (status != MS_OK) {
         return status;

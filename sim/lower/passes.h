@@ -19,8 +19,6 @@ typedef struct ms_pass_state {
     bool is_done;
 } ms_pass_state;
 
-/* A pass of which nothing has been lowered. */
-ms_pass_state ms_pass_begin(const ms_lowering *l, int p, const ms_action *action);
 /* The two passes of a pair: each waits for the inputs of both, and for lists of its own. */
 void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
                         ms_pass_state states_out[2]);

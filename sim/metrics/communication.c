@@ -12,8 +12,10 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
     return end_s - dag->network.phases[work->phase_first + work->phase_count - 1].latency_s;
 }
 
-double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
-                           int32_t member) {
+/* When a member was ready by itself: the latest end of its dependencies and release of its stream,
+ * at most its operation's start [s]. */
+static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                               int32_t member) {
     double arrival_s = 0.0;
     for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
         arrival_s = fmax(arrival_s, timeline->end_s[dag->deps[d]]);
@@ -113,7 +115,7 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
         double weight = dag->ranks[rank].multiplicity;
         double wait_s =
-            is_alone ? 0.0 : timeline->start_s[op] - ms_member_arrival_s(dag, timeline, op, m);
+            is_alone ? 0.0 : timeline->start_s[op] - member_arrival_s(dag, timeline, op, m);
         ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
         use->bytes += work->bytes;
         use->wait_s += wait_s;

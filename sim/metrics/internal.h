@@ -105,11 +105,6 @@ static inline int ms_op_axis(const ms_dag *dag, int32_t op) {
     return axis == MS_AXIS_NONE || axis >= MS_AXIS_COUNT ? MS_AXIS_OTHER : axis;
 }
 
-/** When a member was ready by itself: the latest end of its dependencies and release of its stream,
- * at most its operation's start [s]. */
-double ms_member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
-                           int32_t member);
-
 /** Add bytes and waiting times of the measured steps' communications to metrics->ranks and set
  * metrics->collectives (in `arena`).  Returns MS_OK; MS_E_NOMEM.  O(members + dependencies). */
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,

@@ -49,10 +49,6 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
 /** Go on to slice `slice`: the same number of tokens, behind `slice` times as many. */
 void ms_shard_set_slice(ms_shard *shard, int slice);
 
-/** Vocabulary rounded up as Megatron-LM does, to a multiple of 128 * tp.
- *  Source: Megatron-LM, option --make-vocab-size-divisible-by, default 128. */
-double ms_padded_vocab(int vocab, int tp);
-
 /** Parameters of one transformer layer on one rank besides its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer);
 /** Parameters of its routed experts on one rank; 0 for a dense layer. */
@@ -312,12 +308,9 @@ void ms_cost_head(ms_cost_builder *builder, ms_pass pass);
 typedef struct ms_kept_bytes {
     double kept_B, moved_B;
 } ms_kept_bytes;
-ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder);
 /** Of a layer's parameters, those that every tp rank holds whole but, with sequence parallelism,
  * sees only its own tokens for [count]. */
 double ms_layer_split_parameters(const ms_model *model, int layer);
-/** The same of the dense MLP half [B]. */
-double ms_mlp_kept_B(const ms_cost_builder *builder);
 
 /** What a virtual stage holds. */
 typedef struct ms_stage_content {
@@ -346,13 +339,9 @@ double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_conten
 /** Fill a stage's memory. */
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content);
 
-/** Share of parameters that one rank of a shard group updates [count]. */
-double ms_sharded(const ms_model_layout *layout, ms_parameter_count count);
 /** Whether parameters are gathered in or beside the passes; else the step's end does it, if
  * anything. */
 bool ms_unshards_in_passes(const ms_model_layout *layout);
-/** Whether passes reduce gradients; else the step's end does. */
-bool ms_reduces_in_passes(const ms_model_layout *layout);
 /** Add what stands before a unit's part of a pass: the gather of its parameters or, one ahead, of
  * `next` (NULL: the last one). */
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,

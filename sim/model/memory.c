@@ -23,7 +23,7 @@ static ms_core core_of(const ms_cost_builder *builder) {
                                      : ms_head_core(&builder->shard);
 }
 
-ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
+static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
     double core_B = ms_core_activation_B(builder, &core);
@@ -43,7 +43,8 @@ ms_kept_bytes ms_attention_kept(const ms_cost_builder *builder) {
     return kept;
 }
 
-double ms_mlp_kept_B(const ms_cost_builder *builder) {
+/* Bytes that one microbatch keeps in the dense MLP half of a layer, norm included [B]. */
+static double mlp_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
     bool keeps_result = !(builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS);
@@ -77,8 +78,8 @@ static double loss_working_B(const ms_cost_builder *builder) {
 static double layer_kept_B(const ms_cost_builder *builder, int layer) {
     double mlp_B = ms_layer_is_moe(builder->model, layer)
                        ? ms_moe_kept_B(builder, &builder->moe_loads[layer])
-                       : ms_mlp_kept_B(builder);
-    return ms_attention_kept(builder).kept_B + mlp_B;
+                       : mlp_kept_B(builder);
+    return attention_kept(builder).kept_B + mlp_B;
 }
 
 /* Kept by one layer that is: its input, and keys and values that later slices of the sequence see.
@@ -150,7 +151,7 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
                           ? 0
                           : 2 * e * shard->tokens * shard->heads * shard->slice.keys;
     double attention_B =
-        scores_B + ms_attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
+        scores_B + attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
     double repeated_B = is_whole ? layer_kept_B(builder, layer) : 0;
     return fmax(mlp_B, attention_B) + planes_B + repeated_B;

@@ -3,7 +3,9 @@
 
 #include "model/internal.h"
 
-double ms_padded_vocab(int vocab, int tp) {
+/* Vocabulary rounded up as Megatron-LM does, to a multiple of 128 * tp.
+ * Source: Megatron-LM, option --make-vocab-size-divisible-by, default 128. */
+static double padded_vocab(int vocab, int tp) {
     double step = 128.0 * tp;
     return ceil(vocab / step) * step;
 }
@@ -32,7 +34,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                       .kv_heads = local_kv_heads(model, layout->tp),
                       .head_dim = model->head_dim,
                       .ffn = model->ffn / tp,
-                      .vocab = ms_padded_vocab(model->vocab, layout->tp) / tp,
+                      .vocab = padded_vocab(model->vocab, layout->tp) / tp,
                       .element_B = precision->parameter_B,
                       .accumulation_B = precision->gradient_B};
     shard.tokens /= shard.cp * shard.slice.count;

@@ -35,7 +35,8 @@ static shard_group group_of(const ms_model_layout *layout, bool is_expert) {
     return (shard_group){.all = all, .shard = shard};
 }
 
-double ms_sharded(const ms_model_layout *layout, ms_parameter_count count) {
+/* Share of parameters that one rank of a shard group updates [count]. */
+static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
     return count.dense / ms_group_size(layout, group_of(layout, false).shard) +
            count.expert / ms_group_size(layout, group_of(layout, true).shard);
 }
@@ -44,7 +45,8 @@ bool ms_unshards_in_passes(const ms_model_layout *layout) {
     return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
 }
 
-bool ms_reduces_in_passes(const ms_model_layout *layout) {
+/* Whether passes reduce gradients; else the step's end does. */
+static bool reduces_in_passes(const ms_model_layout *layout) {
     return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
@@ -149,7 +151,7 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
         wait_for_gather(builder, builder->unit.ready.dense, false);
         wait_for_gather(builder, builder->unit.ready.expert, true);
     }
-    if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
+    if (!reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
         return;
     }
     builder->unit.bucket.dense += unit->parameters.dense;
@@ -181,7 +183,7 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
 static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     shard_group group = group_of(layout, is_expert);
-    if (!ms_reduces_in_passes(layout)) {
+    if (!reduces_in_passes(layout)) {
         reduce(builder, bytes, is_expert, true);
     }
     if (layout->directions <= 1) {
@@ -238,7 +240,7 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
     double all = count.dense + count.expert;
-    double own = layout->zero >= 1 ? ms_sharded(layout, count) : all;
+    double own = layout->zero >= 1 ? sharded(layout, count) : all;
     double kept = keeps_shards(layout) ? own : all;
     double zeroing_B = kept * precision->gradient_B;
     if (!layout->is_offloaded) {
@@ -258,7 +260,7 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
     double all = count.dense + count.expert;
-    double share = ms_sharded(layout, count);
+    double share = sharded(layout, count);
     double held = layout->zero < 3 ? all : share + (layout->keeps_parameters ? all : 0);
     double kept = keeps_shards(layout) ? share : all;
     double made = layout->reduce == MS_REDUCE_ROUND ? all : 0;

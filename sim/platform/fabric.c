@@ -7,12 +7,13 @@
 #include "platform/switches/switches.h"
 #include "platform/torus/torus.h"
 
-const ms_fabric_kind *const MS_FABRIC_KINDS[] = {
+/* The kinds, in the order in which messages list them, NULL at the end. */
+static const ms_fabric_kind *const ROWS[] = {
     &ms_fabric_flat, &ms_fabric_rails, &ms_fabric_leaf_spine, &ms_fabric_torus, NULL,
 };
 
 enum {
-    KINDS = sizeof MS_FABRIC_KINDS / sizeof MS_FABRIC_KINDS[0], /* with room for an added one */
+    KINDS = sizeof ROWS / sizeof ROWS[0], /* with room for an added one */
     KEYS_MAX = 64,
     PATH_MAX_SHOWN = 96,
     MESSAGE_MAX = 512
@@ -26,7 +27,7 @@ void ms_fabric_add_kind(const ms_fabric_kind *kind) {
 
 /* Row by number, the table's first; NULL beyond the last one. */
 static const ms_fabric_kind *kind_at(int index) {
-    return index < KINDS - 1 ? MS_FABRIC_KINDS[index] : index == KINDS - 1 ? added_kind : NULL;
+    return index < KINDS - 1 ? ROWS[index] : index == KINDS - 1 ? added_kind : NULL;
 }
 
 static bool has_key(const ms_fabric_kind *kind, const char *key) {

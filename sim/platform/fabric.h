@@ -94,9 +94,6 @@ struct ms_fabric_kind {
     void (*write_xml_routes)(const ms_platform *platform, ms_buffer *out);
 };
 
-/* The kinds, in the order in which messages list them, NULL at the end. */
-extern const ms_fabric_kind *const MS_FABRIC_KINDS[];
-
 /* For tests: one more kind, known to everything that reads platforms from now on. */
 void ms_fabric_add_kind(const ms_fabric_kind *kind);
 

@@ -12,7 +12,8 @@
 /* More rows than any simulation here produces. */
 enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
 
-const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
+/* Texts beside the tables, in the order in which they are sent. */
+static const char *const DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
     "/input/workload", "/input/platform", "/input/schedule", "/input/placement"};
 
 int64_t ms_parcel_plain_max_B(int64_t size_B) {
@@ -269,7 +270,7 @@ void ms_parcel_fill(void *context, ms_child_verdict *verdict) {
         }
     }
     for (int i = 0; i < MS_PARCEL_DOCUMENTS && verdict->status == MS_OK; i++) {
-        read_document(parcel, file, MS_PARCEL_DOCUMENT_NAMES[i], verdict);
+        read_document(parcel, file, DOCUMENT_NAMES[i], verdict);
     }
     if (verdict->status == MS_OK) {
         read_summary(parcel, file, verdict);

@@ -16,9 +16,6 @@
 
 enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 4 };
 
-/* Texts beside the tables, in the order in which they are sent. */
-extern const char *const MS_PARCEL_DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS];
-
 typedef struct ms_parcel_column {
     const char *name; /* "/events/mb" */
     ms_h5_cell cell;

@@ -42,7 +42,8 @@ static int hops(int from, int to, int size) {
     return 2 * up <= size ? up : up - size;
 }
 
-int ms_torus_distance(const ms_torus *torus, int from, int to) {
+/* Hops between two chips of a pod. */
+static int distance_of(const ms_torus *torus, int from, int to) {
     int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
     int distance = 0;
     ms_torus_coordinates(torus, from, a);
@@ -103,7 +104,7 @@ static const char *fault_in_pod(const ms_platform *platform, int from, int to,
         }
         at = ms_torus_neighbour(torus, at, place.index % torus->dimensions, place.direction);
     }
-    bool is_shortest = at == to && route->count == ms_torus_distance(torus, from, to);
+    bool is_shortest = at == to && route->count == distance_of(torus, from, to);
     return is_shortest ? NULL : "a route is not the shortest";
 }
 

@@ -33,9 +33,6 @@ int ms_torus_chip(const ms_torus *torus, int pod, const int *coordinates);
 /* The chip next to one along a dimension.  direction: MS_LINK_UP (+) or MS_LINK_DOWN (-). */
 int ms_torus_neighbour(const ms_torus *torus, int chip, int dimension, int direction);
 
-/* Hops between two chips of a pod. */
-int ms_torus_distance(const ms_torus *torus, int from, int to);
-
 /* Link pair of the NIC that a chip uses, in the port tier. */
 int ms_torus_port(const ms_platform *platform, int chip);
 
