@@ -124,7 +124,8 @@ typedef struct ms_words {
     size_t count;
 } ms_words;
 
-/** One key of a mapping. Tables end with a row whose `key` is NULL. */
+/** One key of a mapping. Tables end with a row whose `key` is NULL; its `former` may name a key
+ * that is gone, which is refused with `help` as the reason. */
 typedef struct ms_field {
     const char *key;
     const char *former; /**< name it had before, refused with the new one; NULL: none */

@@ -153,7 +153,6 @@ typedef struct ms_spec_recompute {
 typedef struct ms_spec_simulation {
     int steps; /**< optimizer steps, >= 1 */
     ms_fidelity fidelity;
-    int seed;
 } ms_spec_simulation;
 
 /** Where a spec was read from: for messages alone, nothing else may look into it. */

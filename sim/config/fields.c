@@ -33,19 +33,26 @@ static void list_keys(const ms_field *fields, char *out) {
     }
 }
 
-/* The field that had this name before; NULL: none. */
-static const ms_field *find_renamed(const ms_field *fields, const char *key) {
-    for (const ms_field *field = fields; field->key != NULL; field++) {
+/* The field that had this name before, or the row that ends the table where the key is gone; NULL:
+ * none. */
+static const ms_field *find_former(const ms_field *fields, const char *key) {
+    for (const ms_field *field = fields;; field++) {
         if (field->former != NULL && strcmp(field->former, key) == 0) {
             return field;
         }
+        if (field->key == NULL) {
+            return NULL;
+        }
     }
-    return NULL;
 }
 
 static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
                            const ms_path *path) {
-    const ms_field *renamed = find_renamed(fields, child->key);
+    const ms_field *renamed = find_former(fields, child->key);
+    if (renamed != NULL && renamed->key == NULL) {
+        ms_reading_fault(reading, &child->key_mark, path, "this key is gone: %s", renamed->help);
+        return;
+    }
     if (renamed != NULL) {
         ms_reading_fault(reading, &child->key_mark, path, "unknown key; it is '%s' now%s%s",
                          renamed->key, renamed->help == NULL ? "" : ": ",

@@ -66,8 +66,6 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
          "there is one stage to have the layers");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
-    note(f, "seed", f->job->spec.simulation.seed != 1,
-         "nothing here is drawn by it; experts that are chosen unevenly have 'model.moe.seed'");
 }
 
 /* Whether some ranks reduce together: a pass, the step's end, or first and last stage. */

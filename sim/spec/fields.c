@@ -290,12 +290,7 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .fallback = "flow",
      .words = FIDELITIES,
      .help = "analytic: no contention; flow: transfers share links"},
-    {.key = "seed",
-     .type = MS_FIELD_INT,
-     .offset = AT(simulation.seed),
-     .fallback = "1",
-     .minimum = 0,
-     .maximum = 2147483647,
-     .help = "seed of everything random; kept in the trace"},
-    {0},
+    {.former = "seed",
+     .help = "nothing was drawn by it; 'model.moe.seed' draws how unevenly experts are chosen, "
+             "'platform.routing_seed' the routes that 'ecmp' hashes"},
 };

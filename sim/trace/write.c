@@ -487,7 +487,7 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     ms_h5_text(h5, h5->file, "program_version", program_version);
     ms_h5_text(h5, h5->file, "simgrid_version", ms_engine_simgrid_version());
     ms_h5_text(h5, h5->file, "hdf5_version", text);
-    ms_h5_integer(h5, h5->file, "seed", job->spec.simulation.seed);
+    ms_h5_integer(h5, h5->file, "seed", job->spec.model.moe.seed);
     hid_t input = ms_h5_group(h5, h5->file, "input");
     ms_h5_document(h5, input, "workload",
                    job->spec.source.text == NULL ? "" : job->spec.source.text);

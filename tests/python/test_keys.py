@@ -172,7 +172,6 @@ CASES = {
     "recompute_layers": Case(0, 1, "dense", "recompute=full", idle=[("dense", (), 1), ("dense", ("recompute=selective",), 1)]),
     "steps": Case(3, 4, "costs", "schedule.kind=zbh2", "schedule.step_end=post_validation"),
     "fidelity": Case("flow", "analytic", "dense", "platform.nodes=2", "mesh.order=[tp, dp, pp]", "mesh.dp=4", "batch.global=32"),
-    "seed": Case(None, None, "dense", idle=[("dense", (), 2), ("experts", ("model.moe.imbalance.spread=0.5",), 2), ("costs", (), 2)]),
     "model.type": Case("llama", "gpt", "dense"),
     "model.layers": Case(8, 16, "dense"),
     "model.hidden": Case(1024, 2048, "dense"),

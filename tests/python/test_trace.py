@@ -64,10 +64,18 @@ class Hdf5(Run):
             self.assertEqual(trace.attrs["format_version"], 1)
             self.assertRegex(trace.attrs["program_version"], r"^\d+\.\d+")
             self.assertRegex(trace.attrs["simgrid_version"], r"^3\.\d+")
+            self.assertEqual(trace.attrs["seed"], 0)
             for name in ("workload", "platform"):
                 text = trace["input"][name][()]
                 self.assertGreater(len(text), 20)
                 self.assertEqual(trace["input"][name].attrs["sha256"], hashlib.sha256(text).hexdigest())
+
+    def test_the_seed_is_that_of_the_experts(self):
+        path = Path(self.folder.name) / "seed.h5"
+        experts = "model.moe={experts: 8, top_k: 2, ffn: 512, imbalance: {spread: 0.5}, seed: 7}"
+        meshsim("run", ROOT / "workloads/tiny.yaml", "--set", "model.bias=false", "--set", experts, "-o", path)
+        with h5py.File(path) as trace:
+            self.assertEqual(trace.attrs["seed"], 7)
 
     def test_only_the_input_decides_the_bytes(self):
         folder = Path(self.folder.name) / "another"

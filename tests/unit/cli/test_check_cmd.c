@@ -104,7 +104,7 @@ Test(cli_check, tells_all_faults_with_their_places) {
         "mesh: {dp: 2, pp: 2, tp: 3, order: [pp, dp, tp]}\n"
         "schedule: {knd: 1f1b}\n"
         "batch: {global: 15}\n"
-        "seed: 1 s\n";
+        "steps: 1 s\n";
     cr_assert_eq(write(file, TEXT, sizeof TEXT - 1), (ssize_t)sizeof TEXT - 1);
     close(file);
     cr_assert_eq(setenv("MESHSIM_DATA", MS_SOURCE_DIR, 1), 0);
@@ -118,7 +118,7 @@ Test(cli_check, tells_all_faults_with_their_places) {
         ":3:7: error: mesh: pp 2 x dp 2 x tp 3 needs 12 GPUs",
         ":4:12: error: schedule.knd: unknown key; did you mean 'kind'?",
         ":5:17: error: batch.global: 15 sequences do not divide",
-        ":6:7: error: seed: expected a whole number, got '1 s'",
+        ":6:8: error: steps: expected a whole number, got '1 s'",
     };
     for (size_t i = 0; i < sizeof SAID / sizeof SAID[0]; i++) {
         cr_assert_not_null(strstr(ms_run_err(&r), SAID[i]), "%s in\n%s", SAID[i], ms_run_err(&r));

@@ -49,7 +49,7 @@ static const ms_field EVERY_LINK_FIELDS[] = {
      .minimum = 1,
      .maximum = INT_MAX,
      .help = "lanes"},
-    {0},
+    {.former = "duplex", .help = "every link has both directions"},
 };
 
 static const ms_field EVERY_FIELDS[] = {

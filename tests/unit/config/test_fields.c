@@ -93,6 +93,8 @@ static const bad_value BAD[] = {
      AT("2:8", "link.bandwith: unknown key; did you mean 'bandwidth'?")},
     {"link: {bandwidth: 1 GB/s, number_of_lanes: 2}",
      AT("2:27", "link.number_of_lanes: unknown key; it is 'width' now: lanes")},
+    {"link: {bandwidth: 1 GB/s, duplex: full}",
+     AT("2:27", "link.duplex: this key is gone: every link has both directions")},
     {"link: {width: 2}", AT("2:7", "link.bandwidth: this key is required: of one direction")},
     {"link:\n  width: 2", AT("2:1", "link.bandwidth: this key is required: of one direction")},
     {"link:", AT("2:1", "link: expected a mapping of keys to values, got nothing")},

@@ -193,7 +193,7 @@ Test(job_axes, an_axis_of_one_changes_nothing) {
     double step_s[2][3];
     double bytes[2][3];
     for (int i = 0; i < 6; i++) {
-        const char *sets[] = {"mesh.right=2", "mesh.dp=1", i % 3 == 0 ? "seed=1" : "mesh.left=1",
+        const char *sets[] = {"mesh.right=2", "mesh.dp=1", i % 3 == 0 ? "steps=1" : "mesh.left=1",
                               ORDERS[i % 3], NULL};
         job_fixture f;
         const ms_result *r = job_fixture_run(&f, "tiny", sets, "analytic", i >= 3);

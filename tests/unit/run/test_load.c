@@ -54,7 +54,11 @@ static const fault_case CASES[] = {
     {NULL, "precision: {optimizer: 12 s}\n", {"'12 s' is a time, expected a size"}, 1},
     {"global: 16", "global: 0", {":6:17: error: batch.global: expected 1 to"}, 1},
     {"global: 16", "global: 8 GB", {"batch.global: expected a whole number, got '8 GB'"}, 1},
-    {NULL, "seed: -1\n", {":7:7: error: seed: expected at least 0, got '-1'"}, 1},
+    {NULL, "steps: 0\n", {":7:8: error: steps: expected 1 to 64, got '0'"}, 1},
+    {NULL,
+     "seed: 7\n",
+     {":7:1: error: seed: this key is gone: nothing was drawn by it; 'model.moe.seed' draws"},
+     1},
     {NULL, "recompute: some\n", {"expected one of none, full or selective, got 'some'"}, 1},
     {NULL, "data_parallel: {zero: 4}\n", {":7:23: error: data_parallel.zero", "got '4'"}, 1},
     /* placement */
