@@ -100,9 +100,7 @@ function(ms_add_fuzz_program name source)
   if(name MATCHES "^fuzz_cli")
     target_link_libraries(${name} PRIVATE ms_cli)
   endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
-  # libFuzzer declares its entry point in no header
-  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 

@@ -2,29 +2,15 @@
  * `mesh` and `help`-like pages, which write no files, run as well, with their output thrown away.
  */
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/parse.h"
+#include "fuzz_target.h"
 
 enum { WORDS_MAX = 32 };
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    if (text[0] == '\0' || text[strlen(text) - 1] != '\n') {
-        abort(); /* messages are whole lines */
-    }
-}
-
-static void require(int claim) {
-    if (!claim) {
-        abort();
-    }
-}
 
 /* Lines of a text that is cut up in place. */
 static size_t split(char *text, const char *words[WORDS_MAX]) {
@@ -73,8 +59,6 @@ static void exercise(char *text, ms_arena *arena) {
 }
 
 int LLVMFuzzerInitialize(int *count, char ***words);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerInitialize(int *count, char ***words) {
     (void)count;
     (void)words;

@@ -1,18 +1,8 @@
 /* libFuzzer target: any bytes as a workload's `mesh:` mapping. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz_target.h"
 #include "meshsim/mesh.h"
 
 enum { CHECKED_RANKS_MAX = 1 << 16 };
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ms_arena arena;

@@ -1,20 +1,10 @@
 /* libFuzzer target: any bytes as a platform file. What is refused is explained; what is read keeps
  * the invariants. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include "fuzz_target.h"
 #include "meshsim/platform.h"
 
 /* Bigger platforms are not written out: that is slow, not wrong. */
 enum { EXPORT_GPUS_MAX = 256 };
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
 
 static void export(const ms_platform *platform, ms_diag *diag) {
     ms_buffer text;
@@ -48,19 +38,12 @@ static void exercise(const char *path, ms_arena *arena) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char path[64];
-    int file = memfd_create("platform", MFD_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    if (file < 0 || write(file, data, size) != (ssize_t)size) {
-        abort();
-    }
+    memory_file file = memory_file_open(data, size);
     ms_arena arena;
     ms_arena_init(&arena);
-    exercise(path, &arena);
+    exercise(file.path, &arena);
     ms_arena_release(&arena);
-    close(file);
+    memory_file_close(&file);
     return 0;
 }

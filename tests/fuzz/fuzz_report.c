@@ -1,9 +1,6 @@
 /* libFuzzer target: any bytes as the numbers of a trace in memory, made to keep what ms_trace_read
  * promises. Its picture and its Chrome trace are written; nothing in a trace may break them. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz_target.h"
 #include "meshsim/event.h"
 #include "meshsim/report.h"
 
@@ -27,12 +24,6 @@ static int take(source *from, int low, int high) {
 static int64_t take_ps(source *from, int64_t limit_ps) {
     int64_t number = (int64_t)take(from, 0, 4095) << take(from, 0, 50);
     return number < limit_ps ? number : limit_ps;
-}
-
-static void require(bool claim) {
-    if (!claim) {
-        abort();
-    }
 }
 
 static void *room(ms_arena *arena, int32_t count, size_t size) {
@@ -132,8 +123,6 @@ static void write_all(const ms_trace *trace, ms_arena *arena) {
     require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
     ms_buffer_release(&out);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     source from = {data, size};

@@ -1,21 +1,9 @@
 /* libFuzzer target: any bytes as a schedule file. What is read can be written, read again and
  * lowered; what is refused is explained. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_target.h"
 #include "meshsim/schedule_csv.h"
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
-static void require(int claim) {
-    if (!claim) {
-        abort();
-    }
-}
 
 /* A table is written as it was read. */
 static void check_table(const ms_csv_table *table, const uint8_t *data, size_t size) {
@@ -44,8 +32,6 @@ static void check_program(const ms_program *program, ms_arena *arena, ms_diag *d
     require(ms_program_crc32(&again) == ms_program_crc32(program));
     ms_buffer_release(&text);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ms_arena arena;

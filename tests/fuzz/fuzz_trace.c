@@ -1,20 +1,7 @@
 /* libFuzzer target: any bytes as a trace file. What is refused is explained; what is read can be
  * drawn and written for trace viewers. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include "fuzz_target.h"
 #include "meshsim/report.h"
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    if (text[0] == '\0' || text[strlen(text) - 1] != '\n') {
-        abort(); /* messages are whole lines */
-    }
-}
 
 static ms_status swallow(void *context, const char *bytes, size_t length) {
     (void)context;
@@ -36,19 +23,12 @@ static void exercise(const char *path, ms_arena *arena) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char path[64];
-    int file = memfd_create("trace", MFD_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    if (file < 0 || write(file, data, size) != (ssize_t)size) {
-        abort();
-    }
+    memory_file file = memory_file_open(data, size);
     ms_arena arena;
     ms_arena_init(&arena);
-    exercise(path, &arena);
+    exercise(file.path, &arena);
     ms_arena_release(&arena);
-    close(file);
+    memory_file_close(&file);
     return 0;
 }

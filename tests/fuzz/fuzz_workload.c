@@ -3,14 +3,11 @@
  * what comes out is held to what every result must be; one in sixteen of them is simulated as well.
  * The bytes behind the last NUL, if any, are an override. */
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fuzz_target.h"
 #include "meshsim/job.h"
 
 /* Larger jobs are laid out but not run: thousands of inputs a second find more than a few large
@@ -18,19 +15,6 @@
 enum { RANKS_RUN = 4096, ACTIONS_RUN = 2000, SEGMENTS_RUN = 2000 };
 /* SimGrid runs once per process, so a simulation takes a child, and few are made. */
 enum { ACTIONS_FLOW = 100, SEGMENTS_FLOW = 200, ONE_IN = 16 };
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    if (text[0] == '\0' || text[strlen(text) - 1] != '\n') {
-        abort(); /* messages are whole lines */
-    }
-}
-
-static void require(int is_true) {
-    if (!is_true) {
-        abort();
-    }
-}
 
 static double sum_of(const ms_value *object) {
     double sum = 0.0;
@@ -134,8 +118,6 @@ static void load(const char *path, const char *override, bool is_chosen, ms_aren
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ms_arena arena;
     ms_arena_init(&arena);
@@ -143,12 +125,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t length = nul == NULL ? size : (size_t)(nul - data);
     const char *override =
         nul == NULL ? NULL : ms_arena_strndup(&arena, (const char *)nul + 1, size - length - 1);
-    int file = memfd_create("workload", MFD_CLOEXEC);
-    if (file >= 0 && write(file, data, length) == (ssize_t)length) {
-        bool is_chosen = size > 0 && data[size / 2] % ONE_IN == 0;
-        load(ms_arena_printf(&arena, "/proc/self/fd/%d", file), override, is_chosen, &arena);
-    }
-    close(file);
+    memory_file file = memory_file_open(data, length);
+    bool is_chosen = size > 0 && data[size / 2] % ONE_IN == 0;
+    load(file.path, override, is_chosen, &arena);
+    memory_file_close(&file);
     ms_arena_release(&arena);
     return 0;
 }

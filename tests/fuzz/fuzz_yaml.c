@@ -1,19 +1,11 @@
 /* libFuzzer target: any bytes as a YAML file. Parse, read with a table that has every field type,
  * override a key, write the tree, parse what was written: it must be the same tree. The bytes
  * behind the last NUL, if any, are the override. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../unit/config/every_field.h"
 #include "../unit/config/same_tree.h"
-
-static void discard(void *context, const char *text) {
-    (void)context;
-    if (text[0] == '\0' || text[strlen(text) - 1] != '\n') {
-        abort(); /* messages are whole lines */
-    }
-}
+#include "fuzz_target.h"
 
 /* Every mark that claims a place must point into its source. */
 static void check_marks(const ms_node *node) {
@@ -65,8 +57,6 @@ static void exercise(const char *text, size_t length_B, const char *override, ms
         check_written(root, arena, &diag);
     }
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ms_arena arena;

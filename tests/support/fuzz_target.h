@@ -1,0 +1,46 @@
+/* What fuzz targets share: claims, messages, and inputs that are read from a path. */
+#ifndef MS_FUZZ_TARGET_H
+#define MS_FUZZ_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* libFuzzer declares its entry point in no header. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/** Fail on an input for which a claim does not hold. */
+static inline void require(bool claim) {
+    if (!claim) {
+        abort();
+    }
+}
+
+/** What a diagnostic prints to: messages are whole lines. */
+static inline void discard(void *context, const char *text) {
+    (void)context;
+    require(text[0] != '\0' && text[strlen(text) - 1] == '\n');
+}
+
+/** An input as a file in memory. */
+typedef struct memory_file {
+    int descriptor;
+    char path[64];
+} memory_file;
+
+static inline memory_file memory_file_open(const uint8_t *data, size_t size) {
+    memory_file file = {.descriptor = memfd_create("input", MFD_CLOEXEC)};
+    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.descriptor);
+    require(file.descriptor >= 0 && write(file.descriptor, data, size) == (ssize_t)size);
+    return file;
+}
+
+static inline void memory_file_close(const memory_file *file) {
+    close(file->descriptor);
+}
+
+#endif
