@@ -130,6 +130,7 @@ endforeach()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   ms_add_check(install.hardening ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/hardening.py
                $<TARGET_FILE:meshsim>)
+  ms_add_check(guards.structure ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_structure --build ${PROJECT_BINARY_DIR})
   ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)

@@ -13,8 +13,11 @@ CLEAN = {
     "include/meshsim/platform.h": "/**\n * @file\n * Platforms.\n */\nMS_BEGIN_DECLS\n\n/** Two, three. */\nint ms_two(void);\n"
                                   "int ms_three(void);\n\nMS_END_DECLS\n",
     "include/meshsim/meshsim.h": "/**\n * @file\n * Index: mesh.h, platform.h, a.h.\n */\n",
-    "sim/mesh/mesh.c": '#include "mesh/own.h"\n\n#include "meshsim/mesh.h"\n\nvoid f(void) {\n    ms_x_free(a); /* free(a) */\n}\n',
-    "sim/mesh/own.h": "int own;\n",
+    "sim/mesh/mesh.c": '#include "mesh/own.h"\n\n'
+                       'int ms_one(int a, int *sum_out) {\n    ms_x_free(own); /* free(a) */\n    return g();\n}\n',
+    "sim/mesh/own.h": "extern int own;\nint g(void);\ntypedef struct ms_axis {\n    int size;\n} ms_axis;\n",
+    "sim/mesh/leaf.c": "int g(void) {\n    return 1;\n}\n",
+    "sim/model/model.c": '#include "meshsim/mesh.h"\n',
     "sim/config/yaml.c": "#include <yaml.h>\n",
     "sim/engine/bridge.cpp": "#include <simgrid/s4u.hpp>\n",
     "tests/golden/case/case": "command: help\n",
@@ -57,8 +60,27 @@ BREACHES = [
     ("check_docs.py", "include/meshsim/a.h", "/** A. */\nint ms_a(void);\n", "does not open with"),
     ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nint ms_a(void);\n", "outside MS_BEGIN_DECLS"),
     ("check_docs.py", "include/meshsim/b.h", "/** @file B. */\n", "not in the index"),
+    ("check_structure", "sim/platform/a.c", "typedef struct ms_axis {\n    int a;\n} ms_axis;\n",
+     "sim/platform/a.c:1: 'ms_axis' is a type of sim/mesh/own.h:3 as well"),
+    ("check_structure", "sim/mesh/a.c", "struct wide {\n" + "    int *a, b[2];\n" * 10 + "    int c;\n};\n",
+     "sim/mesh/a.c:1: 'wide' has 21 fields, more than 20"),
+    ("check_structure", "sim/study/a.c", 'void f(void) {\n    p("schedule.v=%d", 2);\n}\n',
+     'sim/study/a.c:2: "schedule.v=%d": hand values over as what they are'),
+    ("check_structure --build build", "sim/mesh/leaf.c", "int ms_one();\nint g(void) {\n    return ms_one(1);\n}\n",
+     "sim/mesh/leaf.c:1: calls each other in a circle: sim/mesh/leaf.c, sim/mesh/mesh.c"),
+    ("check_structure --build build", "sim/mesh/a.c", "\nint unused(void) {\n    return 1;\n}\n",
+     "sim/mesh/a.c:2: only this file uses 'unused': make it static"),
+    ("check_structure --build nowhere", "sim/mesh/a.c", "", "is that a build folder?"),
 ]
-GUARDS = ["check_layers", "check_manifest", "check_size.py", "check_docs.py"]
+GUARDS = ["check_layers", "check_manifest", "check_size.py", "check_docs.py", "check_structure", "check_structure --build build"]
+
+
+def compile_room(root, room):
+    """The objects of a room's files, where a build of the project would have them."""
+    for source in (root / "sim" / room).glob("*.c"):
+        built = root / "build" / "CMakeFiles" / f"ms_{room}.dir" / "sim" / room / f"{source.name}.o"
+        built.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-w", "-c", "-I", root / "sim", "-I", root / "include", "-o", built, source], check=True)
 
 
 def run_guard(guard, extra):
@@ -70,7 +92,10 @@ def run_guard(guard, extra):
                 continue
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
-        done = subprocess.run([sys.executable, SCRIPTS / guard, root], capture_output=True, text=True, check=False)
+        script, *options = guard.split()
+        if "--build" in options:
+            compile_room(root, "mesh")
+        done = subprocess.run([sys.executable, SCRIPTS / script, *options, root], cwd=root, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
 
