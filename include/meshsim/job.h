@@ -25,7 +25,6 @@
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
-#include "meshsim/value.h"
 
 MS_BEGIN_DECLS
 
@@ -61,7 +60,21 @@ typedef struct ms_job {
     int note_count;
 } ms_job;
 
-/** The outcome of a simulation. */
+/** What the links of a tier did in a step. */
+typedef struct ms_tier_use {
+    double bytes;    /**< carried, mean of the members of each collective */
+    double busy_s;   /**< of the busiest link */
+    double peak_use; /**< highest share of a link's capacity at any time */
+} ms_tier_use;
+
+/** What the simulated ranks of a pipeline rank did in a step: the mean of their times. */
+typedef struct ms_stage_use {
+    int pp; /**< pipeline rank */
+    double compute_s, bubble_s, exposed_s;
+    double peak_B; /**< the highest of them */
+} ms_stage_use;
+
+/** The outcome of a simulation, in numbers; summary.h makes a tree of it. */
 typedef struct ms_result {
     const ms_job *job;
     ms_dag dag; /**< released by ms_result_release */
@@ -71,8 +84,12 @@ typedef struct ms_result {
     int peak_rank;          /**< simulated rank index with the highest peak */
     bool fits;              /**< peak within capacity */
     double capacity_B;      /**< HBM minus the stated reserve */
+    ms_tier_use *tiers;     /**< [job->platform.tier_count] */
+    double *kernel_calls;   /**< [job->costs.kernel_count] per GPU and step */
+    ms_stage_use *stages;   /**< [stage_count] */
+    int stage_count;        /**< pipeline ranks */
     double wall_s;          /**< time the simulation took (lowering, engine, metrics) */
-    ms_value *summary;      /**< the tree of `run --json`, in the arena */
+    double peak_rss_B;      /**< most memory that this process ever had, at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.
@@ -84,18 +101,6 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
  * reported; MS_E_USAGE; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);
-
-/** Add "mesh": the sizes of its axes, outermost first; and "expert_mesh" where the experts have one
- * of their own. */
-void ms_job_add_meshes(const ms_job *job, ms_value *parent);
-
-/** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
- * axis of size 1.  O(ranks * axes) routes. */
-void ms_job_add_tiers(const ms_job *job, ms_value *parent);
-
-/** Add "placement": GPUs without a rank, idle or on spare nodes, and these nodes; nothing for a job
- * that takes every GPU, rank r GPU r. */
-void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent);
 
 /** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
  * after a failure.  Returns as ms_lower.  O(operations). */

@@ -41,6 +41,7 @@
  * | job.h        | a workload file from reading to result                                         |
  * | advice.h     | warnings about where groups lie and what latency costs                         |
  * | memory_options.h | what would save memory, and how much                                       |
+ * | summary.h    | the tree of a run's figures, for JSON and traces                               |
  * | trace.h      | the HDF5 file                                                                  |
  * | workers.h    | many jobs, each in a process of its own                                        |
  * | table.h      | result tables: one list of columns for pages, CSV and JSON | | schedules.h  |

@@ -34,8 +34,7 @@ MS_BEGIN_DECLS
  * failure or interrupt the temporary file is gone and an older file at `path` is as it was.  Before
  * a long simulation ms_target_check tells whether it can be written.  The same result gives the
  * same bytes.
- *  result: dag, timeline, metrics, job and summary are read; the summary's engine.wall_s and
- * engine.peak_rss_B stay out.  program_version: such as "0.1.0".
+ *  result: of ms_job_run; its wall_s and peak_rss_B stay out.  program_version: such as "0.1.0".
  *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO
  * (both reported with path and cause); MS_E_NOMEM.  O(operations), memory for one chunk of one
  * column. */

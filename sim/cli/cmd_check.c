@@ -9,6 +9,7 @@
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
 #include "meshsim/memory_options.h"
+#include "meshsim/summary.h"
 #include "meshsim/units.h"
 
 static const ms_option OPTIONS[] = {
@@ -59,9 +60,9 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
-    ms_job_add_placement(&job->placement, root);
-    ms_job_add_meshes(job, root);
-    ms_job_add_tiers(job, root);
+    ms_summary_add_placement(&job->placement, root);
+    ms_summary_add_meshes(job, root);
+    ms_summary_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);

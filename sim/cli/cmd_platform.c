@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
+#include "meshsim/summary.h"
 #include "meshsim/units.h"
 
 enum { TEXT_SIZE = 96 };
@@ -189,7 +190,7 @@ static ms_status print_platform_json(const ms_invocation *call, const view *v, c
     ms_value_add_int(root, "links", platform->link_count);
     ms_value_add_bool(root, "pxn", platform->has_pxn);
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
-    ms_job_add_placement(&v->placement, root);
+    ms_summary_add_placement(&v->placement, root);
     add_gpu(&platform->gpu, root);
     add_tiers(platform, root);
     if (route != NULL) {

@@ -7,6 +7,7 @@
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
+#include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 
@@ -28,9 +29,19 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
+static ms_status print_tree(const ms_invocation *call, const ms_result *result) {
+    ms_value *summary = NULL;
+    ms_status status = ms_summary_build(result, call->arena, &summary);
+    if (status != MS_OK) {
+        ms_diag_error(call->diag, "out of memory while summing up");
+        return status;
+    }
+    return ms_cli_print_json(call, summary);
+}
+
 static ms_status print_result(const ms_invocation *call, const ms_result *result) {
     if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, result->summary);
+        return print_tree(call, result);
     }
     ms_buffer page;
     ms_buffer_init(&page);

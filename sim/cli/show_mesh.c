@@ -1,6 +1,6 @@
 #include "cli/show_mesh.h"
 
-#include "meshsim/job.h"
+#include "meshsim/summary.h"
 #include "meshsim/units.h"
 
 /* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
@@ -159,7 +159,7 @@ ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v
     }
     ms_value_add_int(root, "ranks", v->mesh.ranks);
     add_devices(&v->mesh, root);
-    ms_job_add_placement(&v->placement, root);
+    ms_summary_add_placement(&v->placement, root);
     add_groups(v, root);
     if (v->platform != NULL) {
         ms_value_add_string(root, "platform", v->platform->name);

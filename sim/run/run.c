@@ -1,10 +1,11 @@
-/* One job from graph to summary. */
+/* One job from graph to result. */
 #include <stddef.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "meshsim/job.h"
 #include "meshsim/lower.h"
-#include "run/summary.h"
+#include "run/figures.h"
 
 static double now_s(void) {
     struct timespec time;
@@ -38,6 +39,12 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                                .is_validated_late = job->is_validated_late,
                                .steps = job->spec.simulation.steps};
     return ms_estimate_compute(&input, arena, diag, estimate_out);
+}
+
+static double peak_rss_B(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts it in KiB */
 }
 
 static void find_peak(ms_result *result) {
@@ -80,7 +87,8 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
     }
     find_peak(result_out);
     result_out->wall_s = now_s() - start_s;
-    status = ms_summary_build(result_out, arena, &result_out->summary);
+    result_out->peak_rss_B = peak_rss_B();
+    status = ms_result_sum_up(result_out, arena);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while summing up");
     }

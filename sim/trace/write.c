@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "meshsim/engine.h"
+#include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 #include "trace/child.h"
@@ -502,7 +503,16 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     ms_h5_close_group(h5, input);
 }
 
-static void write_all(ms_h5 *h5, const ms_result *result, const char *program_version) {
+static void write_summary(ms_h5 *h5, const ms_result *result, ms_arena *scratch) {
+    ms_value *summary = NULL;
+    if (ms_summary_build(result, scratch, &summary) != MS_OK) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    ms_summary_write(h5, "summary", summary);
+}
+
+static void write_all(ms_h5 *h5, const ms_result *result, const char *program_version,
+                      ms_arena *scratch) {
     write_head(h5, result, program_version);
     write_events(h5, result);
     write_members(h5, &result->dag);
@@ -515,7 +525,7 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
     write_links(h5, result);
     write_memory(h5, result);
     write_critical_path(h5, &result->metrics);
-    ms_summary_write(h5, "summary", result->summary);
+    write_summary(h5, result, scratch);
 }
 
 /* What a child is to write, and where. */
@@ -533,7 +543,7 @@ static void write_file(void *context, ms_child_verdict *verdict) {
     ms_h5_create(&h5, what->path, &scratch);
     verdict->has_begun = !h5.failed;
     if (!h5.failed) {
-        write_all(&h5, what->result, what->program_version);
+        write_all(&h5, what->result, what->program_version, &scratch);
     }
     if (!ms_h5_close(&h5)) {
         ms_child_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);

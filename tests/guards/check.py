@@ -43,6 +43,8 @@ BREACHES = [
     ("check_layers", "sim/engine/other.cpp", "\n", "C++ in sim/engine/bridge.cpp only"),
     ("check_layers", "sim/mesh/a.c", "void f(void) {\n    p = malloc(3);\n}\n", "sim/mesh/a.c:2: malloc() outside"),
     ("check_layers", "sim/mesh/a.c", "void f(void) { free(p); }\n", "free() outside"),
+    ("check_layers", "sim/run/a.c", "\n/* ms_value */\nms_value_add_int(tree, key, 1);\n", "sim/run/a.c:3: ms_value_add_int: no result tree"),
+    ("check_layers", "include/meshsim/mesh.h", "void ms_add(ms_value *parent);\n", "no result tree below trace"),
     ("check_layers", "include/meshsim/meshsim.h", "int a;\n", "an index holds no code"),
     ("check_manifest", "tests/unit/mesh/test_mesh.c", "Test(other, one) {\n}\n", "tests/unit/mesh/test_mesh.c mesh: gone"),
     ("check_manifest", "tests/golden/case/case", None, "tests/golden/case/case: gone"),

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
             status = ms_trace_write(argv[3], &result, "consumer", &diag);
         }
         if (status == MS_OK) {
-            std::printf("%.17g\n", ms_value_number(result.summary, "step_time_s", -1));
+            std::printf("%.17g\n", result.metrics.step_time_s);
         }
         ms_result_release(&result);
     }

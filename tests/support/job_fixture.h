@@ -64,6 +64,26 @@ static inline const ms_result *job_fixture_run(job_fixture *f, const char *name,
     return &f->result;
 }
 
+/* Sum of a time by category, or of its shares. */
+static inline double job_fixture_sum(const double of_category[MS_TIME_COUNT]) {
+    double sum = 0.0;
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        sum += of_category[c];
+    }
+    return sum;
+}
+
+/* What the links of a tier did, which must be there. */
+static inline const ms_tier_use *job_fixture_tier(const ms_result *result, const char *name) {
+    const ms_platform *platform = &result->job->platform;
+    int tier = 0;
+    while (tier < platform->tier_count && strcmp(platform->tiers[tier].name, name) != 0) {
+        tier++;
+    }
+    cr_assert_lt(tier, platform->tier_count, "no tier '%s'", name);
+    return &result->tiers[tier];
+}
+
 /* Load a workload text through a file of its own; the file is gone afterwards. */
 static inline ms_status job_fixture_load_text(job_fixture *f, const char *text) {
     job_fixture_init(f);

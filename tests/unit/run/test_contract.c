@@ -24,14 +24,6 @@ static double apart(double a, double b) {
     return fabs(a - b) / fmax(fabs(b), 1e-300);
 }
 
-static double sum_of(const ms_value *object) {
-    double sum = 0.0;
-    for (const ms_value *child = object->first; child != NULL; child = child->next) {
-        sum += child->as.number;
-    }
-    return sum;
-}
-
 static void check_links(const ms_result *r) {
     double *expected = calloc((size_t)r->dag.network.link_count + 1, sizeof *expected);
     for (int32_t i = 0; i < r->dag.op_count; i++) {
@@ -88,9 +80,8 @@ ParameterizedTestParameters(job_contract, canonical_workload) {
 ParameterizedTest(int *index, job_contract, canonical_workload) {
     job_fixture f;
     const ms_result *r = job_fixture_run(&f, WORKLOADS[*index], NULL, "flow", false);
-    cr_assert_lt(fabs(sum_of(ms_value_get(r->summary, "time_share")) - 1.0), 1e-9);
-    cr_assert_lt(apart(sum_of(ms_value_get(r->summary, "critical_path")), r->metrics.step_time_s),
-                 1e-9);
+    cr_assert_lt(fabs(job_fixture_sum(r->metrics.share) - 1.0), 1e-9);
+    cr_assert_lt(apart(job_fixture_sum(r->metrics.critical_s), r->metrics.step_time_s), 1e-9);
     check_links(r);
     check_ranks(r);
     ms_estimate estimate;
@@ -155,10 +146,12 @@ ParameterizedTest(ideal_case *c, job_contract, ideal_bubble) {
     ms_status status = job_fixture_load_text(&f, text);
     cr_assert_eq(status, MS_OK, "%s", ms_buffer_text(&f.messages));
     cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
-    double bubble = ms_value_number(f.result.summary, "bubble_fraction", -1.0);
+    ms_run_figures figures;
+    ms_result_figures(&f.result, &figures);
+    double bubble = figures.bubble_fraction;
     double expected = (c->p - 1.0) / ((double)c->v * c->m + c->p - 1.0);
     cr_assert_lt(fabs(bubble - expected), 1e-9, "%s P %d V %d M %d: %.12f, expected %.12f", c->kind,
                  c->p, c->v, c->m, bubble, expected);
-    cr_assert_lt(fabs(ms_value_number(f.result.summary, "idle_fraction", -1.0) - expected), 1e-9);
+    cr_assert_lt(fabs(figures.idle_fraction - expected), 1e-9);
     job_fixture_release(&f);
 }

@@ -36,7 +36,9 @@ static const ms_result *run_case(job_fixture *f, const steps_case *c, int steps,
 }
 
 static double idle_of(const ms_result *r) {
-    return ms_value_number(r->summary, "idle_fraction", -1.0);
+    ms_run_figures figures;
+    ms_result_figures(r, &figures);
+    return figures.idle_fraction;
 }
 
 /* Where ranks meet at the end of every step, nothing reaches from one into the next. */
@@ -168,14 +170,6 @@ Test(job_steps, late_validation_is_never_slower) {
     cr_assert_gt(faster, 5);
 }
 
-static double sum_of(const ms_value *object) {
-    double sum = 0.0;
-    for (const ms_value *v = object->first; v != NULL; v = v->next) {
-        sum += v->as.number;
-    }
-    return sum;
-}
-
 /* Shares, the critical path and bytes of a model's step, whatever the number of steps. */
 Test(job_steps, nothing_is_lost_between_steps) {
     static const char *const CHOICES[][3] = {
@@ -204,9 +198,9 @@ Test(job_steps, nothing_is_lost_between_steps) {
         sets[4] = is_late ? "schedule.step_end=post_validation" : NULL;
         const ms_result *b = job_fixture_run(&many, "tiny", sets, "analytic", i % 3 == 0);
         double step_s = b->metrics.step_time_s;
-        cr_assert_lt(fabs(sum_of(ms_value_get(b->summary, "time_share")) - 1.0), 1e-9,
-                     "MS_SEED=%llu", (unsigned long long)(seed + i));
-        cr_assert_lt(apart(sum_of(ms_value_get(b->summary, "critical_path")), step_s), 1e-9);
+        cr_assert_lt(fabs(job_fixture_sum(b->metrics.share) - 1.0), 1e-9, "MS_SEED=%llu",
+                     (unsigned long long)(seed + i));
+        cr_assert_lt(apart(job_fixture_sum(b->metrics.critical_s), step_s), 1e-9);
         for (int r = 0; r < b->dag.rank_count; r++) {
             double sum = 0.0;
             for (int c = 0; c < MS_TIME_COUNT; c++) {
@@ -220,8 +214,8 @@ Test(job_steps, nothing_is_lost_between_steps) {
             }
             cr_assert_lt(apart(a->memory[r].peak_B, b->memory[r].peak_B), 1e-12);
         }
-        double bytes[2] = {ms_value_number(a->summary, "tiers.nvlink.bytes", -1.0),
-                           ms_value_number(b->summary, "tiers.nvlink.bytes", -1.0)};
+        double bytes[2] = {job_fixture_tier(a, "nvlink")->bytes,
+                           job_fixture_tier(b, "nvlink")->bytes};
         cr_assert_gt(bytes[0], 0.0);
         cr_assert_lt(apart(bytes[0], bytes[1]), 1e-12);
         job_fixture_release(&one);

@@ -1,8 +1,5 @@
-#include "run/summary.h"
-
-#include <math.h>
-#include <string.h>
-#include <sys/resource.h>
+/* The tree of a result, out of its typed numbers. */
+#include "meshsim/summary.h"
 
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
                                MS_AXIS_PP, MS_AXIS_DP, MS_AXIS_OTHER};
@@ -22,7 +19,7 @@ static void add_sizes(const ms_mesh *mesh, ms_value *sizes) {
     }
 }
 
-void ms_job_add_meshes(const ms_job *job, ms_value *parent) {
+void ms_summary_add_meshes(const ms_job *job, ms_value *parent) {
     add_sizes(&job->mesh, object(parent, "mesh"));
     if (job->expert_mesh != NULL) {
         add_sizes(job->expert_mesh, object(parent, "expert_mesh"));
@@ -33,18 +30,18 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform.name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
-    ms_job_add_placement(&job->placement, root);
-    ms_job_add_meshes(job, root);
+    ms_summary_add_placement(&job->placement, root);
+    ms_summary_add_meshes(job, root);
     ms_value *order = array(root, "order");
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_value_add_string(order, NULL, job->mesh.names[a]);
     }
-    ms_job_add_tiers(job, root);
+    ms_summary_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->spec.simulation.fidelity));
 }
 
-void ms_job_add_placement(const ms_rank_placement *placement, ms_value *parent) {
+void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *parent) {
     if (placement->gpus == NULL) {
         return;
     }
@@ -68,54 +65,11 @@ static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_
     }
 }
 
-void ms_job_add_tiers(const ms_job *job, ms_value *parent) {
+void ms_summary_add_tiers(const ms_job *job, ms_value *parent) {
     add_mesh_tiers(&job->platform, &job->mesh, object(parent, "mesh_tiers"));
     if (job->expert_mesh != NULL) {
         add_mesh_tiers(&job->platform, job->expert_mesh, object(parent, "expert_mesh_tiers"));
     }
-}
-
-/* How much of the step is what, and how much it gets done. */
-static void take_rates(const ms_result *result, ms_run_figures *figures) {
-    const ms_job *job = result->job;
-    double step_s = result->metrics.step_time_s;
-    double gpus = job->mesh.ranks;
-    double batch = job->global_batch;
-    double tokens = job->spec.has_model ? batch * job->spec.model.sequence : 0.0;
-    double forward = job->costs.forward_flop * batch;
-    double attention = job->costs.attention_flop * batch;
-    double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
-    bool has_peak = isfinite(peak) && job->spec.has_model;
-    double executed = 3.0 * forward + job->costs.recompute_flop * batch;
-    figures->samples_per_s = batch / step_s;
-    figures->tokens_per_s = tokens / step_s;
-    figures->tokens_per_s_per_gpu = tokens / step_s / gpus;
-    figures->model_tflops_per_gpu = 3.0 * forward / step_s / gpus * 1e-12;
-    figures->mfu = has_peak ? 3.0 * forward / peak : 0.0;
-    figures->mfu_causal = has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0;
-    figures->hfu = has_peak ? executed / peak : 0.0;
-}
-
-static void take_shares(const ms_result *result, ms_run_figures *figures) {
-    const double *share = result->metrics.share;
-    memcpy(figures->share, share, sizeof figures->share);
-    figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
-                               share[MS_TIME_BUBBLE_COOLDOWN];
-    figures->idle_fraction = 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER];
-    for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
-        figures->exposed_fraction += share[c];
-    }
-}
-
-void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
-    memset(figures_out, 0, sizeof *figures_out);
-    figures_out->step_time_s = result->metrics.step_time_s;
-    take_shares(result, figures_out);
-    take_rates(result, figures_out);
-    figures_out->peak_B = result->memory[result->peak_rank].peak_B;
-    figures_out->fits = result->fits;
-    figures_out->chunks = result->job->program.spec.chunks;
-    figures_out->parameter_replicas = result->job->program.parameter_replicas;
 }
 
 static void add_rates(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
@@ -190,80 +144,26 @@ static void add_collectives(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Bytes of a tier that one operation of a work moves, of all works it stands for. */
-static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
-    double bytes = 0.0;
-    /* the flows are the busiest member's; the tier carries the mean of all */
-    double share = work->stands_for / (work->load_imbalance > 0.0 ? work->load_imbalance : 1.0);
-    for (int32_t p = 0; p < work->phase_count; p++) {
-        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
-        for (int32_t f = 0; f < phase->flow_count; f++) {
-            const ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
-            for (int32_t c = 0; c < flow->crossing_count; c++) {
-                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
-                bool is_here = dag->network.links[crossing->link].tier == tier;
-                bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
-            }
-        }
-    }
-    return bytes;
-}
-
-/* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */
-static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
-    double bytes = 0.0;
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        bytes += counts[w] * work_bytes(dag, &dag->works[w], tier);
-    }
-    return bytes / dag->step_count;
-}
-
-static void add_tiers(const ms_result *result, ms_arena *arena, ms_value *root) {
+static void add_tiers(const ms_result *result, ms_value *root) {
     const ms_platform *platform = &result->job->platform;
-    double *counts = MS_NEW(arena, double, result->dag.work_count);
-    for (int32_t i = 0; counts != NULL && i < result->dag.op_count; i++) {
-        counts[result->dag.ops[i].work]++;
-    }
     ms_value *tiers = object(root, "tiers");
-    for (int t = 0; counts != NULL && t < platform->tier_count; t++) {
-        double busy_s = 0.0;
-        double peak = 0.0;
-        for (int32_t l = 0; l < result->dag.network.link_count; l++) {
-            if (result->dag.network.links[l].tier == t) {
-                busy_s = fmax(busy_s, result->timeline.link_busy_s[l]);
-                peak = fmax(peak, result->timeline.link_peak[l]);
-            }
-        }
+    for (int t = 0; t < platform->tier_count; t++) {
         ms_value *tier = object(tiers, platform->tiers[t].name);
-        ms_value_add_double(tier, "bytes", tier_bytes(&result->dag, counts, t));
-        ms_value_add_double(tier, "busy_s", busy_s / result->dag.step_count);
-        ms_value_add_double(tier, "peak_use", peak);
+        ms_value_add_double(tier, "bytes", result->tiers[t].bytes);
+        ms_value_add_double(tier, "busy_s", result->tiers[t].busy_s);
+        ms_value_add_double(tier, "peak_use", result->tiers[t].peak_use);
     }
 }
 
-static void add_kernels(const ms_result *result, ms_arena *arena, ms_value *root) {
+static void add_kernels(const ms_result *result, ms_value *root) {
     const ms_stage_costs *costs = &result->job->costs;
-    const ms_dag *dag = &result->dag;
     ms_value *rows = array(root, "kernels");
-    double *calls = MS_NEW(arena, double, costs->kernel_count);
-    for (int32_t i = 0; calls != NULL && i < dag->op_count; i++) {
-        int32_t tag = dag->works[dag->ops[i].work].tag;
-        if (tag < 0) {
-            continue;
-        }
-        const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
-        const ms_segment *segment = &costs->segments[tag];
-        for (int u = 0; u < segment->uses; u++) {
-            const ms_kernel_use *use = &costs->uses[segment->use_first + u];
-            calls[use->kernel] += (double)use->calls * dag->ranks[stream->rank].multiplicity;
-        }
-    }
-    for (int k = 0; calls != NULL && k < costs->kernel_count; k++) {
+    for (int k = 0; k < costs->kernel_count; k++) {
         const ms_kernel *kernel = &costs->kernels[k];
         ms_value *row = object(rows, NULL);
         ms_value_add_string(row, "name", kernel->name);
         ms_value_add_string(row, "shape", kernel->shape);
-        ms_value_add_double(row, "count", calls[k] / result->job->mesh.ranks / dag->step_count);
+        ms_value_add_double(row, "count", result->kernel_calls[k]);
         ms_value_add_double(row, "time_s", kernel->time_s);
         ms_value_add_double(row, "flop_per_s",
                             kernel->time_s > 0.0 ? kernel->flop / kernel->time_s : 0.0);
@@ -287,34 +187,16 @@ static void add_memory(const ms_result *result, ms_value *root) {
     ms_value_add_int(memory, "peak_rank", result->dag.ranks[result->peak_rank].rank);
 }
 
-/* One row per pipeline rank: the mean over its simulated ranks, the highest memory peak. */
 static void add_stages(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "stages");
-    int ranks = result->dag.rank_count;
-    for (int first = 0; first < ranks;) {
-        int pp = result->dag.ranks[first].pp;
-        double sum[3] = {0.0, 0.0, 0.0};
-        double peak_B = 0.0;
-        int next = first;
-        for (; next < ranks && result->dag.ranks[next].pp == pp; next++) {
-            const double *time_s = result->metrics.ranks[next].time_s;
-            sum[0] += time_s[MS_TIME_COMPUTE];
-            for (int c = MS_TIME_BUBBLE_WARMUP; c <= MS_TIME_BUBBLE_COOLDOWN; c++) {
-                sum[1] += time_s[c];
-            }
-            for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
-                sum[2] += time_s[c];
-            }
-            peak_B = fmax(peak_B, result->memory[next].peak_B);
-        }
-        double count = next - first;
+    for (int i = 0; i < result->stage_count; i++) {
+        const ms_stage_use *stage = &result->stages[i];
         ms_value *row = object(rows, NULL);
-        ms_value_add_int(row, "pp_rank", pp);
-        ms_value_add_double(row, "compute_s", sum[0] / count);
-        ms_value_add_double(row, "bubble_s", sum[1] / count);
-        ms_value_add_double(row, "exposed_s", sum[2] / count);
-        ms_value_add_double(row, "peak_B", peak_B);
-        first = next;
+        ms_value_add_int(row, "pp_rank", stage->pp);
+        ms_value_add_double(row, "compute_s", stage->compute_s);
+        ms_value_add_double(row, "bubble_s", stage->bubble_s);
+        ms_value_add_double(row, "exposed_s", stage->exposed_s);
+        ms_value_add_double(row, "peak_B", stage->peak_B);
     }
 }
 
@@ -334,16 +216,13 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
 }
 
 static void add_engine(const ms_result *result, ms_value *root) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
     ms_value *engine = object(root, "engine");
     ms_value_add_int(engine, "ops", result->dag.op_count);
     ms_value_add_int(engine, "flows", result->timeline.flows);
     ms_value_add_int(engine, "simulated_ranks", result->dag.rank_count);
     ms_value_add_bool(engine, "fold_exact", result->job->is_fold_exact);
     ms_value_add_double(engine, "wall_s", result->wall_s);
-    /* Linux counts the peak resident set in KiB */
-    ms_value_add_double(engine, "peak_rss_B", 1024.0 * (double)usage.ru_maxrss);
+    ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);
 }
 
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out) {
@@ -360,8 +239,8 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_shares(result, &figures, root);
     add_comm(result, root);
     add_collectives(result, root);
-    add_tiers(result, arena, root);
-    add_kernels(result, arena, root);
+    add_tiers(result, root);
+    add_kernels(result, root);
     add_memory(result, root);
     add_stages(result, root);
     add_critical_path(result, root);

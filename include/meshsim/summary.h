@@ -1,0 +1,37 @@
+/**
+ * @file
+ * The summary of a run as a result tree: what `run --json` prints and a trace keeps under /summary.
+ *
+ * All numbers come from the typed result (job.h); the tree only names them. No layer below this one
+ * makes trees.
+ */
+#ifndef MESHSIM_SUMMARY_H
+#define MESHSIM_SUMMARY_H
+
+#include "meshsim/arena.h"
+#include "meshsim/decls.h"
+#include "meshsim/job.h"
+#include "meshsim/status.h"
+#include "meshsim/value.h"
+
+MS_BEGIN_DECLS
+
+/** Build the tree of a finished run.  *summary_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(ranks * axes) routes. */
+ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out);
+
+/** Add "mesh": the sizes of its axes, outermost first; and "expert_mesh" where the experts have one
+ * of their own. */
+void ms_summary_add_meshes(const ms_job *job, ms_value *parent);
+
+/** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
+ * axis of size 1.  O(ranks * axes) routes. */
+void ms_summary_add_tiers(const ms_job *job, ms_value *parent);
+
+/** Add "placement": GPUs without a rank, idle or on spare nodes, and these nodes; nothing for a job
+ * that takes every GPU, rank r GPU r. */
+void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *parent);
+
+MS_END_DECLS
+
+#endif

@@ -1,0 +1,181 @@
+/* What a simulation comes to, as typed numbers: whoever prints, stores or compares it starts here. */
+#include "run/figures.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How much the step gets done. */
+static void take_rates(const ms_result *result, ms_run_figures *figures) {
+    const ms_job *job = result->job;
+    double step_s = result->metrics.step_time_s;
+    double gpus = job->mesh.ranks;
+    double batch = job->global_batch;
+    double tokens = job->spec.has_model ? batch * job->spec.model.sequence : 0.0;
+    double forward = job->costs.forward_flop * batch;
+    double attention = job->costs.attention_flop * batch;
+    double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
+    bool has_peak = isfinite(peak) && job->spec.has_model;
+    double executed = 3.0 * forward + job->costs.recompute_flop * batch;
+    figures->samples_per_s = batch / step_s;
+    figures->tokens_per_s = tokens / step_s;
+    figures->tokens_per_s_per_gpu = tokens / step_s / gpus;
+    figures->model_tflops_per_gpu = 3.0 * forward / step_s / gpus * 1e-12;
+    figures->mfu = has_peak ? 3.0 * forward / peak : 0.0;
+    figures->mfu_causal = has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0;
+    figures->hfu = has_peak ? executed / peak : 0.0;
+}
+
+static void take_shares(const ms_result *result, ms_run_figures *figures) {
+    const double *share = result->metrics.share;
+    memcpy(figures->share, share, sizeof figures->share);
+    figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
+                               share[MS_TIME_BUBBLE_COOLDOWN];
+    figures->idle_fraction = 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER];
+    for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+        figures->exposed_fraction += share[c];
+    }
+}
+
+void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
+    memset(figures_out, 0, sizeof *figures_out);
+    figures_out->step_time_s = result->metrics.step_time_s;
+    take_shares(result, figures_out);
+    take_rates(result, figures_out);
+    figures_out->peak_B = result->memory[result->peak_rank].peak_B;
+    figures_out->fits = result->fits;
+    figures_out->chunks = result->job->program.spec.chunks;
+    figures_out->parameter_replicas = result->job->program.parameter_replicas;
+}
+
+/* Bytes of a tier that one operation of a work moves, of all works it stands for. */
+static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
+    double bytes = 0.0;
+    /* the flows are the busiest member's; the tier carries the mean of all */
+    double share = work->stands_for / (work->load_imbalance > 0.0 ? work->load_imbalance : 1.0);
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            const ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
+            for (int32_t c = 0; c < flow->crossing_count; c++) {
+                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+                bool is_here = dag->network.links[crossing->link].tier == tier;
+                bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
+            }
+        }
+    }
+    return bytes;
+}
+
+/* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */
+static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
+    double bytes = 0.0;
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        bytes += counts[w] * work_bytes(dag, &dag->works[w], tier);
+    }
+    return bytes / dag->step_count;
+}
+
+/* Operations of each work in all steps: [works] in the arena, NULL when memory runs out. */
+static double *count_works(const ms_dag *dag, ms_arena *arena) {
+    double *counts = MS_NEW(arena, double, dag->work_count);
+    for (int32_t i = 0; counts != NULL && i < dag->op_count; i++) {
+        counts[dag->ops[i].work]++;
+    }
+    return counts;
+}
+
+/* What the links of a tier did. */
+static ms_tier_use use_of_tier(const ms_result *result, const double *counts, int tier) {
+    const ms_dag *dag = &result->dag;
+    ms_tier_use use = {.bytes = tier_bytes(dag, counts, tier)};
+    for (int32_t l = 0; l < dag->network.link_count; l++) {
+        if (dag->network.links[l].tier == tier) {
+            use.busy_s = fmax(use.busy_s, result->timeline.link_busy_s[l]);
+            use.peak_use = fmax(use.peak_use, result->timeline.link_peak[l]);
+        }
+    }
+    use.busy_s /= dag->step_count;
+    return use;
+}
+
+static ms_status find_tiers(ms_result *result, ms_arena *arena) {
+    int tiers = result->job->platform.tier_count;
+    double *counts = count_works(&result->dag, arena);
+    result->tiers = MS_NEW(arena, ms_tier_use, tiers);
+    if (counts == NULL || result->tiers == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int t = 0; t < tiers; t++) {
+        result->tiers[t] = use_of_tier(result, counts, t);
+    }
+    return MS_OK;
+}
+
+static ms_status find_kernels(ms_result *result, ms_arena *arena) {
+    const ms_stage_costs *costs = &result->job->costs;
+    const ms_dag *dag = &result->dag;
+    double *calls = MS_NEW(arena, double, costs->kernel_count);
+    if (calls == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        int32_t tag = dag->works[dag->ops[i].work].tag;
+        if (tag < 0) {
+            continue;
+        }
+        const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
+        const ms_segment *segment = &costs->segments[tag];
+        for (int u = 0; u < segment->uses; u++) {
+            const ms_kernel_use *use = &costs->uses[segment->use_first + u];
+            calls[use->kernel] += (double)use->calls * dag->ranks[stream->rank].multiplicity;
+        }
+    }
+    for (int k = 0; k < costs->kernel_count; k++) {
+        calls[k] = calls[k] / result->job->mesh.ranks / dag->step_count;
+    }
+    result->kernel_calls = calls;
+    return MS_OK;
+}
+
+/* The simulated ranks of one pipeline rank, from `first` on.  Returns the one behind the last. */
+static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_out) {
+    const ms_dag *dag = &result->dag;
+    ms_stage_use use = {.pp = dag->ranks[first].pp};
+    int next = first;
+    for (; next < dag->rank_count && dag->ranks[next].pp == use.pp; next++) {
+        const double *time_s = result->metrics.ranks[next].time_s;
+        use.compute_s += time_s[MS_TIME_COMPUTE];
+        for (int c = MS_TIME_BUBBLE_WARMUP; c <= MS_TIME_BUBBLE_COOLDOWN; c++) {
+            use.bubble_s += time_s[c];
+        }
+        for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+            use.exposed_s += time_s[c];
+        }
+        use.peak_B = fmax(use.peak_B, result->memory[next].peak_B);
+    }
+    double count = next - first;
+    use.compute_s /= count;
+    use.bubble_s /= count;
+    use.exposed_s /= count;
+    *use_out = use;
+    return next;
+}
+
+static ms_status find_stages(ms_result *result, ms_arena *arena) {
+    int ranks = result->dag.rank_count;
+    result->stages = MS_NEW(arena, ms_stage_use, ranks);
+    result->stage_count = 0;
+    if (result->stages == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int first = 0; first < ranks;) {
+        first = use_of_stage(result, first, &result->stages[result->stage_count++]);
+    }
+    return MS_OK;
+}
+
+ms_status ms_result_sum_up(ms_result *result, ms_arena *arena) {
+    ms_status status = find_tiers(result, arena);
+    status = status == MS_OK ? find_kernels(result, arena) : status;
+    return status == MS_OK ? find_stages(result, arena) : status;
+}
