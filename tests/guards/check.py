@@ -7,7 +7,23 @@ import tempfile
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "scripts"
+LAYERS = ["base", "config", "platform", "mesh", "placement", "model", "schedule", "collective", "spec", "estimate", "dag", "lower", "engine",
+          "metrics", "run", "trace", "study", "report", "cli"]
+ORDER = ("    base <- config <- platform <- {mesh, placement} <- {model, schedule, collective} <- spec <- estimate <- dag <- lower <- engine"
+         " <- metrics <- run <- trace <- study <- report <- cli\n")
+TABLE = "".join(f"| `sim/{layer}` | holds it |\n" for layer in LAYERS)
+
+
+def drawing(*arrows):
+    """A page with a drawing of the layers, in which "own included" has a mark."""
+    rows = (" ".join([*("o" if f"{own} {one}" in arrows else " " for one in LAYERS[:place]), own]) for place, own in enumerate(LAYERS))
+    return ORDER + "\n" + "".join(f"    {row}\n" for row in rows) + "\nThat is all.\n"
+
+
+DRAWN = drawing("mesh platform", "model mesh")
 CLEAN = {
+    "README.md": ORDER + TABLE,
+    "CONTRIBUTING.md": DRAWN,
     "include/meshsim/mesh.h": "/**\n * @file\n * Meshes.\n */\n#include \"meshsim/platform.h\"\n\nMS_BEGIN_DECLS\n\n"
                               "/** One.  Returns MS_OK. */\nms_status ms_one(int a, int *sum_out);\n\nMS_END_DECLS\n",
     "include/meshsim/platform.h": "/**\n * @file\n * Platforms.\n */\nMS_BEGIN_DECLS\n\n/** Two, three. */\nint ms_two(void);\n"
@@ -46,6 +62,15 @@ BREACHES = [
     ("check_layers", "sim/run/a.c", "\n/* ms_value */\nms_value_add_int(tree, key, 1);\n", "sim/run/a.c:3: ms_value_add_int: no result tree"),
     ("check_layers", "include/meshsim/mesh.h", "void ms_add(ms_value *parent);\n", "no result tree below trace"),
     ("check_layers", "include/meshsim/meshsim.h", "int a;\n", "an index holds no code"),
+    ("check_layers", "CONTRIBUTING.md", ORDER, "no drawing of the layers"),
+    ("check_layers", "CONTRIBUTING.md", DRAWN.replace(f"    {'  ' * 11}lower\n", ""), "CONTRIBUTING.md:3: the drawing lacks the layer 'lower'"),
+    ("check_layers", "CONTRIBUTING.md", DRAWN.replace("lower\n", "upper\n"), "the drawing has 'upper', which is no layer"),
+    ("check_layers", "CONTRIBUTING.md", drawing("mesh platform", "model mesh", "cli base"), "says that cli includes base, and no file does"),
+    ("check_layers", "CONTRIBUTING.md", DRAWN.replace("o mesh\n", ". mesh\n"), "the drawing has another order or other marks"),
+    ("check_layers", "CONTRIBUTING.md", DRAWN[len(ORDER):], "CONTRIBUTING.md:1: the order of the layers is"),
+    ("check_layers", "sim/lower/a.c", '\n#include "meshsim/mesh.h"\n', "the drawing lacks that lower includes mesh: sim/lower/a.c:2"),
+    ("check_layers", "README.md", ORDER.replace("spec <- estimate", "spec") + TABLE, "README.md:1: the order of the layers is"),
+    ("check_layers", "README.md", ORDER + TABLE.replace("`sim/estimate`", "`estimate`"), "the table of folders lacks estimate"),
     ("check_manifest", "tests/unit/mesh/test_mesh.c", "Test(other, one) {\n}\n", "tests/unit/mesh/test_mesh.c mesh: gone"),
     ("check_manifest", "tests/golden/case/case", None, "tests/golden/case/case: gone"),
     ("check_manifest", "tests/python/test_new.py", "", "tests/python/test_new.py: not in tests/manifest.txt"),
