@@ -2,52 +2,53 @@
  * @file
  * The library in reading order; every header builds on those above it. No code here.
  *
- * | header       | what it holds                                                                  |
- * |--------------|--------------------------------------------------------------------------------|
- * | decls.h      | C linkage and visibility of all that follows                                   |
- * | status.h     | status codes and the exit code of each                                         |
- * | arena.h      | memory, one arena per lifetime                                                 |
- * | buffer.h     | growing text and vectors                                                       |
- * | diag.h       | diagnostics with place, source line and caret                                  |
- * | units.h      | numbers with units                                                             |
- * | random.h     | random numbers that are the same everywhere                                    |
- * | event.h      | words shared by all: axes, collective and operation kinds, passes              |
- * | value.h      | result trees and JSON                                                          |
- * | interrupt.h  | SIGINT and SIGTERM without leftovers                                           |
- * | target.h     | files that appear whole or not at all                                          |
- * | config.h     | YAML documents, field tables, overrides                                        |
- * | input.h      | kinds of input files, told apart                                               |
- * | cells.h      | CSV texts, cell by cell                                                        |
- * | ranges.h     | lists of numbers such as 0-7,12                                                |
- * | platform.h   | GPUs, links, tiers and routes                                                  |
- * | mesh.h       | named axes over ranks, groups, meshes from meshes                              |
- * | placement.h  | which GPU each rank sits on; idle and spare GPUs                               |
- * | sharding.h   | how tensors lie over a mesh, and what moving them takes                        |
- * | model.h      | what each pass of a transformer computes, sends and keeps                      |
- * | schedule.h   | pipeline schedules, on paper                                                   |
- * | schedule_csv.h | schedules as PyTorch's CSV files                                             |
- * | schedule_study.h | what a makespan consists of, time per microbatch                           |
- * | schedule_search.h | search for a schedule under a memory cap                                  |
- * | fluid.h      | transfers that start together and share links                                  |
- * | collective.h | collectives as phases of flows                                                 |
- * | spec.h       | what job is simulated, as one value: read, checked, laid out                  |
- * | estimate.h   | step, bound and memory of a job, without simulating                            |
- * | layer_times.h | what layers and a model's ends take, for sharing them among stages           |
- * | rank_memory.h | what a pipeline rank holds while its actions run                              |
- * | dag.h        | the operation graph                                                            |
- * | lower.h      | from schedule, costs, mesh and platform to that graph                          |
- * | engine.h     | running it: closed form, or SimGrid                                            |
- * | metrics.h    | where the time went, memory                                                    |
- * | job.h        | a workload file from reading to result                                         |
- * | advice.h     | warnings about where groups lie and what latency costs                         |
- * | memory_options.h | what would save memory, and how much                                       |
- * | summary.h    | the tree of a run's figures, for JSON and traces                               |
- * | trace.h      | the HDF5 file                                                                  |
- * | workers.h    | many jobs, each in a process of its own                                        |
- * | table.h      | result tables: one list of columns for pages, CSV and JSON | | schedules.h  |
- * many schedules in one table, on paper and in a workload                        | | compare.h    |
- * what differs between two results, and what a guard lets pass                   | | report.h     |
- * pictures and trace-viewer files                                                |
+ * | header            | what it holds                                                      |
+ * |-------------------|--------------------------------------------------------------------|
+ * | decls.h           | C linkage and visibility of all that follows                       |
+ * | status.h          | status codes and the exit code of each                             |
+ * | arena.h           | memory, one arena per lifetime                                     |
+ * | buffer.h          | growing text and vectors                                           |
+ * | diag.h            | diagnostics with place, source line and caret                      |
+ * | units.h           | numbers with units                                                 |
+ * | random.h          | random numbers that are the same everywhere                        |
+ * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
+ * | value.h           | result trees and JSON                                              |
+ * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |
+ * | target.h          | files that appear whole or not at all                              |
+ * | config.h          | YAML documents, field tables, overrides                            |
+ * | input.h           | kinds of input files, told apart                                   |
+ * | cells.h           | CSV texts, cell by cell                                            |
+ * | ranges.h          | lists of numbers such as 0-7,12                                    |
+ * | platform.h        | GPUs, links, tiers and routes                                      |
+ * | mesh.h            | named axes over ranks, groups, meshes from meshes                  |
+ * | placement.h       | which GPU each rank sits on; idle and spare GPUs                   |
+ * | sharding.h        | how tensors lie over a mesh, and what moving them takes            |
+ * | model.h           | what each pass of a transformer computes, sends and keeps          |
+ * | schedule.h        | pipeline schedules, on paper                                       |
+ * | schedule_csv.h    | schedules as PyTorch's CSV files                                   |
+ * | schedule_study.h  | what a makespan consists of, time per microbatch                   |
+ * | schedule_search.h | search for a schedule under a memory cap                           |
+ * | fluid.h           | transfers that start together and share links                      |
+ * | collective.h      | collectives as phases of flows                                     |
+ * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
+ * | estimate.h        | step, bound and memory of a job, without simulating                |
+ * | layer_times.h     | what layers and a model's ends take, for sharing them among stages |
+ * | layer_partition.h | layers shared among stages by those times                          |
+ * | rank_memory.h     | what a pipeline rank holds while its actions run                   |
+ * | dag.h             | the operation graph                                                |
+ * | lower.h           | from schedule, costs, mesh and platform to that graph              |
+ * | engine.h          | running it: closed form, or SimGrid                                |
+ * | metrics.h         | where the time went, memory                                        |
+ * | job.h             | a workload file from reading to result                             |
+ * | advice.h          | warnings about where groups lie and what latency costs             |
+ * | memory_options.h  | what would save memory, and how much                               |
+ * | summary.h         | the tree of a run's figures, for JSON and traces                   |
+ * | trace.h           | the HDF5 file                                                      |
+ * | workers.h         | many jobs, each in a process of its own                            |
+ * | table.h           | result tables: one list of columns for pages, CSV and JSON         |
+ * | schedules.h       | many schedules in one table, on paper and in a workload            |
+ * | compare.h         | what differs between two results, and what a guard lets pass       |
+ * | report.h          | pictures and trace-viewer files                                    |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

@@ -387,6 +387,13 @@ double ms_model_parameters(const ms_model *model);
  */
 double ms_model_active_parameters(const ms_model *model);
 
+/** Check what a model and its layout say together, as ms_model_costs does before it starts.
+ *  layout: stage_layers NULL where layers are not shared out yet; what depends on them is then left
+ * unchecked.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape, every fault reported
+ * with the numbers and the nearest legal values.  O(stages). */
+ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
+                          const ms_gpu_type *gpu, ms_diag *diag);
+
 /** Lay a model out.
  *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value
  * heads are copied where tp is a multiple of them, norms work on whole tokens or, with sequence

@@ -223,18 +223,33 @@ typedef struct ms_job_layout {
     int microbatches;           /**< M */
     int global_batch;           /**< sequences per step */
     ms_precision precision;
-    ms_model_layout layout; /**< degrees and choices; stage_layers are left to the partition */
+    ms_model_layout layout; /**< degrees and choices; stage_layers: NULL for a balanced partition,
+                               which needs times (layer_partition.h), and without a model */
     ms_program program;
     const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
     bool has_pairs;            /**< the order pairs passes, whether or not they then run together */
 } ms_job_layout;
 
 /** Check a spec across its fields, and lay it out: ranks and GPUs, batch and microbatches, axes and
- * what they are used for, the schedule's order. Layers and their costs come later.
+ * what they are used for, the schedule's order, layers over stages, the model over the degrees.
+ * This is the whole check: what is laid out can be built, with one exception: whether a stage of a
+ * balanced partition gets as many layers as `recompute_layers` counts shows once they are shared
+ * out.
  *  *layout_out: in `arena`; borrows from the spec.  Returns MS_OK; MS_E_INPUT with every fault
  * reported; MS_E_IO when the schedule's file cannot be read; MS_E_NOMEM.  O(actions). */
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out);
+
+/** Virtual stages that a partition gives no number of layers: all beside the given ends. */
+typedef struct ms_open_stages {
+    int first, count; /**< stages first .. first + count - 1; count < 0: a single stage's both ends
+                         are given */
+    int layers;       /**< that are left for them; < 0: the ends have more than the model */
+} ms_open_stages;
+
+/** The open stages of a spec that does not list its layers stage by stage.
+ *  stages: S, virtual stages, >= 1.  O(1). */
+ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
 
 /** Bytes per element. */
 double ms_dtype_B(ms_dtype dtype);

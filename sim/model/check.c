@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdio.h>
 
 #include "model/mla.h"
@@ -247,15 +248,22 @@ static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type 
     return MS_E_INPUT;
 }
 
+/* Most layers of a virtual stage; any number where they are not shared out yet. */
+static int largest_stage(const ms_model_layout *layout) {
+    int largest = 0;
+    for (int stage = 0; layout->stage_layers != NULL && stage < layout->pp * layout->chunks;
+         stage++) {
+        int layers = layout->stage_layers[stage];
+        largest = layers > largest ? layers : largest;
+    }
+    return layout->stage_layers == NULL ? INT_MAX : largest;
+}
+
 static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
     if (layout->recompute_layers == 0) {
         return MS_OK;
     }
-    int largest = 0;
-    for (int stage = 0; stage < layout->pp * layout->chunks; stage++) {
-        int layers = layout->stage_layers[stage];
-        largest = layers > largest ? layers : largest;
-    }
+    int largest = largest_stage(layout);
     if (layout->recompute != MS_RECOMPUTE_FULL) {
         ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
                       layout->recompute_layers);
@@ -272,6 +280,9 @@ static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
 
 static ms_status check_stages(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
+    if (layout->stage_layers == NULL) {
+        return MS_OK;
+    }
     /* the first may hold the embedding alone and the last the head (Llama 3, section 3.3.2) */
     int ends =
         stages > 1 ? (layout->stage_layers[0] == 0) + (layout->stage_layers[stages - 1] == 0) : 0;

@@ -370,8 +370,4 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
 /** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */
 double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit);
 
-/** Refuse degrees that clash with the shape, with numbers and the nearest legal values. */
-ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
-                          const ms_gpu_type *gpu, ms_diag *diag);
-
 #endif

@@ -1,4 +1,4 @@
-/* What a simulation comes to, as typed numbers: whoever prints, stores or compares it starts here. */
+/* What a simulation comes to, in numbers: whoever prints, stores or compares it starts here. */
 #include "run/figures.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* From a spec to a job: laid out, its layers on their stages, with what they cost. */
 #include <string.h>
 
+#include "meshsim/layer_partition.h"
 #include "run/idle_keys.h"
-#include "run/partition.h"
 
 /* Name of a workload without a `name:` key: its file's, without folder and ending. */
 static const char *stem_of(ms_arena *arena, const char *path) {
@@ -12,38 +12,12 @@ static const char *stem_of(ms_arena *arena, const char *path) {
     return ms_arena_strndup(arena, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
 }
 
-/* Members of rank 0's ep group on its node.  members: scratch of the ep degree. */
-static int count_node_ranks(const ms_mesh *mesh, const ms_platform *platform, int *members) {
-    int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
-    int together = 0;
-    ms_mesh_to_devices(mesh, members, count);
-    for (int i = 0; i < count; i++) {
-        together +=
-            ms_platform_node(platform, members[i]) == ms_platform_node(platform, members[0]);
-    }
-    return together;
-}
-
-static ms_status cost_model(ms_arena *arena, ms_diag *diag, ms_job *job) {
-    int *members = MS_NEW(arena, int, job->layout.ep);
-    if (members == NULL) {
-        return MS_E_NOMEM;
-    }
-    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);
-    job->layout.ep_node_ranks = count_node_ranks(mesh, &job->platform, members);
-    ms_status status = ms_partition_layers(&job->spec, arena, diag, job);
-    if (status != MS_OK) {
-        return status;
-    }
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, &job->spec, "model", diag);
-    return ms_model_costs(&job->spec.model, &job->layout, &job->precision, &job->platform.gpu,
-                          arena, &placed.diag, &job->costs);
-}
-
 static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
     if (job->spec.has_model) {
-        return cost_model(arena, diag, job);
+        ms_key_diag placed;
+        ms_key_diag_init(&placed, &job->spec, "model", diag);
+        return ms_model_costs(&job->spec.model, &job->layout, &job->precision, &job->platform.gpu,
+                              arena, &placed.diag, &job->costs);
     }
     const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
     return ms_costs_build(&job->spec.costs, &sizes, arena, diag, &job->costs);
@@ -87,6 +61,9 @@ static ms_status name_job(const ms_job_spec *spec, ms_arena *arena, ms_job *job)
 ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
     ms_job_layout laid_out;
     ms_status status = ms_job_lay_out(spec, arena, diag, &laid_out);
+    if (status == MS_OK && spec->has_model) {
+        status = ms_layer_partition_balance(spec, arena, diag, &laid_out);
+    }
     if (status != MS_OK) {
         return status;
     }

@@ -224,8 +224,29 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
     return c.status;
 }
 
+/* The model over the mesh: its layers over the stages, its sizes over the degrees. */
+static ms_status lay_model_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                               ms_job_layout *out) {
+    ms_status status = ms_spec_count_node_ranks(spec, arena, out);
+    status = status == MS_OK ? ms_spec_partition_layers(spec, arena, diag, out) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, spec, "model", diag);
+    return ms_layout_check(&spec->model, &out->layout, &spec->platform.cluster->gpu, &placed.diag);
+}
+
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out) {
+    ms_job_layout out;
     ms_status status = ms_spec_check_fields(spec, diag);
-    return status == MS_OK ? ms_spec_lay_out_parts(spec, arena, diag, layout_out) : status;
+    status = status == MS_OK ? ms_spec_lay_out_parts(spec, arena, diag, &out) : status;
+    if (status == MS_OK && spec->has_model) {
+        status = lay_model_out(spec, arena, diag, &out);
+    }
+    if (status == MS_OK) {
+        *layout_out = out;
+    }
+    return status;
 }

@@ -27,6 +27,16 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
 ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *meshes, ms_arena *arena,
                               ms_diag *diag, ms_model_layout *layout_out);
 
+/* Set out->layout.ep_node_ranks: the members of rank 0's ep group on its node.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out);
+
+/* Check that the model's layers can be shared among the stages of out->program, and set
+ * out->layout.stage_layers: in `arena` or borrowed from the spec, NULL for a balanced partition.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
+ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                   ms_job_layout *out);
+
 /* Ranks that each take other sequences of the batch: dp, the user's own axis, and ep where it is an
  * axis of the mesh and not of the experts alone. */
 int ms_layout_replicas(const ms_model_layout *layout);

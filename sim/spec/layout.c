@@ -127,6 +127,23 @@ ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *mesh
     return status;
 }
 
+ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out) {
+    const ms_platform *cluster = spec->platform.cluster;
+    const ms_mesh *mesh = ms_mesh_of_axes(&out->mesh, out->expert_mesh, MS_AXES_OF_EXPERTS);
+    int *members = MS_NEW(arena, int, out->layout.ep);
+    if (members == NULL) {
+        return MS_E_NOMEM;
+    }
+    int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
+    ms_mesh_to_devices(mesh, members, count);
+    out->layout.ep_node_ranks = 0;
+    for (int i = 0; i < count; i++) {
+        out->layout.ep_node_ranks +=
+            ms_platform_node(cluster, members[i]) == ms_platform_node(cluster, members[0]);
+    }
+    return MS_OK;
+}
+
 int ms_layout_replicas(const ms_model_layout *layout) {
     bool is_of_experts_alone = layout->expert_mesh.tp > 0;
     return layout->dp * layout->other * (is_of_experts_alone ? 1 : layout->ep);

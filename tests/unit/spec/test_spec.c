@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "meshsim/random.h"
-#include "meshsim/spec.h"
+#include "spec_fixture.h"
 
 static const char *const WORKLOADS[] = {"deepseek-v3-2048",
                                         "deepseek-v3-gb200-576",
@@ -24,43 +24,6 @@ static const char *const WORKLOADS[] = {"deepseek-v3-2048",
                                         "tiny"};
 enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
 
-typedef struct spec_fixture {
-    ms_arena arena;
-    ms_diag diag;
-    ms_buffer messages;
-} spec_fixture;
-
-static void keep(void *context, const char *text) {
-    ms_buffer_puts(context, text);
-}
-
-static void fixture_init(spec_fixture *f) {
-    ms_arena_init(&f->arena);
-    ms_buffer_init(&f->messages);
-    ms_diag_init(&f->diag, keep, &f->messages);
-}
-
-static void fixture_release(spec_fixture *f) {
-    ms_buffer_release(&f->messages);
-    ms_arena_release(&f->arena);
-}
-
-static ms_job_spec read_path(spec_fixture *f, const char *path, const char *const *sets,
-                             size_t set_count) {
-    ms_job_request request = {
-        .workload = path, .data_folder = MS_SOURCE_DIR, .sets = sets, .set_count = set_count};
-    ms_job_spec spec;
-    cr_assert_eq(ms_job_spec_read(&request, &f->arena, &f->diag, &spec), MS_OK, "%s: %s", path,
-                 ms_buffer_text(&f->messages));
-    return spec;
-}
-
-static ms_job_spec read_workload(spec_fixture *f, const char *name, const char *const *sets,
-                                 size_t set_count) {
-    const char *path = ms_arena_printf(&f->arena, "%s/workloads/%s.yaml", MS_SOURCE_DIR, name);
-    return read_path(f, path, sets, set_count);
-}
-
 /* What the written text of a spec reads as. */
 static ms_job_spec write_and_read(spec_fixture *f, const ms_job_spec *spec) {
     char path[] = "/tmp/meshsim-spec-XXXXXX";
@@ -71,7 +34,7 @@ static ms_job_spec write_and_read(spec_fixture *f, const ms_job_spec *spec) {
     cr_assert_eq(ms_job_spec_write(spec, &text), MS_OK);
     cr_assert_eq(write(file, text.data, text.length), (ssize_t)text.length);
     close(file);
-    ms_job_spec again = read_path(f, ms_arena_strdup(&f->arena, path), NULL, 0);
+    ms_job_spec again = spec_fixture_read_path(f, ms_arena_strdup(&f->arena, path), NULL, 0);
     unlink(path);
     ms_buffer_release(&text);
     return again;
@@ -179,12 +142,12 @@ enum { CHANGE_COUNT = sizeof TABLE / sizeof TABLE[0], CHANGES_MAX = 12 };
 Test(spec, every_workload_is_read_as_it_is_written) {
     for (size_t i = 0; i < WORKLOAD_COUNT; i++) {
         spec_fixture f;
-        fixture_init(&f);
-        ms_job_spec spec = read_workload(&f, WORKLOADS[i], NULL, 0);
+        spec_fixture_init(&f);
+        ms_job_spec spec = spec_fixture_read(&f, WORKLOADS[i], NULL, 0);
         ms_job_spec again = write_and_read(&f, &spec);
         cr_assert(ms_job_spec_is_equal(&spec, &again), "%s", WORKLOADS[i]);
         cr_assert_str_eq(spec.platform.text, again.platform.text);
-        fixture_release(&f);
+        spec_fixture_release(&f);
     }
 }
 
@@ -196,12 +159,12 @@ Test(spec, given_costs_are_read_as_they_are_written) {
         " optimizer: 0.1 s}\n"
         "batch: {microbatches: 8}\n";
     spec_fixture f;
-    fixture_init(&f);
+    spec_fixture_init(&f);
     char path[] = "/tmp/meshsim-spec-XXXXXX";
     int file = mkstemp(path);
     cr_assert_eq(write(file, TEXT, strlen(TEXT)), (ssize_t)strlen(TEXT));
     close(file);
-    ms_job_spec spec = read_path(&f, path, NULL, 0);
+    ms_job_spec spec = spec_fixture_read_path(&f, path, NULL, 0);
     unlink(path);
     ms_job_spec again = write_and_read(&f, &spec);
     cr_assert(ms_job_spec_is_equal(&spec, &again));
@@ -209,13 +172,13 @@ Test(spec, given_costs_are_read_as_they_are_written) {
     cr_assert_eq(items[3], 4e-7);
     items[3] = nextafter(4e-7, 1);
     cr_assert_not(ms_job_spec_is_equal(&spec, &again), "the last bit counts");
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 /* A spec changed in a number of fields at random, and the same changes as overrides. */
 static ms_job_spec change_at_random(spec_fixture *f, ms_random *random, const char *name,
                                     const char **sets, size_t *count_out) {
-    ms_job_spec base = read_workload(f, name, NULL, 0);
+    ms_job_spec base = spec_fixture_read(f, name, NULL, 0);
     ms_job_spec spec = ms_job_spec_derive(&base);
     size_t count = (size_t)ms_random_range(random, 1, CHANGES_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -241,7 +204,7 @@ Test(spec, random_specs_are_read_as_they_are_written) {
     ms_random random = {.state = seed};
     for (int round = 0; round < 200; round++) {
         spec_fixture f;
-        fixture_init(&f);
+        spec_fixture_init(&f);
         const char *sets[CHANGES_MAX];
         size_t count = 0;
         const char *name = WORKLOADS[ms_random_range(&random, 0, WORKLOAD_COUNT - 1)];
@@ -249,10 +212,10 @@ Test(spec, random_specs_are_read_as_they_are_written) {
         ms_job_spec again = write_and_read(&f, &spec);
         cr_assert(ms_job_spec_is_equal(&spec, &again), "seed %llu, round %d: %s",
                   (unsigned long long)seed, round, name);
-        ms_job_spec set = read_workload(&f, name, sets, count);
+        ms_job_spec set = spec_fixture_read(&f, name, sets, count);
         cr_assert(ms_job_spec_is_equal(&spec, &set), "seed %llu, round %d: %s, derived and --set",
                   (unsigned long long)seed, round, name);
-        fixture_release(&f);
+        spec_fixture_release(&f);
     }
 }
 
@@ -260,23 +223,23 @@ Test(spec, random_specs_are_read_as_they_are_written) {
 
 Test(spec, each_field_counts_and_derives_as_its_override) {
     spec_fixture f;
-    fixture_init(&f);
-    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    spec_fixture_init(&f);
+    ms_job_spec base = spec_fixture_read(&f, "gpt3-175b-1024", NULL, 0);
     for (size_t i = 0; i < CHANGE_COUNT; i++) {
         ms_job_spec derived = ms_job_spec_derive(&base);
         TABLE[i].apply(&derived);
-        ms_job_spec set = read_workload(&f, "gpt3-175b-1024", &TABLE[i].set, 1);
+        ms_job_spec set = spec_fixture_read(&f, "gpt3-175b-1024", &TABLE[i].set, 1);
         cr_assert(ms_job_spec_is_equal(&derived, &set), "%s", TABLE[i].set);
         ms_job_spec again = write_and_read(&f, &derived);
         cr_assert(ms_job_spec_is_equal(&derived, &again), "%s", TABLE[i].set);
     }
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 Test(spec, equality_sees_every_field) {
     spec_fixture f;
-    fixture_init(&f);
-    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    spec_fixture_init(&f);
+    ms_job_spec base = spec_fixture_read(&f, "gpt3-175b-1024", NULL, 0);
     int same = 0;
     for (size_t i = 0; i < CHANGE_COUNT; i++) {
         ms_job_spec derived = ms_job_spec_derive(&base);
@@ -285,7 +248,7 @@ Test(spec, equality_sees_every_field) {
     }
     /* what the workload says already: an even partition, learned positions, ... */
     cr_assert_leq(same, 6, "%d of %d changes are not seen", same, (int)CHANGE_COUNT);
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 /* Both are laid out alike, defaults that follow from other fields included. */
@@ -293,8 +256,8 @@ Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
     static const char *const SETS[] = {"mesh.tp=4", "mesh.dp=32", "mesh.pp=8",
                                        "data_parallel.zero=3", "batch.global=1536"};
     spec_fixture f;
-    fixture_init(&f);
-    ms_job_spec base = read_workload(&f, "gpt3-175b-1024", NULL, 0);
+    spec_fixture_init(&f);
+    ms_job_spec base = spec_fixture_read(&f, "gpt3-175b-1024", NULL, 0);
     ms_job_spec derived = ms_job_spec_derive(&base);
     cr_assert_eq(ms_spec_set_axis(&derived, "tp", 4), MS_OK);
     cr_assert_eq(ms_spec_set_axis(&derived, "dp", 32), MS_OK);
@@ -302,7 +265,7 @@ Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
     cr_assert_eq(ms_spec_set_axis(&derived, "qp", 8), MS_E_RANGE);
     derived.data.zero = 3;
     derived.batch.global = 1536;
-    ms_job_spec set = read_workload(&f, "gpt3-175b-1024", SETS, 5);
+    ms_job_spec set = spec_fixture_read(&f, "gpt3-175b-1024", SETS, 5);
     ms_job_layout one, two;
     cr_assert_eq(ms_job_lay_out(&derived, &f.arena, &f.diag, &one), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
@@ -313,11 +276,32 @@ Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
     cr_assert_eq(one.microbatches, two.microbatches);
     cr_assert_eq(one.mesh.ranks, two.mesh.ranks);
     cr_assert_eq(ms_program_crc32(&one.program), ms_program_crc32(&two.program));
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 /* ---- checks ---- */
 
+static void break_shares(ms_job_spec *s) {
+    s->model.layers = 9;
+}
+static void break_stages(ms_job_spec *s) {
+    s->schedule.partition.kind = MS_PARTITION_BALANCED;
+    s->schedule.kind = MS_SCHEDULE_INTERLEAVED;
+    s->schedule.chunks = 6;
+}
+static void break_ends(ms_job_spec *s) {
+    s->schedule.partition.first_stage_layers = 9;
+}
+static void break_list(ms_job_spec *s) {
+    s->schedule.partition.stage_layers = (ms_ints){LAYERS, 4};
+}
+static void break_sum(ms_job_spec *s) {
+    s->schedule.partition.stage_layers = (ms_ints){LAYERS, 2};
+}
+static void break_degree(ms_job_spec *s) {
+    s->model.heads = s->model.kv_heads = 1;
+    s->schedule.partition.kind = MS_PARTITION_BALANCED;
+}
 static void break_ranks(ms_job_spec *s) {
     ms_spec_set_axis(s, "tp", 4);
 }
@@ -374,11 +358,17 @@ Test(spec, a_derived_spec_is_checked_as_a_file_is) {
                  {break_platform, "error: platform: this key is required"},
                  {break_steps, "error: schedule.step_end: post_validation is measured"},
                  {break_optimizer, "error: precision.optimizer: expected 0 B to 64 B, got 'nan'"},
-                 {break_parts, "error: recompute_parts: has more than the words"}};
+                 {break_parts, "error: recompute_parts: has more than the words"},
+                 {break_shares, "error: schedule: 9 layers do not divide among 2 virtual stages"},
+                 {break_stages, "error: schedule: 8 layers for 12 virtual stages: more stages"},
+                 {break_ends, "error: schedule: 8 layers do not divide among 2 virtual stages"},
+                 {break_list, "error: schedule.stage_layers: expected 2 entries (pp x v), got 4"},
+                 {break_sum, "error: model: the layers of the 2 virtual stages sum to '3'"},
+                 {break_degree, "error: model: tensor-parallel degree '2' does not fit 1 att"}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         spec_fixture f;
-        fixture_init(&f);
-        ms_job_spec base = read_workload(&f, "tiny", NULL, 0);
+        spec_fixture_init(&f);
+        ms_job_spec base = spec_fixture_read(&f, "tiny", NULL, 0);
         ms_job_spec derived = ms_job_spec_derive(&base);
         CASES[i].apply(&derived);
         ms_job_layout layout;
@@ -387,32 +377,32 @@ Test(spec, a_derived_spec_is_checked_as_a_file_is) {
         const char *said = ms_buffer_text(&f.messages);
         cr_assert(strstr(said, CASES[i].says) != NULL, "case %zu: %s", i, said);
         cr_assert(strncmp(said, "meshsim: error: ", 16) == 0, "no place: %s", said);
-        fixture_release(&f);
+        spec_fixture_release(&f);
     }
 }
 
 /* With its source kept, a fault of the same spec points into the file. */
 Test(spec, faults_point_into_the_file_where_there_is_one) {
     spec_fixture f;
-    fixture_init(&f);
-    ms_job_spec spec = read_workload(&f, "tiny", NULL, 0);
+    spec_fixture_init(&f);
+    ms_job_spec spec = spec_fixture_read(&f, "tiny", NULL, 0);
     ms_job_layout layout;
     spec.batch.global = 15;
     cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &layout), MS_E_INPUT);
     cr_assert(strstr(ms_buffer_text(&f.messages), "tiny.yaml:8:17: error: batch.global: 15") !=
                   NULL,
               "%s", ms_buffer_text(&f.messages));
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 /* What is reported of a key that the user left out stands at the mapping around it. */
 Test(spec, faults_of_absent_keys_stand_at_their_mapping) {
     spec_fixture f;
-    fixture_init(&f);
-    ms_job_spec spec = read_workload(&f, "tiny", NULL, 0);
+    spec_fixture_init(&f);
+    ms_job_spec spec = spec_fixture_read(&f, "tiny", NULL, 0);
     cr_assert_eq(ms_spec_fault(&spec, &f.diag, "batch.microbatches", "wrong"), MS_E_INPUT);
     cr_assert(
         strstr(ms_buffer_text(&f.messages), "tiny.yaml:8:8: error: batch.microbatches: wrong"),
         "%s", ms_buffer_text(&f.messages));
-    fixture_release(&f);
+    spec_fixture_release(&f);
 }

@@ -1,0 +1,102 @@
+/* Which stage has which layers: what a spec gives, and even shares of the rest. Balanced shares
+ * need times, which a room above finds; that there is a layer for every stage is checked here. */
+#include "spec/internal.h"
+
+/* The ending of a counted noun in a message. */
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int first = given->first_stage_layers, last = given->last_stage_layers;
+    return (ms_open_stages){.first = first > 0 ? 1 : 0,
+                            .count = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+                            .layers = spec->model.layers - first - last};
+}
+
+/* Every stage's layers, as the spec lists them; the model checks their sum. */
+static ms_status take_given(const ms_job_spec *spec, ms_diag *diag, ms_job_layout *out) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int stages = out->program.model_stages;
+    if (given->first_stage_layers > 0 || given->last_stage_layers > 0 ||
+        given->kind != MS_PARTITION_EVEN) {
+        return ms_spec_fault(spec, diag, "schedule.stage_layers",
+                             "gives every stage its layers; leave 'schedule.first_stage_layers', "
+                             "'schedule.last_stage_layers' and 'schedule.partition' out");
+    }
+    if (given->stage_layers.count != (size_t)stages) {
+        return ms_spec_fault(spec, diag, "schedule.stage_layers",
+                             "expected %d entries (pp x v), got %zu", stages,
+                             given->stage_layers.count);
+    }
+    out->layout.stage_layers = given->stage_layers.items;
+    return MS_OK;
+}
+
+static ms_status fault_shares(const ms_job_spec *spec, const ms_open_stages *open, int stages,
+                              ms_diag *diag) {
+    int layers = spec->model.layers;
+    int given = layers - open->layers;
+    int nearest = open->count <= 0
+                      ? 0
+                      : (open->layers / open->count + (open->layers < open->count)) * open->count;
+    return ms_spec_fault(spec, diag, "schedule",
+                         "%d layer%s do not divide among %d virtual stages%s; nearest "
+                         "number of layers: %d; or give 'schedule.partition: balanced', "
+                         "'schedule.stage_layers', 'schedule.first_stage_layers' and "
+                         "'schedule.last_stage_layers'",
+                         layers, plural(layers), stages, given > 0 ? " beside the given ends" : "",
+                         given + nearest);
+}
+
+static ms_status fault_stages(const ms_job_spec *spec, int stages, ms_diag *diag) {
+    int layers = spec->model.layers;
+    return ms_spec_fault(spec, diag, "schedule",
+                         "%d layer%s for %d virtual stages: more stages than layers", layers,
+                         plural(layers), stages);
+}
+
+/* Whether the open stages can have the layers that are left. Of a balanced partition the model's
+ * ends may have none, where embedding or head take long enough. */
+static ms_status check_shares(const ms_job_spec *spec, const ms_open_stages *open, int stages,
+                              ms_diag *diag) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    bool is_balanced = given->kind == MS_PARTITION_BALANCED;
+    int empty = is_balanced ? (given->first_stage_layers == 0) +
+                                  (given->last_stage_layers == 0 && stages > 1)
+                            : 0;
+    if (open->count >= 0 && open->layers < open->count - empty) {
+        return open->layers < 0 ? fault_shares(spec, open, stages, diag)
+                                : fault_stages(spec, stages, diag);
+    }
+    bool is_filled = open->count < 0 || (open->count == 0 && open->layers > 0);
+    bool is_uneven = !is_balanced && open->count > 0 && open->layers % open->count != 0;
+    return is_filled || is_uneven ? fault_shares(spec, open, stages, diag) : MS_OK;
+}
+
+ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                   ms_job_layout *out) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int stages = out->program.model_stages;
+    if (given->stage_layers.count > 0) {
+        return take_given(spec, diag, out);
+    }
+    const ms_open_stages open = ms_spec_open_stages(spec, stages);
+    ms_status status = check_shares(spec, &open, stages, diag);
+    if (status != MS_OK || given->kind == MS_PARTITION_BALANCED) {
+        return status;
+    }
+    int *shares = MS_NEW(arena, int, stages);
+    if (shares == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int s = 0; s < stages; s++) {
+        bool is_open = s >= open.first && s < open.first + open.count;
+        shares[s] = is_open          ? open.layers / open.count
+                    : s < open.first ? given->first_stage_layers
+                                     : given->last_stage_layers;
+    }
+    out->layout.stage_layers = shares;
+    return MS_OK;
+}

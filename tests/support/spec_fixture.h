@@ -1,0 +1,48 @@
+/* Specs for tests: a shipped workload, with overrides. */
+#ifndef MS_SPEC_FIXTURE_H
+#define MS_SPEC_FIXTURE_H
+
+#include <criterion/criterion.h>
+
+#include "meshsim/spec.h"
+
+typedef struct spec_fixture {
+    ms_arena arena;
+    ms_diag diag;
+    ms_buffer messages; /* all diagnostics so far */
+} spec_fixture;
+
+static inline void spec_fixture_keep(void *context, const char *text) {
+    ms_buffer_puts(context, text);
+}
+
+static inline void spec_fixture_init(spec_fixture *f) {
+    ms_arena_init(&f->arena);
+    ms_buffer_init(&f->messages);
+    ms_diag_init(&f->diag, spec_fixture_keep, &f->messages);
+}
+
+static inline void spec_fixture_release(spec_fixture *f) {
+    ms_buffer_release(&f->messages);
+    ms_arena_release(&f->arena);
+}
+
+/* Read the workload at a path, which must be sound. */
+static inline ms_job_spec spec_fixture_read_path(spec_fixture *f, const char *path,
+                                                 const char *const *sets, size_t set_count) {
+    ms_job_request request = {
+        .workload = path, .data_folder = MS_SOURCE_DIR, .sets = sets, .set_count = set_count};
+    ms_job_spec spec;
+    cr_assert_eq(ms_job_spec_read(&request, &f->arena, &f->diag, &spec), MS_OK, "%s: %s", path,
+                 ms_buffer_text(&f->messages));
+    return spec;
+}
+
+/* Read workloads/NAME.yaml. */
+static inline ms_job_spec spec_fixture_read(spec_fixture *f, const char *name,
+                                            const char *const *sets, size_t set_count) {
+    const char *path = ms_arena_printf(&f->arena, "%s/workloads/%s.yaml", MS_SOURCE_DIR, name);
+    return spec_fixture_read_path(f, path, sets, set_count);
+}
+
+#endif
