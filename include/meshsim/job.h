@@ -28,13 +28,6 @@
 
 MS_BEGIN_DECLS
 
-/** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
-typedef struct ms_job_note {
-    const char *key; /**< dotted path, such as "data_parallel.bucket" */
-    ms_mark mark;    /**< where it stands */
-    const char *why; /**< as the end of "changes nothing: ..." */
-} ms_job_note;
-
 /** A spec, checked and laid out. Everything lives in the arena of ms_job_build. */
 typedef struct ms_job {
     ms_job_spec spec;
@@ -55,9 +48,8 @@ typedef struct ms_job {
     int microbatches;   /**< M */
     bool is_validated_late; /**< as in ms_lower_input, and so the next one */
     bool is_blocking;
-    bool has_pairs;           /**< the order pairs passes, whether or not they then run together */
-    const ms_job_note *notes; /**< [note_count] keys without an effect, in no order */
-    int note_count;
+    bool has_pairs;         /**< the order pairs passes, whether or not they then run together */
+    ms_idle_keys idle_keys; /**< that the user gave and that change nothing */
 } ms_job;
 
 /** What the links of a tier did in a step. */

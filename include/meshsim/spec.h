@@ -240,6 +240,27 @@ typedef struct ms_job_layout {
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out);
 
+/** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
+typedef struct ms_idle_key {
+    const char *key; /**< dotted path, such as "data_parallel.bucket" */
+    ms_mark mark;    /**< where it stands */
+    const char *why; /**< as the end of "changes nothing: ..." */
+} ms_idle_key;
+
+/** Keys without an effect, in no order. */
+typedef struct ms_idle_keys {
+    const ms_idle_key *items; /**< [count] */
+    int count;
+} ms_idle_keys;
+
+/** Find, of the keys that stand in a spec's file (not of their defaults), those that ask for
+ * something which the job has no place for; none in a spec that comes from no file.
+ *  laid_out: of the spec, its layers shared out.  costs: of the same.  *keys_out: in `arena`.
+ *  Returns MS_OK; MS_E_NOMEM.  O(actions). */
+ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_out,
+                            const ms_stage_costs *costs, ms_arena *arena, ms_diag *diag,
+                            ms_idle_keys *keys_out);
+
 /** Virtual stages that a partition gives no number of layers: all beside the given ends. */
 typedef struct ms_open_stages {
     int first, count; /**< stages first .. first + count - 1; count < 0: a single stage's both ends

@@ -46,10 +46,10 @@ static void add_options(const findings *f, ms_value *root) {
 
 static void add_notes(const ms_job *job, ms_value *root) {
     ms_value *rows = ms_value_add(root, "notes", MS_VALUE_ARRAY);
-    for (int i = 0; i < job->note_count; i++) {
+    for (int i = 0; i < job->idle_keys.count; i++) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "key", job->notes[i].key);
-        ms_value_add_string(row, "changes_nothing", job->notes[i].why);
+        ms_value_add_string(row, "key", job->idle_keys.items[i].key);
+        ms_value_add_string(row, "changes_nothing", job->idle_keys.items[i].why);
     }
 }
 

@@ -1,8 +1,8 @@
 /* From a spec to a job: laid out, its layers on their stages, with what they cost. */
 #include <string.h>
 
+#include "meshsim/job.h"
 #include "meshsim/layer_partition.h"
-#include "run/idle_keys.h"
 
 /* Name of a workload without a `name:` key: its file's, without folder and ending. */
 static const char *stem_of(ms_arena *arena, const char *path) {
@@ -75,7 +75,7 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
     status = name_job(spec, arena, job);
     status = status == MS_OK ? find_costs(arena, diag, job) : status;
     if (status == MS_OK) {
-        status = ms_idle_keys_find(spec, arena, diag, job);
+        status = ms_idle_keys_find(spec, &laid_out, &job->costs, arena, diag, &job->idle_keys);
     }
     if (status == MS_OK) {
         *job_out = *job;

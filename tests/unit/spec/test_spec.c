@@ -406,3 +406,30 @@ Test(spec, faults_of_absent_keys_stand_at_their_mapping) {
         "%s", ms_buffer_text(&f.messages));
     spec_fixture_release(&f);
 }
+
+/* Keys without an effect are those that the user gave: a derived spec, which says the same, has
+ * none. */
+Test(spec, idle_keys_are_those_of_the_file) {
+    static const char *const SETS[] = {"tensor_parallel.chunks=8",
+                                       "context_parallel.kind=all_to_all", "data_parallel.zero=1"};
+    spec_fixture f;
+    spec_fixture_init(&f);
+    const ms_job_spec spec = spec_fixture_read(&f, "tiny", SETS, 3);
+    const ms_job_spec derived = ms_job_spec_derive(&spec);
+    ms_job_layout laid_out;
+    ms_stage_costs costs;
+    ms_idle_keys keys;
+    cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &laid_out), MS_OK);
+    cr_assert_eq(ms_model_costs(&spec.model, &laid_out.layout, &laid_out.precision,
+                                &spec.platform.cluster->gpu, &f.arena, &f.diag, &costs),
+                 MS_OK);
+    cr_assert_eq(ms_idle_keys_find(&spec, &laid_out, &costs, &f.arena, &f.diag, &keys), MS_OK);
+    cr_assert_eq(keys.count, 2);
+    cr_assert_str_eq(keys.items[0].key, "tensor_parallel.chunks");
+    cr_assert_str_eq(keys.items[0].why,
+                     "only 'tensor_parallel.overlap: chunks' cuts products into them");
+    cr_assert_str_eq(keys.items[1].key, "context_parallel.kind");
+    cr_assert_eq(ms_idle_keys_find(&derived, &laid_out, &costs, &f.arena, &f.diag, &keys), MS_OK);
+    cr_assert_eq(keys.count, 0);
+    spec_fixture_release(&f);
+}

@@ -2,18 +2,19 @@
  * another key or another mesh. Where a value would say something untrue it is refused where it is
  * read; what is left for here does no harm, but whoever wrote it may believe that it does
  * something. A value that asks for nothing (`offload: false`) is not worth a note. */
-#include "run/idle_keys.h"
-
 #include <string.h>
 
+#include "meshsim/spec.h"
+
 /* At most one note per key of the file. */
-enum { NOTES_MAX = 64 };
+enum { KEYS_MAX = 64 };
 
 typedef struct finding {
     const ms_job_spec *spec;
-    const ms_job *job;
-    const ms_model_layout *layout;
-    ms_job_note *notes; /* [NOTES_MAX] */
+    const ms_job_layout *job;
+    const ms_stage_costs *costs;
+    const ms_model_layout *layout; /* of the job */
+    ms_idle_key *keys;             /* [KEYS_MAX] */
     int count;
 } finding;
 
@@ -29,15 +30,16 @@ static const ms_node *node_at(const ms_job_spec *spec, const char *path) {
 static void note(finding *f, const char *key, bool is_idle, const char *why) {
     const ms_node *node = is_idle ? node_at(f->spec, key) : NULL;
     for (int i = 0; i < f->count && node != NULL; i++) {
-        node = strcmp(f->notes[i].key, key) == 0 ? NULL : node;
+        node = strcmp(f->keys[i].key, key) == 0 ? NULL : node;
     }
-    if (node != NULL && f->count < NOTES_MAX) {
-        f->notes[f->count++] = (ms_job_note){.key = key, .mark = node->key_mark, .why = why};
+    if (node != NULL && f->count < KEYS_MAX) {
+        f->keys[f->count++] = (ms_idle_key){.key = key, .mark = node->key_mark, .why = why};
     }
 }
 
 /* Whether the schedule's order is the same without moving passes to earlier gaps. */
-static ms_status find_gaps(const ms_job *job, ms_arena *arena, ms_diag *diag, bool *has_none_out) {
+static ms_status find_gaps(const ms_job_layout *job, ms_arena *arena, ms_diag *diag,
+                           bool *has_none_out) {
     ms_schedule_spec spec = job->program.spec;
     ms_program plain;
     *has_none_out = false;
@@ -58,9 +60,10 @@ static void check_schedule(finding *f, bool has_no_gaps) {
     note(f, "schedule.reorder", has_no_gaps, "no pass has an earlier gap to move to");
     note(f, "schedule.overlap", schedule->overlap == MS_OVERLAP_SERIAL && !f->job->has_pairs,
          "the schedule pairs no passes");
-    note(f, "schedule.sends", f->job->is_blocking && is_alone,
+    note(f, "schedule.sends", schedule->sends == MS_SENDS_BLOCKING && is_alone,
          "mesh.pp is 1: no stage sends anything");
-    note(f, "schedule.step_end", f->job->is_validated_late && f->job->mesh.ranks == 1,
+    note(f, "schedule.step_end",
+         schedule->step_end == MS_STEP_END_POST_VALIDATION && f->job->mesh.ranks == 1,
          "one rank waits for no other");
     note(f, "schedule.partition",
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
@@ -69,14 +72,15 @@ static void check_schedule(finding *f, bool has_no_gaps) {
 }
 
 /* Whether some ranks reduce together: a pass, the step's end, or first and last stage. */
-static bool has_all_reduce(const ms_job *job) {
-    bool is_tied = job->costs.stage[0].tied_B > 0.0 && job->layout.pp > 1;
-    for (int i = 0; i < job->costs.segment_count && !is_tied; i++) {
-        const ms_segment *segment = &job->costs.segments[i];
+static bool has_all_reduce(const finding *f) {
+    const ms_stage_costs *costs = f->costs;
+    bool is_tied = costs->stage[0].tied_B > 0.0 && f->layout->pp > 1;
+    for (int i = 0; i < costs->segment_count && !is_tied; i++) {
+        const ms_segment *segment = &costs->segments[i];
         unsigned axes = segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
         if (segment->is_collective && segment->coll == MS_COLL_ALL_REDUCE &&
             segment->coll_B > 0.0 &&
-            (segment->is_between_directions || ms_mesh_members(&job->mesh, axes, 0, NULL) > 1)) {
+            (segment->is_between_directions || ms_mesh_members(&f->job->mesh, axes, 0, NULL) > 1)) {
             return true;
         }
     }
@@ -85,7 +89,7 @@ static bool has_all_reduce(const ms_job *job) {
 
 static void check_algorithms(finding *f) {
     note(f, "collectives.algorithms.all_reduce",
-         f->spec->algorithms.of[MS_COLL_ALL_REDUCE] != MS_ALGORITHM_AUTO && !has_all_reduce(f->job),
+         f->spec->algorithms.of[MS_COLL_ALL_REDUCE] != MS_ALGORITHM_AUTO && !has_all_reduce(f),
          "no ranks do an all-reduce");
 }
 
@@ -99,7 +103,8 @@ static void check_tensor(finding *f) {
     note(f, "tensor_parallel.chunks", l->tp_overlap != MS_TP_OVERLAP_CHUNKS,
          "only 'tensor_parallel.overlap: chunks' cuts products into them");
     note(f, "tensor_parallel.allow_slow",
-         f->spec->tensor.allows_slow && l->tp <= ms_platform_scale_up_domain(&f->job->platform),
+         f->spec->tensor.allows_slow &&
+             l->tp <= ms_platform_scale_up_domain(f->spec->platform.cluster),
          "the tp ranks share the fast links");
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->pp <= 1,
          "mesh.pp is 1: no stage sends anything");
@@ -159,7 +164,7 @@ static int count_expert_layers(const ms_model *model) {
 }
 
 static void check_model(finding *f) {
-    const ms_model *model = &f->job->spec.model;
+    const ms_model *model = &f->spec->model;
     bool is_latent = model->mla.kv_rank > 0;
     bool has_all_experts = count_expert_layers(model) == model->layers;
     bool is_given = node_at(f->spec, "model.moe.ffn") != NULL;
@@ -192,7 +197,7 @@ static bool drops_nothing(const ms_moe *moe, bool is_even) {
 }
 
 static void check_choice(finding *f) {
-    const ms_moe *moe = &f->job->spec.model.moe;
+    const ms_moe *moe = &f->spec->model.moe;
     bool has_kind = moe->imbalance != MS_IMBALANCE_NONE;
     bool is_even = !has_kind || moe->spread <= 0;
     bool is_unseen = f->layout->ep <= 1 && moe->capacity_factor <= 0;
@@ -215,7 +220,7 @@ static void check_choice(finding *f) {
 
 static void check_experts(finding *f) {
     static const char ALONE[] = "mesh.ep is 1: no token is sent to another rank";
-    const ms_moe *moe = &f->job->spec.model.moe;
+    const ms_moe *moe = &f->spec->model.moe;
     const ms_model_layout *l = f->layout;
     bool is_alone = l->ep <= 1, has_shared = moe->shared_experts > 0;
     note(f, "model.moe.shared_ffn", !has_shared, "there are no 'shared_experts'");
@@ -233,28 +238,29 @@ static void check_experts(finding *f) {
          "their own");
 }
 
-ms_status ms_idle_keys_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job) {
-    finding f = {.spec = spec, .job = job, .layout = &job->layout};
-    f.notes = MS_NEW(arena, ms_job_note, NOTES_MAX);
+ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_out,
+                            const ms_stage_costs *costs, ms_arena *arena, ms_diag *diag,
+                            ms_idle_keys *keys_out) {
+    finding f = {.spec = spec, .job = laid_out, .costs = costs, .layout = &laid_out->layout};
+    f.keys = MS_NEW(arena, ms_idle_key, KEYS_MAX);
     bool has_no_gaps = false;
-    ms_status status = f.notes == NULL ? MS_E_NOMEM : find_gaps(job, arena, diag, &has_no_gaps);
+    ms_status status = f.keys == NULL ? MS_E_NOMEM : find_gaps(laid_out, arena, diag, &has_no_gaps);
     if (status != MS_OK) {
         return status;
     }
     check_schedule(&f, has_no_gaps);
     check_algorithms(&f);
-    if (job->spec.has_model) {
+    if (spec->has_model) {
         check_tensor(&f);
         check_context(&f);
         check_replicas(&f);
         check_precision(&f);
         check_model(&f);
     }
-    if (job->spec.has_model && job->spec.model.moe.experts > 0) {
+    if (spec->has_model && spec->model.moe.experts > 0) {
         check_choice(&f);
         check_experts(&f);
     }
-    job->notes = f.notes;
-    job->note_count = f.count;
+    *keys_out = (ms_idle_keys){f.keys, f.count};
     return MS_OK;
 }
