@@ -15,6 +15,7 @@
  * | value.h           | result trees and JSON                                              |
  * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |
  * | target.h          | files that appear whole or not at all                              |
+ * | usage.h           | time and memory that the process has taken                         |
  * | config.h          | YAML documents, field tables, overrides                            |
  * | input.h           | kinds of input files, told apart                                   |
  * | cells.h           | CSV texts, cell by cell                                            |
@@ -47,6 +48,7 @@
  * | workers.h         | many jobs, each in a process of its own                            |
  * | table.h           | result tables: one list of columns for pages, CSV and JSON         |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
+ * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
  * | report.h          | pictures and trace-viewer files                                    |
  */

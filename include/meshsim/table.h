@@ -14,9 +14,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "meshsim/arena.h"
 #include "meshsim/buffer.h"
 #include "meshsim/decls.h"
+#include "meshsim/status.h"
 #include "meshsim/units.h"
 #include "meshsim/value.h"
 
@@ -69,10 +72,14 @@ typedef struct ms_table_column {
     bool is_page_only;   /**< stands on pages, and neither in --json nor in CSV */
 } ms_table_column;
 
+/** In the place of ms_table.reason_offset: rows have no reasons, for none is ever left out. */
+#define MS_TABLE_KEEPS_ALL SIZE_MAX
+
 /** A table.  All is borrowed. */
 typedef struct ms_table {
     const ms_table_column *columns; /**< ended by one without a name; the first is a row's name */
-    size_t reason_offset;           /**< of a const char * [B]: why a row is left out, or NULL */
+    size_t reason_offset;           /**< of a const char * [B]: why a row is left out, or NULL; or
+                                       MS_TABLE_KEEPS_ALL */
     const void **rows;              /**< [count] */
     size_t count;
     const ms_table_column *sorted_by; /**< one of `columns` */
@@ -84,6 +91,12 @@ typedef struct ms_table_cell {
     int width;          /**< columns of the page; negative: from the left */
     const char *before; /**< what stands before it; NULL: a blank */
 } ms_table_cell;
+
+/** Let a table have rows, in their order.
+ *  rows: [count] of `size` bytes each, borrowed.  *table: `rows` and `count` are set, the list in
+ * `arena`.  Returns MS_OK; MS_E_NOMEM, not reported. */
+ms_status ms_table_fill(ms_table *table, const void *rows, size_t size, size_t count,
+                        ms_arena *arena);
 
 /** Column that a user sorts by as `word`: the last word of its name.  NULL if there is none.
  *  columns: as in ms_table.  O(columns). */
@@ -107,7 +120,8 @@ size_t ms_table_kept(const ms_table *table);
 const char *ms_table_name(const ms_table *table, size_t index);
 const char *ms_table_reason(const ms_table *table, size_t index);
 
-/** Add the lists "rows" and "left_out" to an object.  Lack of memory shows in the tree's arena. */
+/** Add the lists "rows" and, unless the table keeps all, "left_out" to an object.  Lack of memory
+ * shows in the tree's arena. */
 void ms_table_add_rows(const ms_table *table, ms_value *object);
 
 /** Append the rows as CSV, those left out behind: a column for each key that some row has, in the

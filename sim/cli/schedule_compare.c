@@ -1,6 +1,5 @@
 /* meshsim schedule --compare: many schedules in one table. */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/job_options.h"
@@ -10,6 +9,7 @@
 #include "meshsim/report.h"
 #include "meshsim/target.h"
 #include "meshsim/units.h"
+#include "meshsim/usage.h"
 
 enum { JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024 };
 
@@ -67,20 +67,6 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
 static ms_status check_csv(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "csv-table", "-");
     return strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_TEXT, call->diag);
-}
-
-/* A table of rows [count] of `size` bytes each, in the call's arena. */
-static ms_status make_table(const ms_invocation *call, const void *rows, size_t size, size_t count,
-                            ms_table *table) {
-    table->rows = MS_NEW(call->arena, const void *, count);
-    table->count = count;
-    if (table->rows == NULL) {
-        return report_no_memory(call);
-    }
-    for (size_t i = 0; i < count; i++) {
-        table->rows[i] = (const char *)rows + i * size;
-    }
-    return MS_OK;
 }
 
 /* ---- on paper ---- */
@@ -163,11 +149,9 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
         .table = {.columns = MS_PAPER_COLUMNS, .reason_offset = offsetof(ms_paper_row, reason)}};
     ms_status status = read_paper(call, &study, &costs, &shown);
     ms_paper_row *rows = MS_NEW(call->arena, ms_paper_row, study.count);
-    if (status == MS_OK && rows == NULL) {
+    if (status == MS_OK && (rows == NULL || ms_table_fill(&shown.table, rows, sizeof *rows,
+                                                          study.count, call->arena) != MS_OK)) {
         status = report_no_memory(call);
-    }
-    if (status == MS_OK) {
-        status = make_table(call, rows, sizeof *rows, study.count, &shown.table);
     }
     if (status == MS_OK) {
         status = ms_schedules_evaluate(&study, call->arena, call->diag, rows);
@@ -243,10 +227,8 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
 
 /* On a terminal, and only where it takes long. */
 static void show_progress(void *context, size_t done, size_t count) {
-    const struct timespec *start = context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (isatty(STDERR_FILENO) && now.tv_sec - start->tv_sec >= 2) {
+    const double *start_s = context;
+    if (isatty(STDERR_FILENO) && ms_wall_s() - *start_s >= 2.0) {
         fprintf(stderr, "\r%zu of %zu simulated%s", done, count, done == count ? "\n" : "");
     }
 }
@@ -274,17 +256,15 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
 /* Simulate, sort, draw and print. */
 static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
                           ms_shown_simulated *shown) {
-    struct timespec start;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    double start_s = ms_wall_s();
     study->progress = show_progress;
-    study->context = &start;
+    study->context = &start_s;
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
-    ms_status status = rows == NULL
-                           ? report_no_memory(call)
-                           : make_table(call, rows, sizeof *rows, study->count, &shown->table);
-    if (status == MS_OK) {
-        status = ms_schedules_simulate(study, call->arena, call->diag, rows);
+    if (rows == NULL ||
+        ms_table_fill(&shown->table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
+        return report_no_memory(call);
     }
+    ms_status status = ms_schedules_simulate(study, call->arena, call->diag, rows);
     if (status == MS_OK) {
         ms_table_sort(&shown->table);
         status = draw_traces(call, &shown->table);

@@ -1,17 +1,10 @@
 /* One job from graph to result. */
 #include <stddef.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "meshsim/job.h"
 #include "meshsim/lower.h"
+#include "meshsim/usage.h"
 #include "run/figures.h"
-
-static double now_s(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
     ms_lower_input input = {.platform = &job->platform,
@@ -39,12 +32,6 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                                .is_validated_late = job->is_validated_late,
                                .steps = job->spec.simulation.steps};
     return ms_estimate_compute(&input, arena, diag, estimate_out);
-}
-
-static double peak_rss_B(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts it in KiB */
 }
 
 static void find_peak(ms_result *result) {
@@ -78,7 +65,7 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
 }
 
 ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out) {
-    double start_s = now_s();
+    double start_s = ms_wall_s();
     *result_out = (ms_result){.job = job};
     ms_dag_init(&result_out->dag);
     ms_status status = simulate(job, arena, diag, result_out);
@@ -86,8 +73,8 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
         return status;
     }
     find_peak(result_out);
-    result_out->wall_s = now_s() - start_s;
-    result_out->peak_rss_B = peak_rss_B();
+    result_out->wall_s = ms_wall_s() - start_s;
+    result_out->peak_rss_B = ms_peak_rss_B();
     status = ms_result_sum_up(result_out, arena);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while summing up");

@@ -52,7 +52,9 @@ const char *ms_table_name(const ms_table *table, size_t index) {
 }
 
 const char *ms_table_reason(const ms_table *table, size_t index) {
-    return text_at(table->rows[index], table->reason_offset);
+    return table->reason_offset == MS_TABLE_KEEPS_ALL
+               ? NULL
+               : text_at(table->rows[index], table->reason_offset);
 }
 
 size_t ms_table_kept(const ms_table *table) {
@@ -61,6 +63,16 @@ size_t ms_table_kept(const ms_table *table) {
         kept += ms_table_reason(table, i) == NULL;
     }
     return kept;
+}
+
+ms_status ms_table_fill(ms_table *table, const void *rows, size_t size, size_t count,
+                        ms_arena *arena) {
+    table->rows = MS_NEW(arena, const void *, count);
+    table->count = table->rows == NULL ? 0 : count;
+    for (size_t i = 0; i < table->count; i++) {
+        table->rows[i] = (const char *)rows + i * size;
+    }
+    return table->rows == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* ---- columns by their words ---- */
@@ -180,7 +192,9 @@ static void add_row(ms_value *list, const ms_table *table, size_t index) {
 
 void ms_table_add_rows(const ms_table *table, ms_value *object) {
     ms_value *rows = ms_value_add(object, "rows", MS_VALUE_ARRAY);
-    ms_value *left_out = ms_value_add(object, "left_out", MS_VALUE_ARRAY);
+    ms_value *left_out = table->reason_offset == MS_TABLE_KEEPS_ALL
+                             ? NULL
+                             : ms_value_add(object, "left_out", MS_VALUE_ARRAY);
     for (size_t i = 0; i < table->count; i++) {
         add_row(ms_table_reason(table, i) == NULL ? rows : left_out, table, i);
     }

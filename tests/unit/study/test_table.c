@@ -138,6 +138,30 @@ Test(table, json_says_the_same) {
     ms_arena_release(&arena);
 }
 
+/* Rows that have no reasons are all there, and nothing says that some could be missing. */
+Test(table, keeps_all_where_no_row_is_left_out) {
+    static const ms_table_column COUNTS[] = {
+        {"count", MS_COLUMN_INT, FIELD(count), .sort = MS_SORT_LOWEST},
+        {0},
+    };
+    ms_arena arena;
+    ms_buffer text;
+    ms_arena_init(&arena);
+    ms_buffer_init(&text);
+    ms_table table = {.columns = COUNTS, .reason_offset = MS_TABLE_KEEPS_ALL};
+    cr_assert_eq(ms_table_fill(&table, ROWS, sizeof ROWS[0], COUNT, &arena), MS_OK);
+    cr_assert_eq(ms_table_kept(&table), COUNT);
+    table.sorted_by = COUNTS;
+    ms_table_sort(&table);
+    ms_value *root = ms_value_new_object(&arena);
+    ms_table_add_rows(&table, root);
+    ms_value_write_json(root, 0, &text);
+    cr_assert_str_eq(ms_buffer_text(&text),
+                     "{\"rows\":[{\"count\":1},{\"count\":2},{\"count\":3},{\"count\":9}]}");
+    ms_buffer_release(&text);
+    ms_arena_release(&arena);
+}
+
 /* Units, percents, rests of rounding as 0, '-' where there is nothing. */
 Test(table, a_page_shows_what_can_be_read) {
     static const ms_table_cell CELLS[] = {

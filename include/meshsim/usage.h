@@ -1,0 +1,22 @@
+/**
+ * @file
+ * What a process has used of the machine it runs on: time and memory. Nothing that is simulated
+ * depends on either.
+ */
+#ifndef MESHSIM_USAGE_H
+#define MESHSIM_USAGE_H
+
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
+/** Time since some moment that is the same for the whole process, on a clock that is never set [s].
+ *  The difference of two calls is the time between them. */
+double ms_wall_s(void);
+
+/** Most memory that the process has had resident so far [B]. */
+double ms_peak_rss_B(void);
+
+MS_END_DECLS
+
+#endif
