@@ -149,6 +149,11 @@ char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
                             double *time_s_out);
 
+/** The same without the other flows that each of the plan's stands for: a flow alone takes max over
+ * links of bytes * weight / capacity.  Returns as ms_coll_plan_time. */
+ms_status ms_coll_plan_time_alone(const ms_platform *platform, const ms_coll_plan *plan,
+                                  double *time_s_out);
+
 /** What a link is, as a number: the same for links of one capacity and tier, whatever their own
  * numbers, so that groups which are laid out alike look alike. */
 uint64_t ms_link_colour(const ms_platform *platform, int link);

@@ -15,6 +15,7 @@
 #include "meshsim/collective.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
+#include "meshsim/event.h"
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
@@ -34,6 +35,9 @@ typedef struct ms_estimate_input {
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     bool is_validated_late;     /**< ranks update without waiting for the norm */
     int steps;                  /**< optimizer steps; 0 means 1 */
+    ms_fidelity fidelity; /**< of the simulation that is estimated: in MS_FIDELITY_ANALYTIC groups
+                             do not load each other's links */
+    bool no_fold;         /**< every rank is simulated */
 } ms_estimate_input;
 
 /** One pipeline rank. Memory at its peak. */

@@ -31,6 +31,7 @@
  * | schedule_search.h | search for a schedule under a memory cap                           |
  * | fluid.h           | transfers that start together and share links                      |
  * | collective.h      | collectives as phases of flows                                     |
+ * | coll_class.h      | the same collective in several groups at once                      |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
  * | estimate.h        | step, bound and memory of a job, without simulating                |
  * | layer_times.h     | what layers and a model's ends take, for sharing them among stages |

@@ -18,6 +18,7 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_FIDELITY,
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
+    {.name = "no-fold", .help = "estimate the run of every rank instead of one per pipeline rank"},
     {.name = "effective", .help = "print every key with its value and where it came from"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     MS_OPTION_JSON,

@@ -88,7 +88,6 @@ static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
     ms_job job;
     ms_status status = ms_cli_load_job(call, &job);
-    job.no_fold = ms_cli_has(call, "no-fold");
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }

@@ -96,6 +96,7 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
     ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
+    request.no_fold = ms_cli_has(call, "no-fold");
     status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];

@@ -4,27 +4,27 @@
 #include "meshsim/collective.h"
 #include "meshsim/fluid.h"
 
-static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link) {
+static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link, bool is_alone) {
     return (ms_fluid_use){.link = link->link,
-                          .weight = link->load,
+                          .weight = is_alone ? link->weight : link->load,
                           .capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps};
 }
 
 /* The one flow of most phases, of which there are many: no storage for its links. */
-static double time_alone(const ms_platform *platform, const ms_flow *flow) {
+static double time_flow(const ms_platform *platform, const ms_flow *flow, bool is_alone) {
     double time_s = 0.0;
     for (int i = 0; i < flow->count; i++) {
-        ms_fluid_use use = use_of(platform, &flow->links[i]);
+        ms_fluid_use use = use_of(platform, &flow->links[i], is_alone);
         time_s = fmax(time_s, ms_fluid_use_time_s(flow->bytes, &use));
     }
     return time_s;
 }
 
 /* When the last flow of a phase ends. */
-static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, ms_arena *scratch,
-                            double *time_s_out) {
+static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, bool is_alone,
+                            ms_arena *scratch, double *time_s_out) {
     if (phase->count <= 1) {
-        *time_s_out = phase->count == 0 ? 0.0 : time_alone(platform, phase->flows);
+        *time_s_out = phase->count == 0 ? 0.0 : time_flow(platform, phase->flows, is_alone);
         return MS_OK;
     }
     ms_fluid_flow *flows = MS_NEW(scratch, ms_fluid_flow, phase->count);
@@ -39,7 +39,7 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
             return MS_E_NOMEM;
         }
         for (int i = 0; i < flow->count; i++) {
-            uses[i] = use_of(platform, &flow->links[i]);
+            uses[i] = use_of(platform, &flow->links[i], is_alone);
         }
         flows[f] = (ms_fluid_flow){.bytes = flow->bytes, .uses = uses, .count = flow->count};
     }
@@ -51,15 +51,15 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
     return status;
 }
 
-ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
-                            double *time_s_out) {
+static ms_status time_plan(const ms_platform *platform, const ms_coll_plan *plan, bool is_alone,
+                           double *time_s_out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = MS_OK;
     double time_s = 0.0;
     for (int p = 0; p < plan->phase_count && status == MS_OK; p++) {
         double flows_s = 0.0;
-        status = time_flows(platform, &plan->phases[p], &scratch, &flows_s);
+        status = time_flows(platform, &plan->phases[p], is_alone, &scratch, &flows_s);
         time_s += flows_s + plan->phases[p].latency_s;
     }
     ms_arena_release(&scratch);
@@ -67,6 +67,16 @@ ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *pla
         *time_s_out = time_s;
     }
     return status;
+}
+
+ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
+                            double *time_s_out) {
+    return time_plan(platform, plan, false, time_s_out);
+}
+
+ms_status ms_coll_plan_time_alone(const ms_platform *platform, const ms_coll_plan *plan,
+                                  double *time_s_out) {
+    return time_plan(platform, plan, true, time_s_out);
 }
 
 double ms_coll_plan_latency_s(const ms_coll_plan *plan) {

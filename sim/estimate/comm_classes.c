@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "meshsim/coll_class.h"
+
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
     *space = (ms_plan_space){.diag = diag, .links = -1};
     ms_arena_init(&space->scratch);
@@ -192,7 +194,7 @@ typedef struct class_plans {
     const ms_class_key *key;
     const int *gpus; /* [groups * members] group after group */
     int groups, members;
-    ms_coll_plan *plans; /* [groups] */
+    ms_coll_class class;
 } class_plans;
 
 /* Groups of ranks that differ on the class's axes. */
@@ -243,177 +245,100 @@ static ms_status list_pairs(class_plans *c) {
 /* Bytes that classes are laid out with; their times are lines through this point. */
 static const double REFERENCE_B = 1073741824.0;
 
-static ms_status build_plans(class_plans *c, bool is_coarse) {
-    for (int g = 0; g < c->groups; g++) {
-        ms_coll_request group = {.kind = c->key->kind,
-                                 .algorithm = c->comm->algorithms.of[c->key->kind],
-                                 .gpus = c->gpus + (size_t)g * (size_t)c->members,
-                                 .members = c->members,
-                                 .size_B = REFERENCE_B,
-                                 .intra_node_B = c->key->intra_node_share * REFERENCE_B,
-                                 .load_imbalance = c->key->load_imbalance,
-                                 .is_coarse = is_coarse};
-        ms_status status =
-            ms_coll_plan_build(c->comm->platform, &group, &c->space->scratch, &c->plans[g]);
-        if (status == MS_E_RANGE) {
-            ms_coll_report_refusal(&group, c->space->diag);
-            return MS_E_INPUT;
-        }
-        if (status != MS_OK) {
-            return status;
-        }
-    }
-    return MS_OK;
+static bool is_above(double a, double b, double a_next, double b_next) {
+    return a > b || (a == b && a_next > b_next);
 }
 
-static bool has_kinds_of(const ms_phase *a, const ms_phase *b) {
-    bool is_same = a->count == b->count;
-    for (int f = 0; f < a->count && is_same; f++) {
-        is_same = a->flows[f].kind == b->flows[f].kind;
-    }
-    return is_same;
+static bool is_narrower(const ms_time_line *a, const ms_time_line *b) {
+    return is_above(a->per_B_s, b->per_B_s, a->latency_s, b->latency_s);
 }
 
-/* Whether all groups have flows of the same kinds, so that those of a kind can be added up. */
-static bool are_laid_out_alike(const class_plans *c) {
-    for (int g = 1; g < c->groups; g++) {
-        for (int p = 0; p < c->plans[0].phase_count; p++) {
-            if (c->plans[g].phase_count != c->plans[0].phase_count ||
-                !has_kinds_of(&c->plans[g].phases[p], &c->plans[0].phases[p])) {
-                return false;
-            }
-        }
-    }
-    return true;
+static bool is_farther(const ms_time_line *a, const ms_time_line *b) {
+    return is_above(a->latency_s, b->latency_s, a->per_B_s, b->per_B_s);
 }
 
-/* Phase `phase` of a group's plan; an empty one where the group is laid out in fewer. */
-static const ms_phase *phase_at(const class_plans *c, int group, int phase) {
-    static const ms_phase EMPTY = {0};
-    const ms_coll_plan *plan = &c->plans[group];
-    return phase < plan->phase_count ? &plan->phases[phase] : &EMPTY;
-}
-
-/* Phases of the group that has most. */
-static int most_phases(const class_plans *c) {
-    int most = 0;
-    for (int g = 0; g < c->groups; g++) {
-        most = c->plans[g].phase_count > most ? c->plans[g].phase_count : most;
-    }
-    return most;
-}
-
-/* Call on every flow of one kind in one phase of all groups. */
-static void for_flows(const class_plans *c, int phase, uint64_t kind,
-                      void (*visit)(int32_t *link_load, const ms_flow *flow)) {
-    for (int g = 0; g < c->groups; g++) {
-        const ms_phase *all = phase_at(c, g, phase);
-        for (int f = 0; f < all->count; f++) {
-            if (all->flows[f].kind == kind) {
-                visit(c->space->link_load, &all->flows[f]);
-            }
-        }
-    }
-}
-
-static void add_load(int32_t *link_load, const ms_flow *flow) {
-    for (int i = 0; i < flow->count; i++) {
-        link_load[flow->links[i].link] += flow->links[i].weight;
-    }
-}
-
-static void take_load(int32_t *link_load, const ms_flow *flow) {
-    for (int i = 0; i < flow->count; i++) {
-        flow->links[i].load = link_load[flow->links[i].link];
-    }
-}
-
-static void clear_load(int32_t *link_load, const ms_flow *flow) {
-    for (int i = 0; i < flow->count; i++) {
-        link_load[flow->links[i].link] = 0;
-    }
-}
-
-/* Kinds of flows that a phase of a class may have. */
-enum { FLOW_KINDS_MAX = 64 };
-
-/* The kinds of flow that any group has in a phase, each once; returns how many. */
-static int list_kinds(const class_plans *c, int phase, uint64_t *kinds) {
-    int groups = are_laid_out_alike(c) ? 1 : c->groups;
-    int count = 0;
-    for (int g = 0; g < groups; g++) {
-        const ms_phase *all = phase_at(c, g, phase);
-        for (int f = 0; f < all->count; f++) {
-            int k = 0;
-            while (k < count && kinds[k] != all->flows[f].kind) {
-                k++;
-            }
-            if (k == count && count < FLOW_KINDS_MAX) {
-                kinds[count++] = all->flows[f].kind;
-            }
-        }
-    }
-    return count;
-}
-
-/* Give every flow the load of all groups' flows of its kind on the links that it crosses. */
-static void load_flows(const class_plans *c) {
-    for (int p = 0; p < most_phases(c); p++) {
-        uint64_t kinds[FLOW_KINDS_MAX];
-        int count = list_kinds(c, p, kinds);
-        for (int k = 0; k < count; k++) {
-            for_flows(c, p, kinds[k], add_load);
-            for_flows(c, p, kinds[k], take_load);
-            for_flows(c, p, kinds[k], clear_load);
-        }
-    }
-}
-
-static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, ms_time_line *line_out) {
+/* Line of a plan; is_alone: without the other groups. */
+static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is_alone,
+                         ms_time_line *line_out) {
+    const ms_platform *platform = c->comm->platform;
     double time_s = 0.0;
     double latency_s = ms_coll_plan_latency_s(plan);
-    ms_status status = ms_coll_plan_time(c->comm->platform, plan, &time_s);
+    ms_status status = is_alone ? ms_coll_plan_time_alone(platform, plan, &time_s)
+                                : ms_coll_plan_time(platform, plan, &time_s);
     *line_out = (ms_time_line){.latency_s = latency_s,
                                .per_B_s = fmax(0.0, time_s - latency_s) / REFERENCE_B};
     return status;
 }
 
-/* Each group by itself, before loads are added. */
+static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms_time_line *least) {
+    ms_time_line line;
+    ms_status status = line_of(c, plan, true, &line);
+    if (status == MS_OK) {
+        least->latency_s = fmin(least->latency_s, line.latency_s);
+        least->per_B_s = fmin(least->per_B_s, line.per_B_s);
+    }
+    return status;
+}
+
+/* Each group by itself, as it would be laid out alone and as it is beside the others. */
 static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
     ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY};
-    for (int g = 0; g < c->groups; g++) {
-        ms_time_line line;
-        ms_status status = line_of(c, &c->plans[g], &line);
-        if (status != MS_OK) {
-            return status;
+    ms_status status = MS_OK;
+    for (int g = 0; g < c->class.groups && status == MS_OK; g++) {
+        status = add_to_least(c, &c->class.own[g], &least);
+        if (status == MS_OK && c->class.plans != c->class.own) {
+            status = add_to_least(c, &c->class.plans[g], &least);
         }
-        least.latency_s = fmin(least.latency_s, line.latency_s);
-        least.per_B_s = fmin(least.per_B_s, line.per_B_s);
     }
     *alone_out = least;
-    return MS_OK;
+    return status;
 }
 
-static bool is_above(double a, double b, double a_next, double b_next) {
-    return a > b || (a == b && a_next > b_next);
-}
-
-static ms_status time_together(const class_plans *c, ms_class_times *times) {
-    for (int g = 0; g < c->groups; g++) {
+/* The slowest groups by bandwidth and by latency, each simulated for itself. */
+static ms_status time_groups(const class_plans *c, ms_class_times *times) {
+    bool is_alone = c->comm->is_alone;
+    for (int g = 0; g < c->class.groups; g++) {
         ms_time_line line;
-        ms_status status = line_of(c, &c->plans[g], &line);
+        const ms_coll_plan *plan = is_alone ? &c->class.own[g] : &c->class.plans[g];
+        ms_status status = line_of(c, plan, is_alone, &line);
         if (status != MS_OK) {
             return status;
         }
-        ms_time_line *narrowest = &times->narrowest, *farthest = &times->farthest;
-        if (is_above(line.per_B_s, narrowest->per_B_s, line.latency_s, narrowest->latency_s)) {
-            *narrowest = line;
-        }
-        if (is_above(line.latency_s, farthest->latency_s, line.per_B_s, farthest->per_B_s)) {
-            *farthest = line;
-        }
+        times->narrowest = is_narrower(&line, &times->narrowest) ? line : times->narrowest;
+        times->farthest = is_farther(&line, &times->farthest) ? line : times->farthest;
     }
     return MS_OK;
+}
+
+/* Line of the plan that stands for all groups where `slowest` is the slowest one. */
+static ms_status line_of_fold(const class_plans *c, int slowest, ms_time_line *line_out) {
+    ms_coll_plan plan;
+    ms_status status =
+        ms_coll_class_fold(&c->class, c->comm->platform, slowest, &c->space->scratch, &plan);
+    return status == MS_OK ? line_of(c, &plan, c->comm->is_alone, line_out) : status;
+}
+
+/* All groups as one: which of them is the slowest depends on the bytes. */
+static ms_status time_folded(const class_plans *c, ms_class_times *times) {
+    ms_time_line narrowest = {0}, farthest = {0};
+    int slowest[2] = {0, 0};
+    for (int g = 0; g < c->class.groups && !c->class.is_even; g++) {
+        ms_time_line line;
+        ms_status status = line_of(c, &c->class.plans[g], false, &line);
+        if (status != MS_OK) {
+            return status;
+        }
+        if (is_narrower(&line, &narrowest)) {
+            narrowest = line;
+            slowest[0] = g;
+        }
+        if (is_farther(&line, &farthest)) {
+            farthest = line;
+            slowest[1] = g;
+        }
+    }
+    ms_status status = line_of_fold(c, slowest[0], &times->narrowest);
+    return status == MS_OK ? line_of_fold(c, slowest[1], &times->farthest) : status;
 }
 
 static ms_status reserve_links(ms_plan_space *space, int links) {
@@ -430,17 +355,20 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
     if (status != MS_OK || c->members < 2) {
         return status;
     }
-    c->plans = MS_NEW(&c->space->scratch, ms_coll_plan, c->groups);
-    status = c->plans == NULL ? MS_E_NOMEM : build_plans(c, false);
-    if (status == MS_OK && !are_laid_out_alike(c)) {
-        status = build_plans(c, true);
-    }
+    ms_coll_request first = {.kind = c->key->kind,
+                             .algorithm = c->comm->algorithms.of[c->key->kind],
+                             .gpus = c->gpus,
+                             .members = c->members,
+                             .size_B = REFERENCE_B,
+                             .intra_node_B = c->key->intra_node_share * REFERENCE_B,
+                             .load_imbalance = c->key->load_imbalance};
+    status = ms_coll_class_build(c->comm->platform, &first, c->groups, c->space->link_load,
+                                 &c->space->scratch, c->space->diag, &c->class);
     status = status == MS_OK ? time_alone(c, &times->alone) : status;
     if (status != MS_OK) {
         return status;
     }
-    load_flows(c);
-    return time_together(c, times);
+    return c->comm->is_unfolded ? time_groups(c, times) : time_folded(c, times);
 }
 
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,

@@ -32,12 +32,13 @@ typedef struct ms_time_line {
     double latency_s, per_B_s;
 } ms_time_line;
 
-/* The classes' groups run side by side; the slowest one counts, which depends on the bytes where
- * one has the longest latency and another the least bandwidth. */
+/* The classes' groups run side by side, each or one for all as they are simulated; the slowest one
+ * counts, which depends on the bytes where one has the longest latency and another the least
+ * bandwidth. */
 typedef struct ms_class_times {
     ms_class_key key;
-    ms_time_line narrowest; /* of the group with the least bandwidth */
-    ms_time_line farthest;  /* of the group with the longest latency */
+    ms_time_line narrowest; /* with the group of the least bandwidth */
+    ms_time_line farthest;  /* with the group of the longest latency */
     ms_time_line alone;     /* never above any group's time, whatever else runs */
 } ms_class_times;
 
@@ -50,6 +51,8 @@ typedef struct ms_comm_classes {
     int pp, group_ranks;        /* pipeline ranks; ranks of one */
     int *alike;                 /* [pp] the first pipeline rank whose ranks lie as this one's do */
     int *boundary_alike;        /* [pp] the first p whose ranks lie to those of p + 1 as here */
+    bool is_alone;              /* groups do not load each other's links */
+    bool is_unfolded;           /* every group is simulated, not one that stands for all */
     double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
     ms_vector classes;          /* of ms_class_times */
 } ms_comm_classes;

@@ -140,6 +140,8 @@ static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estima
     ms_status status = ms_comm_classes_init(&comm, in->platform, in->mesh, &space.kept);
     comm.algorithms = in->algorithms;
     comm.expert_mesh = in->expert_mesh;
+    comm.is_alone = in->fidelity == MS_FIDELITY_ANALYTIC;
+    comm.is_unfolded = in->no_fold;
     status = status == MS_OK ? run_clocks(in, &comm, &space, diag, estimate) : status;
     ms_comm_classes_release(&comm);
     ms_plan_space_release(&space);

@@ -30,7 +30,9 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                                .algorithms = job->spec.algorithms,
                                .is_blocking = job->is_blocking,
                                .is_validated_late = job->is_validated_late,
-                               .steps = job->spec.simulation.steps};
+                               .steps = job->spec.simulation.steps,
+                               .fidelity = job->spec.simulation.fidelity,
+                               .no_fold = job->no_fold};
     return ms_estimate_compute(&input, arena, diag, estimate_out);
 }
 

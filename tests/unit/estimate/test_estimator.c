@@ -67,8 +67,11 @@ static ms_estimate estimate_alone(candidate_set *set, const ms_candidate *c) {
     cr_assert_eq(ms_model_costs(&SMALL, &layout, &MIXED, &set->f.platform.gpu, &set->f.arena,
                                 &set->f.diag, &costs),
                  MS_OK);
-    ms_estimate_input input = {
-        .platform = &set->f.platform, .mesh = c->mesh, .program = &program, .costs = &costs};
+    ms_estimate_input input = {.platform = &set->f.platform,
+                               .mesh = c->mesh,
+                               .program = &program,
+                               .costs = &costs,
+                               .fidelity = MS_FIDELITY_FLOW};
     cr_assert_eq(ms_estimate_compute(&input, &set->f.arena, &set->f.diag, &estimate), MS_OK);
     return estimate;
 }

@@ -1,0 +1,43 @@
+/**
+ * @file
+ * Classes of collectives: the same collective in several groups of GPUs at once, such as the
+ * tensor-parallel groups of one pipeline rank. All groups are laid out together, and one plan may
+ * stand for them (sim/lower/folding.md).
+ */
+#ifndef MESHSIM_COLL_CLASS_H
+#define MESHSIM_COLL_CLASS_H
+
+#include "meshsim/collective.h"
+
+MS_BEGIN_DECLS
+
+/** A class that is laid out. */
+typedef struct ms_coll_class {
+    ms_coll_plan *own;   /**< [groups] how each would be laid out by itself */
+    ms_coll_plan *plans; /**< [groups] as they are together: those of one algorithm have the same
+                            flows in the same places, which may be empty; every flow has the load of
+                            all groups.  The same as `own` where that is so already */
+    int groups;
+    int slowest;  /**< the group that takes longest while all run */
+    bool is_even; /**< all groups are laid out in the same flows and take equally long */
+} ms_coll_class;
+
+/** Lay a class out.
+ *  first: the request of the first group; its GPUs are followed by those of the others, group after
+ * group: [groups * members].  link_load: [platform links] zeros, and zeros again afterwards.
+ *  *class_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) for what no row lays out;
+ * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  O(groups * members * links of a route). */
+ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              int32_t *link_load, ms_arena *arena, ms_diag *diag,
+                              ms_coll_class *class_out);
+
+/** One plan that stands for all groups: that of the first group with the latencies of the slowest,
+ * and its links in tiers that the first group does not cross. Where the slowest is laid out in
+ * other phases or with other bytes, its own.
+ *  *plan_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(links). */
+ms_status ms_coll_class_fold(const ms_coll_class *together, const ms_platform *platform,
+                             int slowest, ms_arena *arena, ms_coll_plan *plan_out);
+
+MS_END_DECLS
+
+#endif

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Estimates of jobs whose estimate has to be the simulated step, each for one thing that it has to know.
+
+usage: tests/python/test_estimate.py MESHSIM [unittest arguments]
+"""
+
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+
+
+def sets(**values):
+    return [word for key, value in values.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+
+
+def result(command, words):
+    done = subprocess.run([PROGRAM, command, "workloads/tiny.yaml", "--json", *words], cwd=ROOT, capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL)
+    return json.loads(done.stdout)
+
+
+class Estimate(unittest.TestCase):
+    def check_estimate(self, words, share):
+        step_s = result("run", words)["step_time_s"]
+        estimate = result("check", words)["estimate"]
+        self.assertAlmostEqual(estimate["step_time_s"] / step_s, 1, delta=share, msg=words)
+        self.assertLessEqual(estimate["lower_bound_s"], step_s, words)
+
+    def test_groups_of_a_class_that_differ(self):
+        """Groups of dp lie on one node or on two: what a class takes depends on fidelity and folding."""
+        words = sets(mesh__tp=2, mesh__pp=2, mesh__dp=6, platform__nodes=3, batch__global=6)
+        for order in ("[tp, dp, pp]", "[dp, tp, pp]"):
+            for fidelity in ("analytic", "flow"):
+                for fold in ([], ["--no-fold"]):
+                    self.check_estimate([*words, *sets(mesh__order=order), "--fidelity", fidelity, *fold],
+                                        1e-6 if fidelity == "analytic" else 1e-3)
+
+    def test_more_kinds_of_route_than_64(self):
+        """An all-to-all of 40 members on a torus, whose groups overlap, has more than 64 kinds of messages."""
+        words = sets(platform__fabric__shape="[10, 4, 4]", platform__nodes=40, mesh__ep=40, mesh__dp=4, mesh__tp=1, mesh__pp=1,
+                     mesh__order="[ep, dp, pp, tp]", batch__global=160, model__type="llama", model__ffn=1024,
+                     model__moe="{experts: 80, top_k: 2}")
+        self.check_estimate(["--platform", "platforms/tpu-v4.yaml", "--ignore-memory", *words], 1e-6)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
