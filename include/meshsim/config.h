@@ -139,7 +139,8 @@ typedef struct ms_field {
      * upper limit */
     double minimum, maximum;
     const char *const *words;      /**< ENUM, FLAGS: accepted words, NULL-terminated */
-    const struct ms_field *fields; /**< MAP: its table */
+    const struct ms_field *fields; /**< MAP: its table; NODE: that of the code which reads it
+                                      further, so that listings know its keys; NULL: it has none */
     const char *help;              /**< one line, lower case, with meaning (and unit) */
 } ms_field;
 
@@ -184,9 +185,14 @@ ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_pa
 
 /** Append every key of a table with its value and where it came from, one per line:
  * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", and "key =  # not given" for an
- * absent key without a default. */
+ * absent key without a default, or for an absent mapping that has keys it cannot do without. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
+
+/** Append every key that a table knows, one per line, with its default, what it takes and what it
+ * says: "batch.micro = 1  # count, 1 to 1000000: sequences per microbatch and replica"; nothing
+ * stands for the default of a key without one. Mappings have a line before those of their keys. */
+void ms_config_write_keys(const ms_field *fields, const char *key_path, ms_buffer *out);
 
 MS_END_DECLS
 

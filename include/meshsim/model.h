@@ -353,12 +353,12 @@ static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs,
     return &costs->stage[slice * costs->stages + stage];
 }
 
-/** Read the workload's `model:` mapping: name, type, layers, hidden, heads, kv_heads, head_dim,
- * ffn, vocab, sequence, tied_embeddings, flash_attention, fused_accumulation, dropout, bias, norm
- * (layer, rms, plain), positions (learned, rotary), gated, moe, mla (mappings of ms_moe and
- * ms_mla), mtp_layers.  `type: gpt|llama` sets the defaults of the shape flags. mapping: borrowed.
- * *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT, every fault reported (heads not
- * dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
+/** The keys of `model:`, for listings. */
+extern const ms_field MS_MODEL_FIELDS[];
+
+/** Read the workload's `model:` mapping.  `type: gpt|llama` sets the defaults of the shape flags.
+ * mapping: borrowed. *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT, every fault
+ * reported (heads not dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
  */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out);
@@ -449,6 +449,9 @@ typedef struct ms_given_sizes {
     int chunks; /**< V */
     int slices; /**< K, slices of a sequence, each of which costs the given time; 0 means 1 */
 } ms_given_sizes;
+
+/** The keys of `costs:`, for listings. */
+extern const ms_field MS_COSTS_FIELDS[];
 
 /** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
  * value or a list per virtual stage; optimizer [s]: per pipeline rank).

@@ -49,6 +49,9 @@ typedef struct ms_rank_placement {
     int spare_gpus;   /**< GPUs of the spare nodes */
 } ms_rank_placement;
 
+/** Its keys in a workload, for listings. */
+extern const ms_field MS_PLACEMENT_FIELDS[];
+
 /** Read the mapping `placement`, with the keys `nodes`, `order`, `file` and `spares`.
  *  mapping: NULL gives the choice of a job without the key.  folder: where a relative `file`
  * starts; borrowed, NULL: the current one.  *choice_out: borrows from mapping and arena.  Returns

@@ -197,6 +197,9 @@ typedef struct ms_job_spec {
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
 
+/** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
+void ms_job_spec_write_keys(ms_buffer *out);
+
 /** Append a spec as a workload file that ms_job_spec_read makes an equal one of. Keys with their
  * default are left out; sizes of the model that follow from others stand there as if given.  Paths
  * in it start at the spec's folder.  Returns MS_OK; MS_E_NOMEM. */

@@ -20,6 +20,7 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_SENDS,
     {.name = "no-fold", .help = "estimate the run of every rank instead of one per pipeline rank"},
     {.name = "effective", .help = "print every key with its value and where it came from"},
+    {.name = "keys", .help = "print every key that a workload may have"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     MS_OPTION_JSON,
     {0},
@@ -218,18 +219,49 @@ static ms_status run(const ms_invocation *call) {
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
 
+static ms_status print_keys(const ms_invocation *call) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_job_spec_write_keys(&page);
+    return ms_cli_print_page(call, &page);
+}
+
+#define NO_WORKLOAD(option_)                                                                       \
+    { "keys", option_, true, "it reads no workload" }
+
+static const ms_option_rule KEYS_RULES[] = {NO_WORKLOAD("platform"),
+                                            NO_WORKLOAD("set"),
+                                            NO_WORKLOAD("fidelity"),
+                                            NO_WORKLOAD("overlap"),
+                                            NO_WORKLOAD("sends"),
+                                            NO_WORKLOAD("effective"),
+                                            NO_WORKLOAD("ignore-memory"),
+                                            {"keys", "json", true, "the list is a page"},
+                                            {0}};
+
+static const ms_mode MODES[] = {
+    {.usage = "WORKLOAD.yaml", .summary = "validate a workload", .argument = "", .run = run},
+    {.usage = "--keys",
+     .summary = "every key with its default and what it takes",
+     .chosen_by = {"keys"},
+     .rules = KEYS_RULES,
+     .run = print_keys},
+    {0},
+};
+
 const ms_command ms_cmd_check = {
     .name = "check",
     .summary = "validate a workload; print mesh, memory and an estimate",
     .positional_help = "WORKLOAD.yaml",
-    .positionals_min = 1,
+    .positionals_min = 0,
     .positionals_max = 1,
     .options = OPTIONS,
+    .modes = MODES,
     .description = "Reads and checks a workload with its platform, reports every fault, and prints "
                    "what follows without simulating: mesh, memory of every pipeline rank, the "
                    "expected step time, and one that no simulation is below. Exits with 1 when the "
                    "job does not "
                    "fit in memory.",
     .example = "meshsim check workloads/gpt3-175b-1024.yaml",
-    .run = run,
+    .run = ms_cli_run_mode,
 };

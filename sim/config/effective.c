@@ -57,20 +57,53 @@ static void add_tree(const ms_path *path, const ms_node *node, ms_buffer *out) {
 }
 
 static void add_table(const ms_node *mapping, const ms_field *fields, const ms_path *path,
+                      ms_buffer *out);
+
+static bool has_required(const ms_field *fields) {
+    for (; fields->key != NULL; fields++) {
+        if (fields->is_required) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_absent(const ms_field *field, const ms_path *path, ms_buffer *out) {
+    char text[MS_PATH_MAX];
+    if (field->type == MS_FIELD_MAP && !has_required(field->fields)) {
+        add_table(NULL, field->fields, path, out);
+    } else if (field->fallback != NULL) {
+        ms_buffer_printf(out, "%s = %s  # default\n", ms_path_text(path, text),
+                         *field->fallback == '\0' ? "\"\"" : field->fallback);
+    } else {
+        ms_buffer_printf(out, "%s =  # not given\n", ms_path_text(path, text));
+    }
+}
+
+/* Keys that a mapping has and its table does not know: those of a platform's file, or an axis with
+ * a name of its own. */
+static void add_others(const ms_node *mapping, const ms_field *fields, const ms_path *path,
+                       ms_buffer *out) {
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        ms_path below = {.parent = path, .key = child->key};
+        if (ms_field_find(fields, child->key) == NULL) {
+            add_tree(&below, child, out);
+        }
+    }
+}
+
+static void add_table(const ms_node *mapping, const ms_field *fields, const ms_path *path,
                       ms_buffer *out) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         ms_path below = {.parent = path, .key = field->key};
-        char text[MS_PATH_MAX];
         const ms_node *child = ms_node_get(mapping, field->key);
-        if (field->type == MS_FIELD_MAP && (child == NULL || child->type == MS_NODE_MAPPING)) {
+        if (child == NULL) {
+            add_absent(field, &below, out);
+        } else if (field->fields != NULL && child->type == MS_NODE_MAPPING) {
             add_table(child, field->fields, &below, out);
-        } else if (child != NULL) {
-            add_tree(&below, child, out);
-        } else if (field->fallback != NULL) {
-            ms_buffer_printf(out, "%s = %s  # default\n", ms_path_text(&below, text),
-                             *field->fallback == '\0' ? "\"\"" : field->fallback);
+            add_others(child, field->fields, &below, out);
         } else {
-            ms_buffer_printf(out, "%s =  # not given\n", ms_path_text(&below, text));
+            add_tree(&below, child, out);
         }
     }
 }

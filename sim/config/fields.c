@@ -6,7 +6,7 @@
 
 enum { KEY_LIST_MAX = 600, MISSPELT_MAX = 200 };
 
-static const ms_field *find_field(const ms_field *fields, const char *key) {
+const ms_field *ms_field_find(const ms_field *fields, const char *key) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         if (strcmp(field->key, key) == 0) {
             return field;
@@ -74,7 +74,7 @@ static void report_unknown(ms_reading *reading, const ms_field *fields, const ms
 static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const char *key) {
     const ms_node *child = mapping->first;
     for (int i = 0; child != NULL && i < MISSPELT_MAX; i++, child = child->next) {
-        if (find_field(fields, child->key) == NULL) {
+        if (ms_field_find(fields, child->key) == NULL) {
             const char *near = nearest_key(fields, child->key);
             if (near != NULL && strcmp(near, key) == 0) {
                 return true;
@@ -180,7 +180,7 @@ static void read_mapping(ms_reading *reading, const ms_node *mapping, const targ
     const ms_node *child = mapping == NULL ? NULL : mapping->first;
     reading->has_fault = reading->has_fault || (mapping != NULL && mapping->has_fault);
     for (; child != NULL; child = child->next) {
-        const ms_field *field = find_field(to->fields, child->key);
+        const ms_field *field = ms_field_find(to->fields, child->key);
         if (field == NULL) {
             ms_path path = {.parent = to->path, .key = child->key};
             report_unknown(reading, to->fields, child, &path);

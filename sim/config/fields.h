@@ -32,6 +32,9 @@ const char *ms_path_text(const ms_path *path, char *out);
 void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *path,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The row of a key; NULL: the table has none. */
+const ms_field *ms_field_find(const ms_field *fields, const char *key);
+
 /* Whether a member says something: what is left out has no text, no entries, or a number below its
  * range. */
 bool ms_field_is_given(const ms_field *field, const void *member);
@@ -41,6 +44,11 @@ bool ms_field_is_equal(const ms_field *field, const void *a, const void *b);
 
 /* What a field's numbers may be, such as "1 to 8"; "" without limits. out: [size]. */
 void ms_field_range(const ms_field *field, char *out, size_t size);
+
+enum { MS_WORD_LIST_MAX = 600 };
+
+/* The words of a field, such as "none, full or selective". out: [size]. */
+void ms_field_words(const ms_field *field, char *out, size_t size);
 
 /* Whether a number is within the range of its field. */
 bool ms_field_has_number(const ms_field *field, double number);

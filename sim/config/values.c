@@ -10,8 +10,6 @@
 
 #include "config/fields.h"
 
-enum { WORD_LIST_MAX = 600 };
-
 typedef struct value {
     ms_reading *reading;
     const ms_field *field;
@@ -49,7 +47,7 @@ void ms_field_range(const ms_field *field, char *out, size_t size) {
     char high[64];
     show_bound(field, field->minimum, low, sizeof low);
     show_bound(field, field->maximum, high, sizeof high);
-    bool is_open = field->maximum < field->minimum || field->maximum >= 1e300 ||
+    bool is_open = field->maximum < field->minimum || field->maximum >= 1e100 ||
                    (field->maximum == INT_MAX && field->type == MS_FIELD_INT);
     if (is_open && field->minimum > 0 && field->minimum < 1e-15) {
         snprintf(out, size, "more than 0");
@@ -158,16 +156,19 @@ static bool read_string(const value *v, const char **out) {
     return true;
 }
 
-static bool refuse_word(const value *v, size_t count) {
-    char list[WORD_LIST_MAX];
-    char shown[MS_SHOWN_MAX + 8];
+void ms_field_words(const ms_field *field, char *out, size_t size) {
     size_t length = 0;
-    list[0] = '\0';
-    for (size_t i = 0; i < count && length < sizeof list; i++) {
-        length +=
-            (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-                             i == 0 ? "" : (i + 1 == count ? " or " : ", "), v->field->words[i]);
+    out[0] = '\0';
+    for (size_t i = 0; field->words[i] != NULL && length < size; i++) {
+        const char *joint = i == 0 ? "" : field->words[i + 1] == NULL ? " or " : ", ";
+        length += (size_t)snprintf(out + length, size - length, "%s%s", joint, field->words[i]);
     }
+}
+
+static bool refuse_word(const value *v, size_t count) {
+    char list[MS_WORD_LIST_MAX];
+    char shown[MS_SHOWN_MAX + 8];
+    ms_field_words(v->field, list, sizeof list);
     const char *near = v->node->type == MS_NODE_SCALAR && *v->node->text != '\0'
                            ? ms_nearest_word(v->node->text, v->field->words, count)
                            : NULL;

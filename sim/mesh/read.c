@@ -4,8 +4,6 @@
 
 #include "meshsim/mesh.h"
 
-static const char *const DEFAULT_ORDER[] = {"pp", "dp", "cp", "tp"};
-
 /* Largest size of one axis, as many as a mesh may have ranks. */
 enum { SIZE_MAX_AXIS = 1 << 24 };
 
@@ -15,17 +13,36 @@ typedef struct mesh_file {
     ms_words order;
 } mesh_file;
 
+#define AXIS(name_, offset_, help_)                                                                \
+    {                                                                                              \
+        .key = (name_), .type = MS_FIELD_INT, .offset = (offset_), .fallback = "1", .minimum = 1,  \
+        .maximum = SIZE_MAX_AXIS, .help = (help_)                                                  \
+    }
+#define KNOWN_AXIS(name_, help_) AXIS(name_, offsetof(mesh_file, left_out), help_)
+
+const ms_field MS_MESH_FIELDS[] = {
+    KNOWN_AXIS("tp", "tensor-parallel ranks: they share a layer"),
+    KNOWN_AXIS("cp", "context-parallel ranks: they share a sequence"),
+    KNOWN_AXIS("ep", "expert-parallel ranks: each has some of a layer's experts"),
+    KNOWN_AXIS("pp", "pipeline-parallel ranks: each has some of the layers"),
+    KNOWN_AXIS("dp", "data-parallel ranks: replicas"),
+    {.key = "order",
+     .type = MS_FIELD_WORDS,
+     .offset = offsetof(mesh_file, order),
+     .fallback = "[pp, dp, cp, tp]",
+     .help = "axes, outermost first; one more may have a name of its own"},
+    {.key = NULL},
+};
+
 /* Number of axes and their names, outermost first. */
 static ms_status read_order(const ms_node *mapping, const char *order_path, ms_arena *arena,
                             ms_diag *diag, ms_words *order_out) {
     const ms_node *node = ms_node_get(mapping, "order");
     if (node == NULL) {
-        *order_out = (ms_words){.items = MS_NEW(arena, const char *, 4), .count = 4};
-        if (order_out->items == NULL) {
-            return MS_E_NOMEM;
-        }
-        memcpy(order_out->items, DEFAULT_ORDER, sizeof DEFAULT_ORDER);
-        return MS_OK;
+        mesh_file usual = {0};
+        ms_status status = ms_config_read(NULL, MS_MESH_FIELDS, "", &usual, arena, diag);
+        *order_out = usual.order;
+        return status;
     }
     if (node->type != MS_NODE_SEQUENCE || node->count < 1 || node->count > MS_MESH_AXES_MAX) {
         return ms_config_fault(diag, node, order_path,
@@ -104,13 +121,8 @@ static ms_status read_sizes(const ms_node *mapping, const char *key_path, const 
                             ms_arena *arena, ms_diag *diag, mesh_file *file) {
     ms_field fields[MS_MESH_AXES_MAX + MS_AXIS_COUNT + 2] = {{.key = NULL}};
     for (size_t i = 0; i < order->count; i++) {
-        fields[i] = (ms_field){.key = order->items[i],
-                               .type = MS_FIELD_INT,
-                               .offset = offsetof(mesh_file, sizes) + i * sizeof(int),
-                               .fallback = "1",
-                               .minimum = 1,
-                               .maximum = SIZE_MAX_AXIS,
-                               .help = "size of the axis [count]"};
+        fields[i] =
+            (ms_field)AXIS(order->items[i], offsetof(mesh_file, sizes) + i * sizeof(int), NULL);
     }
     size_t count = order->count;
     fields[count++] = (ms_field){.key = "order",

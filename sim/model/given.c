@@ -11,7 +11,7 @@
         .help = (help_), .maximum = 1e200                                                          \
     }
 
-static const ms_field FIELDS[] = {
+const ms_field MS_COSTS_FIELDS[] = {
     GIVEN(forward, MS_DIM_TIME, true, NULL, "forward pass of a virtual stage and microbatch [s]"),
     GIVEN(input_gradient, MS_DIM_TIME, true, NULL, "backward pass, input gradient [s]"),
     GIVEN(weight_gradient, MS_DIM_TIME, false, "0 s", "backward pass, weight gradient [s]"),
@@ -47,7 +47,7 @@ static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *c
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_given_costs *costs_out) {
     ms_given_costs given = {.forward = {NULL, 0}};
-    ms_status status = ms_config_read(mapping, FIELDS, key_path, &given, arena, diag);
+    ms_status status = ms_config_read(mapping, MS_COSTS_FIELDS, key_path, &given, arena, diag);
     if (status == MS_OK) {
         *costs_out = given;
     }
@@ -79,14 +79,14 @@ ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *size
 }
 
 ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node **mapping_out) {
-    return ms_config_write(FIELDS, costs, arena, mapping_out);
+    return ms_config_write(MS_COSTS_FIELDS, costs, arena, mapping_out);
 }
 
 ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
                          ms_diag *diag) {
-    return ms_config_check(FIELDS, costs, key_path, root, diag);
+    return ms_config_check(MS_COSTS_FIELDS, costs, key_path, root, diag);
 }
 
 bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b) {
-    return ms_config_is_equal(FIELDS, a, b);
+    return ms_config_is_equal(MS_COSTS_FIELDS, a, b);
 }

@@ -37,7 +37,7 @@ typedef struct model_text {
         .is_required = (required_), .words = (words_), .help = (help_)                             \
     }
 
-static const ms_field FIELDS[] = {
+const ms_field MS_MODEL_FIELDS[] = {
     {.key = "name",
      .type = MS_FIELD_STRING,
      .offset = offsetof(model_text, model.name),
@@ -66,11 +66,22 @@ static const ms_field FIELDS[] = {
     SIZE_FIELD("sequence", sequence, true, "tokens per sequence"),
     FLAG_FIELD("tied_embeddings", has_tied_embeddings,
                "the head uses the word embedding's weights, default true for gpt"),
-    FLAG_FIELD("flash_attention", has_flash_attention, "fused attention kernel, default true"),
-    FLAG_FIELD("fused_accumulation", has_fused_accumulation,
-               "weight-gradient products add into the gradient buffer themselves, default true"),
-    WORD_FIELD("loss", loss, false, LOSSES,
-               "vocab_parallel (Megatron-LM's, in place, default) or plain (PyTorch's)"),
+    {.key = "flash_attention",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.has_flash_attention),
+     .fallback = "true",
+     .help = "fused attention kernel"},
+    {.key = "fused_accumulation",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.has_fused_accumulation),
+     .fallback = "true",
+     .help = "weight-gradient products add into the gradient buffer themselves"},
+    {.key = "loss",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(model_text, loss),
+     .fallback = "vocab_parallel",
+     .words = LOSSES,
+     .help = "Megatron-LM's, in place, or PyTorch's"},
     {.key = "dropout",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(model_text, model.dropout),
@@ -121,8 +132,6 @@ static model_text defaults_of(const ms_node *mapping) {
                         .model = {.is_gated = is_llama,
                                   .has_bias = !is_llama,
                                   .has_tied_embeddings = !is_llama,
-                                  .has_flash_attention = true,
-                                  .has_fused_accumulation = true,
                                   .dropout = is_llama ? 0 : 0.1}};
 }
 
@@ -190,7 +199,7 @@ static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_di
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out) {
     model_text text = defaults_of(mapping);
-    ms_status status = ms_config_read(mapping, FIELDS, key_path, &text, arena, diag);
+    ms_status status = ms_config_read(mapping, MS_MODEL_FIELDS, key_path, &text, arena, diag);
     if (status == MS_OK) {
         derive(&text);
         status = check_sizes(mapping, key_path, diag, &text.model);
@@ -216,13 +225,13 @@ static model_text text_of(const ms_model *model) {
 
 ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out) {
     const model_text text = text_of(model);
-    return ms_config_write(FIELDS, &text, arena, mapping_out);
+    return ms_config_write(MS_MODEL_FIELDS, &text, arena, mapping_out);
 }
 
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag) {
     const model_text text = text_of(model);
-    ms_status status = ms_config_check(FIELDS, &text, key_path, root, diag);
+    ms_status status = ms_config_check(MS_MODEL_FIELDS, &text, key_path, root, diag);
     bool is_found = false;
     const ms_node *mapping = ms_node_at(root, key_path, &is_found);
     return status == MS_OK ? check_sizes(is_found ? mapping : NULL, key_path, diag, model) : status;
@@ -230,5 +239,5 @@ ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_n
 
 bool ms_model_is_equal(const ms_model *a, const ms_model *b) {
     const model_text text_a = text_of(a), text_b = text_of(b);
-    return ms_config_is_equal(FIELDS, &text_a, &text_b);
+    return ms_config_is_equal(MS_MODEL_FIELDS, &text_a, &text_b);
 }

@@ -29,8 +29,7 @@ static const double FP8_B = 1 + 4.0 / 128;
     }
 
 static const ms_field IMBALANCE_FIELDS[] = {
-    ENUM_FIELD("distribution", imbalance, DISTRIBUTIONS, "lognormal",
-               "of the experts' popularity: none, lognormal or zipf"),
+    ENUM_FIELD("distribution", imbalance, DISTRIBUTIONS, "lognormal", "of the experts' popularity"),
     {.key = "spread",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(ms_moe_text, moe.spread),
@@ -83,14 +82,12 @@ const ms_field MS_MOE_FIELDS[] = {
      .offset = offsetof(ms_moe_text, moe.has_router_bias),
      .fallback = "false",
      .help = "a bias per expert in the router"},
-    ENUM_FIELD("dispatch", dispatch, ELEMENTS, "as_activations",
-               "elements sent to the experts: as_activations or fp8"),
-    ENUM_FIELD("combine", combine, ELEMENTS, "as_activations",
-               "elements sent back: as_activations or fp8"),
+    ENUM_FIELD("dispatch", dispatch, ELEMENTS, "as_activations", "elements sent to the experts"),
+    ENUM_FIELD("combine", combine, ELEMENTS, "as_activations", "elements sent back"),
     ENUM_FIELD("kept", kept, ELEMENTS, "as_activations",
-               "elements the experts keep of their inner results: as_activations or fp8"),
+               "elements the experts keep of their inner results"),
     ENUM_FIELD("overlap", overlap, OVERLAPS, "none",
-               "beside the all-to-alls: none, shared (experts) or all (weight gradients too)"),
+               "what runs beside the all-to-alls: shared experts; all: weight gradients too"),
     {.key = "imbalance",
      .type = MS_FIELD_MAP,
      .offset = 0,

@@ -14,7 +14,7 @@ typedef struct placement_keys {
     const char *file;
 } placement_keys;
 
-static const ms_field FIELDS[] = {
+const ms_field MS_PLACEMENT_FIELDS[] = {
     {.key = "nodes",
      .type = MS_FIELD_NODE,
      .offset = offsetof(placement_keys, nodes),
@@ -22,6 +22,7 @@ static const ms_field FIELDS[] = {
     {.key = "order",
      .type = MS_FIELD_WORDS,
      .offset = offsetof(placement_keys, order),
+     .fallback = "[node, gpu]",
      .help = "[node, gpu]: a node is filled before the next; [gpu, node]: a rank on each in turn"},
     {.key = "file",
      .type = MS_FIELD_STRING,
@@ -128,8 +129,9 @@ ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena
                             ms_diag *diag, ms_rank_placement_choice *choice_out) {
     ms_rank_placement_choice choice = {.is_given = mapping != NULL, .folder = folder};
     placement_keys keys = {.nodes = NULL};
-    ms_status status =
-        mapping == NULL ? MS_OK : ms_config_read(mapping, FIELDS, "placement", &keys, arena, diag);
+    ms_status status = mapping == NULL ? MS_OK
+                                       : ms_config_read(mapping, MS_PLACEMENT_FIELDS, "placement",
+                                                        &keys, arena, diag);
     choice.file = keys.file;
     ms_status parts[] = {MS_OK, MS_OK, MS_OK, MS_OK};
     if (status == MS_OK) {

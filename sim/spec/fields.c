@@ -11,6 +11,10 @@ double ms_dtype_B(ms_dtype dtype) {
     return dtype == MS_DTYPE_FP32 ? 4.0 : 2.0;
 }
 
+void ms_job_spec_write_keys(ms_buffer *out) {
+    ms_config_write_keys(MS_WORKLOAD_FIELDS, "", out);
+}
+
 #define AT(member)   offsetof(ms_spec_text, spec.member)
 #define TEXT(member) offsetof(ms_spec_text, member)
 
@@ -182,6 +186,15 @@ static const ms_field EXPERT_FIELDS[] = {
     {0},
 };
 
+/* Its other keys are those of the platform's file. */
+static const ms_field PLATFORM_FIELDS[] = {
+    {.key = "file",
+     .type = MS_FIELD_STRING,
+     .is_required = true,
+     .help = "a platform by its name or path; any other key of `platform` changes its file's"},
+    {0},
+};
+
 const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
     {.key = "description",
@@ -191,16 +204,19 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "platform",
      .type = MS_FIELD_NODE,
      .offset = TEXT(platform),
+     .fields = PLATFORM_FIELDS,
      .is_required = true,
      .help = "platform file, or {file: name, key: override, ...}"},
     {.key = "mesh",
      .type = MS_FIELD_NODE,
      .offset = TEXT(mesh),
+     .fields = MS_MESH_FIELDS,
      .is_required = true,
      .help = "sizes of the axes and their order"},
     {.key = "placement",
      .type = MS_FIELD_NODE,
      .offset = TEXT(placement),
+     .fields = MS_PLACEMENT_FIELDS,
      .help =
          "which GPU each rank sits on, and which nodes are spares; every GPU has a rank without "
          "it"},
@@ -209,10 +225,15 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = 0,
      .fields = EXPERT_FIELDS,
      .help = "axes of the experts over the same ranks, in place of the mesh's"},
-    {.key = "model", .type = MS_FIELD_NODE, .offset = TEXT(model), .help = "the transformer"},
+    {.key = "model",
+     .type = MS_FIELD_NODE,
+     .offset = TEXT(model),
+     .fields = MS_MODEL_FIELDS,
+     .help = "the transformer"},
     {.key = "costs",
      .type = MS_FIELD_NODE,
      .offset = TEXT(costs),
+     .fields = MS_COSTS_FIELDS,
      .help = "given times per virtual stage, instead of a model"},
     {.key = "schedule",
      .type = MS_FIELD_MAP,
@@ -269,7 +290,7 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .type = MS_FIELD_FLAGS,
      .offset = AT(recompute.parts),
      .words = RECOMPUTE_PARTS,
-     .help = "parts of layers recomputed beside that: norms, latent_up, activations, products"},
+     .help = "parts of layers recomputed beside that"},
     {.key = "recompute_layers",
      .type = MS_FIELD_INT,
      .offset = AT(recompute.layers),

@@ -12,11 +12,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from keys import workload_keys
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```yaml\n(# file: (\S+)\n.*?)^```\s*$", re.S | re.M)
-WORKLOAD_MAPPINGS = ["", "expert_mesh", "schedule", "batch", "precision", "tensor_parallel", "context_parallel", "data_parallel",
-                     "pipeline", "collectives.algorithms", "memory", "placement", "model", "model.moe", "model.moe.imbalance",
-                     "model.mla"]
 PROGRAM = ""
 
 
@@ -46,6 +45,17 @@ def rows_of(folder):
     text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`[^|]*`) \|", text, re.M)
     return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
+def defaults_of(folder):
+    """What stands in the column "default" of a README's tables of keys, by key."""
+    text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+    return {row[0].strip("`"): row[-2] for row in (re.split(r" ?\| ?", line.strip("| \n")) for line in text.splitlines() if line.startswith("| `"))}
+
+
+def axis_as_row(key):
+    """The row that a key stands in: axes share one."""
+    return "mesh.AXIS" if re.fullmatch(r"mesh\.[a-z]{2}", key) else key
 
 
 class Examples(unittest.TestCase):
@@ -79,14 +89,21 @@ class Keys(unittest.TestCase):
     """Each key has its row in the reference, and no row is about a key that does not exist."""
 
     def test_workload_keys(self):
-        rows = {row for row in rows_of("workloads") if re.fullmatch(r"[a-z_0-9.]+", row)}
-        known = set()
-        for mapping in WORKLOAD_MAPPINGS:
-            known |= {f"{mapping}.{key}" if mapping else key for key in keys_of(mapping, "check", "workloads/tiny.yaml")}
-        known |= {"mesh.order", "platform.file"}  # read without a table of their own
-        known |= {f"costs.{key}" for key in ("forward", "input_gradient", "weight_gradient", "p2p", "optimizer")}
+        rows = {row for row in rows_of("workloads") if re.fullmatch(r"[a-z_0-9.]+", row)} | {"mesh.AXIS"}
+        known = {axis_as_row(key) for key in workload_keys(PROGRAM)}
+        self.assertGreater(len(known), 100)
         self.assertEqual(sorted(known - rows), [], "keys without a row")
         self.assertEqual(sorted(row for row in rows - known if not row.endswith(".yaml")), [], "rows without a key")
+
+    def test_workload_defaults(self):
+        """Where the program has a default the table has it, in quotes or not, and what is required is so in both."""
+        cells = defaults_of("workloads")
+        for name, key in workload_keys(PROGRAM).items():
+            with self.subTest(name):
+                cell = cells[axis_as_row(name)]
+                if key.default is not None:
+                    self.assertEqual(cell.strip("`"), key.default)
+                self.assertEqual(cell == "required", key.is_required)
 
     def test_platform_keys(self):
         rows = rows_of("platforms")

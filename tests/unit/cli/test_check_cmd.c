@@ -70,6 +70,30 @@ Test(cli_check, effective_names_every_origin) {
     ms_run_release(&r);
 }
 
+/* The list of keys stands alone: what would need a workload is refused beside it. */
+Test(cli_check, lists_keys_without_a_workload) {
+    ms_run_result r = MS_RUN("check", "--keys");
+    cr_assert_eq(r.exit_code, 0, "%s", ms_run_err(&r));
+    cr_assert_not_null(strstr(ms_run_out(&r), "\nmodel.moe.top_k =  # required, count, 1 to "));
+    cr_assert_not_null(strstr(ms_run_out(&r), "\nfidelity = flow  # analytic or flow: "));
+    ms_run_release(&r);
+    static const char *const WORDS[][2] = {
+        {TINY, "'--keys' leaves no place for an argument"},
+        {"--effective", "'--keys' and '--effective'"},
+        {"--json", "'--keys' and '--json'"},
+    };
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        r = MS_RUN("check", "--keys", WORDS[i][0]);
+        cr_assert_eq(r.exit_code, 2, "%s", WORDS[i][0]);
+        cr_assert_not_null(strstr(ms_run_err(&r), WORDS[i][1]), "%s", ms_run_err(&r));
+        ms_run_release(&r);
+    }
+    r = MS_RUN("check");
+    cr_assert_eq(r.exit_code, 2);
+    cr_assert_not_null(strstr(ms_run_err(&r), "missing argument: WORKLOAD.yaml"));
+    ms_run_release(&r);
+}
+
 Test(cli_check, reads_a_workload_from_a_pipe) {
     ms_run_result plain = MS_RUN("check", TINY, "--json");
     int pipes[2];

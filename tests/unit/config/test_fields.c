@@ -387,6 +387,54 @@ Test(effective, an_empty_default_is_shown_in_quotes) {
     ms_config_write_effective(NULL, EVERY_FIELDS, "", &text);
     cr_assert_not_null(strstr(ms_buffer_text(&text), "\nname = \"\"  # default\n"), "%s",
                        ms_buffer_text(&text));
-    cr_assert_not_null(strstr(ms_buffer_text(&text), "\nlink.bandwidth =  # not given\n"));
+    /* a mapping that cannot do without some of its keys is left out as a whole */
+    cr_assert_not_null(strstr(ms_buffer_text(&text), "\nlink =  # not given\n"));
+    cr_assert_null(strstr(ms_buffer_text(&text), "\nlink.bandwidth"));
+    ms_buffer_release(&text);
+}
+
+/* What another reader's table knows is listed too, and after it what that table does not know. */
+Test(effective, keys_that_are_read_further) {
+    static const ms_field FIELDS[] = {
+        {.key = "link", .type = MS_FIELD_NODE, .fields = EVERY_LINK_FIELDS}, {0}};
+    sink s;
+    sink_init(&s);
+    ms_node *root = NULL;
+    cr_assert_eq(sink_parse(&s, "link: {colour: red, bandwidth: 1 GB/s}\n", &root), MS_OK);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_config_write_effective(root, FIELDS, "", &text);
+    cr_assert_str_eq(ms_buffer_text(&text), "link.bandwidth = 1 GB/s  # w.yaml:1\n"
+                                            "link.latency = 2 us  # default\n"
+                                            "link.width = 4  # default\n"
+                                            "link.colour = red  # w.yaml:1\n");
+    ms_buffer_release(&text);
+    sink_release(&s);
+}
+
+Test(keys, every_key_with_default_kind_and_meaning) {
+    static const char *const LINES[] = {
+        "w.gpus_per_node =  # required, count, 1 to 65536: GPUs in one node [count]\n",
+        "\nw.efficiency = 50 %  # number, 1e-300 to 1\n",
+        "\nw.bandwidth = 25 GB/s  # with unit\n",
+        "\nw.latency = 1 us  # with unit, 0 s to 2 s\n",
+        "\nw.pxn = true  # true or false\n",
+        "\nw.name = \"\"  # text\n",
+        "\nw.schedule = 1f1b  # gpipe, 1f1b or interleaved\n",
+        "\nw.model =  # text or list\n",
+        "\nw.link =  # mapping\nw.link.bandwidth =  # required, with unit: of one direction\n",
+        "\nw.link.width = 4  # count, at least 1: lanes\n",
+        "\nw.layers = [1, 2]  # list of counts, at least 1\n",
+        "\nw.weights =  # number or list\n",
+        "\nw.forward = 1 ms  # with unit, or list\n",
+        "\nw.order = [pp, dp, tp]  # list of words\n",
+    };
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_config_write_keys(EVERY_FIELDS, "w", &text);
+    for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
+        cr_assert_not_null(strstr(ms_buffer_text(&text), LINES[i]), "%s in\n%s", LINES[i],
+                           ms_buffer_text(&text));
+    }
     ms_buffer_release(&text);
 }
