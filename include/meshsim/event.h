@@ -85,6 +85,8 @@ ms_axis ms_axis_from_name(const char *name);
 
 /** The operation kind that carries out a collective kind. */
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind);
+/** The operation kind of a pass's computations. */
+ms_op_kind ms_op_kind_of_pass(ms_pass pass);
 
 MS_END_DECLS
 

@@ -1,7 +1,7 @@
 /**
  * @file
- * Reports: what people look at, made from a trace (or, for the Gantt picture, from any list of
- * boxes).
+ * Reports: what people look at, made from a trace or from a schedule on paper (or, for the Gantt
+ * picture, from any list of boxes).
  */
 #ifndef MESHSIM_REPORT_H
 #define MESHSIM_REPORT_H
@@ -15,6 +15,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
+#include "meshsim/schedule.h"
 #include "meshsim/status.h"
 #include "meshsim/trace.h"
 #include "meshsim/value.h"
@@ -91,6 +92,26 @@ ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *ou
  *  trace: with every column; not needed any more afterwards.  *gantt_out: in `arena`.  Returns
  * MS_OK; MS_E_NOMEM.  O(events log events). */
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out);
+
+/** An evaluated schedule that is drawn.  All is borrowed. */
+typedef struct ms_drawn_schedule {
+    const ms_program *program;
+    const ms_schedule_result *result;
+    const char *unit; /**< of what is in flight: "per stage", or one that several have in common */
+    double share;     /**< what one unit of work on one stage counts in it */
+} ms_drawn_schedule;
+
+/** Make the picture of an evaluated schedule: one row per pipeline rank, each pass a box (two half
+ * as high where they run together), microbatches in flight as memory, time without a unit.
+ *  *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(actions log actions). */
+ms_status ms_gantt_from_schedule(const ms_drawn_schedule *drawn, ms_arena *arena,
+                                 ms_gantt *gantt_out);
+
+/** Append a picture of an evaluated schedule in characters, a line per rank, at most `width`
+ * columns: each pass with its microbatch where all have room, else what takes most of each column's
+ * time. Nothing when the schedule takes no time.  width: >= 40.  O(actions + ranks * width). */
+void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
+                            ms_buffer *out);
 
 /** Events above which a Chrome trace shows passes instead of single operations [count]. */
 #define MS_CHROME_EVENTS_MAX 200000

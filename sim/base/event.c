@@ -43,3 +43,11 @@ ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
         MS_OP_ALL_GATHER, MS_OP_ALL_TO_ALL, MS_OP_BROADCAST,  MS_OP_RING_SHIFT};
     return (unsigned)kind < MS_COLL_COUNT ? KINDS[kind] : MS_OP_P2P;
 }
+
+ms_op_kind ms_op_kind_of_pass(ms_pass pass) {
+    static const ms_op_kind KINDS[MS_PASS_COUNT] = {[MS_PASS_F] = MS_OP_FORWARD,
+                                                    [MS_PASS_I] = MS_OP_INPUT_GRAD,
+                                                    [MS_PASS_W] = MS_OP_WEIGHT_GRAD,
+                                                    [MS_PASS_B] = MS_OP_BACKWARD};
+    return KINDS[pass];
+}

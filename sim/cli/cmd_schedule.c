@@ -76,7 +76,8 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
         status = ms_cli_schedule_write(call, schedule);
     }
     if (status == MS_OK && gantt != NULL) {
-        const ms_cli_drawn drawn = {&schedule->opened.program, &result, "counted per stage", 1};
+        const ms_drawn_schedule drawn = {&schedule->opened.program, &result, "counted per stage",
+                                         1};
         status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
     if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {

@@ -124,7 +124,7 @@ static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
 /* The picture of the schedules in the table, in the order in which they were named. */
 static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows, size_t count) {
     const char *path = ms_cli_value(call, "gantt", NULL);
-    ms_cli_drawn *drawn = MS_NEW(call->arena, ms_cli_drawn, count);
+    ms_drawn_schedule *drawn = MS_NEW(call->arena, ms_drawn_schedule, count);
     size_t kept = 0;
     if (path == NULL) {
         return MS_OK;
@@ -134,8 +134,8 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
     }
     for (size_t i = 0; i < count; i++) {
         if (rows[i].reason == NULL) {
-            drawn[kept++] = (ms_cli_drawn){rows[i].program, rows[i].result, "in P-ths of the model",
-                                           rows[i].share};
+            drawn[kept++] = (ms_drawn_schedule){rows[i].program, rows[i].result,
+                                                "in P-ths of the model", rows[i].share};
         }
     }
     bool is_wanted = kept > 0 || strcmp(path, "-") == 0;

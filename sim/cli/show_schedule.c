@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/schedule_picture.h"
+#include "meshsim/report.h"
 
 enum { WIDTH = 80, WIDTH_LEAST = 40 };
 
@@ -215,5 +215,5 @@ static int page_width(void) {
 void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out) {
     add_summary(shown, out);
     add_rank_table(shown->program, shown->result, out);
-    ms_cli_schedule_picture(shown->program, shown->result, page_width(), out);
+    ms_schedule_write_text(shown->program, shown->result, page_width(), out);
 }

@@ -26,14 +26,6 @@ int32_t ms_no_work(ms_lowering *l) {
     return l->computations.none;
 }
 
-uint8_t ms_kind_of_pass(ms_pass pass) {
-    static const uint8_t KINDS[MS_PASS_COUNT] = {[MS_PASS_F] = MS_OP_FORWARD,
-                                                 [MS_PASS_I] = MS_OP_INPUT_GRAD,
-                                                 [MS_PASS_W] = MS_OP_WEIGHT_GRAD,
-                                                 [MS_PASS_B] = MS_OP_BACKWARD};
-    return KINDS[pass];
-}
-
 void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends) {
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
         /* Simulated ranks are numbered as their compute streams were added: rank by rank, before

@@ -55,8 +55,6 @@ static inline ms_waits *ms_next(const ms_lowering *l, int p) {
 int32_t ms_segment_work(ms_lowering *l, int segment);
 /* The work that takes no time, made on first use. */
 int32_t ms_no_work(ms_lowering *l);
-/* Kind of the computations of a pass, an ms_op_kind. */
-uint8_t ms_kind_of_pass(ms_pass pass);
 /* Emit a computation, the operation at hand, on every simulated rank of pipeline rank `p`.  op: its
  * labels and work.  ends: [k] lists that it is added to. */
 void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends);

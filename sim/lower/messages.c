@@ -85,7 +85,7 @@ void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count
     }
     if (messages > 1) { /* a computation without time waits for both */
         ms_dag_op op = MS_NO_LABELS;
-        op.kind = ms_kind_of_pass((ms_pass)actions[count - 1].pass);
+        op.kind = (uint8_t)ms_op_kind_of_pass((ms_pass)actions[count - 1].pass);
         op.work = ms_no_work(l);
         ms_before_take(&l->waiting, next);
         ms_compute_lower(l, p, &op, next);

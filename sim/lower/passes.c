@@ -64,7 +64,7 @@ static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer)
                        .stage = action->stage,
                        .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
                        .layer = (int16_t)layer,
-                       .kind = ms_kind_of_pass((ms_pass)action->pass)};
+                       .kind = (uint8_t)ms_op_kind_of_pass((ms_pass)action->pass)};
 }
 
 /* Let the operation at hand wait for what the rank waits for next, and for the pass's inputs. */

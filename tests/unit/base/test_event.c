@@ -49,3 +49,12 @@ Test(event, a_collective_is_carried_out_by_its_namesake) {
                          ms_coll_kind_name((ms_coll_kind)kind));
     }
 }
+
+Test(event, passes_are_computed_by_their_namesakes) {
+    static const ms_op_kind KINDS[] = {MS_OP_FORWARD, MS_OP_INPUT_GRAD, MS_OP_WEIGHT_GRAD,
+                                       MS_OP_BACKWARD};
+    static const ms_pass PASSES[] = {MS_PASS_F, MS_PASS_I, MS_PASS_W, MS_PASS_B};
+    for (int i = 0; i < MS_PASS_COUNT; i++) {
+        cr_assert_eq(ms_op_kind_of_pass(PASSES[i]), KINDS[i]);
+    }
+}

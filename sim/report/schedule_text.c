@@ -1,8 +1,9 @@
-#include "cli/schedule_picture.h"
-
+/* A schedule drawn in characters. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "meshsim/report.h"
 
 enum { LABEL_COLUMNS = 8, COLUMNS_MAX = 512, RANKS_MAX = 32, SCALE_MAX = 2 };
 
@@ -143,8 +144,8 @@ static void draw_shares(const ms_program *program, const ms_schedule_result *res
     }
 }
 
-void ms_cli_schedule_picture(const ms_program *program, const ms_schedule_result *result, int width,
-                             ms_buffer *out) {
+void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
+                            ms_buffer *out) {
     int columns = width - LABEL_COLUMNS > COLUMNS_MAX ? COLUMNS_MAX : width - LABEL_COLUMNS;
     double shortest = shortest_action(program, result);
     if (shortest <= 0) {
