@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Every public function is documented.
+"""Every public function is documented, and pages and comments name nothing that does not exist.
 
 usage: scripts/check_docs.py [ROOT]
 
 Each function declared in include/meshsim/*.h has a non-empty /** */ comment directly before it, or shares that of
 the declaration directly before it (no blank line between them); one that returns ms_status says what it returns.
 Each header opens with a /** @file */ comment, stands in the index, meshsim.h, and what it declares stands between
-MS_BEGIN_DECLS and MS_END_DECLS (decls.h), else it is not in the library. Prints each breach as file:line
-and exits 1.
+MS_BEGIN_DECLS and MS_END_DECLS (decls.h), else it is not in the library.
+In pages (*.md) and in comments of sim, include, tests and scripts each path below those folders exists, each file of
+code or page is one of the repository or of FOREIGN, and each name that begins with ms_ stands in some code; NAME, <x>
+and * stand for anything. Prints each breach as file:line and exits 1.
 """
 
 import re
@@ -20,6 +22,18 @@ TOKEN = re.compile(
 INDEX = "meshsim.h"
 WRAPPER = re.compile(r"\bMS_(BEGIN|END)_DECLS\b")
 FUNCTION = re.compile(r"\b(ms_\w+)\s*\(")
+
+FOLDERS = ("sim", "include", "tests", "scripts")
+READ = (".c", ".h", ".cpp", ".py", ".md", ".cmake", ".in", "")
+UNREAD = re.compile(r"tests/golden/.*/|tests/fuzz/(corpus|slow)/|__pycache__")  # inputs and outputs
+# Files that are not ours, or made up.
+FOREIGN = {"yaml.h", "hdf5.h", "zlib.h", "stdbool.h", "stdint.h", "splitmix64.c", "PERFORMANCE.md", "parallel_state.py", "layer.py", "loss.py",
+           "stage.py", "bf16_optimizer.py", "x.h", "alone.c"}
+COMMENTS_OF_C = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
+COMMENTS_OF_SCRIPTS = re.compile(r'"""(?:.*?)"""|(?:^|(?<=\s))#[^\n]*', re.S | re.M)
+PATH = re.compile(r"(?<![\w/.*-])(?:sim|include|tests|scripts)/[\w./*<>-]*[\w>*/]")
+FILE = re.compile(r"(?<![\w.*>-])[\w-]+\.(?:c|h|cpp|py|md)\b(?![./(])")
+NAME = re.compile(r"\b(?:ms|MS)_\w+")
 
 
 class Reader:
@@ -87,10 +101,68 @@ def check_header(path):
     return reader.complaints, reader.functions
 
 
+def prose_of(path, text):
+    """(offset, text) of what is written for people: a page as a whole, comments elsewhere."""
+    if path.suffix == ".md":
+        return [(0, text)]
+    is_c = path.suffix in (".c", ".h", ".cpp")
+    pattern = COMMENTS_OF_C if is_c else COMMENTS_OF_SCRIPTS
+    return [(match.start(), match.group()) for match in pattern.finditer(text) if not (is_c and match.group().startswith('"'))]
+
+
+def texts_of(root):
+    """Path -> text of each file that people read."""
+    files = sorted(root.glob("*.md")) + [file for folder in FOLDERS for file in sorted((root / folder).glob("**/*")) if file.is_file()]
+    files += [file for folder in ("workloads", "platforms") for file in sorted((root / folder).glob("*.md"))]
+    names = {file: file.relative_to(root).as_posix() for file in files}
+    return {file: file.read_text(encoding="utf-8", errors="replace") for file, name in names.items()
+            if file.suffix in READ and not UNREAD.search(name)}
+
+
+def code_names(texts):
+    """Names with the prefix that stand in code, settings of the environment among them."""
+    names = set()
+    for path, text in texts.items():
+        for start, prose in reversed(prose_of(path, text)):
+            text = text[:start] + text[start + len(prose) :]
+        names |= set(NAME.findall(text))
+    return names
+
+
+def missing_in(prose, root, files, names):
+    """(offset, complaint) of what a text names and does not exist."""
+    for match in PATH.finditer(prose):
+        pattern = re.sub(r"<[\w-]+>|NAME|\*+", "*", match.group()).rstrip("/")
+        if next(root.glob(pattern), None) is None:
+            yield match.start(), f"there is no {match.group()}"
+    for match in FILE.finditer(prose):
+        if match.group() not in files and match.group() not in FOREIGN and "NAME" not in match.group():
+            yield match.start(), f"no file is called {match.group()}"
+    for match in NAME.finditer(prose):
+        name = match.group()
+        is_beginning = name.endswith("_") and any(one.startswith(name) for one in names)
+        if name not in names and not is_beginning and "NAME" not in name:
+            yield match.start(), f"no code has {name}"
+
+
+def check_names(root):
+    """Complaints about names in pages and comments, as (path, line, text)."""
+    texts = texts_of(root)
+    names = code_names(texts)
+    files = {path.name for path in texts} | {path.name for path in root.glob("*")}
+    for path, text in texts.items():
+        for start, prose in prose_of(path, text):
+            for offset, complaint in missing_in(prose, root, files, names):
+                yield path, text.count("\n", 0, start + offset) + 1, complaint
+
+
 def main():
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     total = 0
     failed = 0
+    for path, line, text in check_names(root):
+        failed += 1
+        print(f"{path.relative_to(root)}:{line}: {text}")
     folder = root / "include" / "meshsim"
     index = (folder / INDEX).read_text(encoding="utf-8") if (folder / INDEX).exists() else ""
     for path in sorted(folder.glob("*.h")):
@@ -104,7 +176,7 @@ def main():
     if failed:
         print(f"check_docs: {failed} breaches", file=sys.stderr)
         return 1
-    print(f"check_docs: {total} public functions documented")
+    print(f"check_docs: {total} public functions documented, and all that pages and comments name exists")
     return 0
 
 

@@ -190,7 +190,7 @@ typedef struct ms_model_layout {
     int tp_chunks; /**< pieces of MS_TP_OVERLAP_CHUNKS */
     int zero;      /**< sharded over the replicas: 1 optimizer state, 2 gradients too, 3 parameters
                       too */
-    unsigned shard_axes;       /**< MS_AXIS_BITs of the axes that state is sharded over (hybrid
+    unsigned shard_axes;       /**< MS_AXIS_BIT of the axes that state is sharded over (hybrid
                                   sharding), the other replicas hold copies; 0: all of them */
     bool keeps_parameters;     /**< zero 3: gathered once per step, not before every pass */
     bool has_placed_unshards;  /**< zero 3: whole stages are gathered beside the passes where the

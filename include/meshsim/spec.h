@@ -283,7 +283,7 @@ double ms_dtype_B(ms_dtype dtype);
 ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** Diagnostics of rooms that know of no files, told at the key they belong to. */
+/** Diagnostics of layers that know of no files, told at the key they belong to. */
 typedef struct ms_key_diag {
     ms_diag diag; /**< hand this one down */
     ms_diag *to;

@@ -1,6 +1,6 @@
 /**
  * @file
- * What the room says when memory runs out.
+ * What the layer says when memory runs out.
  */
 #ifndef MESHSIM_ENGINE_NO_MEMORY_H
 #define MESHSIM_ENGINE_NO_MEMORY_H

@@ -181,7 +181,7 @@ void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, d
 /** A collective to add. */
 typedef struct ms_comm {
     ms_axis axis;
-    unsigned group_axes; /**< MS_AXIS_BITs, and MS_AXES_OF_EXPERTS; 0: `axis` alone */
+    unsigned group_axes; /**< MS_AXIS_BIT, and MS_AXES_OF_EXPERTS; 0: `axis` alone */
     ms_coll_kind kind;
     double bytes; /**< full buffer [B]; 0: none is added */
     bool is_async;

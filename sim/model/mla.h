@@ -46,7 +46,7 @@ ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
 
 /** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B];
  * what is left to the pass that repeats the products out of the latents is moved.
- * Source: tensor by tensor as ms_layer_activation_B. */
+ * Source: tensor by tensor as in memory.c. */
 ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder);
 
 /** Add the attention half of a layer, collectives included. */

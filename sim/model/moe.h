@@ -71,7 +71,7 @@ double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard);
 double ms_moe_active_weights(const ms_model *model);
 
 /** Bytes per microbatch that the MLP half of a layer keeps on the busiest rank, norm included [B].
- * Source: tensor by tensor as ms_layer_activation_B. */
+ * Source: tensor by tensor as in memory.c. */
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load);
 /** Bytes that exist during a pass only: copies before and behind the experts, and the experts'
  * inner tensors [B]. */

@@ -1,4 +1,4 @@
-/* What the files of the spec room share. */
+/* What the files of the spec layer share. */
 #ifndef MS_SPEC_INTERNAL_H
 #define MS_SPEC_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* Which stage has which layers: what a spec gives, and even shares of the rest. Balanced shares
- * need times, which a room above finds; that there is a layer for every stage is checked here. */
+ * need times, which a layer above finds; that there is a layer for every stage is checked here. */
 #include "spec/internal.h"
 
 /* The ending of a counted noun in a message. */

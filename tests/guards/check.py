@@ -31,7 +31,7 @@ CLEAN = {
     "include/meshsim/meshsim.h": "/**\n * @file\n * Index: mesh.h, platform.h, a.h.\n */\n",
     "sim/mesh/mesh.c": '#include "mesh/own.h"\n\n'
                        'int ms_one(int a, int *sum_out) {\n    ms_x_free(own); /* free(a) */\n    return g();\n}\n',
-    "sim/mesh/own.h": "extern int own;\nint g(void);\ntypedef struct ms_axis {\n    int size;\n} ms_axis;\n",
+    "sim/mesh/own.h": "enum { MS_OK };\nextern int own;\nint g(void);\ntypedef struct ms_axis {\n    int size;\n} ms_axis;\n",
     "sim/mesh/leaf.c": "int g(void) {\n    return 1;\n}\n",
     "sim/model/model.c": '#include "meshsim/mesh.h"\n',
     "sim/config/yaml.c": "#include <yaml.h>\n",
@@ -41,6 +41,7 @@ CLEAN = {
     "tests/unit/mesh/test_mesh.c": "Test(mesh, one) {\n}\n",
     "tests/manifest.txt": "tests/golden/case/case\ntests/unit/mesh/test_mesh.c mesh\n",
 }
+CLEAN.update({f"sim/{layer}/layer.md": "A layer; `mesh.c`, `sim/mesh/`, `tests/unit/<layer>/` and `ms_one` exist.\n" for layer in LAYERS})
 LONG = "void f(void) {\n" + "    x();\n" * 80 + "}\n"
 # guard, file, text, what it must complain of
 BREACHES = [
@@ -87,8 +88,12 @@ BREACHES = [
     ("check_docs.py", "include/meshsim/a.h", "/** A. */\nint ms_a(void);\n", "does not open with"),
     ("check_docs.py", "include/meshsim/a.h", "/** @file A. */\n\n/** A. */\nint ms_a(void);\n", "outside MS_BEGIN_DECLS"),
     ("check_docs.py", "include/meshsim/b.h", "/** @file B. */\n", "not in the index"),
+    ("check_docs.py", "sim/mesh/a.c", "\n/* As sim/model/gone.c has it. */\n", "sim/mesh/a.c:2: there is no sim/model/gone.c"),
+    ("check_docs.py", "scripts/build", "# What tests/unit/<layer>/gone_*.c are.\n", "scripts/build:1: there is no tests/unit/<layer>/gone_*.c"),
+    ("check_docs.py", "sim/mesh/note.md", "As\n`gone.c` has it.\n", "sim/mesh/note.md:2: no file is called gone.c"),
+    ("check_docs.py", "sim/mesh/own.h", "/* As ms_gone does. */\n", "sim/mesh/own.h:1: no code has ms_gone"),
     ("check_structure", "sim/platform/a.c", "typedef struct ms_axis {\n    int a;\n} ms_axis;\n",
-     "sim/platform/a.c:1: 'ms_axis' is a type of sim/mesh/own.h:3 as well"),
+     "sim/platform/a.c:1: 'ms_axis' is a type of sim/mesh/own.h:4 as well"),
     ("check_structure", "sim/mesh/a.c", "struct wide {\n" + "    int *a, b[2];\n" * 10 + "    int c;\n};\n",
      "sim/mesh/a.c:1: 'wide' has 21 fields, more than 20"),
     ("check_structure", "sim/study/a.c", 'void f(void) {\n    p("schedule.v=%d", 2);\n}\n',
@@ -102,10 +107,10 @@ BREACHES = [
 GUARDS = ["check_layers", "check_manifest", "check_size.py", "check_docs.py", "check_structure", "check_structure --build build"]
 
 
-def compile_room(root, room):
-    """The objects of a room's files, where a build of the project would have them."""
-    for source in (root / "sim" / room).glob("*.c"):
-        built = root / "build" / "CMakeFiles" / f"ms_{room}.dir" / "sim" / room / f"{source.name}.o"
+def compile_layer(root, layer):
+    """The objects of a layer's files, where a build of the project would have them."""
+    for source in (root / "sim" / layer).glob("*.c"):
+        built = root / "build" / "CMakeFiles" / f"ms_{layer}.dir" / "sim" / layer / f"{source.name}.o"
         built.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cc", "-w", "-c", "-I", root / "sim", "-I", root / "include", "-o", built, source], check=True)
 
@@ -121,7 +126,7 @@ def run_guard(guard, extra):
             (root / path).write_text(text, encoding="utf-8")
         script, *options = guard.split()
         if "--build" in options:
-            compile_room(root, "mesh")
+            compile_layer(root, "mesh")
         done = subprocess.run([sys.executable, SCRIPTS / script, *options, root], cwd=root, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
