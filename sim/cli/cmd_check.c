@@ -185,7 +185,8 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
 static ms_status look_at(const ms_invocation *call, findings *f) {
     ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
     if (status == MS_OK) {
-        status = ms_memory_options_find(&f->job, call->arena, f->options, &f->option_count);
+        const ms_memory_options_input input = ms_job_memory_options_input(&f->job);
+        status = ms_memory_options_find(&input, call->arena, f->options, &f->option_count);
         if (status == MS_E_NOMEM) {
             ms_diag_error(call->diag, "out of memory");
         }

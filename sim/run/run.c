@@ -20,22 +20,6 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
     return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
 }
 
-ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
-                          ms_estimate *estimate_out) {
-    ms_estimate_input input = {.platform = &job->platform,
-                               .mesh = &job->mesh,
-                               .expert_mesh = job->expert_mesh,
-                               .program = &job->program,
-                               .costs = &job->costs,
-                               .algorithms = job->spec.algorithms,
-                               .is_blocking = job->is_blocking,
-                               .is_validated_late = job->is_validated_late,
-                               .steps = job->spec.simulation.steps,
-                               .fidelity = job->spec.simulation.fidelity,
-                               .no_fold = job->no_fold};
-    return ms_estimate_compute(&input, arena, diag, estimate_out);
-}
-
 static void find_peak(ms_result *result) {
     result->capacity_B = result->job->platform.gpu.hbm_B - result->job->platform.gpu.reserve_B;
     result->peak_rank = 0;

@@ -1,8 +1,11 @@
-/* Specs for tests: a shipped workload, with overrides. */
+/* Specs for tests: a shipped workload or a text, with overrides. */
 #ifndef MS_SPEC_FIXTURE_H
 #define MS_SPEC_FIXTURE_H
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "meshsim/spec.h"
 
@@ -43,6 +46,41 @@ static inline ms_job_spec spec_fixture_read(spec_fixture *f, const char *name,
                                             const char *const *sets, size_t set_count) {
     const char *path = ms_arena_printf(&f->arena, "%s/workloads/%s.yaml", MS_SOURCE_DIR, name);
     return spec_fixture_read_path(f, path, sets, set_count);
+}
+
+/* Read a text through a file of its own; the file is gone afterwards. */
+static inline ms_job_spec spec_fixture_read_text(spec_fixture *f, const char *text) {
+    char path[] = "/tmp/meshsim-spec-XXXXXX";
+    int file = mkstemp(path);
+    cr_assert_geq(file, 0);
+    cr_assert_eq(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+    ms_job_spec spec = spec_fixture_read_path(f, ms_arena_strdup(&f->arena, path), NULL, 0);
+    unlink(path);
+    return spec;
+}
+
+/* A spec laid out, with what its passes cost. */
+typedef struct spec_laid_out {
+    ms_job_spec spec;
+    ms_job_layout job;
+    ms_stage_costs costs;
+} spec_laid_out;
+
+/* Lay a spec out, which must be sound and whose partition must not be balanced. */
+static inline spec_laid_out spec_fixture_lay_out(spec_fixture *f, ms_job_spec spec) {
+    spec_laid_out out = {.spec = spec};
+    const ms_model_layout *layout = &out.job.layout;
+    cr_assert_eq(ms_job_lay_out(&spec, &f->arena, &f->diag, &out.job), MS_OK, "%s",
+                 ms_buffer_text(&f->messages));
+    const ms_given_sizes sizes = {layout->pp, layout->chunks, layout->slices};
+    ms_status status =
+        spec.has_model
+            ? ms_model_costs(&spec.model, layout, &out.job.precision, &spec.platform.cluster->gpu,
+                             &f->arena, &f->diag, &out.costs)
+            : ms_costs_build(&spec.costs, &sizes, &f->arena, &f->diag, &out.costs);
+    cr_assert_eq(status, MS_OK, "%s", ms_buffer_text(&f->messages));
+    return out;
 }
 
 #endif

@@ -244,7 +244,8 @@ static int find_option(const job_fixture *f, const char *setting, ms_memory_opti
     ms_arena arena;
     ms_arena_init(&arena);
     int count = 0, found = 0;
-    cr_assert_eq(ms_memory_options_find(&f->job, &arena, options, &count), MS_OK);
+    const ms_memory_options_input input = ms_job_memory_options_input(&f->job);
+    cr_assert_eq(ms_memory_options_find(&input, &arena, options, &count), MS_OK);
     for (int i = 0; i < count; i++) {
         if (strcmp(options[i].setting, setting) == 0) {
             *option_out = options[i];

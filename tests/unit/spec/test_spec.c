@@ -2,9 +2,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "meshsim/random.h"
 #include "spec_fixture.h"
@@ -26,16 +23,10 @@ enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
 
 /* What the written text of a spec reads as. */
 static ms_job_spec write_and_read(spec_fixture *f, const ms_job_spec *spec) {
-    char path[] = "/tmp/meshsim-spec-XXXXXX";
-    int file = mkstemp(path);
     ms_buffer text;
     ms_buffer_init(&text);
-    cr_assert_geq(file, 0);
     cr_assert_eq(ms_job_spec_write(spec, &text), MS_OK);
-    cr_assert_eq(write(file, text.data, text.length), (ssize_t)text.length);
-    close(file);
-    ms_job_spec again = spec_fixture_read_path(f, ms_arena_strdup(&f->arena, path), NULL, 0);
-    unlink(path);
+    ms_job_spec again = spec_fixture_read_text(f, ms_buffer_text(&text));
     ms_buffer_release(&text);
     return again;
 }
@@ -414,22 +405,16 @@ Test(spec, idle_keys_are_those_of_the_file) {
                                        "context_parallel.kind=all_to_all", "data_parallel.zero=1"};
     spec_fixture f;
     spec_fixture_init(&f);
-    const ms_job_spec spec = spec_fixture_read(&f, "tiny", SETS, 3);
-    const ms_job_spec derived = ms_job_spec_derive(&spec);
-    ms_job_layout laid_out;
-    ms_stage_costs costs;
+    const spec_laid_out s = spec_fixture_lay_out(&f, spec_fixture_read(&f, "tiny", SETS, 3));
+    const ms_job_spec derived = ms_job_spec_derive(&s.spec);
     ms_idle_keys keys;
-    cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &laid_out), MS_OK);
-    cr_assert_eq(ms_model_costs(&spec.model, &laid_out.layout, &laid_out.precision,
-                                &spec.platform.cluster->gpu, &f.arena, &f.diag, &costs),
-                 MS_OK);
-    cr_assert_eq(ms_idle_keys_find(&spec, &laid_out, &costs, &f.arena, &f.diag, &keys), MS_OK);
+    cr_assert_eq(ms_idle_keys_find(&s.spec, &s.job, &s.costs, &f.arena, &f.diag, &keys), MS_OK);
     cr_assert_eq(keys.count, 2);
     cr_assert_str_eq(keys.items[0].key, "tensor_parallel.chunks");
     cr_assert_str_eq(keys.items[0].why,
                      "only 'tensor_parallel.overlap: chunks' cuts products into them");
     cr_assert_str_eq(keys.items[1].key, "context_parallel.kind");
-    cr_assert_eq(ms_idle_keys_find(&derived, &laid_out, &costs, &f.arena, &f.diag, &keys), MS_OK);
+    cr_assert_eq(ms_idle_keys_find(&derived, &s.job, &s.costs, &f.arena, &f.diag, &keys), MS_OK);
     cr_assert_eq(keys.count, 0);
     spec_fixture_release(&f);
 }

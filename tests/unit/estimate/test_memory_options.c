@@ -1,10 +1,9 @@
 /* Memory options: a saving that is promised is one that the changed job has. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <string.h>
 
-#include "job_fixture.h"
+#include "meshsim/estimate.h"
 #include "meshsim/memory_options.h"
+#include "spec_fixture.h"
 
 static const ms_memory_option *find(const ms_memory_option *options, int count,
                                     const char *setting) {
@@ -16,25 +15,46 @@ static const ms_memory_option *find(const ms_memory_option *options, int count,
     return NULL;
 }
 
+static size_t count_of(const char *const *sets) {
+    size_t count = 0;
+    while (sets[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
 static double peak_of(const char *const *sets) {
-    job_fixture f;
-    ms_estimate estimate;
-    cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", sets, NULL, false), MS_OK, "%s",
-                 ms_buffer_text(&f.messages));
-    cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
-    double peak_B = estimate.ranks[estimate.peak_rank].peak_B;
-    job_fixture_release(&f);
+    spec_fixture f;
+    double peak_B = 0.0;
+    spec_fixture_init(&f);
+    const spec_laid_out s =
+        spec_fixture_lay_out(&f, spec_fixture_read(&f, "gpt3-175b-1024", sets, count_of(sets)));
+    cr_assert_eq(ms_estimate_peak_B(&s.job.program, &s.costs, &f.arena, &peak_B), MS_OK);
+    spec_fixture_release(&f);
     return peak_B;
+}
+
+/* The options of a spec.  options_out: [MS_MEMORY_OPTIONS_MAX].  Returns their number. */
+static int list(spec_fixture *f, ms_job_spec spec, ms_memory_option *options_out) {
+    const spec_laid_out s = spec_fixture_lay_out(f, spec);
+    const ms_memory_options_input input = {.platform = spec.platform.cluster,
+                                           .model = spec.has_model ? &s.spec.model : NULL,
+                                           .layout = &s.job.layout,
+                                           .precision = &s.job.precision,
+                                           .program = &s.job.program,
+                                           .costs = &s.costs};
+    int count = -1;
+    cr_assert_eq(ms_memory_options_find(&input, &f->arena, options_out, &count), MS_OK);
+    return count;
 }
 
 /* Each promise against the workload with that very setting. */
 Test(memory_options, promises_are_kept) {
     const char *base[] = {"recompute=none", NULL};
-    job_fixture f;
+    spec_fixture f;
     ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
-    int count = 0;
-    cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", base, NULL, false), MS_OK);
-    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
+    spec_fixture_init(&f);
+    const int count = list(&f, spec_fixture_read(&f, "gpt3-175b-1024", base, 1), options);
     const struct {
         const char *setting;
         const char *sets[4];
@@ -58,24 +78,22 @@ Test(memory_options, promises_are_kept) {
     for (int i = 1; i < count; i++) {
         cr_assert_geq(options[i - 1].saved_B, options[i].saved_B, "largest saving first");
     }
-    job_fixture_release(&f);
+    spec_fixture_release(&f);
 }
 
 /* What is on already is not offered, and a job with given costs has no options. */
 Test(memory_options, nothing_to_offer) {
-    job_fixture f;
+    spec_fixture f;
     ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
-    int count = -1;
-    cr_assert_eq(job_fixture_load(&f, "gpt3-175b-1024", NULL, NULL, false), MS_OK);
-    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
+    spec_fixture_init(&f);
+    int count = list(&f, spec_fixture_read(&f, "gpt3-175b-1024", NULL, 0), options);
     cr_assert_null(find(options, count, "recompute=full"));
-    job_fixture_release(&f);
-    cr_assert_eq(job_fixture_load_text(&f, "platform: {file: ideal, nodes: 2}\n"
-                                           "mesh: {pp: 2, order: [pp]}\n"
-                                           "costs: {forward: 1 ms, input_gradient: 1 ms}\n"
-                                           "batch: {microbatches: 2}\n"),
-                 MS_OK);
-    cr_assert_eq(ms_memory_options_find(&f.job, &f.arena, options, &count), MS_OK);
+    count = list(&f,
+                 spec_fixture_read_text(&f, "platform: {file: ideal, nodes: 2}\n"
+                                            "mesh: {pp: 2, order: [pp]}\n"
+                                            "costs: {forward: 1 ms, input_gradient: 1 ms}\n"
+                                            "batch: {microbatches: 2}\n"),
+                 options);
     cr_assert_eq(count, 0);
-    job_fixture_release(&f);
+    spec_fixture_release(&f);
 }
