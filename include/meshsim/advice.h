@@ -6,10 +6,14 @@
 #ifndef MESHSIM_ADVICE_H
 #define MESHSIM_ADVICE_H
 
+#include <stdbool.h>
+
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/estimate.h"
-#include "meshsim/job.h"
+#include "meshsim/event.h"
+#include "meshsim/mesh.h"
+#include "meshsim/platform.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -23,18 +27,39 @@ MS_BEGIN_DECLS
 
 /** Warn when groups of tp, cp or ep cross a slower tier than their size needs: those that start
  * near the end of a node, rack or unit straddle two, or an axis of replicas stands inside theirs.
- *  O(ranks) routes. */
-void ms_advise_placement(const ms_job *job, ms_diag *diag);
+ *  mesh: its ranks on the GPUs of their placement.  O(ranks) routes. */
+void ms_advise_placement(const ms_mesh *mesh, const ms_platform *platform, ms_diag *diag);
 
-/** Warn when more than a hundredth of a simulated step is waiting for rings of which latency is
- * most of the time.  O(collectives). */
-void ms_advise_latency(const ms_result *result, ms_diag *diag);
+/** Sorts of collectives that a warning looks at, at most. */
+enum { MS_RING_ROWS_MAX = 256 };
+
+/** Collectives of one sort in a step, as one rank sees them. */
+typedef struct ms_ring_row {
+    ms_axis axis;
+    ms_coll_kind kind;
+    unsigned group_axes; /**< MS_AXIS_BIT values of the group */
+    bool is_ring;
+    int members;
+    double size_B;
+    double count;
+    double time_s, latency_s; /**< of one, with nothing else on the links */
+} ms_ring_row;
+
+/** Whether a row's rings are mostly latency that another algorithm would not have. */
+bool ms_ring_is_dominated(const ms_ring_row *row);
+
+/** Warn when waiting for rings that are dominated by latency is more than a hundredth of a step,
+ * and name those that cost most. rows: [count], at most MS_RING_ROWS_MAX.  share: of the step that
+ * is such waiting.  about: stands in front of it, "" or "about ".  O(count). */
+void ms_advise_rings(const ms_ring_row *rows, int count, double share, const char *about,
+                     ms_diag *diag);
 
 /** The same before anything is simulated, from the collectives that hold the first pipeline rank
- * up; all-to-alls are no rings.
- *  estimate: of the job.  Returns MS_OK; MS_E_NOMEM (reported).  O(segments * sizes + ranks of the
- * groups * rings). */
-ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag);
+ * up; all-to-alls are no rings. Of a step that was simulated, ms_advise_latency says it
+ * (metrics.h). estimate: of the input.  Returns MS_OK; MS_E_NOMEM (reported).  O(segments * sizes +
+ * ranks of the groups * rings). */
+ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
+                                  ms_diag *diag);
 
 MS_END_DECLS
 

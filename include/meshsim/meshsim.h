@@ -37,13 +37,13 @@
  * | layer_times.h     | what layers and a model's ends take, for sharing them among stages |
  * | layer_partition.h | layers shared among stages by those times                          |
  * | rank_memory.h     | what a pipeline rank holds while its actions run                   |
+ * | memory_options.h  | what would save memory, and how much                               |
+ * | advice.h          | warnings about where groups lie and what latency costs             |
  * | dag.h             | the operation graph                                                |
  * | lower.h           | from schedule, costs, mesh and platform to that graph              |
  * | engine.h          | running it: closed form, or SimGrid                                |
  * | metrics.h         | where the time went, memory                                        |
  * | job.h             | a workload file from reading to result                             |
- * | advice.h          | warnings about where groups lie and what latency costs             |
- * | memory_options.h  | what would save memory, and how much                               |
  * | summary.h         | the tree of a run's figures, for JSON and traces                   |
  * | trace.h           | the HDF5 file                                                      |
  * | workers.h         | many jobs, each in a process of its own                            |

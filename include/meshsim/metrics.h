@@ -136,6 +136,10 @@ typedef struct ms_metrics {
 ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
                              ms_diag *diag, ms_metrics *metrics_out);
 
+/** Warn when more than a hundredth of a step is waiting for rings of which latency is most of the
+ * time (advice.h).  O(collectives). */
+void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag);
+
 /** Memory of one simulated rank over the step. */
 typedef struct ms_memory_point {
     double time_s;

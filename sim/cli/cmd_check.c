@@ -213,8 +213,9 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? look_at(call, &f) : status;
     status = status == MS_OK ? print_findings(call, &f) : status;
     if (status == MS_OK) {
-        ms_advise_placement(&f.job, call->diag);
-        status = ms_advise_latency_ahead(&f.job, &f.estimate, call->diag);
+        const ms_estimate_input input = ms_job_estimate_input(&f.job);
+        ms_advise_placement(&f.job.mesh, &f.job.platform, call->diag);
+        status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
     }
     bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;

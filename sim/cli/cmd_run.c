@@ -74,8 +74,8 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
         status = print_result(call, &result);
     }
     if (status == MS_OK) {
-        ms_advise_placement(job, call->diag);
-        ms_advise_latency(&result, call->diag);
+        ms_advise_placement(&job->mesh, &job->platform, call->diag);
+        ms_advise_latency(&result.metrics, call->diag);
     }
     if (status == MS_OK) {
         status = judge_memory(call, &result);

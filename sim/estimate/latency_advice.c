@@ -5,38 +5,27 @@
 #include "meshsim/advice.h"
 #include "meshsim/units.h"
 
-enum { ROWS_MAX = 256, ROWS_SHOWN = 3, TEXT_SIZE = 32, LIST_SIZE = 256 };
+enum { ROWS_SHOWN = 3, TEXT_SIZE = 32, LIST_SIZE = 256 };
 
 /* Share of a step from which on it matters. */
 static const double STEP_SHARE = 0.01;
 
-/* Collectives of one sort in a step, as one rank sees them. */
-typedef struct ring_row {
-    ms_axis axis;
-    ms_coll_kind kind;
-    unsigned group_axes;
-    bool is_ring;
-    int members;
-    double size_B;
-    double count;
-    double time_s, latency_s; /* of one, with nothing else on the links */
-} ring_row;
-
-/* A ring of two members sends what any other algorithm does. */
-static bool is_dominated(const ring_row *row) {
+bool ms_ring_is_dominated(const ms_ring_row *row) {
+    /* a ring of two members sends what any other algorithm does */
     return row->is_ring && row->members > 2 && row->latency_s > MS_LATENCY_DOMINATES * row->time_s;
 }
 
 /* The rows that cost most, as "dp all_reduce of 1 MiB among 2048 (98 %), ...". */
-static void list_rows(const ring_row *rows, int count, char *list) {
-    bool is_listed[ROWS_MAX] = {false};
+static void list_rows(const ms_ring_row *rows, int count, char *list) {
+    bool is_listed[MS_RING_ROWS_MAX] = {false};
     size_t length = 0;
     list[0] = '\0';
     for (int shown = 0; shown < ROWS_SHOWN && length < LIST_SIZE; shown++) {
         int worst = -1;
         for (int i = 0; i < count; i++) {
-            double cost_s =
-                is_listed[i] || !is_dominated(&rows[i]) ? 0.0 : rows[i].count * rows[i].latency_s;
+            double cost_s = is_listed[i] || !ms_ring_is_dominated(&rows[i])
+                                ? 0.0
+                                : rows[i].count * rows[i].latency_s;
             double worst_s = worst < 0 ? 0.0 : rows[worst].count * rows[worst].latency_s;
             worst = cost_s > worst_s ? i : worst;
         }
@@ -44,7 +33,7 @@ static void list_rows(const ring_row *rows, int count, char *list) {
             break;
         }
         char size[TEXT_SIZE];
-        const ring_row *row = &rows[worst];
+        const ms_ring_row *row = &rows[worst];
         is_listed[worst] = true;
         length += (size_t)snprintf(list + length, LIST_SIZE - length,
                                    "%s%s %s of %s among %d (%.0f %%)", shown == 0 ? "" : ", ",
@@ -54,7 +43,8 @@ static void list_rows(const ring_row *rows, int count, char *list) {
     }
 }
 
-static void warn(const ring_row *rows, int count, double share, const char *about, ms_diag *diag) {
+void ms_advise_rings(const ms_ring_row *rows, int count, double share, const char *about,
+                     ms_diag *diag) {
     char list[LIST_SIZE];
     if (share > STEP_SHARE) {
         list_rows(rows, count, list);
@@ -65,61 +55,33 @@ static void warn(const ring_row *rows, int count, double share, const char *abou
     }
 }
 
-void ms_advise_latency(const ms_result *result, ms_diag *diag) {
-    const ms_metrics *metrics = &result->metrics;
-    ring_row rows[ROWS_MAX];
-    double busy_s[MS_AXIS_COUNT] = {0};
-    double latency_s[MS_AXIS_COUNT] = {0};
-    int count = metrics->collective_count < ROWS_MAX ? metrics->collective_count : ROWS_MAX;
-    for (int i = 0; i < count; i++) {
-        const ms_coll_row *c = &metrics->collectives[i];
-        rows[i] = (ring_row){.axis = c->axis,
-                             .kind = c->kind,
-                             .is_ring = c->algorithm == MS_ALGORITHM_RING,
-                             .members = c->group_size,
-                             .size_B = c->size_B,
-                             .count = c->count_per_rank,
-                             .time_s = c->alone_s,
-                             .latency_s = c->latency_s};
-        busy_s[c->axis] += c->count_per_rank * c->time_s;
-        latency_s[c->axis] += is_dominated(&rows[i]) ? c->count_per_rank * c->latency_s : 0.0;
-    }
-    /* of what an axis exposes, the part of its time that is such latency */
-    double exposed_s = 0.0;
-    for (int a = 0; a < MS_AXIS_COUNT; a++) {
-        exposed_s +=
-            latency_s[a] > 0.0 ? metrics->axes[a].exposed_s * latency_s[a] / busy_s[a] : 0.0;
-    }
-    warn(rows, count, exposed_s / metrics->step_time_s, "", diag);
-}
-
 /* What holds the first pipeline rank up in a step; the others do much the same. */
 typedef struct ahead {
-    const ms_job *job;
+    const ms_estimate_input *in;
     ms_arena *arena; /* scratch */
     int *gpus;       /* [ranks of the mesh] */
-    ring_row rows[ROWS_MAX];
+    ms_ring_row rows[MS_RING_ROWS_MAX];
     int count;
 } ahead;
 
 /* Time and latency of a row on the group of rank 0. */
-static ms_status time_row(ahead *a, ring_row *row) {
-    const ms_job *job = a->job;
-    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, row->group_axes);
+static ms_status time_row(ahead *a, ms_ring_row *row) {
+    const ms_estimate_input *in = a->in;
+    const ms_mesh *mesh = ms_mesh_of_axes(in->mesh, in->expert_mesh, row->group_axes);
     row->members = ms_mesh_members(mesh, row->group_axes, 0, a->gpus);
-    ms_mesh_to_devices(&job->mesh, a->gpus, row->members);
+    ms_mesh_to_devices(in->mesh, a->gpus, row->members);
     const ms_coll_request request = {.kind = row->kind,
-                                     .algorithm = job->spec.algorithms.of[row->kind],
+                                     .algorithm = in->algorithms.of[row->kind],
                                      .gpus = a->gpus,
                                      .members = row->members,
                                      .size_B = row->size_B};
     ms_coll_plan plan;
-    ms_status status = ms_coll_plan_build(&job->platform, &request, a->arena, &plan);
+    ms_status status = ms_coll_plan_build(in->platform, &request, a->arena, &plan);
     if (status != MS_OK) {
         return status == MS_E_NOMEM ? status : MS_OK; /* what is not built is refused elsewhere */
     }
     row->is_ring = plan.algorithm == MS_ALGORITHM_RING;
-    status = ms_coll_plan_time(&job->platform, &plan, &row->time_s);
+    status = ms_coll_plan_time(in->platform, &plan, &row->time_s);
     row->latency_s = ms_coll_plan_latency_s(&plan);
     return status;
 }
@@ -132,21 +94,21 @@ static ms_status add_segment(ahead *a, const ms_segment *segment, double count) 
     }
     unsigned axes = segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
     for (int i = 0; i < a->count; i++) {
-        ring_row *row = &a->rows[i];
+        ms_ring_row *row = &a->rows[i];
         if (row->axis == segment->axis && row->kind == segment->coll && row->group_axes == axes &&
             row->size_B >= segment->coll_B && row->size_B <= segment->coll_B) {
             row->count += count;
             return MS_OK;
         }
     }
-    if (a->count == ROWS_MAX) {
+    if (a->count == MS_RING_ROWS_MAX) {
         return MS_OK;
     }
-    ring_row row = {.axis = segment->axis,
-                    .kind = segment->coll,
-                    .group_axes = axes,
-                    .size_B = segment->coll_B,
-                    .count = count};
+    ms_ring_row row = {.axis = segment->axis,
+                       .kind = segment->coll,
+                       .group_axes = axes,
+                       .size_B = segment->coll_B,
+                       .count = count};
     ms_status status = time_row(a, &row);
     a->rows[a->count++] = row;
     return status;
@@ -155,7 +117,7 @@ static ms_status add_segment(ahead *a, const ms_segment *segment, double count) 
 static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK && count > 0.0; i++) {
-        const ms_segment *segment = &a->job->costs.segments[plan->first + i];
+        const ms_segment *segment = &a->in->costs->segments[plan->first + i];
         status = add_segment(a, segment, segment->when == MS_WHEN_ALWAYS ? count : 1.0);
     }
     return status;
@@ -163,7 +125,7 @@ static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
 
 /* All passes of the rank's stages, and the step's end. */
 static ms_status add_passes(ahead *a) {
-    const ms_program *program = &a->job->program;
+    const ms_program *program = a->in->program;
     double *counts = MS_NEW(a->arena, double, program->stages *MS_PASS_COUNT);
     if (counts == NULL) {
         return MS_E_NOMEM;
@@ -174,10 +136,10 @@ static ms_status add_passes(ahead *a) {
     ms_status status = MS_OK;
     for (int s = 0; s < program->stages * MS_PASS_COUNT && status == MS_OK; s++) {
         int stage = ms_program_model_stage(program, s / MS_PASS_COUNT);
-        const ms_stage_cost *cost = ms_stage_cost_of(&a->job->costs, stage, 0);
+        const ms_stage_cost *cost = ms_stage_cost_of(a->in->costs, stage, 0);
         status = add_plan(a, &cost->passes[s % MS_PASS_COUNT], counts[s]);
     }
-    const ms_pass_plan *ends[] = {a->job->costs.before_update, a->job->costs.after_update};
+    const ms_pass_plan *ends[] = {a->in->costs->before_update, a->in->costs->after_update};
     for (int e = 0; e < 2 && status == MS_OK; e++) {
         status = ends[e] == NULL ? MS_OK : add_plan(a, &ends[e][0], 1.0);
     }
@@ -188,19 +150,20 @@ static ms_status add_passes(ahead *a) {
 static double share_of_step(const ahead *a, const ms_estimate *estimate) {
     double latency_s = 0.0;
     for (int i = 0; i < a->count; i++) {
-        const ring_row *row = &a->rows[i];
-        latency_s += is_dominated(row) ? row->count * row->latency_s : 0.0;
+        const ms_ring_row *row = &a->rows[i];
+        latency_s += ms_ring_is_dominated(row) ? row->count * row->latency_s : 0.0;
     }
     return estimate->step_s > 0.0 ? fmin(1.0, latency_s / estimate->step_s) : 0.0;
 }
 
-ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag) {
+ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
+                                  ms_diag *diag) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ahead a = {.job = job, .arena = &scratch, .gpus = MS_NEW(&scratch, int, job->mesh.ranks)};
+    ahead a = {.in = input, .arena = &scratch, .gpus = MS_NEW(&scratch, int, input->mesh->ranks)};
     ms_status status = a.gpus == NULL ? MS_E_NOMEM : add_passes(&a);
     if (status == MS_OK) {
-        warn(a.rows, a.count, share_of_step(&a, estimate), "about ", diag);
+        ms_advise_rings(a.rows, a.count, share_of_step(&a, estimate), "about ", diag);
     } else {
         ms_diag_error(diag, "out of memory");
     }

@@ -1,62 +1,12 @@
-/* Warnings about where groups lie and what latency costs. */
+/* Warnings about what latency costs, before a step is simulated and after. */
 #include "job_fixture.h"
 #include "meshsim/advice.h"
 
-/* Racks of 72 GPUs, 8 of them; LAYOUT is put in. */
-#define ON_RACKS(layout)                                                                           \
-    "platform: gb200-nvl72\n"                                                                      \
-    "model: {type: llama, layers: 18, hidden: 1024, heads: 16, ffn: 2048, vocab: 1024,"            \
-    " sequence: 512, moe: {experts: 576, top_k: 8, ffn: 256}}\n"                                   \
-    "batch: {microbatches: 9}\n" layout "\n"
 /* Nodes of 8 GPUs. */
 #define ON_NODES(layout)                                                                           \
     "platform: {file: dgx-h100, nodes: 4}\n"                                                       \
     "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 1024, sequence: 2048}\n"        \
     "batch: {microbatches: 8}\n" layout "\n"
-
-typedef struct placement_case {
-    const char *workload;
-    const char *says; /* NULL: nothing */
-} placement_case;
-
-static const placement_case PLACEMENTS[] = {
-    {ON_RACKS("mesh: {pp: 9, ep: 64, order: [pp, ep]}"),
-     "7 of 9 ep groups of 64 cross 'rail' though the 72 GPUs that share 'nvlink' have room for "
-     "one: 64 is no divisor of 72"},
-    {ON_RACKS("mesh: {dp: 8, ep: 72, order: [dp, ep]}"), NULL},
-    {ON_RACKS("mesh: {dp: 16, ep: 36, order: [dp, ep]}"), NULL},
-    {ON_RACKS("mesh: {dp: 4, ep: 144, order: [dp, ep]}"), NULL}, /* no rack holds one */
-    {ON_NODES("mesh: {dp: 4, cp: 8, order: [cp, dp]}"),
-     "4 of 4 cp groups of 8 cross 'rail' though the 8 GPUs that share 'nvlink' have room for one: "
-     "'dp' stands inside 'cp' in mesh.order"},
-    {ON_NODES("mesh: {dp: 4, cp: 8, order: [dp, cp]}"), NULL},
-    {ON_NODES("mesh: {dp: 4, tp: 2, cp: 4, order: [cp, dp, tp]}"),
-     "8 of 8 cp groups of 4 cross 'rail' though the 8 GPUs that share 'nvlink' have room for one: "
-     "'dp' stands inside 'cp' in mesh.order"},
-    {ON_NODES("mesh: {dp: 2, tp: 8, cp: 2, order: [dp, cp, tp]}"), NULL}, /* a node holds no 16 */
-    {ON_NODES("mesh: {dp: 8, pp: 4, order: [pp, dp]}"), NULL},
-    {ON_NODES("mesh: {dp: 4, tp: 8, order: [dp, tp]}\nplacement: {order: [gpu, node]}"),
-     "4 of 4 tp groups of 8 cross 'rail' though the 8 GPUs that share 'nvlink' have room for one: "
-     "the placement spreads them"},
-    {ON_NODES("mesh: {dp: 4, tp: 8, order: [dp, tp]}\nplacement: {nodes: [2, 0, 3, 1]}"), NULL},
-};
-
-Test(advice, groups_that_straddle_are_told) {
-    for (size_t i = 0; i < sizeof PLACEMENTS / sizeof PLACEMENTS[0]; i++) {
-        const placement_case *c = &PLACEMENTS[i];
-        job_fixture f;
-        cr_assert_eq(job_fixture_load_text(&f, c->workload), MS_OK, "case %zu: %s", i,
-                     ms_buffer_text(&f.messages));
-        ms_advise_placement(&f.job, &f.diag);
-        const char *said = ms_buffer_text(&f.messages);
-        if (c->says == NULL) {
-            cr_assert_str_empty(said, "case %zu: %s", i, said);
-        } else {
-            cr_assert_not_null(strstr(said, c->says), "case %zu: %s", i, said);
-        }
-        job_fixture_release(&f);
-    }
-}
 
 /* Data parallelism of a small model over many GPUs waits for the ring's steps. */
 #define MANY                                                                                       \
@@ -85,7 +35,7 @@ static const latency_case LATENCIES[] = {
     {ON_NODES("mesh: {dp: 4, pp: 8, order: [dp, pp]}"), NULL},
 };
 
-Test(advice, latency_that_dominates_is_told_before_and_after) {
+Test(latency_advice, latency_that_dominates_is_told_before_and_after) {
     for (size_t i = 0; i < sizeof LATENCIES / sizeof LATENCIES[0]; i++) {
         const latency_case *c = &LATENCIES[i];
         for (int is_ahead = 0; is_ahead < 2; is_ahead++) {
@@ -95,11 +45,12 @@ Test(advice, latency_that_dominates_is_told_before_and_after) {
                          ms_buffer_text(&f.messages));
             if (is_ahead == 1) {
                 cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
-                cr_assert_eq(ms_advise_latency_ahead(&f.job, &estimate, &f.diag), MS_OK);
+                const ms_estimate_input input = ms_job_estimate_input(&f.job);
+                cr_assert_eq(ms_advise_latency_ahead(&input, &estimate, &f.diag), MS_OK);
             } else {
                 f.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
                 cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);
-                ms_advise_latency(&f.result, &f.diag);
+                ms_advise_latency(&f.result.metrics, &f.diag);
             }
             const char *said = ms_buffer_text(&f.messages);
             if (c->says == NULL) {
@@ -114,7 +65,7 @@ Test(advice, latency_that_dominates_is_told_before_and_after) {
 }
 
 /* The latency of a row is that of a ring's steps: 2 (n - 1) of the slowest edge. */
-Test(advice, rows_tell_their_latency) {
+Test(latency_advice, rows_tell_their_latency) {
     job_fixture f;
     cr_assert_eq(job_fixture_load_text(&f, MANY), MS_OK, "%s", ms_buffer_text(&f.messages));
     f.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
