@@ -32,6 +32,7 @@
  * | fluid.h           | transfers that start together and share links                      |
  * | collective.h      | collectives as phases of flows                                     |
  * | coll_class.h      | the same collective in several groups at once                      |
+ * | reshard_time.h    | how long moving a tensor takes on a platform                       |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
  * | estimate.h        | step, bound and memory of a job, without simulating                |
  * | layer_times.h     | what layers and a model's ends take, for sharing them among stages |

@@ -101,8 +101,8 @@ static ms_status check_platform(const ms_invocation *call, const ms_mesh_view *v
 static ms_status time_steps(const ms_invocation *call, ms_mesh_view *v) {
     ms_status status = MS_OK;
     for (int i = 0; i < v->tensor.plan.count && status == MS_OK; i++) {
-        status =
-            ms_cli_time_step(call, v->platform, &v->mesh, &v->tensor.plan.steps[i], &v->times[i]);
+        status = ms_reshard_step_time(v->platform, &v->mesh, &v->tensor.plan.steps[i], call->diag,
+                                      &v->times[i]);
     }
     return status;
 }

@@ -91,7 +91,7 @@ static const char *step_name(const ms_reshard_step *step) {
 
 static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
     const ms_reshard_step *step = &v->tensor.plan.steps[index];
-    const ms_step_time *time = &v->times[index];
+    const ms_reshard_time *time = &v->times[index];
     char text[TEXT_SIZE];
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_value_add_string(row, "kind", step_name(step));

@@ -3,7 +3,7 @@
 #define MS_CLI_SHOW_MESH_H
 
 #include "cli/mesh_options.h"
-#include "cli/mesh_timing.h"
+#include "meshsim/reshard_time.h"
 
 /* What is asked about a mesh. */
 typedef struct ms_mesh_view {
@@ -12,7 +12,7 @@ typedef struct ms_mesh_view {
     const ms_platform *platform; /* NULL: none given */
     ms_rank_placement placement; /* zeroed: --placement was not given */
     ms_tensor_study tensor;
-    ms_step_time times[MS_RESHARD_STEPS_MAX]; /* of the plan's steps, with a platform only */
+    ms_reshard_time times[MS_RESHARD_STEPS_MAX]; /* of the plan's steps, with a platform only */
 } ms_mesh_view;
 
 /* Print as text, or as one JSON object. MS_OK; MS_E_IO (reported). */

@@ -1,4 +1,7 @@
-#include "cli/mesh_timing.h"
+/* The time of all groups at once adds up what each of them brings on every link, wherever in a plan
+ * the flows stand: a class (coll_class.h) counts only flows in the same place of every plan, which
+ * is not so where an axis cuts nodes unevenly. */
+#include "meshsim/reshard_time.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,15 +16,16 @@ typedef struct chorus {
     ms_diag *diag;
     int *gpus;       /* [members] of the group at hand */
     double *loads_B; /* [links] bytes that cross each link in the phase at hand */
-    ms_step_time time;
+    ms_reshard_time time;
     int phases; /* most of any group's plan */
 } chorus;
 
 static ms_status plan_group(chorus *c, int index, ms_arena *arena, ms_coll_plan *plan_out) {
     ms_group group = ms_mesh_group_at(c->mesh, c->step->axis, index);
     for (int m = 0; m < group.size; m++) {
-        c->gpus[m] = ms_mesh_device(c->mesh, group.first + m * group.stride);
+        c->gpus[m] = group.first + m * group.stride;
     }
+    ms_mesh_to_devices(c->mesh, c->gpus, group.size);
     const ms_coll_request request = {.kind = c->step->kind,
                                      .algorithm = MS_ALGORITHM_AUTO,
                                      .gpus = c->gpus,
@@ -86,20 +90,25 @@ static ms_status time_phase(chorus *c, int phase) {
     return status;
 }
 
-ms_status ms_cli_time_step(const ms_invocation *call, const ms_platform *platform,
-                           const ms_mesh *mesh, const ms_reshard_step *step,
-                           ms_step_time *time_out) {
-    chorus c = {
-        .platform = platform, .mesh = mesh, .step = step, .diag = call->diag, .time = {.tier = -1}};
-    ms_status status = MS_OK;
-    if (step->kind != MS_COLL_NONE) {
-        c.gpus = MS_NEW(call->arena, int, mesh->sizes[step->axis]);
-        c.loads_B = MS_NEW(call->arena, double, platform->link_count);
-        status = c.gpus == NULL || c.loads_B == NULL ? MS_E_NOMEM : time_phase(&c, 0);
-        for (int phase = 1; phase < c.phases && status == MS_OK; phase++) {
-            status = time_phase(&c, phase);
-        }
+static ms_status time_phases(chorus *c, ms_arena *arena) {
+    c->gpus = MS_NEW(arena, int, c->mesh->sizes[c->step->axis]);
+    c->loads_B = MS_NEW(arena, double, c->platform->link_count);
+    ms_status status = c->gpus == NULL || c->loads_B == NULL ? MS_E_NOMEM : time_phase(c, 0);
+    for (int phase = 1; phase < c->phases && status == MS_OK; phase++) {
+        status = time_phase(c, phase);
     }
+    return status;
+}
+
+ms_status ms_reshard_step_time(const ms_platform *platform, const ms_mesh *mesh,
+                               const ms_reshard_step *step, ms_diag *diag,
+                               ms_reshard_time *time_out) {
+    chorus c = {
+        .platform = platform, .mesh = mesh, .step = step, .diag = diag, .time = {.tier = -1}};
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status = step->kind == MS_COLL_NONE ? MS_OK : time_phases(&c, &scratch);
+    ms_arena_release(&scratch);
     if (status == MS_OK) {
         *time_out = c.time;
     }
