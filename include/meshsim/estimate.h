@@ -20,6 +20,7 @@
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -82,39 +83,28 @@ ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *co
 ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
                                  ms_arena *arena, ms_schedule_costs *times_out);
 
-/** One candidate of a search: what differs between jobs of one model on one platform. The layers
- * are spread evenly over the virtual stages. */
-typedef struct ms_candidate {
-    const ms_mesh *mesh;
-    const ms_model_layout *layout; /**< stage_layers and stage_rank are not used */
-    ms_schedule_spec schedule;
-    bool is_blocking;
-    bool is_validated_late;
-    int steps;
-} ms_candidate;
-
-/** What is said of a candidate. */
-typedef struct ms_candidate_estimate {
+/** What is said of a spec. */
+typedef struct ms_spec_estimate {
     double step_s;
-    double lower_bound_s;
-    double peak_B;
+    double lower_bound_s; /**< as in ms_estimate, or up to 0.5 % lower */
+    double peak_B;        /**< of the pipeline rank with the highest one */
     bool fits;
-} ms_candidate_estimate;
+} ms_spec_estimate;
 
-/** Estimates of many candidates: what several have in common is worked out once and kept. */
+/** Estimates of many specs: what several have in common is worked out once and kept. */
 typedef struct ms_estimator ms_estimator;
 
-/** An estimator for one model on one platform; all borrowed.  Returns NULL when memory runs out;
- * the caller frees it with ms_estimator_free, before `arena`. */
-ms_estimator *ms_estimator_new(const ms_platform *platform, const ms_model *model,
-                               const ms_precision *precision, ms_arena *arena);
+/** An estimator.  What specs borrow has to stay while it is used.  Returns NULL when memory runs
+ * out; the caller frees it with ms_estimator_free, before `arena`. */
+ms_estimator *ms_estimator_new(ms_arena *arena);
 void ms_estimator_free(ms_estimator *estimator);
 
-/** Estimate a candidate.  Returns MS_OK; MS_E_INPUT (reported the first time) for what the model,
- * schedule or a collective cannot take; MS_E_NOMEM (reported), after which it can only be freed. No
- * allocation where its mesh, its layout and its schedule are those of candidates before. */
-ms_status ms_estimator_run(ms_estimator *estimator, const ms_candidate *candidate, ms_diag *diag,
-                           ms_candidate_estimate *estimate_out);
+/** Check and estimate a spec, folded.  Returns MS_OK; MS_E_INPUT for what ms_job_lay_out and
+ * ms_estimate_compute refuse (reported the first time); MS_E_IO; MS_E_NOMEM (reported), after which
+ * it can only be freed. No allocation where its mesh, its order of passes and its costs are those
+ * of specs before. */
+ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                           ms_spec_estimate *estimate_out);
 
 MS_END_DECLS
 

@@ -278,10 +278,20 @@ typedef struct ms_segment {
     int use_first, uses;        /**< kernels called: kernel_uses[use_first .. use_first + uses) */
 } ms_segment;
 
+/** Segments of a pass that run several times, one time right after the other. */
+typedef struct ms_repeat {
+    int first; /**< of the first one, counted from the pass's first segment */
+    int count; /**< segments of one time; as many that are like them stand before them, and what
+                  they wait for stands among these or themselves */
+    int times; /**< how often they run besides the once that they stand there; 0: none repeat */
+} ms_repeat;
+
 /** The pieces of one pass over one virtual stage and microbatch, in order. */
 typedef struct ms_pass_plan {
     int first; /**< into ms_stage_costs.segments */
     int count;
+    unsigned when;    /**< 1 << ms_when of all segments in it that do not always run */
+    ms_repeat repeat; /**< of an outline (ms_model_outline): else none */
 } ms_pass_plan;
 
 /** Bytes per GPU of one virtual stage. */
@@ -435,6 +445,14 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
+
+/** The same in short, for estimates: a run of layers that are alike stands there by its first few
+ * and its last one (`repeat` of a pass says how many are left out), stages that are alike share the
+ * segments of their passes, and kernels are not listed. Times, bytes and memory are those of
+ * ms_model_costs.  O(stages + layers).  Returns as ms_model_costs. */
+ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
+                           const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
+                           ms_diag *diag, ms_stage_costs *costs_out);
 
 /** Times of passes given in place of a model: one value, or a list. */
 typedef struct ms_given_costs {

@@ -64,11 +64,30 @@ void ms_memory_model_move(ms_memory_model *model, const ms_shard_move *move);
 /** What the rank holds now.  O(stages of the rank * slices). */
 ms_held_memory ms_memory_model_weigh(const ms_memory_model *model);
 
-/** What a rank holds when it holds most, its actions one after the other as in its list, both of a
- * pair together: exact, since what ends makes room for what starts.
- *  Returns that moment's bytes (the first one's, of several), `inflight` at most over the whole
- * list.  The model is left at the list's end.  O(actions * stages of the rank * slices). */
-ms_held_memory ms_memory_model_peak(ms_memory_model *model, int rank);
+/** Moments of a program's ranks in which a rank may hold most: of every other moment there is one
+ * of these with as much of everything. Actions run one after the other as in the rank's list, both
+ * of a pair together, which is exact, since what ends makes room for what starts. Moments follow
+ * from the order of passes alone, so that one list serves all costs. */
+typedef struct ms_memory_moments {
+    int *counts;   /**< moment after moment, rank after rank, in the order of the rank's list:
+                      kept and running by own stage and slice, unsharded and rounds by own stage */
+    size_t *first; /**< [P + 1] where a rank's counts begin */
+    int *inflight; /**< [P] of each rank, at most */
+} ms_memory_moments;
+
+/** Find them.  model: of the program, with any costs.  *moments_out: in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM (not reported).  O(actions * stages of a rank * slices), where a rank's list soon
+ * repeats itself. */
+ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
+                                 ms_memory_moments *moments_out);
+
+/** What a rank holds when it holds most: that moment's bytes (the first one's, of several),
+ * `inflight` at most over the whole list.  moments: of the model's program. */
+ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_moments *moments,
+                                    int rank);
+
+/** Highest peak of any pipeline rank [B].  Likewise. */
+double ms_memory_highest_B(ms_memory_model *model, const ms_memory_moments *moments);
 
 MS_END_DECLS
 

@@ -243,6 +243,37 @@ typedef struct ms_job_layout {
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out);
 
+/** The first part of ms_job_lay_out, for who knows orders of passes already: all but the order,
+ * what it says of the layout, and layers over stages.  *layout_out: its program is empty.  Returns
+ * as ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                       ms_job_layout *layout_out);
+
+/** The second part: build the order, and check what depends on it.  layout: as ms_job_shape left
+ * it. Returns as ms_job_lay_out. */
+ms_status ms_job_order(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                       ms_job_layout *layout);
+
+/** The third part, with a model: its layers over the virtual stages, its sizes over the degrees.
+ * layout: with its order.  Returns as ms_job_lay_out. */
+ms_status ms_job_partition(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                           ms_job_layout *layout);
+
+/** What an order of passes follows from, of a shape: shapes with equal keys have equal orders. */
+typedef struct ms_job_order_key {
+    ms_schedule_spec order;
+    const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
+    int gather_stages; /**< as in ms_spec_data */
+    bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
+} ms_job_order_key;
+
+/** The key of a spec's order.  layout: as ms_job_shape left it.  Bytes between the fields are 0. */
+void ms_job_find_order_key(const ms_job_spec *spec, const ms_job_layout *layout,
+                           ms_job_order_key *key_out);
+
+/** Give a shape the order of another job with the same key, in place of ms_job_order.  O(1). */
+void ms_job_take_order(const ms_job_spec *spec, const ms_job_layout *other, ms_job_layout *layout);
+
 /** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
 typedef struct ms_idle_key {
     const char *key; /**< dotted path, such as "data_parallel.bucket" */

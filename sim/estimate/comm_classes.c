@@ -124,6 +124,7 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *pla
                                   .pp = pp,
                                   .group_ranks = mesh->ranks / pp,
                                   .norm_s = -1.0};
+    ms_memo_init(&comm_out->keys, sizeof(ms_class_key));
     ms_vector_init(&comm_out->classes, sizeof(ms_class_times));
     comm_out->alike = MS_NEW(arena, int, pp);
     comm_out->boundary_alike = MS_NEW(arena, int, pp);
@@ -139,6 +140,7 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *pla
 }
 
 void ms_comm_classes_release(ms_comm_classes *comm) {
+    ms_memo_release(&comm->keys);
     ms_vector_release(&comm->classes);
 }
 
@@ -180,11 +182,6 @@ static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *k
         same.from = (same.to + 1) % pp;
     }
     return same;
-}
-
-static bool is_same_class(const ms_class_key *a, const ms_class_key *b) {
-    return a->kind == b->kind && a->axes == b->axes && a->from == b->from && a->to == b->to &&
-           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance;
 }
 
 /* A class while it is laid out. */
@@ -374,20 +371,20 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
     ms_class_times times = {.key = canonical(comm, key)};
-    for (size_t i = 0; i < comm->classes.count; i++) {
-        const ms_class_times *known = &MS_AT(&comm->classes, ms_class_times, i);
-        if (is_same_class(&known->key, &times.key)) {
-            *times_out = known;
-            return MS_OK;
-        }
+    int number = 0;
+    bool is_new = false;
+    ms_status status = ms_memo_find(&comm->keys, &times.key, &number, &is_new);
+    if (status == MS_OK && is_new) {
+        class_plans c = {.comm = comm, .space = space, .key = &times.key};
+        status = reserve_links(space, comm->platform->link_count);
+        status = status == MS_OK ? lay_out(&c, &times) : status;
+        ms_arena_clear(&space->scratch);
+        times.is_refused = status != MS_OK;
+        status = ms_vector_add(&comm->classes, &times, 1) == NULL ? MS_E_NOMEM : status;
     }
-    class_plans c = {.comm = comm, .space = space, .key = &times.key};
-    ms_status status = reserve_links(space, comm->platform->link_count);
-    status = status == MS_OK ? lay_out(&c, &times) : status;
-    ms_arena_clear(&space->scratch);
     if (status == MS_OK) {
-        *times_out = ms_vector_add(&comm->classes, &times, 1);
-        status = *times_out == NULL ? MS_E_NOMEM : MS_OK;
+        *times_out = &MS_AT(&comm->classes, ms_class_times, number);
+        status = (*times_out)->is_refused ? MS_E_INPUT : MS_OK;
     }
     return status;
 }

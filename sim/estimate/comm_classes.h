@@ -3,6 +3,7 @@
 #ifndef MS_ESTIMATE_COMM_CLASSES_H
 #define MS_ESTIMATE_COMM_CLASSES_H
 
+#include "estimate/memo.h"
 #include "meshsim/buffer.h"
 #include "meshsim/collective.h"
 #include "meshsim/mesh.h"
@@ -40,6 +41,7 @@ typedef struct ms_class_times {
     ms_time_line narrowest; /* with the group of the least bandwidth */
     ms_time_line farthest;  /* with the group of the longest latency */
     ms_time_line alone;     /* never above any group's time, whatever else runs */
+    bool is_refused;        /* no algorithm lays it out, which was reported */
 } ms_class_times;
 
 /* Classes of a mesh on a platform. */
@@ -54,6 +56,7 @@ typedef struct ms_comm_classes {
     bool is_alone;              /* groups do not load each other's links */
     bool is_unfolded;           /* every group is simulated, not one that stands for all */
     double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
+    ms_memo keys;               /* of ms_class_key, in one order with classes */
     ms_vector classes;          /* of ms_class_times */
 } ms_comm_classes;
 

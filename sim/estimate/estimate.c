@@ -24,7 +24,7 @@ static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stag
 
 /* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
  * its list is exact. */
-static void look_at_rank(const ms_estimate_input *in, ms_memory_model *memory, int p,
+static void look_at_rank(const ms_estimate_input *in, const ms_held_memory *peak, int p,
                          ms_rank_estimate *rank) {
     const ms_program *program = in->program;
     for (int s = 0; s < program->stages; s++) {
@@ -36,25 +36,22 @@ static void look_at_rank(const ms_estimate_input *in, ms_memory_model *memory, i
         rank->compute_s += pass_time_s(in->costs, stage, (ms_pass)action->pass);
     }
     rank->compute_s += in->costs->optimizer_s[p];
-    ms_held_memory peak = ms_memory_model_peak(memory, p);
-    rank->static_B = peak.parameter_B + peak.gradient_B + peak.optimizer_B;
-    rank->activation_B = peak.activation_B;
-    rank->buffer_B = peak.buffer_B;
-    rank->peak_B = peak.total_B;
+    rank->static_B = peak->parameter_B + peak->gradient_B + peak->optimizer_B;
+    rank->activation_B = peak->activation_B;
+    rank->buffer_B = peak->buffer_B;
+    rank->peak_B = peak->total_B;
 }
 
 ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *costs,
                              ms_arena *scratch, double *peak_B_out) {
     ms_memory_model memory;
-    if (ms_memory_model_init(program, costs, scratch, &memory) != MS_OK) {
-        return MS_E_NOMEM;
+    ms_memory_moments moments;
+    ms_status status = ms_memory_model_init(program, costs, scratch, &memory);
+    status = status == MS_OK ? ms_memory_moments_find(&memory, scratch, &moments) : status;
+    if (status == MS_OK) {
+        *peak_B_out = ms_memory_highest_B(&memory, &moments);
     }
-    double peak_B = 0.0;
-    for (int p = 0; p < program->spec.pipeline_ranks; p++) {
-        peak_B = fmax(peak_B, ms_memory_model_peak(&memory, p).total_B);
-    }
-    *peak_B_out = peak_B;
-    return MS_OK;
+    return status;
 }
 
 /* Time of a pass over a stage, the mean over the slices of a sequence. */
@@ -123,14 +120,11 @@ static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
                           .is_blocking = in->is_blocking,
                           .is_validated_late = in->is_validated_late,
                           .steps = in->steps};
-    ms_timing timing = {.comm = comm, .space = space, .kind = MS_TIME_EXPECTED};
-    double bound_s = 0.0;
+    const ms_step_place place = {.comm = comm, .space = space, .scratch = arena};
     ms_status status = ms_order_make(in->program, arena, arena, diag, &order);
-    status = status == MS_OK ? ms_step_run(&step, &timing, arena, &estimate->step_s) : status;
-    timing.kind = MS_TIME_BOUND;
-    status = status == MS_OK ? ms_step_run(&step, &timing, arena, &bound_s) : status;
-    estimate->lower_bound_s = MS_BOUND_SHARE * bound_s;
-    return status;
+    return status == MS_OK
+               ? ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s)
+               : status;
 }
 
 static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estimate *estimate) {
@@ -151,11 +145,14 @@ static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estima
 static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
                                ms_estimate *estimate) {
     ms_memory_model memory;
-    if (ms_memory_model_init(in->program, in->costs, arena, &memory) != MS_OK) {
+    ms_memory_moments moments;
+    if (ms_memory_model_init(in->program, in->costs, arena, &memory) != MS_OK ||
+        ms_memory_moments_find(&memory, arena, &moments) != MS_OK) {
         return MS_E_NOMEM;
     }
     for (int p = 0; p < in->program->spec.pipeline_ranks; p++) {
-        look_at_rank(in, &memory, p, &estimate->ranks[p]);
+        ms_held_memory peak = ms_memory_model_peak(&memory, &moments, p);
+        look_at_rank(in, &peak, p, &estimate->ranks[p]);
         if (estimate->ranks[p].peak_B > estimate->ranks[estimate->peak_rank].peak_B) {
             estimate->peak_rank = p;
         }

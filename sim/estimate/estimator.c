@@ -1,255 +1,317 @@
-/* Many candidates of one model on one platform. */
+/* Many specs: what several have in common is worked out once and kept. */
 #include <math.h>
 #include <string.h>
 
 #include "estimate/memo.h"
 #include "estimate/step.h"
 #include "meshsim/estimate.h"
+#include "meshsim/layer_partition.h"
 #include "meshsim/rank_memory.h"
 
-/* What identifies a mesh: axes and their places. */
-typedef struct mesh_key {
+/* What tells where ranks and groups lie. */
+typedef struct place_key {
+    const ms_platform *cluster;
     int kinds[MS_MESH_AXES_MAX], sizes[MS_MESH_AXES_MAX], strides[MS_MESH_AXES_MAX];
-} mesh_key;
+    ms_rank_placement_choice placement; /* its lists by their addresses */
+    ms_expert_axes experts;
+    ms_coll_choices algorithms;
+    ms_fidelity fidelity;
+} place_key;
+
+/* Ranks on a platform. */
+typedef struct known_place {
+    ms_comm_classes comm;
+    ms_mesh mesh, expert_mesh;
+} known_place;
 
 /* A schedule brought into order. */
 typedef struct known_order {
-    ms_program program;
-    ms_order order;
+    ms_job_layout order; /* of the first job that had it: program, and what goes with it */
+    ms_order in_order;
+    ms_memory_moments moments;
 } known_order;
 
-/* Costs and an order. */
-typedef struct pair_key {
-    int costs, order;
-} pair_key;
+/* What the costs of all stages follow from. */
+typedef struct cost_key {
+    const ms_platform *cluster;
+    ms_model model;
+    ms_given_costs given;
+    ms_precision precision;
+    ms_model_layout layout; /* without what the order says */
+    ms_spec_partition partition;
+    int order;
+    int place; /* where layers are shared by their times there; else 0 */
+} cost_key;
+
+/* Costs of all stages, and their memory. */
+typedef struct known_costs {
+    ms_stage_costs costs;
+    double peak_B;
+} known_costs;
+
+/* By how much bounds may be lower than need be: it saves most specs half of their time, and is
+ * within what estimates err by. */
+static const double BOUND_SLACK = 0.005;
 
 struct ms_estimator {
-    const ms_platform *platform;
-    const ms_model *model;
-    const ms_precision *precision;
     ms_arena *arena;
     ms_arena scratch;
     ms_plan_space space;
-    ms_memo meshes, orders, costs, peaks;
-    ms_vector comm;        /* of ms_comm_classes *, beside meshes */
-    ms_vector known;       /* of known_order *, beside orders */
-    ms_vector stage_costs; /* of ms_stage_costs, beside costs */
-    ms_vector peaks_B;     /* of double, beside peaks */
+    ms_memo places, orders, costs;
+    ms_vector known_places; /* of known_place *, beside places; NULL: refused */
+    ms_vector known_orders; /* of known_order *, beside orders; NULL: refused */
+    ms_vector known_costs;  /* of known_costs *, beside costs; NULL: refused */
 };
 
-ms_estimator *ms_estimator_new(const ms_platform *platform, const ms_model *model,
-                               const ms_precision *precision, ms_arena *arena) {
+/* A spec under way. */
+typedef struct estimating {
+    ms_estimator *e;
+    const ms_job_spec *spec;
+    ms_diag *diag;
+    ms_job_layout job;
+    known_place *place;
+    known_order *order;
+    known_costs *costs;
+    int place_number, order_number;
+} estimating;
+
+ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
     if (e == NULL) {
         return NULL;
     }
-    *e = (ms_estimator){
-        .platform = platform, .model = model, .precision = precision, .arena = arena};
+    e->arena = arena;
     ms_arena_init(&e->scratch);
     ms_plan_space_init(&e->space, NULL);
-    ms_memo_init(&e->meshes, sizeof(mesh_key));
-    ms_memo_init(&e->orders, sizeof(ms_schedule_spec));
-    ms_memo_init(&e->costs, sizeof(ms_model_layout));
-    ms_memo_init(&e->peaks, sizeof(pair_key));
-    ms_vector_init(&e->comm, sizeof(ms_comm_classes *));
-    ms_vector_init(&e->known, sizeof(known_order *));
-    ms_vector_init(&e->stage_costs, sizeof(ms_stage_costs));
-    ms_vector_init(&e->peaks_B, sizeof(double));
+    ms_memo_init(&e->places, sizeof(place_key));
+    ms_memo_init(&e->orders, sizeof(ms_job_order_key));
+    ms_memo_init(&e->costs, sizeof(cost_key));
+    ms_vector_init(&e->known_places, sizeof(known_place *));
+    ms_vector_init(&e->known_orders, sizeof(known_order *));
+    ms_vector_init(&e->known_costs, sizeof(known_costs *));
     return e;
 }
 
 void ms_estimator_free(ms_estimator *e) {
-    for (size_t i = 0; e != NULL && i < e->comm.count; i++) {
-        ms_comm_classes_release(MS_AT(&e->comm, ms_comm_classes *, i));
+    for (size_t i = 0; e != NULL && i < e->known_places.count; i++) {
+        known_place *place = MS_AT(&e->known_places, known_place *, i);
+        if (place != NULL) {
+            ms_comm_classes_release(&place->comm);
+        }
     }
     if (e != NULL) {
-        ms_memo_release(&e->meshes);
+        ms_memo_release(&e->places);
         ms_memo_release(&e->orders);
         ms_memo_release(&e->costs);
-        ms_memo_release(&e->peaks);
-        ms_vector_release(&e->comm);
-        ms_vector_release(&e->known);
-        ms_vector_release(&e->stage_costs);
-        ms_vector_release(&e->peaks_B);
+        ms_vector_release(&e->known_places);
+        ms_vector_release(&e->known_orders);
+        ms_vector_release(&e->known_costs);
         ms_plan_space_release(&e->space);
         ms_arena_release(&e->scratch);
     }
 }
 
-static ms_status find_comm(ms_estimator *e, const ms_mesh *mesh, ms_comm_classes **comm_out) {
-    mesh_key key;
-    int number = 0;
+/* What stands beside a key. If it is new, `make` makes it, once: what it refuses stays refused. */
+static ms_status find_known(estimating *it, ms_memo *memo, ms_vector *known, const void *key,
+                            ms_status (*make)(estimating *, void **), int *number_out,
+                            void **item_out) {
     bool is_new = false;
+    void *item = NULL;
+    ms_status status = ms_memo_find(memo, key, number_out, &is_new);
+    if (status == MS_OK && is_new) {
+        status = make(it, &item);
+        item = status == MS_OK ? item : NULL;
+        if (ms_vector_add(known, &item, 1) == NULL || status == MS_E_NOMEM) {
+            return MS_E_NOMEM;
+        }
+    } else if (status == MS_OK) {
+        item = MS_AT(known, void *, *number_out);
+        status = item == NULL ? MS_E_INPUT : MS_OK;
+    }
+    *item_out = item;
+    return status;
+}
+
+/* A copy that outlives the spec's: of ranks that are placed, the GPU of each one, too. */
+static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) {
+    *copy = *mesh;
+    if (mesh->devices == NULL) {
+        return MS_OK;
+    }
+    int *devices = MS_NEW(arena, int, mesh->ranks);
+    if (devices != NULL) {
+        memcpy(devices, mesh->devices, (size_t)mesh->ranks * sizeof *devices);
+    }
+    copy->devices = devices;
+    return devices == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status make_place(estimating *it, void **place_out) {
+    ms_arena *arena = it->e->arena;
+    known_place *place = MS_NEW(arena, known_place, 1);
+    ms_status status = place == NULL ? MS_E_NOMEM : keep_mesh(arena, &it->job.mesh, &place->mesh);
+    if (status == MS_OK && it->job.expert_mesh != NULL) {
+        status = keep_mesh(arena, it->job.expert_mesh, &place->expert_mesh);
+    }
+    if (status == MS_OK) {
+        status =
+            ms_comm_classes_init(&place->comm, it->spec->platform.cluster, &place->mesh, arena);
+        place->comm.algorithms = it->spec->algorithms;
+        place->comm.is_alone = it->spec->simulation.fidelity == MS_FIDELITY_ANALYTIC;
+        place->comm.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
+    }
+    *place_out = place;
+    return status;
+}
+
+static ms_status find_place(estimating *it) {
+    const ms_mesh *mesh = &it->job.mesh;
+    place_key key;
+    void *place = NULL;
     memset(&key, 0, sizeof key);
+    key.cluster = it->spec->platform.cluster;
+    key.fidelity = it->spec->simulation.fidelity;
     for (int a = 0; a < mesh->axes; a++) {
         key.kinds[a] = (int)mesh->kinds[a];
         key.sizes[a] = mesh->sizes[a];
         key.strides[a] = mesh->strides[a];
     }
-    ms_status status = ms_memo_find(&e->meshes, &key, &number, &is_new);
-    if (status == MS_OK && is_new) {
-        ms_comm_classes *comm = MS_NEW(e->arena, ms_comm_classes, 1);
-        status =
-            comm == NULL ? MS_E_NOMEM : ms_comm_classes_init(comm, e->platform, mesh, e->arena);
-        status = status == MS_OK && ms_vector_add(&e->comm, &comm, 1) == NULL ? MS_E_NOMEM : status;
-    }
-    *comm_out = status == MS_OK ? MS_AT(&e->comm, ms_comm_classes *, number) : NULL;
+    memcpy(&key.placement, &it->spec->placement, sizeof key.placement);
+    memcpy(&key.experts, &it->spec->experts, sizeof key.experts);
+    memcpy(&key.algorithms, &it->spec->algorithms, sizeof key.algorithms);
+    ms_status status = find_known(it, &it->e->places, &it->e->known_places, &key, make_place,
+                                  &it->place_number, &place);
+    it->place = place;
     return status;
 }
 
-static ms_status find_order(ms_estimator *e, const ms_schedule_spec *spec, ms_diag *diag,
-                            int *number_out, known_order **order_out) {
-    ms_schedule_spec key;
-    bool is_new = false;
-    memset(&key, 0, sizeof key);
-    key.kind = spec->kind;
-    key.pipeline_ranks = spec->pipeline_ranks;
-    key.chunks = spec->chunks;
-    key.microbatches = spec->microbatches;
-    key.group = spec->group;
-    key.slices = spec->slices;
-    key.is_reordered = spec->is_reordered;
-    ms_status status = ms_memo_find(&e->orders, &key, number_out, &is_new);
-    if (status == MS_OK && is_new) {
-        known_order *known = MS_NEW(e->arena, known_order, 1);
+static ms_status make_order(estimating *it, void **order_out) {
+    ms_estimator *e = it->e;
+    known_order *known = MS_NEW(e->arena, known_order, 1);
+    ms_memory_model memory;
+    if (known == NULL) {
+        return MS_E_NOMEM;
+    }
+    known->order = it->job;
+    ms_program *program = &known->order.program;
+    ms_status status = ms_job_order(it->spec, e->arena, it->diag, &known->order);
+    if (status == MS_OK) {
+        status = ms_order_make(program, e->arena, &e->scratch, it->diag, &known->in_order);
+    }
+    const ms_stage_costs slices = {.slices = program->spec.slices};
+    if (status == MS_OK) {
+        status = ms_memory_model_init(program, &slices, &e->scratch, &memory);
+    }
+    if (status == MS_OK) {
+        status = ms_memory_moments_find(&memory, e->arena, &known->moments);
+    }
+    *order_out = known;
+    return status;
+}
+
+static ms_status find_order(estimating *it) {
+    ms_job_order_key key;
+    void *order = NULL;
+    ms_job_find_order_key(it->spec, &it->job, &key);
+    ms_status status = find_known(it, &it->e->orders, &it->e->known_orders, &key, make_order,
+                                  &it->order_number, &order);
+    it->order = order;
+    if (status == MS_OK) {
+        ms_job_take_order(it->spec, &it->order->order, &it->job);
+    }
+    return status;
+}
+
+static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
+    const ms_job_spec *spec = it->spec;
+    ms_job_layout *job = &it->job;
+    if (!spec->has_model) {
+        const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
+        return ms_costs_build(&spec->costs, &sizes, it->e->arena, it->diag, costs);
+    }
+    ms_status status = ms_job_partition(spec, it->e->arena, it->diag, job);
+    if (status == MS_OK) {
+        status = ms_layer_partition_balance(spec, it->e->arena, it->diag, job);
+    }
+    return status == MS_OK
+               ? ms_model_outline(&spec->model, &job->layout, &job->precision,
+                                  &spec->platform.cluster->gpu, it->e->arena, it->diag, costs)
+               : status;
+}
+
+static ms_status make_costs(estimating *it, void **costs_out) {
+    ms_estimator *e = it->e;
+    ms_memory_model memory;
+    known_costs *known = MS_NEW(e->arena, known_costs, 1);
+    ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(it, &known->costs);
+    if (status == MS_OK) {
         status =
-            known == NULL ? MS_E_NOMEM : ms_schedule_build(spec, e->arena, diag, &known->program);
-        status = status == MS_OK
-                     ? ms_order_make(&known->program, e->arena, &e->scratch, diag, &known->order)
-                     : status;
-        known = status == MS_OK ? known : NULL; /* refused for good */
-        status = ms_vector_add(&e->known, &known, 1) == NULL ? MS_E_NOMEM : status;
+            ms_memory_model_init(&it->order->order.program, &known->costs, &e->scratch, &memory);
     }
-    *order_out = status == MS_OK ? MS_AT(&e->known, known_order *, *number_out) : NULL;
-    return status == MS_OK && *order_out == NULL ? MS_E_INPUT : status;
+    if (status == MS_OK) {
+        known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
+    }
+    *costs_out = known;
+    return status;
 }
 
-/* Layers spread evenly over the virtual stages. */
-static const int *spread(const ms_estimator *e, int stages, ms_arena *arena) {
-    int *layers = MS_NEW(arena, int, stages);
-    for (int s = 0; s < stages && layers != NULL; s++) {
-        layers[s] = e->model->layers / stages;
-    }
-    return layers;
-}
-
-/* Whether two segments take the same time and wait for the same; of which layer they are does not
- * count. */
-static bool is_same_segment(const ms_segment *a, const ms_segment *b) {
-    bool is_same = a->is_collective == b->is_collective && a->is_async == b->is_async &&
-                   a->when == b->when && a->time_s == b->time_s && a->axis == b->axis &&
-                   a->group_axes == b->group_axes && a->coll == b->coll && a->coll_B == b->coll_B &&
-                   a->coll_intra_node_B == b->coll_intra_node_B &&
-                   a->coll_load_imbalance == b->coll_load_imbalance &&
-                   a->wait_count == b->wait_count;
-    for (int i = 0; i < a->wait_count && is_same; i++) {
-        is_same = a->waits[i] == b->waits[i];
-    }
-    return is_same;
-}
-
-/* Let stages whose passes are those of the stage before share its segments, so that each different
- * pass is worked out once. */
-static void share_passes(ms_stage_costs *costs) {
-    for (int s = 1; s < costs->stages * (costs->slices > 1 ? costs->slices : 1); s++) {
-        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
-            const ms_pass_plan *before = &costs->stage[s - 1].passes[pass];
-            ms_pass_plan *own = &costs->stage[s].passes[pass];
-            bool is_same = own->count == before->count;
-            for (int i = 0; i < own->count && is_same; i++) {
-                is_same = is_same_segment(&costs->segments[own->first + i],
-                                          &costs->segments[before->first + i]);
-            }
-            own->first = is_same ? before->first : own->first;
-        }
-    }
-}
-
-static ms_status find_costs(ms_estimator *e, const ms_model_layout *given,
-                            const ms_program *program, ms_diag *diag, int *number_out) {
-    ms_model_layout layout;
-    bool is_new = false;
-    memcpy(&layout, given, sizeof layout); /* unused bytes are part of the key */
-    layout.chunks = program->spec.chunks;
-    layout.directions = program->parameter_replicas;
-    layout.slices = program->spec.slices;
-    layout.stage_layers = NULL;
-    layout.stage_rank = NULL;
-    ms_status status = ms_memo_find(&e->costs, &layout, number_out, &is_new);
-    if (status == MS_OK && is_new) {
-        ms_stage_costs costs = {0};
-        layout.stage_layers = spread(e, layout.pp * layout.chunks, e->arena);
-        layout.stage_rank = program->stage_rank;
-        status = layout.stage_layers == NULL
-                     ? MS_E_NOMEM
-                     : ms_model_costs(e->model, &layout, e->precision, &e->platform->gpu, e->arena,
-                                      diag, &costs);
-        costs.stages = status == MS_OK ? costs.stages : 0; /* refused for good */
-        share_passes(&costs);
-        if (ms_vector_add(&e->stage_costs, &costs, 1) == NULL) {
-            return MS_E_NOMEM;
-        }
-    }
-    bool is_refused =
-        status == MS_OK && MS_AT(&e->stage_costs, ms_stage_costs, *number_out).stages == 0;
-    return is_refused ? MS_E_INPUT : status;
-}
-
-static ms_status find_peak(ms_estimator *e, pair_key key, const ms_program *program,
-                           double *peak_B_out) {
+static ms_status find_costs(estimating *it) {
+    const ms_job_spec *spec = it->spec;
+    cost_key key;
+    void *costs = NULL;
     int number = 0;
-    bool is_new = false;
-    ms_status status = ms_memo_find(&e->peaks, &key, &number, &is_new);
-    if (status == MS_OK && is_new) {
-        double peak_B = 0.0;
-        status = ms_estimate_peak_B(program, &MS_AT(&e->stage_costs, ms_stage_costs, key.costs),
-                                    &e->scratch, &peak_B);
-        status =
-            status == MS_OK && ms_vector_add(&e->peaks_B, &peak_B, 1) == NULL ? MS_E_NOMEM : status;
+    memset(&key, 0, sizeof key);
+    key.cluster = spec->platform.cluster;
+    memcpy(&key.model, &spec->model, sizeof key.model);
+    memcpy(&key.given, &spec->costs, sizeof key.given);
+    memcpy(&key.precision, &it->job.precision, sizeof key.precision);
+    memcpy(&key.layout, &it->job.layout, sizeof key.layout);
+    key.layout.stage_rank = NULL;
+    memcpy(&key.partition, &spec->schedule.partition, sizeof key.partition);
+    key.order = it->order_number;
+    key.place = spec->schedule.partition.kind == MS_PARTITION_BALANCED ? it->place_number : 0;
+    ms_status status =
+        find_known(it, &it->e->costs, &it->e->known_costs, &key, make_costs, &number, &costs);
+    it->costs = costs;
+    return status;
+}
+
+static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
+    const ms_job_spec *spec = it->spec;
+    ms_step_input step = {.program = &it->order->order.program,
+                          .order = &it->order->in_order,
+                          .costs = &it->costs->costs,
+                          .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
+                          .is_validated_late =
+                              spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,
+                          .steps = spec->simulation.steps};
+    const ms_step_place place = {.comm = &it->place->comm,
+                                 .space = &it->e->space,
+                                 .scratch = &it->e->scratch,
+                                 .bound_slack = BOUND_SLACK};
+    return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
+}
+
+static ms_status run(estimating *it, ms_spec_estimate *estimate) {
+    const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
+    it->e->space.diag = it->diag;
+    ms_status status = ms_job_shape(it->spec, &it->e->scratch, it->diag, &it->job);
+    status = status == MS_OK ? find_order(it) : status;
+    status = status == MS_OK ? find_place(it) : status;
+    status = status == MS_OK ? find_costs(it) : status;
+    status = status == MS_OK ? run_step(it, estimate) : status;
+    if (status == MS_OK) {
+        estimate->peak_B = it->costs->peak_B;
+        estimate->fits = estimate->peak_B <= gpu->hbm_B - gpu->reserve_B;
     }
-    *peak_B_out = status == MS_OK ? MS_AT(&e->peaks_B, double, number) : 0.0;
     return status;
 }
 
-static ms_status run_steps(ms_estimator *e, const ms_candidate *c, const known_order *known,
-                           int costs, ms_candidate_estimate *estimate) {
-    ms_comm_classes *comm = NULL;
-    ms_status status = find_comm(e, c->mesh, &comm);
-    ms_step_input step = {.program = &known->program,
-                          .order = &known->order,
-                          .costs = &MS_AT(&e->stage_costs, ms_stage_costs, costs),
-                          .is_blocking = c->is_blocking,
-                          .is_validated_late = c->is_validated_late,
-                          .steps = c->steps};
-    ms_timing timing = {.comm = comm, .space = &e->space, .kind = MS_TIME_EXPECTED};
-    double bound_s = 0.0;
-    status = status == MS_OK ? ms_step_run(&step, &timing, &e->scratch, &estimate->step_s) : status;
-    timing.kind = MS_TIME_BOUND;
-    status = status == MS_OK ? ms_step_run(&step, &timing, &e->scratch, &bound_s) : status;
-    estimate->lower_bound_s = MS_BOUND_SHARE * bound_s;
-    return status;
-}
-
-static ms_status run(ms_estimator *e, const ms_candidate *c, ms_diag *diag,
-                     ms_candidate_estimate *estimate) {
-    known_order *known = NULL;
-    pair_key key = {0, 0};
-    e->space.diag = diag;
-    ms_status status = find_order(e, &c->schedule, diag, &key.order, &known);
-    if (status != MS_OK) {
-        return status;
-    }
-    status = find_costs(e, c->layout, &known->program, diag, &key.costs);
-    status = status == MS_OK ? find_peak(e, key, &known->program, &estimate->peak_B) : status;
-    status = status == MS_OK ? run_steps(e, c, known, key.costs, estimate) : status;
-    estimate->fits = estimate->peak_B <= e->platform->gpu.hbm_B - e->platform->gpu.reserve_B;
-    return status;
-}
-
-ms_status ms_estimator_run(ms_estimator *estimator, const ms_candidate *candidate, ms_diag *diag,
-                           ms_candidate_estimate *estimate_out) {
-    ms_candidate_estimate estimate = {0};
-    ms_status status = run(estimator, candidate, diag, &estimate);
+ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                           ms_spec_estimate *estimate_out) {
+    ms_spec_estimate estimate = {0};
+    estimating it = {.e = estimator, .spec = spec, .diag = diag};
+    ms_status status = run(&it, &estimate);
     ms_arena_clear(&estimator->scratch);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while estimating the step");

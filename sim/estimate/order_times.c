@@ -11,7 +11,7 @@ typedef struct map_key {
 typedef struct map_table {
     const ms_order *order;
     const ms_stage_costs *costs;
-    const ms_timing *timing;
+    ms_timing *timing;
     ms_carried carried;
     map_key *keys;     /* [room] */
     ms_pass_map *maps; /* [room] */
@@ -40,10 +40,10 @@ static const ms_stage_cost *cost_of(const map_table *t, int stage, int slice) {
 }
 
 /* Pass number `which` of a slot. */
-static ms_pass_plan plan_of(const map_table *t, const ms_order_slot *slot, int which) {
+static const ms_pass_plan *plan_of(const map_table *t, const ms_order_slot *slot, int which) {
     return which == 0
-               ? cost_of(t, slot->stage, slot->slice)->passes[slot->pass]
-               : cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
+               ? &cost_of(t, slot->stage, slot->slice)->passes[slot->pass]
+               : &cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
 }
 
 static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
@@ -51,28 +51,33 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
     int count = slot->second_stage < 0 ? 1 : 2;
     double *time_s = t->time_s;
     for (int i = 0; i < count; i++) {
-        ms_pass_plan plan = plan_of(t, slot, i);
-        views[i] = (ms_pass_view){.segments = t->costs->segments + plan.first,
+        const ms_pass_plan *plan = plan_of(t, slot, i);
+        views[i] = (ms_pass_view){.segments = t->costs->segments + plan->first,
                                   .time_s = time_s,
-                                  .count = plan.count,
+                                  .count = plan->count,
+                                  .repeat = plan->repeat,
                                   .unit = i == 0 ? slot->unit : slot->second_unit};
-        ms_status status = ms_segment_times(t->timing, views[i].segments, plan.count,
+        ms_status status = ms_segment_times(t->timing, views[i].segments, plan->count,
                                             t->order->program->stage_rank[slot->stage], time_s);
         if (status != MS_OK) {
             return status;
         }
-        time_s += plan.count;
+        time_s += plan->count;
     }
     ms_pass_map_make(&views[0], count == 2 ? &views[1] : NULL, &t->carried, t->end_s, map);
     return MS_OK;
 }
 
 static ms_status find_map(map_table *t, const ms_order_slot *slot, const ms_pass_map **map_out) {
-    bool is_pair = slot->second_stage >= 0;
     int rank = t->order->program->stage_rank[slot->stage];
-    map_key key = {.first = {plan_of(t, slot, 0).first, is_pair ? plan_of(t, slot, 1).first : -1},
-                   .alike = t->timing->comm->alike[rank],
-                   .unit = {slot->unit, is_pair ? slot->second_unit : 0}};
+    const ms_pass_plan *plan = plan_of(t, slot, 0);
+    map_key key = {.first = {plan->first, -1}, .alike = t->timing->comm->alike[rank]};
+    key.unit[0] = (uint8_t)ms_unit_bits_of(slot->unit, plan);
+    if (slot->second_stage >= 0) {
+        plan = plan_of(t, slot, 1);
+        key.first[1] = plan->first;
+        key.unit[1] = (uint8_t)ms_unit_bits_of(slot->second_unit, plan);
+    }
     uint32_t at = hash_of(&key) & (t->size - 1);
     while (t->slots[at] > 0 && !is_same_key(&t->keys[t->slots[at] - 1], &key)) {
         at = (at + 1) & (t->size - 1);
@@ -126,6 +131,18 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     return status;
 }
 
+static ms_message_time time_message(ms_timing *timing, const ms_class_times *times, double bytes) {
+    const ms_time_line *line = &times->narrowest, *alone = &times->alone;
+    double transfer_s = bytes * line->per_B_s, alone_s = bytes * alone->per_B_s;
+    if (timing->kind == MS_TIME_BOUND) {
+        return (ms_message_time){.transfer_s = alone_s, .latency_s = alone->latency_s};
+    }
+    /* its latency follows its transfer, so that the two together may be short of their share */
+    ms_timing_note(timing, transfer_s, alone_s);
+    ms_timing_note(timing, transfer_s + line->latency_s, alone_s + alone->latency_s);
+    return (ms_message_time){.transfer_s = transfer_s, .latency_s = line->latency_s};
+}
+
 /* The message that leaves a stage in one direction. */
 static ms_status find_message(const map_table *t, int stage, bool is_forward,
                               ms_message_time *message) {
@@ -142,10 +159,7 @@ static ms_status find_message(const map_table *t, int stage, bool is_forward,
     const ms_class_times *times = NULL;
     ms_status status = ms_comm_classes_find(t->timing->comm, t->timing->space, &key, &times);
     if (status == MS_OK) {
-        const ms_time_line *line =
-            t->timing->kind == MS_TIME_BOUND ? &times->alone : &times->narrowest;
-        *message =
-            (ms_message_time){.transfer_s = bytes * line->per_B_s, .latency_s = line->latency_s};
+        *message = time_message(t->timing, times, bytes);
     }
     return status;
 }
@@ -193,9 +207,8 @@ static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_tim
     return status;
 }
 
-ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs,
-                              const ms_timing *timing, ms_arena *arena, ms_carried *carried_out,
-                              ms_order_times *times_out) {
+ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs, ms_timing *timing,
+                              ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out) {
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
     look_at_passes(&table);

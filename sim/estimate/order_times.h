@@ -9,8 +9,7 @@
  *  costs: of the order's program.  *carried_out: communicators that outlive passes.  *times_out: in
  * `arena`.  Returns MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT (reported).
  *  O(segments of different passes). */
-ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs,
-                              const ms_timing *timing, ms_arena *arena, ms_carried *carried_out,
-                              ms_order_times *times_out);
+ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs, ms_timing *timing,
+                              ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out);
 
 #endif

@@ -1,9 +1,13 @@
 #include "estimate/pass_map.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Communicators of one rank that a pass may use. */
 enum { STREAMS_MAX = 16 };
+
+/* Share of a clock by which rounding may move it. */
+static const double STEADY = 1e-13;
 
 /* Clocks of a rank while passes run. */
 typedef struct clocks {
@@ -20,6 +24,9 @@ typedef struct pass_run {
     double chain_s;  /* end of what holds up the next segment */
     double inputs_s; /* the first segment that is not asynchronous waits for them */
     int next;
+    int times_left; /* that the pass's repeating segments are still to run */
+    clocks *before; /* the rank's, and below the chain's, where they began to run last */
+    double chain_before_s;
     bool is_held; /* the newest segment is a collective that holds up those behind it */
     ms_pass_op *ops;
     int op_count;
@@ -45,11 +52,21 @@ static double *free_of(clocks *c, int id) {
     return &c->free_s[i < STREAMS_MAX ? i : STREAMS_MAX - 1];
 }
 
+static const unsigned UNIT_BITS[] = {[MS_WHEN_ALWAYS] = 0,
+                                     [MS_WHEN_FIRST] = MS_UNIT_FIRST,
+                                     [MS_WHEN_LAST] = MS_UNIT_LAST,
+                                     [MS_WHEN_ROUND] = MS_UNIT_CLOSES_ROUND};
+
 static bool runs_now(const ms_segment *segment, unsigned unit) {
-    static const unsigned BITS[] = {[MS_WHEN_FIRST] = MS_UNIT_FIRST,
-                                    [MS_WHEN_LAST] = MS_UNIT_LAST,
-                                    [MS_WHEN_ROUND] = MS_UNIT_CLOSES_ROUND};
-    return segment->when == MS_WHEN_ALWAYS || (unit & BITS[segment->when]) != 0;
+    return segment->when == MS_WHEN_ALWAYS || (unit & UNIT_BITS[segment->when]) != 0;
+}
+
+unsigned ms_unit_bits_of(unsigned unit, const ms_pass_plan *plan) {
+    unsigned bits = 0;
+    for (size_t when = 0; when < sizeof UNIT_BITS / sizeof UNIT_BITS[0]; when++) {
+        bits |= plan->when >> when & 1U ? UNIT_BITS[when] : 0;
+    }
+    return unit & bits;
 }
 
 /* End of the last of the collectives beside the pass that a segment waits for. */
@@ -101,6 +118,86 @@ static void run_segment(pass_run *run, clocks *c) {
     note_op(run, start_s, run->chain_s, segment->layer);
 }
 
+static void note_clocks(pass_run *run, const clocks *c) {
+    run->before->computed_s = c->computed_s;
+    run->before->count = c->count;
+    for (int i = 0; i < c->count; i++) {
+        run->before->free_s[i] = c->free_s[i];
+    }
+    run->chain_before_s = run->chain_s;
+}
+
+/* By how much the clocks went on: as the chain, or as one of them where it is not on its way. */
+static double moved_s(const pass_run *run, const clocks *c) {
+    double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
+    for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
+        by_s = c->free_s[i] > -INFINITY ? fmax(by_s, c->free_s[i] - run->before->free_s[i]) : by_s;
+    }
+    return by_s;
+}
+
+/* Whether a clock went on by as much, or plays no part. */
+static bool has_moved_by(double by_s, double from_s, double to_s) {
+    return from_s == to_s || fabs(to_s - from_s - by_s) <= STEADY * fabs(to_s);
+}
+
+/* Whether all clocks went on by the same time since the repeating segments began to run: then they
+ * do so every time, as what follows from them only adds and takes the later of two. */
+static bool is_steady(const pass_run *run, const clocks *c, double by_s) {
+    const ms_repeat *repeat = &run->pass->repeat;
+    const double *end_s = run->end_s + repeat->first;
+    bool is_same = isfinite(by_s) && c->count == run->before->count &&
+                   has_moved_by(by_s, run->before->computed_s, c->computed_s);
+    for (int i = 0; i < c->count && is_same; i++) {
+        is_same = has_moved_by(by_s, run->before->free_s[i], c->free_s[i]);
+    }
+    for (int i = 0; i < repeat->count && is_same; i++) {
+        is_same = has_moved_by(by_s, end_s[i - repeat->count], end_s[i]);
+    }
+    return is_same;
+}
+
+/* Let the repeating segments run all times that are left at once. */
+static void run_left(pass_run *run, clocks *c, double by_s) {
+    const ms_repeat *repeat = &run->pass->repeat;
+    double *end_s = run->end_s + repeat->first;
+    double sum_s = run->times_left * by_s;
+    for (int i = 0; i < c->count; i++) {
+        c->free_s[i] += c->free_s[i] == run->before->free_s[i] ? 0.0 : sum_s;
+    }
+    for (int i = 0; i < repeat->count; i++) {
+        end_s[i] += end_s[i] == end_s[i - repeat->count] ? 0.0 : sum_s;
+    }
+    c->computed_s += c->computed_s == run->before->computed_s ? 0.0 : sum_s;
+    run->chain_s += sum_s;
+    run->times_left = 0;
+}
+
+/* Go on to the next segment, which is an earlier one where segments repeat: the time they just ran
+ * then is the one before. */
+static void step_on(pass_run *run, clocks *c, bool is_alone) {
+    const ms_repeat *repeat = &run->pass->repeat;
+    int end = repeat->first + repeat->count;
+    run->next++;
+    if (run->times_left == 0) {
+        return;
+    }
+    if (run->next == end) {
+        double by_s = moved_s(run, c);
+        if (is_alone && is_steady(run, c, by_s)) {
+            run_left(run, c, by_s);
+            return;
+        }
+        double *now_s = run->end_s + repeat->first;
+        memcpy(now_s - repeat->count, now_s, (size_t)repeat->count * sizeof *now_s);
+        run->next = repeat->first;
+        run->times_left--;
+    }
+    if (run->next == repeat->first) {
+        note_clocks(run, c);
+    }
+}
+
 /* Go on to the end; until_held: only up to where the next segment waits for a collective, and at
  * least one segment. */
 static void run_on(pass_run *run, clocks *c, bool until_held) {
@@ -112,7 +209,7 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
             return;
         }
         run_segment(run, c);
-        run->next++;
+        step_on(run, c, !until_held);
     }
     run->chain_s = fmax(run->chain_s, run->inputs_s);
 }
@@ -156,9 +253,11 @@ static clocks clocks_from(const ms_carried *carried, int source) {
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out) {
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
-        clocks c = clocks_from(carried, source);
+        clocks c = clocks_from(carried, source), before[2];
         pass_run start = {.pass = pass,
                           .end_s = end_s,
+                          .times_left = pass->repeat.times,
+                          .before = &before[0],
                           .chain_s = source == MS_FROM_RANK ? 0.0 : -INFINITY,
                           .inputs_s = source == MS_FROM_INPUT ? 0.0 : -INFINITY};
         pass_run runs[2] = {start, start};
@@ -167,6 +266,8 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         } else {
             runs[1].pass = second;
             runs[1].end_s = end_s + pass->count;
+            runs[1].times_left = second->repeat.times;
+            runs[1].before = &before[1];
             while (runs[0].next < pass->count || runs[1].next < second->count) {
                 run_on(&runs[0], &c, true);
                 run_on(&runs[1], &c, true);

@@ -21,6 +21,9 @@ typedef struct ms_pass_map {
 /* Which microbatch a pass is of, bits: segments may run on some only. */
 enum { MS_UNIT_FIRST = 1, MS_UNIT_LAST = 2, MS_UNIT_CLOSES_ROUND = 4, MS_UNIT_KINDS = 8 };
 
+/* Of a microbatch's MS_UNIT_ bits, those that make a difference to a pass. */
+unsigned ms_unit_bits_of(unsigned unit, const ms_pass_plan *plan);
+
 /* Communicators that are carried from pass to pass. */
 typedef struct ms_carried {
     int ids[MS_CARRIED_MAX]; /* of ms_communicator_of */
@@ -33,7 +36,8 @@ typedef struct ms_pass_view {
     const double *time_s; /* [count] of each one; a collective among one rank, which does not run:
                              negative */
     int count;
-    unsigned unit; /* MS_UNIT_ bits */
+    ms_repeat repeat; /* as in the pass's plan */
+    unsigned unit;    /* MS_UNIT_ bits */
 } ms_pass_view;
 
 /* An operation of a pass that starts with free communicators, for who asks when it ran. */

@@ -102,28 +102,3 @@ ms_held_memory ms_memory_model_weigh(const ms_memory_model *model) {
                    held.buffer_B + held.other_B;
     return held;
 }
-
-ms_held_memory ms_memory_model_peak(ms_memory_model *model, int rank) {
-    ms_memory_model_enter(model, rank);
-    ms_held_memory peak = ms_memory_model_weigh(model);
-    ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
-    ms_program_stop stop;
-    while (ms_rank_next(&cursor, &stop)) {
-        for (size_t i = 0; i < stop.move_count; i++) {
-            ms_memory_model_move(model, &stop.moves[i]);
-        }
-        for (int member = 0; member < stop.width; member++) {
-            ms_memory_model_start(model, &stop.actions[member]);
-        }
-        ms_held_memory now = ms_memory_model_weigh(model);
-        int inflight = now.inflight > peak.inflight ? now.inflight : peak.inflight;
-        if (now.total_B > peak.total_B) {
-            peak = now;
-        }
-        peak.inflight = inflight;
-        for (int member = 0; member < stop.width; member++) {
-            ms_memory_model_end(model, &stop.actions[member]);
-        }
-    }
-    return peak;
-}

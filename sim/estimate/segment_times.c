@@ -1,7 +1,25 @@
 #include "estimate/segment_times.h"
 
+#include <math.h>
+
+void ms_timing_note(ms_timing *timing, double time_s, double alone_s) {
+    if (time_s > alone_s) {
+        timing->excess = fmax(timing->excess, 1.0 - alone_s / time_s);
+    }
+}
+
+double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes) {
+    double alone_s = ms_class_bound_s(times, bytes);
+    if (timing->kind == MS_TIME_BOUND) {
+        return alone_s;
+    }
+    double time_s = ms_class_time_s(times, bytes);
+    ms_timing_note(timing, time_s, alone_s);
+    return time_s;
+}
+
 /* Time of one collective on pipeline rank `p`. */
-static ms_status time_collective(const ms_timing *timing, const ms_segment *segment, int p,
+static ms_status time_collective(ms_timing *timing, const ms_segment *segment, int p,
                                  double *time_out) {
     ms_comm_classes *comm = timing->comm;
     ms_class_key key = ms_class_of_segment(segment, p);
@@ -13,22 +31,34 @@ static ms_status time_collective(const ms_timing *timing, const ms_segment *segm
     const ms_class_times *times = NULL;
     ms_status status = ms_comm_classes_find(comm, timing->space, &key, &times);
     if (status == MS_OK) {
-        *time_out = timing->kind == MS_TIME_BOUND ? ms_class_bound_s(times, segment->coll_B)
-                                                  : ms_class_time_s(times, segment->coll_B);
+        *time_out = ms_timing_of(timing, times, segment->coll_B);
     }
     return status;
 }
 
-ms_status ms_segment_times(const ms_timing *timing, const ms_segment *segments, int count, int p,
+static bool is_same_collective(const ms_segment *a, const ms_segment *b) {
+    return a->coll == b->coll && a->axis == b->axis && a->group_axes == b->group_axes &&
+           a->coll_B == b->coll_B && a->coll_intra_node_B == b->coll_intra_node_B &&
+           a->coll_load_imbalance == b->coll_load_imbalance;
+}
+
+ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out) {
+    int last = -1; /* collective before this one */
     for (int i = 0; i < count; i++) {
         time_s_out[i] = segments[i].time_s;
-        if (segments[i].is_collective && !segments[i].is_between_directions) {
+        if (!segments[i].is_collective || segments[i].is_between_directions) {
+            continue;
+        }
+        if (last >= 0 && is_same_collective(&segments[i], &segments[last])) {
+            time_s_out[i] = time_s_out[last];
+        } else {
             ms_status status = time_collective(timing, &segments[i], p, &time_s_out[i]);
             if (status != MS_OK) {
                 return status;
             }
         }
+        last = i;
     }
     return MS_OK;
 }

@@ -15,11 +15,18 @@ typedef struct ms_timing {
     ms_comm_classes *comm;
     ms_plan_space *space;
     ms_time_kind kind;
+    double excess; /* largest share of a time so far that it would not take alone on the links */
 } ms_timing;
+
+/* Note how much longer something takes than it would alone on the links. */
+void ms_timing_note(ms_timing *timing, double time_s, double alone_s);
+
+/* Time of `bytes` in a class, for what is timed. */
+double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes);
 
 /* Times of `count` segments on pipeline rank `p`; a collective among one rank, which does not run,
  * has a negative one.  time_s_out: [count].  Returns as ms_comm_classes_find. */
-ms_status ms_segment_times(const ms_timing *timing, const ms_segment *segments, int count, int p,
+ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out);
 
 #endif

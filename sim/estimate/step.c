@@ -5,10 +5,13 @@
 
 #include "estimate/order_times.h"
 
+/* Share of a bound that stays one although its sums are rounded in another order. */
+static const double BOUND_SHARE = 1.0 - 1e-9;
+
 /* A step while it runs. */
 typedef struct stepping {
     const ms_step_input *in;
-    const ms_timing *timing;
+    ms_timing *timing;
     ms_carried carried;
     ms_order_times times;
     ms_clocks clocks;
@@ -50,8 +53,7 @@ static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
     const ms_class_times *times = NULL;
     ms_status status = ms_comm_classes_find(s->timing->comm, s->timing->space, &key, &times);
     if (status == MS_OK) {
-        double time_s = s->timing->kind == MS_TIME_BOUND ? ms_class_bound_s(times, bytes)
-                                                         : ms_class_time_s(times, bytes);
+        double time_s = ms_timing_of(s->timing, times, bytes);
         double start_s = fmax(wait_for_rank(s, p), wait_for_rank(s, q));
         s->clocks.rank_s[p] = s->clocks.rank_s[q] = start_s + time_s;
     }
@@ -200,8 +202,9 @@ static double least_busy_s(stepping *s) {
     return least_s;
 }
 
-ms_status ms_step_run(const ms_step_input *in, const ms_timing *timing, ms_arena *arena,
-                      double *step_s_out) {
+/* From a common start to the last end on any rank; of several steps, what one adds. */
+static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *arena,
+                          double *step_s_out) {
     stepping s = {.in = in, .timing = timing, .norm_s = -1.0};
     if (is_synchronised(in, timing->comm)) {
         s.norm_s = in->costs->parameters_total > 0.0 ? ms_comm_norm_s(timing->comm) : 0.0;
@@ -217,4 +220,24 @@ ms_status ms_step_run(const ms_step_input *in, const ms_timing *timing, ms_arena
         return MS_OK;
     }
     return status == MS_OK ? run_steps(&s, step_s_out) : status;
+}
+
+ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
+                           double *bound_s_out) {
+    ms_timing timing = {.comm = place->comm, .space = place->space, .kind = MS_TIME_EXPECTED};
+    double step_s = 0.0;
+    ms_status status = run_step(in, &timing, place->scratch, &step_s);
+    double bound_s = step_s;
+    bool is_near = timing.excess <= place->bound_slack && !in->order->has_unshards;
+    if (status == MS_OK && is_near && !in->is_validated_late) {
+        bound_s = (1.0 - timing.excess) * step_s;
+    } else if (status == MS_OK) {
+        timing.kind = MS_TIME_BOUND;
+        status = run_step(in, &timing, place->scratch, &bound_s);
+    }
+    if (status == MS_OK) {
+        *step_s_out = step_s;
+        *bound_s_out = BOUND_SHARE * bound_s;
+    }
+    return status;
 }

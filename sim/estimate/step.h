@@ -15,14 +15,21 @@ typedef struct ms_step_input {
     int steps;
 } ms_step_input;
 
-/* Share of a bound that stays one although its sums are rounded in another order. */
-#define MS_BOUND_SHARE (1.0 - 1e-9)
+/* Where it runs. */
+typedef struct ms_step_place {
+    ms_comm_classes *comm;
+    ms_plan_space *space;
+    ms_arena *scratch;
+    double bound_slack; /* share of the step by which the bound may be lower than need be, where
+                           that saves a second run; 0: none */
+} ms_step_place;
 
-/* Time of a step.
- *  timing: where, and whether as expected or as a bound.  arena: scratch.  *step_s_out: from a
- * common start to the last end on any rank; of several steps, what one adds.  Returns MS_OK;
- * MS_E_NOMEM (not reported); MS_E_INPUT (reported). */
-ms_status ms_step_run(const ms_step_input *in, const ms_timing *timing, ms_arena *arena,
-                      double *step_s_out);
+/* Time of a step, and a bound below any simulation of it: the same with every group alone on the
+ * links. Where no communication takes less than 1 - e of its time then, the step takes no less than
+ * 1 - e of its own: its times only add up, and the latest counts.
+ *  *step_s_out, *bound_s_out: [s].  Returns MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT
+ * (reported). */
+ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
+                           double *bound_s_out);
 
 #endif

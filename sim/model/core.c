@@ -47,6 +47,10 @@ static const double FLASH_TAIL = 0.75, FLASH_BACKWARD_TAIL = 0.15;
 static void name_shape(const ms_cost_builder *builder, const attention_work *work, char *text,
                        size_t size) {
     const ms_shard *shard = &builder->shard;
+    text[0] = '\0';
+    if (builder->is_outline) {
+        return;
+    }
     int used = snprintf(text, size, "b%.0f s%.0f", shard->batch, work->queries);
     if (work->queries != work->keys) {
         used += snprintf(text + used, size - (size_t)used, " k%.0f", work->keys);

@@ -41,6 +41,15 @@ static void add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit
     }
 }
 
+/* Which kinds of microbatches make a difference to the segments of a plan. */
+static unsigned when_of(const ms_cost_builder *builder, const ms_pass_plan *plan) {
+    unsigned when = 0;
+    for (int i = plan->first; i < plan->first + plan->count; i++) {
+        when |= 1U << MS_AT(&builder->segments, ms_segment, i).when;
+    }
+    return when & ~(1U << MS_WHEN_ALWAYS);
+}
+
 /* One pass of a virtual stage. */
 static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     ms_cost_begin_plan(builder);
@@ -48,7 +57,9 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     add_gather(builder, pass, content);
     builder->unit.units_first = builder->segments.count;
     int count = ms_stage_unit_count(builder, content);
-    for (int i = 0; i < count; i++) {
+    ms_pass_plan plan = {.first = (int)builder->pass_first};
+    ms_outline_run run = ms_outline_begin(builder, content, pass, &plan.repeat);
+    for (int i = 0; i < count; i = ms_outline_next(&run, builder, i)) {
         bool is_last = i == count - 1;
         ms_unit unit = ms_stage_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
         ms_unit next = {.layer = -1};
@@ -62,8 +73,9 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     if (builder->segments.count == builder->pass_first) {
         ms_cost_compute(builder); /* nothing to do still is a pass */
     }
-    return (ms_pass_plan){.first = (int)builder->pass_first,
-                          .count = (int)(builder->segments.count - builder->pass_first)};
+    plan.count = (int)(builder->segments.count - builder->pass_first);
+    plan.when = when_of(builder, &plan);
+    return plan;
 }
 
 /* Bytes each rank hands to the next or previous stage. */
@@ -75,11 +87,10 @@ static double boundary_B(const ms_cost_builder *builder) {
     return is_split ? plane_B / shard->tp : plane_B;
 }
 
-static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
+static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
                        ms_stage_cost *stage_out) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    ms_stage_content content = content_of(builder->layout, stage, layer_first);
     for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
         stage_out->passes[pass] = add_pass(builder, (ms_pass)pass, content);
     }
@@ -95,7 +106,7 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
         stage_out->tied_B = shard->vocab * shard->hidden * shard->accumulation_B;
     }
     stage_out->memory = ms_stage_memory_of(builder, content);
-    stage_out->layer_first = layer_first;
+    stage_out->layer_first = content.layer_first;
     stage_out->layers = content.layers;
 }
 
@@ -103,35 +114,64 @@ static void fill_stage(ms_cost_builder *builder, int stage, int layer_first,
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
     memset(builder->layer_pieces, 0, sizeof builder->layer_pieces);
+    ms_stage_content before = {0};
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
-        fill_stage(builder, stage, layer, &costs->stage[slice * costs->stages + stage]);
-        layer += builder->layout->stage_layers[stage];
+        ms_stage_cost *cost = &costs->stage[slice * costs->stages + stage];
+        ms_stage_content content = content_of(builder->layout, stage, layer);
+        if (stage > 0 && ms_outline_is_alike(builder, before, content)) {
+            *cost = cost[-1];
+            cost->layer_first = layer;
+        } else {
+            fill_stage(builder, content, cost);
+        }
+        layer += content.layers;
+        before = content;
     }
 }
 
-static bool holds(const ms_model_layout *layout, int rank, int stage) {
-    return ms_stage_owner(layout, 0, stage) == rank ||
-           (layout->directions > 1 && ms_stage_owner(layout, 1, stage) == rank);
-}
+/* What a pipeline rank holds of all its stages. */
+typedef struct rank_parameters {
+    ms_parameter_count count;
+    double split_tokens;
+} rank_parameters;
 
-/* What a pipeline rank does once per step. */
-static void fill_rank(ms_cost_builder *builder, int rank, ms_stage_costs *costs) {
+/* Add a stage to what the ranks hold that have it, in either direction. */
+static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *costs, int stage,
+                      rank_parameters *ranks) {
     const ms_model_layout *layout = builder->layout;
-    ms_parameter_count count = {0, 0}, none = {0, 0};
-    double split_tokens = 0;
-    for (int stage = 0; stage < costs->stages; stage++) {
-        const ms_stage_cost *cost = &costs->stage[stage];
-        if (holds(layout, rank, stage)) {
-            ms_stage_content content = content_of(layout, stage, cost->layer_first);
-            count.dense += cost->parameters - cost->expert_parameters;
-            count.expert += cost->expert_parameters;
-            split_tokens += ms_split_token_parameters(builder, content);
+    const ms_stage_cost *cost = &costs->stage[stage];
+    double split_tokens =
+        ms_split_token_parameters(builder, content_of(layout, stage, cost->layer_first));
+    int first = ms_stage_owner(layout, 0, stage);
+    for (int way = 0; way < 2 && (way == 0 || layout->directions > 1); way++) {
+        int owner = ms_stage_owner(layout, way, stage);
+        if (way == 0 || owner != first) {
+            ranks[owner].count.dense += cost->parameters - cost->expert_parameters;
+            ranks[owner].count.expert += cost->expert_parameters;
+            ranks[owner].split_tokens += split_tokens;
         }
     }
+}
+
+/* What pipeline ranks do once per step. */
+static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
+    const ms_model_layout *layout = builder->layout;
+    const ms_parameter_count none = {0, 0};
     bool has_gather = layout->zero >= 1 && !ms_unshards_in_passes(layout);
-    costs->optimizer_s[rank] = ms_optimizer_time_s(builder, count);
-    costs->before_update[rank] = ms_before_update(builder, count, split_tokens);
-    costs->after_update[rank] = ms_after_update(builder, has_gather ? count : none);
+    rank_parameters *ranks = MS_NEW(builder->arena, rank_parameters, layout->pp);
+    if (ranks == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int stage = 0; stage < costs->stages; stage++) {
+        add_stage(builder, costs, stage, ranks);
+    }
+    for (int p = 0; p < layout->pp; p++) {
+        ms_parameter_count count = ranks[p].count;
+        costs->optimizer_s[p] = ms_optimizer_time_s(builder, count);
+        costs->before_update[p] = ms_before_update(builder, count, ranks[p].split_tokens);
+        costs->after_update[p] = ms_after_update(builder, has_gather ? count : none);
+    }
+    return MS_OK;
 }
 
 /* Copy of a vector's items in the arena; NULL when memory runs out. */
@@ -164,8 +204,8 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int slice = 0; slice < costs->slices; slice++) {
         fill_slice(builder, slice, costs);
     }
-    for (int rank = 0; rank < ranks; rank++) {
-        fill_rank(builder, rank, costs);
+    if (fill_ranks(builder, costs) != MS_OK) {
+        return MS_E_NOMEM;
     }
     costs->segments = keep(&builder->segments, builder->arena, &costs->segment_count);
     costs->kernels = keep(&builder->kernels, builder->arena, &costs->kernel_count);
@@ -174,19 +214,16 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
-ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
-                         const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
-                         ms_diag *diag, ms_stage_costs *costs_out) {
-    ms_status status = ms_layout_check(model, layout, gpu, diag);
+/* Lay out what the builder has as its givens. */
+static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_costs *costs_out) {
+    const ms_model *model = given->model;
+    const ms_model_layout *layout = given->layout;
+    ms_status status = ms_layout_check(model, layout, given->gpu, diag);
     if (status != MS_OK) {
         return status;
     }
-    ms_cost_builder builder = {.model = model,
-                               .layout = layout,
-                               .precision = precision,
-                               .gpu = gpu,
-                               .arena = arena,
-                               .shard = ms_shard_of(model, layout, precision)};
+    ms_cost_builder builder = *given;
+    builder.shard = ms_shard_of(model, layout, given->precision);
     ms_stage_costs costs = {.parameters_total = ms_model_parameters(model),
                             .allocator_overhead = layout->allocator_overhead};
     ms_count_flop(model, layout, &costs);
@@ -200,4 +237,24 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
         ms_diag_error(diag, "out of memory while laying out the model");
     }
     return status;
+}
+
+ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
+                         const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
+                         ms_diag *diag, ms_stage_costs *costs_out) {
+    ms_cost_builder given = {
+        .model = model, .layout = layout, .precision = precision, .gpu = gpu, .arena = arena};
+    return lay_out(&given, diag, costs_out);
+}
+
+ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
+                           const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
+                           ms_diag *diag, ms_stage_costs *costs_out) {
+    ms_cost_builder given = {.model = model,
+                             .layout = layout,
+                             .precision = precision,
+                             .gpu = gpu,
+                             .arena = arena,
+                             .is_outline = true};
+    return lay_out(&given, diag, costs_out);
 }

@@ -130,6 +130,7 @@ typedef struct ms_cost_builder {
     int stage_first;       /**< first layer of the virtual stage being built */
     ms_unit_progress unit; /**< where the pass stands among its units */
     unsigned repeated;     /**< MS_RECOMPUTE_ bits of the layer being added */
+    bool is_outline;       /**< layers alike are named once, kernels are not listed (outline.c) */
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
@@ -166,6 +167,9 @@ typedef struct ms_fused_work {
     double efficiency; /**< share of the peak the arithmetic reaches */
     const char *shape;
 } ms_fused_work;
+/** Write the shape of a kernel, as snprintf does; an outline has no use for it and gets "". */
+void ms_cost_write_shape(const ms_cost_builder *builder, char *text, size_t size,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 /** Add a fused kernel. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
 /** Products of several experts in one kernel. */
@@ -295,6 +299,9 @@ void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);
 /** Add the kernels and collectives of one layer, or of the layer in an MTP module, whose number
  * counts on from the last layer. */
 void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool is_recomputed);
+/** Whether two layers cost the same.  positions: of each, 0-based in its virtual stage. */
+bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
+                         const int positions[2]);
 /** Add an MTP module's part of a pass (last stage).  module: 0-based. */
 void ms_cost_mtp(ms_cost_builder *builder, int module, ms_pass pass);
 /** Add the input embedding's part of a pass (first stage). */
@@ -369,5 +376,22 @@ typedef struct ms_state_bytes {
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);
 /** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */
 double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit);
+
+/** Units of a pass that an outline leaves out, while the pass is added. */
+typedef struct ms_outline_run {
+    int from, until;   /**< units, counted in the order of the pass, that are layers and alike */
+    size_t firsts[3];  /**< first segments of the run's second to fourth unit */
+    ms_repeat *repeat; /**< of the pass */
+} ms_outline_run;
+/** Find the longest run of layers that are alike; none where nothing is left out.  *repeat_out: the
+ * pass's, set by ms_outline_next. */
+ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
+                                ms_pass pass, ms_repeat *repeat_out);
+/** The unit to be added after unit `unit`, which was added last: the next one, or the last of the
+ * run where those between are like it. */
+int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int unit);
+/** Whether a stage is like the one before it, but for which layers it has. */
+bool ms_outline_is_alike(const ms_cost_builder *builder, ms_stage_content before,
+                         ms_stage_content content);
 
 #endif

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,17 @@ double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double elemen
                          shape.batch * element_B * elements, gemm_efficiency(gpu, shape), NULL);
 }
 
+void ms_cost_write_shape(const ms_cost_builder *builder, char *text, size_t size,
+                         const char *format, ...) {
+    va_list values;
+    text[0] = '\0';
+    if (!builder->is_outline) {
+        va_start(values, format);
+        vsnprintf(text, size, format, values);
+        va_end(values);
+    }
+}
+
 /* Index of a kernel in the table, added if it is new; -1 when memory ran out. */
 static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     for (size_t i = 0; i < builder->kernels.count; i++) {
@@ -91,13 +103,18 @@ static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
 /* Count one more call of a kernel in the open segment. */
 static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     ms_segment *segment = ms_cost_last_segment(builder);
-    int index = segment ? find_kernel(builder, kernel) : -1;
-    if (index < 0) {
+    bool is_listed = segment && !builder->is_outline;
+    int index = is_listed ? find_kernel(builder, kernel) : -1;
+    if (!segment || (is_listed && index < 0)) {
         return;
     }
     segment->time_s += kernel->time_s;
     segment->flop += kernel->flop;
     segment->bytes_moved += kernel->bytes;
+    if (!is_listed) {
+        segment->uses++;
+        return;
+    }
     for (int i = segment->use_first; i < segment->use_first + segment->uses; i++) {
         ms_kernel_use *use = &MS_AT(&builder->uses, ms_kernel_use, i);
         if (use->kernel == index) {
@@ -128,7 +145,7 @@ void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work wor
 
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     char shape[40];
-    snprintf(shape, sizeof shape, "%.0f B", bytes);
+    ms_cost_write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
     ms_cost_fused(builder, name, (ms_fused_work){.bytes = bytes, .efficiency = 1, .shape = shape});
 }
 
@@ -144,15 +161,16 @@ static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape sha
                            .efficiency = gemm_efficiency(builder->gpu, shape)};
 }
 
-static void write_shape(ms_gemm_shape shape, char *text, size_t size) {
-    snprintf(text, size, shape.batch > 1 ? "%.0fx%.0fx%.0f x %.0f" : "%.0fx%.0fx%.0f", shape.m,
-             shape.n, shape.k, shape.batch);
-}
-
 static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
                      double result_B) {
     char text[96];
-    write_shape(shape, text, sizeof text);
+    if (shape.batch > 1) {
+        ms_cost_write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f x %.0f", shape.m, shape.n,
+                            shape.k, shape.batch);
+    } else {
+        ms_cost_write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f", shape.m, shape.n,
+                            shape.k);
+    }
     ms_fused_work work = gemm_work(builder, shape, result_B);
     work.shape = text;
     ms_cost_fused(builder, name, work);
@@ -177,8 +195,8 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     ms_fused_work mean = gemm_work(builder, work.mean, result_B);
     ms_fused_work busiest = gemm_work(builder, work.busiest, result_B);
     char text[96]; /* enough digits to tell the loads of two layers apart */
-    snprintf(text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m, work.busiest.n,
-             work.busiest.k, work.busiest.batch);
+    ms_cost_write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
+                        work.busiest.n, work.busiest.k, work.busiest.batch);
     ms_kernel kernel = {.name = name, .shape = text, .flop = mean.flop, .bytes = mean.bytes};
     kernel.time_s = work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
     use_kernel(builder, &kernel);
@@ -189,7 +207,7 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
 
 void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B) {
     char shape[40];
-    snprintf(shape, sizeof shape, "%.15g B", busiest_B);
+    ms_cost_write_shape(builder, shape, sizeof shape, "%.15g B", busiest_B);
     ms_kernel kernel = {.name = name, .shape = shape, .bytes = mean_B, .is_memory_bound = true};
     kernel.time_s = ms_roofline_s(builder->gpu, 0, busiest_B, 1, NULL);
     use_kernel(builder, &kernel);

@@ -81,6 +81,15 @@ static bool is_unique(const ms_cost_builder *builder, int layer) {
     return ms_layer_is_moe(builder->model, layer) && builder->model->moe.spread > 0;
 }
 
+bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
+                         const int positions[2]) {
+    int kinds[2];
+    for (int i = 0; i < 2; i++) {
+        kinds[i] = kind_of(builder, layers[i], ms_is_recomputed(builder->layout, positions[i]));
+    }
+    return kinds[0] == kinds[1] && !is_unique(builder, layers[0]);
+}
+
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
     ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer, is_recomputed)][pass];

@@ -196,27 +196,45 @@ static bool has_order(const ms_job_spec *spec) {
     return is_named && schedule->chunks >= 0 && spec->batch.micro >= 1;
 }
 
-/* Parts in the order of their needs; a part runs when those it needs were fine, so one run reports
- * the faults of all that can be judged. */
+/* All but the order of passes. Parts in the order of their needs; a part runs when those it needs
+ * were fine, so one run reports the faults of all that can be judged.  Returns whether what the
+ * order needs is there. */
+static bool lay_out_shape(checking *c) {
+    const ms_job_spec *spec = c->spec;
+    bool has_mesh = spec->mesh.axes > 0 && note(c, build_mesh(c));
+    note(c, check_steps(c));
+    if (has_mesh && c->cluster != NULL) {
+        note(c, place_ranks(c));
+        note(c, check_tensor_domain(c));
+    }
+    has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */
+    if (!has_mesh || !has_order(spec)) {
+        return false;
+    }
+    bool has_layout =
+        note(c, ms_spec_find_layout(spec, c->out, c->arena, c->diag, &c->out->layout));
+    return has_layout && note(c, count_microbatches(c));
+}
+
+static ms_status lay_out_order(const checking *c) {
+    const ms_job_spec *spec = c->spec;
+    ms_status status = ms_spec_build_program(spec, c->arena, c->diag, c->out);
+    bool has_costs = !spec->has_model && spec->costs.forward.count > 0;
+    return status == MS_OK && has_costs ? check_costs(c) : status;
+}
+
+static checking begin(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job_layout *out) {
+    *out = (ms_job_layout){.precision = precision_of(&spec->precision)};
+    return (checking){
+        .spec = spec, .cluster = spec->platform.cluster, .arena = arena, .diag = diag, .out = out};
+}
+
 ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                 ms_job_layout *layout_out) {
-    ms_job_layout out = {.precision = precision_of(&spec->precision)};
-    checking c = {
-        .spec = spec, .cluster = spec->platform.cluster, .arena = arena, .diag = diag, .out = &out};
-    bool has_mesh = spec->mesh.axes > 0 && note(&c, build_mesh(&c));
-    note(&c, check_steps(&c));
-    if (has_mesh && c.cluster != NULL) {
-        note(&c, place_ranks(&c));
-        note(&c, check_tensor_domain(&c));
-    }
-    has_mesh = has_mesh && note(&c, build_expert_mesh(&c)); /* its ranks sit where they sit */
-    if (has_mesh && has_order(spec)) {
-        bool has_layout = note(&c, ms_spec_find_layout(spec, &out, arena, diag, &out.layout));
-        bool has_program = has_layout && note(&c, count_microbatches(&c)) &&
-                           note(&c, ms_spec_build_program(spec, arena, diag, &out));
-        if (has_program && !spec->has_model && spec->costs.forward.count > 0) {
-            note(&c, check_costs(&c));
-        }
+    ms_job_layout out;
+    checking c = begin(spec, arena, diag, &out);
+    if (lay_out_shape(&c)) {
+        note(&c, lay_out_order(&c));
     }
     if (c.status == MS_OK) {
         *layout_out = out;
@@ -224,26 +242,48 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
     return c.status;
 }
 
-/* The model over the mesh: its layers over the stages, its sizes over the degrees. */
-static ms_status lay_model_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                               ms_job_layout *out) {
-    ms_status status = ms_spec_count_node_ranks(spec, arena, out);
-    status = status == MS_OK ? ms_spec_partition_layers(spec, arena, diag, out) : status;
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                       ms_job_layout *layout_out) {
+    ms_job_layout out;
+    checking c = begin(spec, arena, diag, &out);
+    if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
+        note(&c, ms_spec_count_node_ranks(spec, arena, &out));
+    }
+    if (c.status == MS_OK) {
+        *layout_out = out;
+    }
+    return c.status;
+}
+
+ms_status ms_job_order(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                       ms_job_layout *layout) {
+    checking c = {.spec = spec,
+                  .cluster = spec->platform.cluster,
+                  .arena = arena,
+                  .diag = diag,
+                  .out = layout};
+    return lay_out_order(&c);
+}
+
+ms_status ms_job_partition(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                           ms_job_layout *layout) {
+    ms_status status = ms_spec_partition_layers(spec, arena, diag, layout);
     if (status != MS_OK) {
         return status;
     }
     ms_key_diag placed;
     ms_key_diag_init(&placed, spec, "model", diag);
-    return ms_layout_check(&spec->model, &out->layout, &spec->platform.cluster->gpu, &placed.diag);
+    return ms_layout_check(&spec->model, &layout->layout, &spec->platform.cluster->gpu,
+                           &placed.diag);
 }
 
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                          ms_job_layout *layout_out) {
     ms_job_layout out;
-    ms_status status = ms_spec_check_fields(spec, diag);
-    status = status == MS_OK ? ms_spec_lay_out_parts(spec, arena, diag, &out) : status;
+    ms_status status = ms_job_shape(spec, arena, diag, &out);
+    status = status == MS_OK ? ms_job_order(spec, arena, diag, &out) : status;
     if (status == MS_OK && spec->has_model) {
-        status = lay_model_out(spec, arena, diag, &out);
+        status = ms_job_partition(spec, arena, diag, &out);
     }
     if (status == MS_OK) {
         *layout_out = out;

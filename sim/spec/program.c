@@ -24,16 +24,22 @@ static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *o
                          order->microbatches, stages, passes, (double)PASSES_MAX);
 }
 
+/* What the schedule's kind makes an order of; bytes between the fields are 0. */
+static void find_order(const ms_job_spec *spec, const ms_job_layout *out, ms_schedule_spec *order) {
+    memset(order, 0, sizeof *order);
+    order->kind = spec->schedule.kind;
+    order->pipeline_ranks = out->layout.pp;
+    order->chunks = spec->schedule.chunks;
+    order->microbatches = out->microbatches;
+    order->group = spec->schedule.group;
+    order->slices = spec->schedule.slices;
+    order->is_reordered = spec->schedule.is_reordered;
+}
+
 static ms_status build_by_kind(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                ms_job_layout *out) {
-    const ms_spec_schedule *schedule = &spec->schedule;
-    ms_schedule_spec order = {.kind = schedule->kind,
-                              .pipeline_ranks = out->layout.pp,
-                              .chunks = schedule->chunks,
-                              .microbatches = out->microbatches,
-                              .group = schedule->group,
-                              .slices = schedule->slices,
-                              .is_reordered = schedule->is_reordered};
+    ms_schedule_spec order;
+    find_order(spec, out, &order);
     ms_status status = check_passes(spec, &order, diag);
     if (status == MS_OK) {
         ms_key_diag placed;
@@ -133,8 +139,6 @@ static ms_status place_gathers(const ms_job_spec *spec, ms_arena *arena, ms_diag
     if (gather_stages > 0) {
         status = ms_program_place_unshards(program, gather_stages, arena, diag);
     }
-    out->layout.has_placed_unshards =
-        gather_stages > 0 || (out->layout.zero >= 3 && program->shard_moves != NULL);
     return status;
 }
 
@@ -148,6 +152,17 @@ static ms_status check_rounds(const ms_job_spec *spec, const ms_job_layout *out,
                          "(interleaved, interleaved_torch, interleaved_flexible, zb1p), and '%s' "
                          "does not; expected 'last' or 'every'",
                          out->program.name);
+}
+
+/* What the order says of the layout. */
+static void apply_order(const ms_job_spec *spec, ms_job_layout *out) {
+    const ms_program *program = &out->program;
+    out->layout.has_placed_unshards =
+        spec->data.gather_stages > 0 || (out->layout.zero >= 3 && program->shard_moves != NULL);
+    out->layout.chunks = program->spec.chunks;
+    out->layout.directions = program->parameter_replicas;
+    out->layout.slices = program->spec.slices;
+    out->layout.stage_rank = program->stage_rank;
 }
 
 ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
@@ -166,9 +181,25 @@ ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_dia
     status = place_gathers(spec, arena, &placed.diag, out);
     status = status == MS_OK ? ms_program_check(&out->program, &placed.diag) : status;
     status = status == MS_OK ? check_rounds(spec, out, diag) : status;
-    out->layout.chunks = out->program.spec.chunks;
-    out->layout.directions = out->program.parameter_replicas;
-    out->layout.slices = out->program.spec.slices;
-    out->layout.stage_rank = out->program.stage_rank;
+    apply_order(spec, out);
     return status;
+}
+
+void ms_job_find_order_key(const ms_job_spec *spec, const ms_job_layout *layout,
+                           ms_job_order_key *key_out) {
+    memset(key_out, 0, sizeof *key_out);
+    find_order(spec, layout, &key_out->order);
+    key_out->csv = spec->schedule.csv;
+    key_out->gather_stages = spec->data.gather_stages;
+    key_out->is_serial = spec->schedule.overlap == MS_OVERLAP_SERIAL;
+    key_out->keeps_parameters = layout->layout.keeps_parameters;
+    key_out->has_gather_overlap = layout->layout.has_gather_overlap;
+    key_out->has_rounds = layout->layout.reduce == MS_REDUCE_ROUND;
+}
+
+void ms_job_take_order(const ms_job_spec *spec, const ms_job_layout *other, ms_job_layout *layout) {
+    layout->program = other->program;
+    layout->schedule_text = other->schedule_text;
+    layout->has_pairs = other->has_pairs;
+    apply_order(spec, layout);
 }

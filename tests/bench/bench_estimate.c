@@ -1,9 +1,9 @@
-/* Estimates per second over layouts of gpt3-175b on 1,024 GPUs (tp, pp, dp, order, v, micro-batch,
+/* Estimates per second over specs of gpt3-175b on 1,024 GPUs (tp, pp, dp, order, v, micro-batch,
  * recompute, zero), each once, caches empty at the start.
  *
  *   bench_estimate [SPECS]     default: all
  *
- * A second round over the same candidates counts what known ones allocate. */
+ * A second round over the same specs counts what known ones allocate. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,69 +18,57 @@ static double now_s(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-typedef struct candidates {
-    ms_candidate *list;
+enum { SPECS_MAX = 100000 };
+
+typedef struct spec_list {
+    ms_job_spec *list; /* [SPECS_MAX] */
     int count;
-} candidates;
+} spec_list;
 
 static const int ORDERS[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-static void add_layouts(candidates *all, ms_arena *arena, const ms_mesh *mesh, const int sizes[3],
-                        int v) {
+/* The spec's micro-batches, recomputation and ZeRO. */
+static void add_choices(spec_list *all, const ms_job_spec *shape, int dp) {
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_FULL};
     for (int i = 0; i < 4 * 2 * 4; i++) {
-        int micro = 1 << i % 4, zero = i / 8;
-        ms_model_layout *layout = MS_NEW(arena, ms_model_layout, 1);
-        layout->tp = sizes[2];
-        layout->pp = sizes[0];
-        layout->dp = sizes[1];
-        layout->cp = layout->ep = layout->other = 1;
-        layout->micro_batch = micro;
-        layout->recompute = KINDS[i / 4 % 2];
-        layout->zero = zero;
-        layout->reduce = zero >= 2 ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
-        if (1536 % (sizes[1] * micro) == 0) {
-            all->list[all->count++] = (ms_candidate){
-                .mesh = mesh,
-                .layout = layout,
-                .schedule = {.kind = v > 1 ? MS_SCHEDULE_INTERLEAVED : MS_SCHEDULE_1F1B,
-                             .pipeline_ranks = sizes[0],
-                             .chunks = v,
-                             .microbatches = 1536 / (sizes[1] * micro)}};
+        int micro = 1 << i % 4;
+        if (shape->batch.global % (dp * micro) == 0) {
+            ms_job_spec *spec = &all->list[all->count++];
+            *spec = *shape;
+            spec->batch.micro = micro;
+            spec->recompute.kind = KINDS[i / 4 % 2];
+            spec->data.zero = i / 8;
         }
     }
 }
 
-static void list_candidates(candidates *all, ms_arena *arena, ms_diag *diag) {
+static void add_shapes(spec_list *all, const ms_job_spec *base) {
     static const char *const NAMES[] = {"pp", "dp", "tp"};
-    all->list = MS_NEW(arena, ms_candidate, 100000);
     for (int i = 0; i < 4 * 6 * 6; i++) {
         int tp = 1 << i % 4, pp = 1 << i / 4 % 6;
         int sizes[3] = {pp, 1024 / (tp * pp), tp};
-        const int *order = ORDERS[i / 24];
-        const char *names[3];
-        int ordered[3];
+        ms_job_spec shape = ms_job_spec_derive(base);
         for (int a = 0; a < 3; a++) {
-            names[a] = NAMES[order[a]];
-            ordered[a] = sizes[order[a]];
+            shape.mesh.names[a] = NAMES[ORDERS[i / 24][a]];
+            shape.mesh.sizes[a] = sizes[ORDERS[i / 24][a]];
         }
-        ms_mesh *mesh = MS_NEW(arena, ms_mesh, 1);
-        ms_mesh_init(mesh, names, ordered, 3, diag);
         for (int v = 1; v <= 6; v++) {
+            shape.schedule.kind = v > 1 ? MS_SCHEDULE_INTERLEAVED : MS_SCHEDULE_1F1B;
+            shape.schedule.chunks = v;
             if (96 % (pp * v) == 0 && (v == 1 || pp > 1)) {
-                add_layouts(all, arena, mesh, sizes, v);
+                add_choices(all, &shape, sizes[1]);
             }
         }
     }
 }
 
-static int run_all(ms_estimator *estimator, const candidates *all, int limit, double *time_s_out) {
+static int run_all(ms_estimator *estimator, const spec_list *all, int limit, double *time_s_out) {
     ms_diag mute;
     ms_diag_init_mute(&mute);
     int done = 0;
     double start_s = now_s();
-    for (int i = 0; i < all->count && done < limit; i++) {
-        ms_candidate_estimate estimate;
+    for (int i = 0; i < all->count && i < limit; i++) {
+        ms_spec_estimate estimate;
         size_t at = (size_t)i * 7919 % (size_t)all->count; /* a search goes in no order */
         done += ms_estimator_run(estimator, &all->list[at], &mute, &estimate) == MS_OK;
     }
@@ -91,25 +79,26 @@ static int run_all(ms_estimator *estimator, const candidates *all, int limit, do
 int main(int argc, char **argv) {
     ms_arena arena;
     ms_diag diag;
-    ms_job job;
-    candidates all = {0};
+    ms_job_spec base;
+    spec_list all = {0};
     ms_arena_init(&arena);
     ms_diag_init_stderr(&diag);
     ms_job_request request = {.workload = MS_SOURCE_DIR "/workloads/gpt3-175b-1024.yaml",
                               .data_folder = MS_SOURCE_DIR};
-    if (ms_job_load(&request, &arena, &diag, &job) != MS_OK) {
+    if (ms_job_spec_read(&request, &arena, &diag, &base) != MS_OK) {
         return 3;
     }
-    list_candidates(&all, &arena, &diag);
-    ms_estimator *estimator =
-        ms_estimator_new(&job.platform, &job.spec.model, &job.precision, &arena);
+    all.list = MS_NEW(&arena, ms_job_spec, SPECS_MAX);
+    add_shapes(&all, &base);
+    ms_estimator *estimator = ms_estimator_new(&arena);
+    int limit = argc > 1 ? atoi(argv[1]) : all.count;
     for (int round = 0; round < 2; round++) {
         double time_s = 0.0;
         size_t before_B = mallinfo2().uordblks + mallinfo2().hblkhd;
-        int done = run_all(estimator, &all, argc > 1 ? atoi(argv[1]) : all.count, &time_s);
+        int done = run_all(estimator, &all, limit, &time_s);
         size_t after_B = mallinfo2().uordblks + mallinfo2().hblkhd;
-        printf("%s: %d candidates in %.3f s, %.0f a second, %.1f MB more memory\n",
-               round == 0 ? "all new" : "all known", done, time_s, done / time_s,
+        printf("%s: %d specs, %d legal, in %.3f s: %.0f legal ones a second, %.1f MB more memory\n",
+               round == 0 ? "all new" : "all known", limit, done, time_s, done / time_s,
                1e-6 * ((double)after_B - (double)before_B));
     }
     ms_estimator_free(estimator);

@@ -31,6 +31,12 @@ static ms_memory_model make_model(fixture *f, const ms_program *program,
     return model;
 }
 
+static ms_held_memory peak_of(fixture *f, ms_memory_model *model, int rank) {
+    ms_memory_moments moments;
+    cr_assert_eq(ms_memory_moments_find(model, &f->arena, &moments), MS_OK);
+    return ms_memory_model_peak(model, &moments, rank);
+}
+
 /* One action after the other: working memory as long as it runs, activations from F to W, whole
  * gradients of a round from the first W to the last one. */
 Test(rank_memory, actions_allocate_and_free) {
@@ -63,7 +69,7 @@ Test(rank_memory, actions_allocate_and_free) {
                            "after %zu", i);
     }
     /* the list itself has F I W of one microbatch after the other */
-    ms_held_memory peak = ms_memory_model_peak(&model, 0);
+    ms_held_memory peak = peak_of(&f, &model, 0);
     cr_assert_float_eq(peak.total_B, 900 + 1.5 * 13 + 40, 1e-9);
     cr_assert_float_eq(peak.other_B, 0.5 * 13, 1e-9);
     cr_assert_eq(peak.inflight, 1);
@@ -78,11 +84,11 @@ Test(rank_memory, unsharded_stages_are_whole) {
     ms_program program = fixture_build(&f, &spec);
     ms_stage_costs costs = even_costs(&f, 1);
     ms_memory_model model = make_model(&f, &program, &costs);
-    double sharded_B = ms_memory_model_peak(&model, 1).parameter_B;
+    double sharded_B = peak_of(&f, &model, 1).parameter_B;
     cr_assert_float_eq(sharded_B, 8 * 100.0, 1e-9);
     for (int active = 1; active <= 3; active++) {
         cr_assert_eq(ms_program_place_unshards(&program, active, &f.arena, &f.diag), MS_OK);
-        double parameter_B = ms_memory_model_peak(&model, 1).parameter_B;
+        double parameter_B = peak_of(&f, &model, 1).parameter_B;
         cr_assert_float_eq(parameter_B, sharded_B + active * 1000.0, 1e-9, "%d: %g", active,
                            parameter_B);
     }
@@ -100,7 +106,7 @@ Test(rank_memory, slices_keep_their_own) {
     costs.stages = 1;
     costs.stage[1].memory = (ms_stage_memory){.activation_B = 70.0, .working_B = 7.0};
     ms_memory_model model = make_model(&f, &program, &costs);
-    ms_held_memory peak = ms_memory_model_peak(&model, 0);
+    ms_held_memory peak = peak_of(&f, &model, 0);
     cr_assert_float_eq(peak.activation_B, 80.0, 1e-9);
     cr_assert_float_eq(peak.buffer_B, 7.0, 1e-9);
     cr_assert_float_eq(peak.parameter_B, 100.0, 1e-9, "states are the whole stage's");
@@ -122,7 +128,7 @@ Test(rank_memory, in_flight_is_the_schedules) {
         ms_schedule_costs times = fixture_even_costs(&f, STAGES, (double[4]){1, 1, 1, 0});
         ms_schedule_result result = fixture_evaluate(&f, &program, &times);
         for (int rank = 0; rank < 4; rank++) {
-            ms_held_memory peak = ms_memory_model_peak(&model, rank);
+            ms_held_memory peak = peak_of(&f, &model, rank);
             int inflight = result.ranks[rank].peak_inflight;
             cr_assert_eq(peak.inflight, inflight, "%s rank %d: %d, on paper %d", program.name, rank,
                          peak.inflight, inflight);
