@@ -117,7 +117,7 @@ class Keys(unittest.TestCase):
 
     def test_shipped_files_are_listed(self):
         for folder in ("workloads", "platforms"):
-            files = {path.name for path in (ROOT / folder).glob("*.yaml")}
+            files = {path.relative_to(ROOT / folder).as_posix() for path in (ROOT / folder).glob("**/*.yaml")}
             self.assertEqual(sorted(files - rows_of(folder)), [], f"not in the table of {folder}/README.md")
 
 

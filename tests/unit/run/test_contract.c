@@ -4,21 +4,7 @@
 #include <math.h>
 
 #include "job_fixture.h"
-
-static const char *const WORKLOADS[] = {"tiny",
-                                        "gpt3-175b-1024",
-                                        "megatron-1t-3072",
-                                        "mtnlg-530b-2240",
-                                        "llama3-405b-8k",
-                                        "textbook-70b-64",
-                                        "llama3-405b-8k-8192",
-                                        "llama3-405b-128k",
-                                        "deepseek-v3-2048",
-                                        "deepseek-v3-gb200-576",
-                                        "palm-540b-6144",
-                                        "mixtral-8x7b-64",
-                                        "llama3-8b-128k-64"};
-enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
+#include "workload_names.h"
 
 static double apart(double a, double b) {
     return fabs(a - b) / fmax(fabs(b), 1e-300);
@@ -70,16 +56,14 @@ static void check_ranks(const ms_result *r) {
 }
 
 ParameterizedTestParameters(job_contract, canonical_workload) {
-    static int indices[WORKLOAD_COUNT];
-    for (int i = 0; i < WORKLOAD_COUNT; i++) {
-        indices[i] = i;
-    }
-    return cr_make_param_array(int, indices, WORKLOAD_COUNT);
+    static workload_name names[WORKLOADS_MAX];
+    size_t count = find_workloads(names);
+    return cr_make_param_array(workload_name, names, count);
 }
 
-ParameterizedTest(int *index, job_contract, canonical_workload) {
+ParameterizedTest(workload_name *name, job_contract, canonical_workload) {
     job_fixture f;
-    const ms_result *r = job_fixture_run(&f, WORKLOADS[*index], NULL, "flow", false);
+    const ms_result *r = job_fixture_run(&f, name->text, NULL, "flow", false);
     cr_assert_lt(fabs(job_fixture_sum(r->metrics.share) - 1.0), 1e-9);
     cr_assert_lt(apart(job_fixture_sum(r->metrics.critical_s), r->metrics.step_time_s), 1e-9);
     check_links(r);
@@ -95,18 +79,16 @@ ParameterizedTest(int *index, job_contract, canonical_workload) {
 
 /* Contention can only slow a step down: the closed-form engine is a lower bound. */
 ParameterizedTestParameters(job_contract, analytic_is_a_lower_bound) {
-    static int indices[WORKLOAD_COUNT];
-    for (int i = 0; i < WORKLOAD_COUNT; i++) {
-        indices[i] = i;
-    }
-    return cr_make_param_array(int, indices, WORKLOAD_COUNT);
+    static workload_name names[WORKLOADS_MAX];
+    size_t count = find_workloads(names);
+    return cr_make_param_array(workload_name, names, count);
 }
 
-ParameterizedTest(int *index, job_contract, analytic_is_a_lower_bound) {
+ParameterizedTest(workload_name *name, job_contract, analytic_is_a_lower_bound) {
     job_fixture a;
     job_fixture b;
-    const ms_result *analytic = job_fixture_run(&a, WORKLOADS[*index], NULL, "analytic", false);
-    const ms_result *flow = job_fixture_run(&b, WORKLOADS[*index], NULL, "flow", false);
+    const ms_result *analytic = job_fixture_run(&a, name->text, NULL, "analytic", false);
+    const ms_result *flow = job_fixture_run(&b, name->text, NULL, "flow", false);
     cr_assert_leq(analytic->metrics.step_time_s, flow->metrics.step_time_s * (1.0 + 1e-9));
     cr_assert_lt(
         apart(analytic->metrics.axes[MS_AXIS_TP].bytes, flow->metrics.axes[MS_AXIS_TP].bytes),
