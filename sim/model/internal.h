@@ -167,9 +167,6 @@ typedef struct ms_fused_work {
     double efficiency; /**< share of the peak the arithmetic reaches */
     const char *shape;
 } ms_fused_work;
-/** Write the shape of a kernel, as snprintf does; an outline has no use for it and gets "". */
-void ms_cost_write_shape(const ms_cost_builder *builder, char *text, size_t size,
-                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 /** Add a fused kernel. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
 /** Products of several experts in one kernel. */

@@ -72,8 +72,9 @@ double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double elemen
                          shape.batch * element_B * elements, gemm_efficiency(gpu, shape), NULL);
 }
 
-void ms_cost_write_shape(const ms_cost_builder *builder, char *text, size_t size,
-                         const char *format, ...) {
+/* Write the shape of a kernel, as snprintf does; an outline has no use for it and gets "". */
+static __attribute__((format(printf, 4, 5))) void
+write_shape(const ms_cost_builder *builder, char *text, size_t size, const char *format, ...) {
     va_list values;
     text[0] = '\0';
     if (!builder->is_outline) {
@@ -145,7 +146,7 @@ void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work wor
 
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     char shape[40];
-    ms_cost_write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
+    write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
     ms_cost_fused(builder, name, (ms_fused_work){.bytes = bytes, .efficiency = 1, .shape = shape});
 }
 
@@ -165,11 +166,10 @@ static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape s
                      double result_B) {
     char text[96];
     if (shape.batch > 1) {
-        ms_cost_write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f x %.0f", shape.m, shape.n,
-                            shape.k, shape.batch);
+        write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f x %.0f", shape.m, shape.n, shape.k,
+                    shape.batch);
     } else {
-        ms_cost_write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f", shape.m, shape.n,
-                            shape.k);
+        write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f", shape.m, shape.n, shape.k);
     }
     ms_fused_work work = gemm_work(builder, shape, result_B);
     work.shape = text;
@@ -195,8 +195,8 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     ms_fused_work mean = gemm_work(builder, work.mean, result_B);
     ms_fused_work busiest = gemm_work(builder, work.busiest, result_B);
     char text[96]; /* enough digits to tell the loads of two layers apart */
-    ms_cost_write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
-                        work.busiest.n, work.busiest.k, work.busiest.batch);
+    write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
+                work.busiest.n, work.busiest.k, work.busiest.batch);
     ms_kernel kernel = {.name = name, .shape = text, .flop = mean.flop, .bytes = mean.bytes};
     kernel.time_s = work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
     use_kernel(builder, &kernel);
@@ -207,7 +207,7 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
 
 void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B) {
     char shape[40];
-    ms_cost_write_shape(builder, shape, sizeof shape, "%.15g B", busiest_B);
+    write_shape(builder, shape, sizeof shape, "%.15g B", busiest_B);
     ms_kernel kernel = {.name = name, .shape = shape, .bytes = mean_B, .is_memory_bound = true};
     kernel.time_s = ms_roofline_s(builder->gpu, 0, busiest_B, 1, NULL);
     use_kernel(builder, &kernel);

@@ -24,9 +24,9 @@ Test(flow_links, sort_by_number_and_keep_their_order) {
             has_stood[(int)links[k].weight] = true;
         }
         for (int k = 1; k < count; k++) {
-            bool is_sorted = links[k - 1].link < links[k].link ||
-                             (links[k - 1].link == links[k].link &&
-                              links[k - 1].weight < links[k].weight);
+            bool is_sorted =
+                links[k - 1].link < links[k].link ||
+                (links[k - 1].link == links[k].link && links[k - 1].weight < links[k].weight);
             cr_assert(is_sorted, "%d links of %d: at %d", count, RANGES[i / 8], k);
         }
     }

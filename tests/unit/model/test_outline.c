@@ -2,8 +2,8 @@
 #include "fixture.h"
 #include "model/internal.h"
 
-/* Whether a segment costs and waits for the same as one of the full list. Written out, what it waits
- * for stands `moved` segments further on, as it does where it runs for the first time. */
+/* Whether a segment costs and waits for the same as one of the full list. Written out, what it
+ * waits for stands `moved` segments further on, as it does where it runs for the first time. */
 static void compare(const ms_segment *of, const ms_segment *full, int moved) {
     cr_assert_eq(of->is_collective, full->is_collective);
     cr_assert_eq(of->time_s, full->time_s);
@@ -31,8 +31,8 @@ static int compare_passes(const fixture_costs *full, const ms_stage_costs *outli
     for (int i = 0; i < all->count; i++) {
         int moved = i < end ? 0 : i < end + left_out ? (i - repeat->first) / repeat->count : -1;
         moved = moved < 0 ? left_out : moved * repeat->count;
-        compare(&outline->segments[plan->first + i - moved],
-                &full->costs.segments[all->first + i], moved);
+        compare(&outline->segments[plan->first + i - moved], &full->costs.segments[all->first + i],
+                moved);
     }
     return left_out;
 }
@@ -71,8 +71,8 @@ Test(outline, written_out_is_the_full_list) {
     int shortened = 0, legal = 0;
     for (int i = 0; i < 4 * 2 * 2 * 3 * 2 * 3; i++) {
         fixture_costs full;
-        ms_model model = i % 2 == 0 ? fixture_gpt(24, 1024, 16, 51200)
-                                    : fixture_llama(25, 1024, 16, 8, 2816);
+        ms_model model =
+            i % 2 == 0 ? fixture_gpt(24, 1024, 16, 51200) : fixture_llama(25, 1024, 16, 8, 2816);
         model.moe = i / 2 % 2 == 0 ? (ms_moe){0}
                                    : (ms_moe){.experts = 8,
                                               .top_k = 2,
