@@ -356,10 +356,10 @@ typedef struct ms_stage_costs {
                               recomputation */
 } ms_stage_costs;
 
-/** Costs of unit `unit` (microbatch * K + slice) of a stage of the model. */
+/** Costs of a stage of the model for `mb`, which is microbatch * K + slice. */
 static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs, int stage,
-                                                    int unit) {
-    int slice = costs->slices > 1 ? unit % costs->slices : 0;
+                                                    int mb) {
+    int slice = costs->slices > 1 ? mb % costs->slices : 0;
     return &costs->stage[slice * costs->stages + stage];
 }
 

@@ -218,7 +218,7 @@ static const ms_option OPTIONS[] = {
     {"microbatches", 'm', "M", 1, false, NULL, .help = "microbatches", .modes = PAPER},
     {"group", 0, "N", 1, false, "P", .help = "microbatches per group of interleaved",
      .modes = ORDERED},
-    {"splits", 0, "K", 1, false, "1", .help = "parts of a sequence (seq1f1b, csv:FILE)",
+    {"splits", 0, "K", 1, false, "1", .help = "slices of a sequence (seq1f1b, csv:FILE)",
      .modes = ORDERED | 1U << AT_FILE},
     {"reorder", 0, NULL, 0, false, NULL,
      .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps", .modes = ORDERED},
@@ -300,11 +300,11 @@ const ms_command ms_cmd_schedule = {
         "vhalf, vmin: V with a half and a third of the memory; --reorder\n"
         "dualpipe, chimera: two directions, parameters twice\n"
         "dualpipev: DualPipe cut in half, a V\n"
-        "seq1f1b: 1F1B over parts of sequences; --splits\n\n"
+        "seq1f1b: 1F1B over slices of sequences; --splits\n\n"
         "csv:FILE reads a schedule as PyTorch writes it: one line per rank, cells such as 2F0 or "
         "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of "
         "2024, of at most 256 MiB; stages belong to the rank whose line they stand in. Where the "
-        "microbatches of a file are parts of sequences, as --csv writes seq1f1b, --splits says "
+        "microbatches of a file are slices of sequences, as --csv writes seq1f1b, --splits says "
         "how many make one. --csv without further options writes a file back as it was; with "
         "--merge-bw a gradient is handed on at the end of the whole backward pass, so that the "
         "same order may take longer when the file is read again. 'search' looks for the schedule "
@@ -331,7 +331,7 @@ const ms_command ms_cmd_schedule = {
         "--p2p "
         "lies between neighbouring ranks. Memory is counted in units of a P-th of the model and "
         "one microbatch. With a csv:FILE among them -p and -m may be left out, and a file with K "
-        "times as many microbatches holds parts of sequences.\n\n"
+        "times as many microbatches holds slices of sequences.\n\n"
         "With --workload the table comes from simulations, each in a process of its own, of that "
         "workload with the schedules in the place of its own; V, N and K are the workload's where "
         "it has some. Layers are partitioned as the workload says, or balanced "

@@ -22,13 +22,13 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
                  {"microbatches", given->microbatches, found->microbatches}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].given != 0 && sizes[i].given != sizes[i].found) {
-            bool may_be_parts =
+            bool may_be_slices =
                 i == 2 && given->slices == 0 && sizes[i].found % sizes[i].given == 0;
             ms_diag_error(call->diag, "'--%s' is %d, and the file has %d; leave it out%s",
                           sizes[i].name, sizes[i].given, sizes[i].found,
-                          may_be_parts ? ", or say with '--splits' how many parts of a sequence "
-                                         "make a microbatch"
-                                       : "");
+                          may_be_slices ? ", or say with '--splits' how many slices of a sequence "
+                                          "make a microbatch"
+                                        : "");
             return MS_E_USAGE;
         }
     }

@@ -133,7 +133,7 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
                "a ring beside products takes 64 tp ranks at most")};
     ms_status status = any_fault(found, sizeof found / sizeof found[0]);
     if (status == MS_OK && layout->has_sequence_parallel && model->sequence % (cp * slices) == 0) {
-        status = check_cut(diag, (cut){.what = slices > 1 ? "a part of a sequence" : whole,
+        status = check_cut(diag, (cut){.what = slices > 1 ? "a slice of a sequence" : whole,
                                        .length = model->sequence / cp / slices,
                                        .by = "tp",
                                        .degree = layout->tp,
@@ -197,7 +197,7 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
                               .degree = layout->slices,
                               .parts = 1}),
         refuse(diag, layout->cp > 1,
-               "sequences in parts (schedule.splits) beside context parallelism (mesh.cp) are not "
+               "sequences in slices (schedule.splits) beside context parallelism (mesh.cp) are not "
                "built: set one of them to 1"),
         refuse(
             diag, (layout->recompute_parts & KEYS) != 0,

@@ -61,14 +61,14 @@ static ms_status check_sizes(const ms_job_spec *spec, const ms_program *program,
                  {"microbatches", "batch", found->microbatches, out->microbatches}};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
-            bool may_be_parts =
+            bool may_be_slices =
                 i == 2 && found->slices == 1 && SIZES[i].found % SIZES[i].wanted == 0;
             return ms_spec_fault(spec, diag, "schedule.kind",
                                  "'csv:%s' has %d %s, and '%s' gives %d%s", spec->schedule.csv,
                                  SIZES[i].found, SIZES[i].what, SIZES[i].key, SIZES[i].wanted,
-                                 may_be_parts ? "; if they are parts of sequences, "
-                                                "'schedule.splits' says how many make one"
-                                              : "");
+                                 may_be_slices ? "; if they are slices of sequences, "
+                                                 "'schedule.splits' says how many make one"
+                                               : "");
         }
     }
     if (program->model_stages != found->pipeline_ranks * found->chunks) {

@@ -329,8 +329,8 @@ Test(schedule_command, schedule_files_come_back_byte_for_byte) {
     rmdir(folder);
 }
 
-/* Parts of sequences go round trip, where the sizes say that units are parts. */
-Test(schedule_command, parts_of_sequences_come_back) {
+/* Slices of sequences go round trip, where the sizes say that microbatches are slices. */
+Test(schedule_command, slices_of_sequences_come_back) {
     char folder[] = "/tmp/meshsim_csv_XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     ms_run_result first = MS_RUN_IN(folder, "schedule", "seq1f1b", "-p4", "-m4", "--splits", "2",
@@ -344,7 +344,7 @@ Test(schedule_command, parts_of_sequences_come_back) {
     ms_run_release(&first);
     again = MS_RUN_IN(folder, "schedule", "csv:in.csv", "-m4");
     cr_assert_eq(again.exit_code, 2);
-    cr_assert_not_null(strstr(ms_run_err(&again), "say with '--splits' how many parts"));
+    cr_assert_not_null(strstr(ms_run_err(&again), "say with '--splits' how many slices"));
     ms_run_release(&again);
     unlink(strcat(strcpy((char[256]){0}, folder), "/in.csv"));
     rmdir(folder);
@@ -358,8 +358,8 @@ static const char *step_of(const ms_run_result *result, char text[512]) {
     return text;
 }
 
-/* The same parts from a file and by kind take as long on a platform, and in a table. */
-Test(schedule_command, parts_of_sequences_run_from_a_file) {
+/* The same slices from a file and by kind take as long on a platform, and in a table. */
+Test(schedule_command, slices_of_sequences_run_from_a_file) {
     char folder[] = "/tmp/meshsim_csv_XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     char kind[64], one[512], other[512];

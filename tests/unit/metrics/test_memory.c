@@ -241,7 +241,7 @@ Test(memory, copies_of_a_stage_have_states_of_their_own) {
     fixture_release(&f);
 }
 
-/* The parts of a sequence keep what their own passes say; states are the whole stage's. */
+/* The slices of a sequence keep what their own passes say; states are the whole stage's. */
 Test(memory, parts_of_a_sequence_keep_their_own) {
     dag_fixture f;
     memory_setup setup;
@@ -436,7 +436,7 @@ Test(memory, running_out_of_memory_is_told) {
 }
 
 /* Whole parameters are there from the end of the pass before the gather's place to the end of the
- * one before they are given up, at the ends of the list as long as the step: F of stage 0 0-1, F of
+ * one before they are freed, at the ends of the list as long as the step: F of stage 0 0-1, F of
  * stage 1 1-2, its B 2-3, B of stage 0 3-4; the same again 4-8. */
 Test(memory, gathered_stages_hold_their_parameters) {
     dag_fixture f;

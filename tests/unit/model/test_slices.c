@@ -441,7 +441,7 @@ Test(slices, that_cannot_be_are_refused) {
         {{.slices = 2, .cp = 2}, "(schedule.splits) beside context parallelism (mesh.cp)"},
         {{.slices = 2, .recompute_parts = MS_RECOMPUTE_PRODUCTS}, "recompute_parts"},
         {{.slices = 8192, .tp = 2, .has_sequence_parallel = true},
-         "a part of a sequence of 1 cannot be cut in 2 parts (tp 2 x 1)"},
+         "a slice of a sequence of 1 cannot be cut in 2 parts (tp 2 x 1)"},
     };
     ms_model model = fixture_llama(4, 1024, 16, 4, 4096);
     ms_gpu_type gpu = fixture_a100();

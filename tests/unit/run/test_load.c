@@ -392,7 +392,7 @@ static const file_case FILE_CASES[] = {
     {OF_FILE("2", ", v: 2", "4"),
      "'csv:order.csv' has 1 stages per rank, and 'schedule.v' gives 2"},
     {OF_FILE("2", ", group: 2", "4"), ":4:40: error: schedule.group: makes an order"},
-    {OF_FILE("2", "", "2"), "and 'batch' gives 2; if they are parts of sequences, "
+    {OF_FILE("2", "", "2"), "and 'batch' gives 2; if they are slices of sequences, "
                             "'schedule.splits' says how many make one"},
     {OF_FILE("2", ", splits: 2", "2"),
      "order.csv:1:9: error: rank 0, cell 3: '0B0' comes before the gradient of the next slice"},

@@ -262,7 +262,7 @@ Test(schedule_csv, hints) {
     }
 }
 
-/* Parts of sequences: the sizes, and the order that attention needs. */
+/* Slices of sequences: the sizes, and the order that attention needs. */
 Test(schedule_csv, slices_of_sequences) {
     static const char ORDER[] = "0F0,0F1,0F2,0F3,0B1,0B0,0B3,0B2\n";
     fixture f;
