@@ -34,6 +34,7 @@
  * | coll_class.h      | the same collective in several groups at once                      |
  * | reshard_time.h    | how long moving a tensor takes on a platform                       |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
+ * | step_end.h        | what follows the last microbatch, told to a visitor                |
  * | estimate.h        | step, bound and memory of a job, without simulating                |
  * | layer_times.h     | what layers and a model's ends take, for sharing them among stages |
  * | layer_partition.h | layers shared among stages by those times                          |

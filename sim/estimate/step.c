@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "estimate/order_times.h"
+#include "meshsim/step_end.h"
 
 /* Share of a bound that stays one although its sums are rounded in another order. */
 static const double BOUND_SHARE = 1.0 - 1e-9;
@@ -60,72 +61,18 @@ static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
     return status;
 }
 
-/* The pipeline rank that holds the same stages; `p` itself where each is held once. */
-static int partner_of(const ms_program *program, int p) {
-    int stage = 0;
-    while (program->stage_rank[stage] != p) {
-        stage++;
-    }
-    return program->stage_rank[(stage + program->model_stages) % program->stages];
+static ms_status visit_group(void *context, int p, const ms_segment *segment) {
+    return run_group(context, p, segment);
 }
 
-/* Collectives of a plan from *next on, up to one between copies of the stages. */
-static ms_status run_until_directions_meet(stepping *s, int p, const ms_pass_plan *plan,
-                                           int *next) {
-    ms_status status = MS_OK;
-    for (; *next < plan->count && status == MS_OK; (*next)++) {
-        const ms_segment *segment = &s->in->costs->segments[plan->first + *next];
-        if (segment->is_between_directions) {
-            return MS_OK;
-        }
-        status = run_group(s, p, segment);
-    }
-    return status;
-}
-
-/* The plans of a pipeline rank and its partner, which meet where copies are reduced. */
-static ms_status run_plan(stepping *s, int p, const ms_pass_plan *plans) {
-    int q = partner_of(s->in->program, p);
-    int next[2] = {0, 0};
-    if (q < p) {
-        return MS_OK; /* run with the partner's */
-    }
-    for (;;) {
-        ms_status status = run_until_directions_meet(s, p, &plans[p], &next[0]);
-        if (status == MS_OK && q != p) {
-            status = run_until_directions_meet(s, q, &plans[q], &next[1]);
-        }
-        if (status != MS_OK || next[0] == plans[p].count || q == p) {
-            return status;
-        }
-        const ms_segment *segment = &s->in->costs->segments[plans[p].first + next[0]];
-        status = reduce_pair(s, p, q, segment->coll_B);
-        if (status != MS_OK) {
-            return status;
-        }
-        next[0]++;
-        next[1]++;
-    }
-}
-
-static ms_status run_plans(stepping *s, const ms_pass_plan *plans) {
-    ms_status status = MS_OK;
-    for (int p = 0; plans != NULL && p < s->timing->comm->pp && status == MS_OK; p++) {
-        status = run_plan(s, p, plans);
-    }
-    return status;
-}
-
-/* The word embedding's gradient, where first and last stage each hold a copy. */
-static ms_status reduce_tied(stepping *s) {
-    const ms_program *program = s->in->program;
-    double bytes = s->in->costs->stage[0].tied_B;
-    int first = program->stage_rank[0], last = program->stage_rank[program->model_stages - 1];
-    return bytes <= 0.0 || first == last ? MS_OK : reduce_pair(s, first, last, bytes);
+static ms_status visit_pair(void *context, const int ends[2], ms_axis axis, double size_B) {
+    (void)axis; /* pairs are timed by where they lie */
+    return reduce_pair(context, ends[0], ends[1], size_B);
 }
 
 /* All ranks wait for each other and learn the norm. */
-static void exchange_norm(stepping *s) {
+static void visit_meeting(void *context) {
+    stepping *s = context;
     double latest_s = 0.0;
     for (int p = 0; p < s->timing->comm->pp; p++) {
         latest_s = fmax(latest_s, wait_for_rank(s, p));
@@ -135,32 +82,35 @@ static void exchange_norm(stepping *s) {
     }
 }
 
+static void visit_update(void *context, int p) {
+    stepping *s = context;
+    wait_for_rank(s, p);
+    s->clocks.rank_s[p] += s->in->costs->optimizer_s[p];
+}
+
+static ms_step_ending step_end_of(const ms_step_input *in, const ms_comm_classes *comm) {
+    return (ms_step_ending){.program = in->program,
+                            .costs = in->costs,
+                            .ranks = comm->mesh.ranks,
+                            .steps = in->steps,
+                            .is_validated_late = in->is_validated_late};
+}
+
 static ms_status end_step(stepping *s, double *end_out) {
-    int pp = s->timing->comm->pp;
-    ms_status status = run_plans(s, s->in->costs->before_update);
-    status = status == MS_OK ? reduce_tied(s) : status;
-    if (s->norm_s >= 0.0) {
-        exchange_norm(s);
-    }
-    for (int p = 0; p < pp; p++) {
-        wait_for_rank(s, p);
-        s->clocks.rank_s[p] += s->in->costs->optimizer_s[p];
-    }
-    status = status == MS_OK ? run_plans(s, s->in->costs->after_update) : status;
+    static const ms_step_end_visitor VISITOR = {visit_group, visit_pair, visit_meeting,
+                                                visit_update};
+    const ms_step_ending end = step_end_of(s->in, s->timing->comm);
+    ms_status status = ms_step_end_visit(&end, &VISITOR, s, s->timing->space->diag);
     *end_out = 0.0;
-    for (int p = 0; p < pp; p++) {
+    for (int p = 0; p < s->timing->comm->pp; p++) {
         *end_out = fmax(*end_out, ms_clocks_rank_end_s(&s->clocks, p, s->carried.count));
     }
     return status;
 }
 
-/* Whether all ranks meet before they update: an update, or another step, follows. */
 static bool is_synchronised(const ms_step_input *in, const ms_comm_classes *comm) {
-    bool has_more = in->steps > 1;
-    for (int p = 0; p < comm->pp; p++) {
-        has_more = has_more || in->costs->optimizer_s[p] > 0.0;
-    }
-    return has_more && !in->is_validated_late && comm->mesh.ranks > 1;
+    const ms_step_ending end = step_end_of(in, comm);
+    return ms_step_end_meets(&end);
 }
 
 /* Steps that are run: where all ranks meet, the second is like all others. */
