@@ -449,10 +449,11 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
 /** The same in short, for estimates: a run of layers that are alike stands there by its first few
  * and its last one (`repeat` of a pass says how many are left out), stages that are alike share the
  * segments of their passes, and kernels are not listed. Times, bytes and memory are those of
- * ms_model_costs.  O(stages + layers).  Returns as ms_model_costs. */
+ * ms_model_costs.  passes: 1 << ms_pass of those wanted; others stay empty.  O(stages + layers).
+ * Returns as ms_model_costs. */
 ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
-                           const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
-                           ms_diag *diag, ms_stage_costs *costs_out);
+                           const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
+                           ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
 
 /** Times of passes given in place of a model: one value, or a list. */
 typedef struct ms_given_costs {

@@ -18,9 +18,9 @@ void ms_crossings_release(ms_crossings *crossings) {
 double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     ms_route route;
     ms_platform_route(crossings->platform, source, destination, &route);
-    for (int i = 0; i < route.count; i++) {
-        ms_flow_link link = {.link = route.links[i], .weight = 1};
-        ms_vector_add(&crossings->links, &link, 1);
+    ms_flow_link *links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
+    for (int i = 0; i < route.count && links != NULL; i++) {
+        links[i] = (ms_flow_link){.link = route.links[i], .weight = 1};
     }
     crossings->latency_sum_s += route.latency_s;
     crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);

@@ -29,6 +29,7 @@ typedef struct known_order {
     ms_job_layout order; /* of the first job that had it: program, and what goes with it */
     ms_order in_order;
     ms_memory_moments moments;
+    unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
 /* What the costs of all stages follow from. */
@@ -146,6 +147,21 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Time of the norm's exchange, which follows from the GPUs that have ranks, not from their axes: as
+ * another place knows it that fills the same ones in order; < 0: none does. */
+static double known_norm_s(const estimating *it) {
+    const ms_vector *places = &it->e->known_places;
+    double norm_s = -1.0;
+    for (size_t i = 0; i < places->count && norm_s < 0.0 && it->job.mesh.devices == NULL; i++) {
+        const known_place *place = MS_AT(places, known_place *, i);
+        bool is_same = place != NULL && place->mesh.devices == NULL &&
+                       place->comm.platform == it->spec->platform.cluster &&
+                       place->mesh.ranks == it->job.mesh.ranks;
+        norm_s = is_same ? place->comm.norm_s : norm_s;
+    }
+    return norm_s;
+}
+
 static ms_status make_place(estimating *it, void **place_out) {
     ms_arena *arena = it->e->arena;
     known_place *place = MS_NEW(arena, known_place, 1);
@@ -157,6 +173,7 @@ static ms_status make_place(estimating *it, void **place_out) {
         status =
             ms_comm_classes_init(&place->comm, it->spec->platform.cluster, &place->mesh, arena);
         place->comm.algorithms = it->spec->algorithms;
+        place->comm.norm_s = known_norm_s(it);
         place->comm.is_alone = it->spec->simulation.fidelity == MS_FIDELITY_ANALYTIC;
         place->comm.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
     }
@@ -205,6 +222,11 @@ static ms_status make_order(estimating *it, void **order_out) {
     if (status == MS_OK) {
         status = ms_memory_moments_find(&memory, e->arena, &known->moments);
     }
+    for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
+        const ms_order_slot *slot = &known->in_order.slots[i];
+        known->passes |= 1U << slot->pass;
+        known->passes |= slot->second_stage < 0 ? 0U : 1U << slot->second_pass;
+    }
     *order_out = known;
     return status;
 }
@@ -233,10 +255,10 @@ static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
     if (status == MS_OK) {
         status = ms_layer_partition_balance(spec, it->e->arena, it->diag, job);
     }
-    return status == MS_OK
-               ? ms_model_outline(&spec->model, &job->layout, &job->precision,
-                                  &spec->platform.cluster->gpu, it->e->arena, it->diag, costs)
-               : status;
+    return status == MS_OK ? ms_model_outline(&spec->model, &job->layout, &job->precision,
+                                              &spec->platform.cluster->gpu, it->order->passes,
+                                              it->e->arena, it->diag, costs)
+                           : status;
 }
 
 static ms_status make_costs(estimating *it, void **costs_out) {

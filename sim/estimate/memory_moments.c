@@ -71,7 +71,9 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     }
     for (size_t from = to; from <= end; from += size) {
         if (from == end || !has_as_many(moment, items + from, width)) {
-            memmove(items + to, items + from, size * sizeof *items);
+            if (to != from) {
+                memmove(items + to, items + from, size * sizeof *items);
+            }
             to += size;
         }
     }

@@ -150,6 +150,60 @@ static ms_status put_in_order(ordering *o, ms_diag *diag) {
     return ms_ready_order_check(&o->ready, diag);
 }
 
+/* How many operations stand one behind the other up to each one, itself included. */
+static int find_depths(const ms_order *order, int32_t *rank_depth, int32_t *depth) {
+    int deepest = 0;
+    for (int at = 0; at < order->op_count; at++) {
+        const ms_order_op *op = &order->ops[at];
+        int32_t most = rank_depth[op->rank];
+        for (int i = 0; i < 2; i++) {
+            if (op->inputs[i] != NONE && depth[op->inputs[i] / 2] > most) {
+                most = depth[op->inputs[i] / 2];
+            }
+        }
+        depth[at] = rank_depth[op->rank] = most + 1;
+        deepest = most + 1 > deepest ? most + 1 : deepest;
+    }
+    return deepest;
+}
+
+/* Put operations in the order of their depth. Those of one depth need nothing of each other, so
+ * that a processor works on several at a time; those of one rank stay in their order. */
+static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
+    int ranks = order->program->spec.pipeline_ranks;
+    size_t count = (size_t)order->op_count;
+    int32_t *rank_depth = MS_NEW(scratch, int32_t, ranks);
+    int32_t *depth = MS_NEW(scratch, int32_t, count), *place = MS_NEW(scratch, int32_t, count);
+    ms_order_op *before = MS_NEW(scratch, ms_order_op, count);
+    if (rank_depth == NULL || depth == NULL || place == NULL || before == NULL) {
+        return MS_E_NOMEM;
+    }
+    int deepest = find_depths(order, rank_depth, depth);
+    int32_t *next = MS_NEW(scratch, int32_t, deepest + 2);
+    if (next == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t at = 0; at < count; at++) {
+        next[depth[at] + 1]++;
+    }
+    for (int i = 0; i <= deepest; i++) {
+        next[i + 1] += next[i];
+    }
+    for (size_t at = 0; at < count; at++) {
+        before[at] = order->ops[at];
+        place[at] = next[depth[at]]++;
+    }
+    for (size_t at = 0; at < count; at++) {
+        ms_order_op *op = &order->ops[place[at]];
+        *op = before[at];
+        for (int i = 0; i < 2; i++) {
+            op->inputs[i] =
+                op->inputs[i] == NONE ? NONE : 2 * place[op->inputs[i] / 2] + op->inputs[i] % 2;
+        }
+    }
+    return MS_OK;
+}
+
 /* Which messages share a stream. */
 static void share_queues(ms_order *order) {
     const ms_program *program = order->program;
@@ -216,6 +270,7 @@ ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *sc
     if (allocate(&o, arena, scratch) &&
         ms_ready_order_init(program, false, scratch, &o.ready) == MS_OK) {
         status = put_in_order(&o, diag);
+        status = status == MS_OK ? sort_by_depth(order_out, scratch) : status;
         share_queues(order_out);
     }
     return status;

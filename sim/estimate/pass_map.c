@@ -214,9 +214,11 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
     run->chain_s = fmax(run->chain_s, run->inputs_s);
 }
 
+/* Whether the pass does not end before an asynchronous collective does. One that is waited for by
+ * another such collective alone may end later. */
 static bool is_waited_for(const ms_segment *segments, int count, int async) {
     for (int i = async + 1; i < count; i++) {
-        for (int k = 0; k < segments[i].wait_count; k++) {
+        for (int k = 0; k < segments[i].wait_count && !segments[i].is_async; k++) {
             if (segments[i].waits[k] == async) {
                 return true;
             }

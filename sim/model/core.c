@@ -48,7 +48,7 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
                        size_t size) {
     const ms_shard *shard = &builder->shard;
     text[0] = '\0';
-    if (builder->is_outline) {
+    if (builder->wanted.is_outline) {
         return;
     }
     int used = snprintf(text, size, "b%.0f s%.0f", shard->batch, work->queries);

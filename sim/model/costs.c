@@ -92,7 +92,9 @@ static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
     for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
-        stage_out->passes[pass] = add_pass(builder, (ms_pass)pass, content);
+        stage_out->passes[pass] = builder->wanted.passes >> pass & 1U
+                                      ? add_pass(builder, (ms_pass)pass, content)
+                                      : (ms_pass_plan){0};
     }
     stage_out->send_forward_B = content.is_last ? 0 : boundary_B(builder);
     stage_out->send_backward_B = content.is_first ? 0 : boundary_B(builder);
@@ -242,19 +244,23 @@ static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_c
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
-    ms_cost_builder given = {
-        .model = model, .layout = layout, .precision = precision, .gpu = gpu, .arena = arena};
-    return lay_out(&given, diag, costs_out);
-}
-
-ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
-                           const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
-                           ms_diag *diag, ms_stage_costs *costs_out) {
     ms_cost_builder given = {.model = model,
                              .layout = layout,
                              .precision = precision,
                              .gpu = gpu,
                              .arena = arena,
-                             .is_outline = true};
+                             .wanted = {.passes = (1U << MS_PASS_COUNT) - 1}};
+    return lay_out(&given, diag, costs_out);
+}
+
+ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
+                           const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
+                           ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {
+    ms_cost_builder given = {.model = model,
+                             .layout = layout,
+                             .precision = precision,
+                             .gpu = gpu,
+                             .arena = arena,
+                             .wanted = {.passes = passes, .is_outline = true}};
     return lay_out(&given, diag, costs_out);
 }

@@ -111,6 +111,12 @@ typedef struct ms_unit_progress {
     ms_parameter_count bucket; /**< gradients to be reduced together */
 } ms_unit_progress;
 
+/** What of a model is laid out. */
+typedef struct ms_cost_wanted {
+    unsigned passes; /**< 1 << ms_pass of those to be laid out */
+    bool is_outline; /**< layers alike are named once, kernels are not listed (outline.c) */
+} ms_cost_wanted;
+
 /** Costs under construction. A failed allocation is kept by the vectors. */
 typedef struct ms_cost_builder {
     const ms_model *model;
@@ -130,7 +136,7 @@ typedef struct ms_cost_builder {
     int stage_first;       /**< first layer of the virtual stage being built */
     ms_unit_progress unit; /**< where the pass stands among its units */
     unsigned repeated;     /**< MS_RECOMPUTE_ bits of the layer being added */
-    bool is_outline;       /**< layers alike are named once, kernels are not listed (outline.c) */
+    ms_cost_wanted wanted;
     int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,

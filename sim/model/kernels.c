@@ -77,7 +77,7 @@ static __attribute__((format(printf, 4, 5))) void
 write_shape(const ms_cost_builder *builder, char *text, size_t size, const char *format, ...) {
     va_list values;
     text[0] = '\0';
-    if (!builder->is_outline) {
+    if (!builder->wanted.is_outline) {
         va_start(values, format);
         vsnprintf(text, size, format, values);
         va_end(values);
@@ -104,7 +104,7 @@ static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
 /* Count one more call of a kernel in the open segment. */
 static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     ms_segment *segment = ms_cost_last_segment(builder);
-    bool is_listed = segment && !builder->is_outline;
+    bool is_listed = segment && !builder->wanted.is_outline;
     int index = is_listed ? find_kernel(builder, kernel) : -1;
     if (!segment || (is_listed && index < 0)) {
         return;

@@ -21,7 +21,7 @@ static ms_unit unit_at(const ms_cost_builder *builder, ms_stage_content content,
 ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
                                 ms_pass pass, ms_repeat *repeat_out) {
     ms_outline_run longest = {.repeat = repeat_out};
-    int count = builder->is_outline ? ms_stage_unit_count(builder, content) : 0;
+    int count = builder->wanted.is_outline ? ms_stage_unit_count(builder, content) : 0;
     int from = 0;
     ms_unit before = {.layer = -1};
     for (int i = 0; i < count; i++) {
@@ -86,8 +86,8 @@ int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int uni
 
 bool ms_outline_is_alike(const ms_cost_builder *builder, ms_stage_content before,
                          ms_stage_content content) {
-    bool is_same = builder->is_outline && before.layers == content.layers && !before.is_first &&
-                   !before.is_last && !content.is_first && !content.is_last;
+    bool is_same = builder->wanted.is_outline && before.layers == content.layers &&
+                   !before.is_first && !before.is_last && !content.is_first && !content.is_last;
     for (int i = 0; i < content.layers && is_same; i++) {
         const int layers[2] = {before.layer_first + i, content.layer_first + i};
         is_same = ms_layers_are_alike(builder, layers, (const int[2]){i, i});

@@ -27,12 +27,13 @@ typedef struct spec_list {
 
 static const int ORDERS[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
-/* The spec's micro-batches, recomputation and ZeRO. */
-static void add_choices(spec_list *all, const ms_job_spec *shape, int dp) {
+/* The spec's micro-batches, recomputation and ZeRO, where a schedule takes so many microbatches. */
+static void add_choices(spec_list *all, const ms_job_spec *shape, int dp, int pp) {
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_FULL};
+    bool has_rounds = shape->schedule.kind == MS_SCHEDULE_INTERLEAVED;
     for (int i = 0; i < 4 * 2 * 4; i++) {
-        int micro = 1 << i % 4;
-        if (shape->batch.global % (dp * micro) == 0) {
+        int micro = 1 << i % 4, round = has_rounds ? pp : 1;
+        if (shape->batch.global % (dp * micro * round) == 0) {
             ms_job_spec *spec = &all->list[all->count++];
             *spec = *shape;
             spec->batch.micro = micro;
@@ -56,7 +57,7 @@ static void add_shapes(spec_list *all, const ms_job_spec *base) {
             shape.schedule.kind = v > 1 ? MS_SCHEDULE_INTERLEAVED : MS_SCHEDULE_1F1B;
             shape.schedule.chunks = v;
             if (96 % (pp * v) == 0 && (v == 1 || pp > 1)) {
-                add_choices(all, &shape, sizes[1]);
+                add_choices(all, &shape, sizes[1], sizes[0]);
             }
         }
     }
@@ -97,8 +98,8 @@ int main(int argc, char **argv) {
         size_t before_B = mallinfo2().uordblks + mallinfo2().hblkhd;
         int done = run_all(estimator, &all, limit, &time_s);
         size_t after_B = mallinfo2().uordblks + mallinfo2().hblkhd;
-        printf("%s: %d specs, %d legal, in %.3f s: %.0f legal ones a second, %.1f MB more memory\n",
-               round == 0 ? "all new" : "all known", limit, done, time_s, done / time_s,
+        printf("%s: %d of %d specs in %.3f s, %.0f a second, %.1f MB more memory\n",
+               round == 0 ? "all new" : "all known", done, limit, time_s, done / time_s,
                1e-6 * ((double)after_B - (double)before_B));
     }
     ms_estimator_free(estimator);

@@ -46,8 +46,8 @@ static int compare_all(fixture_costs *full, const ms_model *model) {
     if (full->status != MS_OK) {
         return -1;
     }
-    cr_assert_eq(ms_model_outline(model, &full->layout, &precision, &gpu, &full->arena, &full->diag,
-                                  &outline),
+    cr_assert_eq(ms_model_outline(model, &full->layout, &precision, &gpu, (1U << MS_PASS_COUNT) - 1,
+                                  &full->arena, &full->diag, &outline),
                  MS_OK);
     for (int stage = 0; stage < outline.stages; stage++) {
         const ms_stage_cost *a = &full->costs.stage[stage], *b = &outline.stage[stage];
