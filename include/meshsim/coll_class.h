@@ -8,6 +8,7 @@
 #define MESHSIM_COLL_CLASS_H
 
 #include "meshsim/collective.h"
+#include "meshsim/mesh.h"
 
 MS_BEGIN_DECLS
 
@@ -37,6 +38,11 @@ ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request
  *  *plan_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(links). */
 ms_status ms_coll_class_fold(const ms_coll_class *together, const ms_platform *platform,
                              int slowest, ms_arena *arena, ms_coll_plan *plan_out);
+
+/** Time in which all ranks of a mesh learn the sum of one number of each, such as the norm of the
+ * world's gradient: up a binary tree and down again, each level as long as the longest way between
+ * any two [s].  *tier_out: outermost that this way crosses, -1: none.  O(ranks) routes. */
+double ms_coll_world_sum_s(const ms_platform *platform, const ms_mesh *mesh, int *tier_out);
 
 MS_END_DECLS
 

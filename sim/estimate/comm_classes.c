@@ -89,30 +89,11 @@ static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, i
     return p;
 }
 
-/* The GPU that is farthest from one by latency. */
-static int find_farthest(const ms_comm_classes *comm, int from, double *latency_out) {
-    int farthest = from;
-    *latency_out = 0.0;
-    for (int rank = 0; rank < comm->mesh.ranks; rank++) {
-        ms_route route;
-        int gpu = ms_mesh_device(&comm->mesh, rank);
-        ms_platform_route(comm->platform, from, gpu, &route);
-        if (route.latency_s > *latency_out) {
-            *latency_out = route.latency_s;
-            farthest = gpu;
-        }
-    }
-    return farthest;
-}
-
 double ms_comm_norm_s(ms_comm_classes *comm) {
-    double latency_s = 0.0;
-    if (comm->norm_s >= 0.0) {
-        return comm->norm_s;
+    int tier = 0;
+    if (comm->norm_s < 0.0) {
+        comm->norm_s = ms_coll_world_sum_s(comm->platform, &comm->mesh, &tier);
     }
-    int end = find_farthest(comm, ms_mesh_device(&comm->mesh, 0), &latency_s);
-    find_farthest(comm, end, &latency_s);
-    comm->norm_s = 2.0 * ceil(log2(comm->mesh.ranks)) * latency_s;
     return comm->norm_s;
 }
 

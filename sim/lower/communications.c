@@ -12,7 +12,7 @@ int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination
 
 ms_status ms_communication_make(ms_lowering *l, const ms_work_key *key,
                                 const ms_fold_request *request, int32_t *work_out) {
-    if (request->gpus == NULL) {
+    if (request->group.gpus == NULL) {
         return MS_E_NOMEM;
     }
     ms_status status = ms_fold_work(&l->works, request, work_out);
@@ -32,10 +32,8 @@ ms_status ms_pair_work(ms_lowering *l, const ms_pair_op *op, int k, int32_t *wor
     if (*work_out >= 0) {
         return MS_OK;
     }
-    ms_fold_request request = {.kind = op->kind,
-                               .size_B = op->size_B,
-                               .members = 2,
+    ms_fold_request request = {.group = {.kind = op->kind, .members = 2, .size_B = op->size_B},
                                .is_pipelined = op->kind == MS_COLL_P2P};
-    request.gpus = ms_ranks_pairs(&l->ranks, op->ends, k, l->works.arena, &request.groups);
+    request.group.gpus = ms_ranks_pairs(&l->ranks, op->ends, k, l->works.arena, &request.groups);
     return ms_communication_make(l, &key, &request, work_out);
 }

@@ -21,13 +21,13 @@ static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_co
         .bytes = plan->sent_B,
         .size_B = plan->size_B,
         .stands_for = request->groups,
-        .group_size = request->members,
+        .group_size = request->group.members,
         .tier = (int16_t)plan->tier,
-        .coll = (uint8_t)request->kind,
+        .coll = (uint8_t)request->group.kind,
         .algorithm = (uint8_t)plan->algorithm,
         .is_communication = true,
         .is_pipelined = request->is_pipelined,
-        .load_imbalance = request->load_imbalance,
+        .load_imbalance = request->group.load_imbalance,
         .tag = -1,
     };
     int32_t index = ms_dag_add_work(w->dag, &work);
@@ -45,13 +45,8 @@ static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_co
 }
 
 ms_status ms_fold_work(ms_works *w, const ms_fold_request *request, int32_t *work_out) {
-    ms_coll_request first = {.kind = request->kind,
-                             .algorithm = w->algorithms.of[request->kind],
-                             .gpus = request->gpus,
-                             .members = request->members,
-                             .size_B = request->size_B,
-                             .intra_node_B = request->intra_node_B,
-                             .load_imbalance = request->load_imbalance};
+    ms_coll_request first = request->group;
+    first.algorithm = w->algorithms.of[first.kind];
     ms_coll_class class;
     ms_coll_plan plan;
     ms_status status = ms_coll_class_build(w->platform, &first, request->groups, w->link_load,

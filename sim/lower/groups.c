@@ -28,12 +28,14 @@ static ms_status group_work(ms_lowering *l, int p, int lead, const ms_group_op *
     if (*work_out >= 0) {
         return MS_OK;
     }
-    ms_fold_request request = {.kind = c->kind,
-                               .size_B = c->size_B,
-                               .intra_node_B = c->intra_node_B,
-                               .load_imbalance = c->load_imbalance};
-    request.members = ms_ranks_members(&l->ranks, axes_of(c), lead, NULL);
-    request.gpus = ms_ranks_groups(&l->ranks, p, axes_of(c), lead, l->works.arena, &request.groups);
+    ms_fold_request request = {
+        .group = {.kind = c->kind,
+                  .members = ms_ranks_members(&l->ranks, axes_of(c), lead, NULL),
+                  .size_B = c->size_B,
+                  .intra_node_B = c->intra_node_B,
+                  .load_imbalance = c->load_imbalance}};
+    request.group.gpus =
+        ms_ranks_groups(&l->ranks, p, axes_of(c), lead, l->works.arena, &request.groups);
     return ms_communication_make(l, &key, &request, work_out);
 }
 

@@ -12,11 +12,11 @@ static ms_status lower_row(ms_works *w, const ms_collective_row *row) {
     int32_t rank = ms_dag_add_rank(w->dag, 0, 1, 0);
     int32_t stream = ms_dag_add_stream(w->dag, rank, -1, MS_AXIS_OTHER);
     for (int i = 0; i < row->count; i++) {
-        ms_fold_request request = {.kind = row->kind,
-                                   .size_B = row->sizes_B[i],
-                                   .gpus = gpus,
-                                   .groups = 1,
-                                   .members = row->members};
+        ms_fold_request request = {.group = {.kind = row->kind,
+                                             .gpus = gpus,
+                                             .members = row->members,
+                                             .size_B = row->sizes_B[i]},
+                                   .groups = 1};
         ms_dag_op op = {.mb = -1,
                         .stage = -1,
                         .chunk = -1,

@@ -1,8 +1,7 @@
 /* What follows the last microbatch, as ms_step_end_visit tells it. */
-#include <math.h>
-
-#include "lower/lowering.h"
 #include "meshsim/step_end.h"
+#include "lower/lowering.h"
+#include "meshsim/coll_class.h"
 
 /* A stream of a rank for what runs across pipeline ranks on an axis. */
 static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
@@ -57,24 +56,8 @@ static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* The route of the longest latency from a rank; returns the rank at its other end. */
-static int find_farthest(const ms_lowering *l, int from, ms_route *route_out) {
-    int farthest = from;
-    int gpu = ms_mesh_device(l->in->mesh, from);
-    ms_platform_route(l->in->platform, gpu, gpu, route_out);
-    for (int rank = 0; rank < l->in->mesh->ranks; rank++) {
-        ms_route route;
-        ms_platform_route(l->in->platform, gpu, ms_mesh_device(l->in->mesh, rank), &route);
-        if (route.latency_s > route_out->latency_s) {
-            *route_out = route;
-            farthest = rank;
-        }
-    }
-    return farthest;
-}
-
-/* A tree of messages that hold one number: up and down again, each level as long as the longest
- * route. Without parameters there is no norm, and the ranks just wait for each other. */
+/* The sum of one number of each rank. Without parameters there is no norm, and the ranks just wait
+ * for each other. */
 static int32_t norm_work(ms_lowering *l) {
     ms_work_key key = {.domain = MS_DOMAIN_NORM};
     int32_t index = ms_works_find(&l->works, &key);
@@ -83,19 +66,14 @@ static int32_t norm_work(ms_lowering *l) {
     }
     int ranks = l->in->mesh->ranks;
     double size_B = l->in->costs->parameters_total > 0.0 ? 4.0 : 0.0; /* fp32 */
-    double latency_s = 0.0;
-    ms_route route = {.tier = -1};
-    if (size_B > 0.0) {
-        /* from the end that is farthest from any rank: the longest way through a tree of switches
-         * and through a torus */
-        find_farthest(l, find_farthest(l, 0, &route), &route);
-        latency_s = 2.0 * ceil(log2(ranks)) * route.latency_s;
-    }
+    int tier = -1;
+    double latency_s =
+        size_B > 0.0 ? ms_coll_world_sum_s(l->in->platform, l->in->mesh, &tier) : 0.0;
     ms_dag_work work = {.bytes = 2.0 * (ranks - 1) / ranks * size_B,
                         .size_B = size_B,
                         .stands_for = 1,
                         .group_size = ranks,
-                        .tier = (int16_t)route.tier,
+                        .tier = (int16_t)tier,
                         .coll = MS_COLL_ALL_REDUCE,
                         .algorithm = MS_ALGORITHM_TREE,
                         .is_communication = true,

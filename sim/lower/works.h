@@ -7,14 +7,9 @@
 
 /* A communication of one fold class: the same collective in every group of the class. */
 typedef struct ms_fold_request {
-    double intra_node_B;   /* all-to-all: of a second one inside each node, beside it; 0: none */
-    double load_imbalance; /* all-to-all: of the busiest member; 0: 1 */
-    ms_coll_kind kind;
-    double size_B;
-    const int *
-        gpus; /* [groups * members] GPUs, group after group; the first group is the simulated one */
+    ms_coll_request group; /* gpus: [groups * members], group after group, the simulated one first;
+                              its algorithm is that of the job */
     int groups;
-    int members; /* per group */
     bool is_pipelined;
 } ms_fold_request;
 
