@@ -26,12 +26,7 @@ fault(const list_checker *c, int rank, int64_t index, const char *format, ...) {
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    if (c->place == NULL) {
-        ms_diag_error(c->diag, "rank %d: %s", rank, what);
-    } else {
-        c->place->report(c->place->context, rank, index, what);
-    }
-    return MS_E_INPUT;
+    return ms_fault_report(c->place, rank, index, what, c->diag);
 }
 
 /* The same, with the action in front. */

@@ -106,6 +106,11 @@ typedef struct ms_1f1b_order {
     void (*add)(const struct ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list);
 } ms_1f1b_order;
 
+/** The order of a rank that runs every microbatch, or every slice of it, on each of its chunks.
+ *  warmup: those beyond the rank's passes do not count.  Its `add` is that of one stage per rank.
+ */
+ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t warmup);
+
 void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list);
 
 /** Warm-up forwards, then per step one forward (while there are any), one input gradient, and the
@@ -165,6 +170,11 @@ typedef struct ms_fault_place {
     long (*cell)(void *context, int rank, size_t index);
     void *context;
 } ms_fault_place;
+
+/** Report a fault at its place in a file, or by its rank alone where `place` is NULL.
+ *  index: as in ms_fault_place.report.  Returns MS_E_INPUT. */
+ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
+                          ms_diag *diag);
 
 /** ms_program_check with faults at their places in a file; NULL: without places. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,

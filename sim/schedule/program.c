@@ -58,3 +58,13 @@ int ms_action_receiver(const ms_program *program, const ms_action *action) {
         consumer >= 0 && program->stage_rank[consumer] != program->stage_rank[action->stage];
     return is_remote ? consumer : -1;
 }
+
+ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
+                          ms_diag *diag) {
+    if (place == NULL) {
+        ms_diag_error(diag, "rank %d: %s", rank, what);
+    } else {
+        place->report(place->context, rank, index, what);
+    }
+    return MS_E_INPUT;
+}

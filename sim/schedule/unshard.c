@@ -185,15 +185,6 @@ typedef struct unshard_checker {
     uint8_t *state; /* [stages] */
 } unshard_checker;
 
-static ms_status fault(const unshard_checker *c, int rank, int64_t index, const char *what) {
-    if (c->place == NULL) {
-        ms_diag_error(c->diag, "rank %d: %s", rank, what);
-    } else {
-        c->place->report(c->place->context, rank, index, what);
-    }
-    return MS_E_INPUT;
-}
-
 static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_move *m) {
     uint8_t *state = &c->state[m->stage];
     bool is_wrong = m->is_unshard ? *state != SHARDED : *state != USED;
@@ -205,7 +196,7 @@ static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_m
         snprintf(what, sizeof what, "'%d%s' before this place %s", m->stage,
                  m->is_unshard ? "UNSHARD" : "RESHARD", why);
         bool is_end = m->before == c->program->first[rank + 1];
-        return fault(c, rank, is_end ? -1 : (int64_t)m->before, what);
+        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, what, c->diag);
     }
     *state = m->is_unshard ? UNSHARDED : SHARDED;
     return MS_OK;
@@ -218,7 +209,7 @@ static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
         char what[128];
         snprintf(what, sizeof what, "'%d%s%d' comes while the stage's parameters are sharded",
                  action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
-        return fault(c, rank, (int64_t)index, what);
+        return ms_fault_report(c->place, rank, (int64_t)index, what, c->diag);
     }
     *state = USED;
     return MS_OK;
@@ -247,7 +238,7 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
         if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {
             char what[96];
             snprintf(what, sizeof what, "stage %d is unsharded and never resharded", stage);
-            status = fault(c, rank, -1, what);
+            status = ms_fault_report(c->place, rank, -1, what, c->diag);
         }
     }
     return status;

@@ -135,15 +135,9 @@ void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_
 
 static void generate_groups(const ms_schedule_spec *spec, int rank, int group, int64_t warmup,
                             ms_action_list *list) {
-    int64_t total = (int64_t)spec->chunks * spec->microbatches;
-    ms_1f1b_order order = {
-        .spec = spec,
-        .rank = rank,
-        .total = total,
-        .warmup = warmup < total ? warmup : total,
-        .group = group,
-        .add = ms_interleaved_add,
-    };
+    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
+    order.group = group;
+    order.add = ms_interleaved_add;
     ms_generate_1f1b(&order, list);
 }
 

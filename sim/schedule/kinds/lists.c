@@ -44,6 +44,22 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
     return MS_E_INPUT;
 }
 
+/* One stage's microbatches, one after the other. */
+static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
+                         ms_action_list *list) {
+    ms_action_list_add(list, pass, order->rank, (int)k);
+}
+
+ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t warmup) {
+    int64_t total =
+        (int64_t)spec->chunks * spec->microbatches * (spec->slices > 1 ? spec->slices : 1);
+    return (ms_1f1b_order){.spec = spec,
+                           .rank = rank,
+                           .total = total,
+                           .warmup = warmup < total ? warmup : total,
+                           .add = add_in_order};
+}
+
 void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);

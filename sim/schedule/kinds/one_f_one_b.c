@@ -3,19 +3,8 @@
  * forward_backward_pipelining_without_interleaving and of DeepSpeed's TrainSchedule. */
 #include "schedule/internal.h"
 
-static void add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
-    ms_action_list_add(list, pass, order->rank, (int)k);
-}
-
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    int warmup = spec->pipeline_ranks - 1 - rank;
-    ms_1f1b_order order = {
-        .spec = spec,
-        .rank = rank,
-        .total = spec->microbatches,
-        .warmup = warmup < spec->microbatches ? warmup : spec->microbatches,
-        .add = add,
-    };
+    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, spec->pipeline_ranks - 1 - rank);
     ms_generate_1f1b(&order, list);
 }
 

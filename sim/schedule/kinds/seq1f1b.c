@@ -10,15 +10,9 @@ static void add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_l
 }
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    int64_t total = (int64_t)spec->microbatches * spec->slices;
     int64_t warmup = (int64_t)spec->pipeline_ranks - rank - 2 + spec->slices;
-    ms_1f1b_order order = {
-        .spec = spec,
-        .rank = rank,
-        .total = total,
-        .warmup = warmup < total ? warmup : total,
-        .add = add,
-    };
+    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
+    order.add = add;
     ms_generate_1f1b(&order, list);
 }
 

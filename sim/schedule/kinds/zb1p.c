@@ -4,17 +4,11 @@
 #include "schedule/internal.h"
 
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    int64_t total = (int64_t)spec->chunks * spec->microbatches;
     int group = ms_torch_group(spec);
     int64_t warmup = spec->pipeline_ranks - 1 - rank + (int64_t)(spec->chunks - 1) * group;
-    ms_1f1b_order order = {
-        .spec = spec,
-        .rank = rank,
-        .total = total,
-        .warmup = warmup < total ? warmup : total,
-        .group = group,
-        .add = ms_interleaved_add,
-    };
+    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
+    order.group = group;
+    order.add = ms_interleaved_add;
     ms_generate_split(&order, rank, list);
 }
 

@@ -4,20 +4,10 @@
  * PyTorch's ZB1P artifacts. */
 #include "schedule/internal.h"
 
-static void add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
-    ms_action_list_add(list, pass, order->rank, (int)k);
-}
-
 /* depth: 1 for H1, 2 for H2; warm-up and lag of the weight gradients are that many times longer. */
 static void generate(const ms_schedule_spec *spec, int rank, int depth, ms_action_list *list) {
     int64_t warmup = (int64_t)depth * (spec->pipeline_ranks - 1 - rank);
-    ms_1f1b_order order = {
-        .spec = spec,
-        .rank = rank,
-        .total = spec->microbatches,
-        .warmup = warmup < spec->microbatches ? warmup : spec->microbatches,
-        .add = add,
-    };
+    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
     ms_generate_split(&order, depth * rank, list);
 }
 
