@@ -56,6 +56,8 @@ ms_value *ms_value_add_int(ms_value *parent, const char *key, int64_t integer);
 ms_value *ms_value_add_double(ms_value *parent, const char *key, double number);
 ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean);
 ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string);
+/** The same with a copy of a leaf; null for a list, an object, or no value at all (NULL). */
+ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *leaf);
 
 /** Child of an object by key, NULL if there is none or `object` is NULL. */
 const ms_value *ms_value_get(const ms_value *object, const char *key);

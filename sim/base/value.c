@@ -75,6 +75,21 @@ ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *str
     return child;
 }
 
+ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *leaf) {
+    switch (leaf == NULL ? MS_VALUE_NULL : leaf->type) {
+    case MS_VALUE_BOOL:
+        return ms_value_add_bool(parent, key, leaf->as.boolean);
+    case MS_VALUE_INT:
+        return ms_value_add_int(parent, key, leaf->as.integer);
+    case MS_VALUE_DOUBLE:
+        return ms_value_add_double(parent, key, leaf->as.number);
+    case MS_VALUE_STRING:
+        return ms_value_add_string(parent, key, leaf->as.string);
+    default:
+        return ms_value_add(parent, key, MS_VALUE_NULL);
+    }
+}
+
 static const ms_value *get_span(const ms_value *object, const char *key, size_t length) {
     if (object == NULL || object->type != MS_VALUE_OBJECT) {
         return NULL;

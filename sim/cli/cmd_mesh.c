@@ -62,11 +62,7 @@ static const ms_option OPTIONS[] = {
      .argument = "PLATFORM.yaml",
      .arguments = 1,
      .help = "lay rank r on GPU r and name the tier each axis crosses"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .arguments = 1,
-     .is_repeatable = true,
-     .help = "override a key of the platform, such as platform.nodes=128"},
+    MS_OPTION_SET_PLATFORM,
     MS_OPTION_JSON,
     {.name = NULL},
 };

@@ -12,11 +12,7 @@
 enum { TEXT_SIZE = 96 };
 
 static const ms_option OPTIONS[] = {
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .arguments = 1,
-     .is_repeatable = true,
-     .help = "override a key of the platform, such as platform.nodes=128"},
+    MS_OPTION_SET_PLATFORM,
     {.name = "route",
      .argument = "A B",
      .arguments = 2,

@@ -2,30 +2,16 @@
 #include "cli/show_difference.h"
 
 /* A copy of a leaf under a new key; what a tree is, in words; null for what is missing. */
-static void add_leaf(ms_value *parent, const char *key, const ms_value *leaf) {
-    ms_buffer text;
-    switch (leaf == NULL ? MS_VALUE_NULL : leaf->type) {
-    case MS_VALUE_INT:
-        ms_value_add_int(parent, key, leaf->as.integer);
-        break;
-    case MS_VALUE_DOUBLE:
-        ms_value_add_double(parent, key, leaf->as.number);
-        break;
-    case MS_VALUE_BOOL:
-        ms_value_add_bool(parent, key, leaf->as.boolean);
-        break;
-    case MS_VALUE_STRING:
-        ms_value_add_string(parent, key, leaf->as.string);
-        break;
-    case MS_VALUE_NULL:
-        ms_value_add(parent, key, MS_VALUE_NULL);
-        break;
-    default:
-        ms_buffer_init(&text);
-        ms_show_value(leaf, 0, &text);
-        ms_value_add_string(parent, key, ms_buffer_text(&text));
-        ms_buffer_release(&text);
+static void add_value(ms_value *parent, const char *key, const ms_value *value) {
+    if (value == NULL || (value->type != MS_VALUE_ARRAY && value->type != MS_VALUE_OBJECT)) {
+        ms_value_add_leaf(parent, key, value);
+        return;
     }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_show_value(value, 0, &text);
+    ms_value_add_string(parent, key, ms_buffer_text(&text));
+    ms_buffer_release(&text);
 }
 
 static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference *difference) {
@@ -34,8 +20,8 @@ static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference 
         ms_value_add_string(row, "trace", trace);
     }
     ms_value_add_string(row, "key", difference->key);
-    add_leaf(row, "a", difference->a);
-    add_leaf(row, "b", difference->b);
+    add_value(row, "a", difference->a);
+    add_value(row, "b", difference->b);
     return row;
 }
 

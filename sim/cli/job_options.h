@@ -19,6 +19,12 @@
             "it out"
 #define MS_OPTION_SET                                                                              \
     { MS_SET_FIELDS }
+/* The same of a command that takes a platform alone. */
+#define MS_OPTION_SET_PLATFORM                                                                     \
+    {                                                                                              \
+        .name = "set", .argument = "KEY=VALUE", .arguments = 1, .is_repeatable = true,             \
+        .help = "override a key of the platform, such as platform.nodes=128"                       \
+    }
 #define MS_FIDELITY_FIELDS                                                                         \
     .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",       \
     .help = "analytic (no contention) or flow (transfers share links)"

@@ -158,34 +158,13 @@ static ms_value *object_of(ms_value *row, const char *name) {
     return is_last ? row->last : ms_value_add(row, key, MS_VALUE_OBJECT);
 }
 
-static void add_leaf(ms_value *row, const ms_table_column *column, const ms_value *leaf) {
-    ms_value *object = object_of(row, column->name);
-    const char *key = ms_table_word(column);
-    switch (leaf->type) {
-    case MS_VALUE_STRING:
-        ms_value_add_string(object, key, leaf->as.string);
-        break;
-    case MS_VALUE_INT:
-        ms_value_add_int(object, key, leaf->as.integer);
-        break;
-    case MS_VALUE_BOOL:
-        ms_value_add_bool(object, key, leaf->as.boolean);
-        break;
-    case MS_VALUE_DOUBLE:
-        ms_value_add_double(object, key, leaf->as.number);
-        break;
-    default:
-        ms_value_add(object, key, MS_VALUE_NULL);
-    }
-}
-
 static void add_row(ms_value *list, const ms_table *table, size_t index) {
     bool is_left_out = ms_table_reason(table, index) != NULL;
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     for (const ms_table_column *column = table->columns; column->name != NULL; column++) {
         if (has_key(column, table->rows[index], is_left_out)) {
             const ms_value leaf = ms_table_leaf(column, table->rows[index]);
-            add_leaf(row, column, &leaf);
+            ms_value_add_leaf(object_of(row, column->name), ms_table_word(column), &leaf);
         }
     }
 }

@@ -237,3 +237,28 @@ Test(json, control_characters_are_escaped) {
                      "\"\\u001b\\u007f\\u0080\\u009f\xC2\xA0\\ufffd\\u000a\"");
     ms_buffer_release(&out);
 }
+
+Test(value, leaves_are_copied_under_another_key) {
+    ms_arena arena;
+    ms_buffer text;
+    ms_arena_init(&arena);
+    ms_buffer_init(&text);
+    ms_value *from = ms_value_new_object(&arena);
+    ms_value_add_bool(from, "", true);
+    ms_value_add_int(from, "", -3);
+    ms_value_add_double(from, "", 0.5);
+    ms_value_add_string(from, "", "text");
+    ms_value_add(from, "", MS_VALUE_NULL);
+    ms_value_add(from, "", MS_VALUE_OBJECT);
+    ms_value *to = ms_value_new_object(&arena);
+    for (const ms_value *leaf = from->first; leaf != NULL; leaf = leaf->next) {
+        ms_value_add_leaf(to, "x", leaf);
+    }
+    ms_value_add_leaf(to, "nothing", NULL);
+    ms_value_write_json(to, 0, &text);
+    cr_assert_str_eq(ms_buffer_text(&text),
+                     "{\"x\":true,\"x\":-3,\"x\":0.5,\"x\":\"text\",\"x\":null,\"x\":null,"
+                     "\"nothing\":null}");
+    ms_buffer_release(&text);
+    ms_arena_release(&arena);
+}
