@@ -42,6 +42,11 @@ typedef struct ms_fluid_flow {
  *  A single flow in O(uses); several in O(count^2 uses) at most. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out);
 
+/** Rates of `count` flows while all of them are under way, as in ms_fluid_run.
+ *  rate_Bps_out: [count]; INFINITY for a flow without uses.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(count uses) for each link that holds flows back. */
+ms_status ms_fluid_rates(const ms_fluid_flow *flows, int count, double *rate_Bps_out);
+
 MS_END_DECLS
 
 #endif

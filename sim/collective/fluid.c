@@ -215,3 +215,18 @@ ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out)
     ms_arena_release(&scratch);
     return status;
 }
+
+ms_status ms_fluid_rates(const ms_fluid_flow *flows, int count, double *rate_Bps_out) {
+    ms_arena scratch;
+    fluid_state s = {.flows = flows, .count = count};
+    ms_arena_init(&scratch);
+    ms_status status = prepare(&s, &scratch);
+    if (status == MS_OK) {
+        share_links(&s);
+    }
+    for (int f = 0; f < count && status == MS_OK; f++) {
+        rate_Bps_out[f] = flows[f].count > 0 ? s.rate[f] : INFINITY;
+    }
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "meshsim/coll_class.h"
-
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
     *space = (ms_plan_space){.diag = diag, .links = -1};
     ms_arena_init(&space->scratch);
@@ -165,6 +163,11 @@ static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *k
     return same;
 }
 
+bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
+    return a->kind == b->kind && a->axes == b->axes && a->from == b->from && a->to == b->to &&
+           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance;
+}
+
 /* A class while it is laid out. */
 typedef struct class_plans {
     const ms_comm_classes *comm;
@@ -220,9 +223,6 @@ static ms_status list_pairs(class_plans *c) {
     return MS_OK;
 }
 
-/* Bytes that classes are laid out with; their times are lines through this point. */
-static const double REFERENCE_B = 1073741824.0;
-
 static bool is_above(double a, double b, double a_next, double b_next) {
     return a > b || (a == b && a_next > b_next);
 }
@@ -244,7 +244,7 @@ static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is
     ms_status status = is_alone ? ms_coll_plan_time_alone(platform, plan, &time_s)
                                 : ms_coll_plan_time(platform, plan, &time_s);
     *line_out = (ms_time_line){.latency_s = latency_s,
-                               .per_B_s = fmax(0.0, time_s - latency_s) / REFERENCE_B};
+                               .per_B_s = fmax(0.0, time_s - latency_s) / MS_CLASS_REFERENCE_B};
     return status;
 }
 
@@ -328,8 +328,12 @@ static ms_status reserve_links(ms_plan_space *space, int links) {
     return space->link_load == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_status lay_out(class_plans *c, ms_class_times *times) {
-    ms_status status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+/* The class among the ranks of its key; no groups where they have one member. */
+static ms_status build_class(class_plans *c) {
+    ms_status status = reserve_links(c->space, c->comm->platform->link_count);
+    if (status == MS_OK) {
+        status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+    }
     if (status != MS_OK || c->members < 2) {
         return status;
     }
@@ -337,13 +341,25 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
                              .algorithm = c->comm->algorithms.of[c->key->kind],
                              .gpus = c->gpus,
                              .members = c->members,
-                             .size_B = REFERENCE_B,
-                             .intra_node_B = c->key->intra_node_share * REFERENCE_B,
+                             .size_B = MS_CLASS_REFERENCE_B,
+                             .intra_node_B = c->key->intra_node_share * MS_CLASS_REFERENCE_B,
                              .load_imbalance = c->key->load_imbalance};
-    status = ms_coll_class_build(c->comm->platform, &first, c->groups, c->space->link_load,
-                                 &c->space->scratch, c->space->diag, &c->class);
-    status = status == MS_OK ? time_alone(c, &times->alone) : status;
-    if (status != MS_OK) {
+    return ms_coll_class_build(c->comm->platform, &first, c->groups, c->space->link_load,
+                               &c->space->scratch, c->space->diag, &c->class);
+}
+
+ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
+                              const ms_class_key *key, ms_coll_class *class_out) {
+    class_plans c = {.comm = comm, .space = space, .key = key};
+    ms_status status = build_class(&c);
+    *class_out = c.class;
+    return status;
+}
+
+static ms_status lay_out(class_plans *c, ms_class_times *times) {
+    ms_status status = build_class(c);
+    status = status == MS_OK && c->class.groups > 0 ? time_alone(c, &times->alone) : status;
+    if (status != MS_OK || c->class.groups == 0) {
         return status;
     }
     return c->comm->is_unfolded ? time_groups(c, times) : time_folded(c, times);
@@ -357,8 +373,7 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
     ms_status status = ms_memo_find(&comm->keys, &times.key, &number, &is_new);
     if (status == MS_OK && is_new) {
         class_plans c = {.comm = comm, .space = space, .key = &times.key};
-        status = reserve_links(space, comm->platform->link_count);
-        status = status == MS_OK ? lay_out(&c, &times) : status;
+        status = lay_out(&c, &times);
         ms_arena_clear(&space->scratch);
         times.is_refused = status != MS_OK;
         status = ms_vector_add(&comm->classes, &times, 1) == NULL ? MS_E_NOMEM : status;

@@ -5,7 +5,7 @@
 
 #include "estimate/memo.h"
 #include "meshsim/buffer.h"
-#include "meshsim/collective.h"
+#include "meshsim/coll_class.h"
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
 
@@ -75,6 +75,15 @@ void ms_comm_classes_release(ms_comm_classes *comm);
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out);
 
+/* Bytes that classes are laid out with; their times are lines through this point. */
+#define MS_CLASS_REFERENCE_B 1073741824.0
+
+/* Lay a class of MS_CLASS_REFERENCE_B bytes out among the very ranks of its key.  *class_out: in
+ * the space's scratch; no groups where a group is one rank.  Returns and takes as
+ * ms_comm_classes_find. */
+ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
+                              const ms_class_key *key, ms_coll_class *class_out);
+
 /* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
  * each level as long as the longest way.  O(ranks) routes on
  * first use. */
@@ -84,6 +93,8 @@ double ms_comm_norm_s(ms_comm_classes *comm);
 static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {
     return ms_mesh_of_axes(&comm->mesh, comm->expert_mesh, axes);
 }
+
+bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b);
 
 /* The class of a segment's collective on pipeline rank `p`. */
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p);

@@ -121,10 +121,15 @@ static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
                           .is_validated_late = in->is_validated_late,
                           .steps = in->steps};
     const ms_step_place place = {.comm = comm, .space = space, .scratch = arena};
-    ms_status status = ms_order_make(in->program, arena, arena, diag, &order);
-    return status == MS_OK
-               ? ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s)
-               : status;
+    ms_sharing sharing;
+    ms_status status = ms_sharing_init(&sharing, comm, space, arena);
+    step.sharing = comm->is_alone ? NULL : &sharing;
+    status = status == MS_OK ? ms_order_make(in->program, arena, arena, diag, &order) : status;
+    if (status == MS_OK) {
+        status = ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
+    }
+    ms_sharing_release(&sharing);
+    return status;
 }
 
 static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estimate *estimate) {

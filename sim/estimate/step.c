@@ -16,7 +16,11 @@ typedef struct stepping {
     ms_carried carried;
     ms_order_times times;
     ms_clocks clocks;
-    double norm_s; /* in which all ranks learn the gradient's norm; < 0: they do not */
+    double norm_s;    /* in which all ranks learn the gradient's norm; < 0: they do not */
+    ms_chained *ops;  /* [pp * op_room] collectives that ranks have come to and not run */
+    ms_chain *chains; /* [pp] of them */
+    int op_room;
+    ms_status chain_status; /* first failure of those that have run */
 } stepping;
 
 static double *stream_of(stepping *s, int p, const ms_segment *segment) {
@@ -62,18 +66,50 @@ static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
 }
 
 static ms_status visit_group(void *context, int p, const ms_segment *segment) {
-    return run_group(context, p, segment);
+    stepping *s = context;
+    if (s->chains == NULL) {
+        return run_group(s, p, segment);
+    }
+    double time_s = 0.0;
+    ms_status status = ms_segment_times(s->timing, segment, 1, p, &time_s);
+    if (status == MS_OK && time_s >= 0.0) {
+        ms_chain *chain = &s->chains[p];
+        s->ops[p * s->op_room + chain->count++] =
+            (ms_chained){.key = ms_class_of_segment(segment, p),
+                         .bytes = segment->coll_B,
+                         .time_s = time_s,
+                         .stream_s = stream_of(s, p, segment)};
+    }
+    return status;
+}
+
+/* Run the collectives that all ranks have come to beside each other. */
+static ms_status run_chains(stepping *s) {
+    int pp = s->timing->comm->pp;
+    bool has_met = false;
+    if (s->chains == NULL || s->chain_status != MS_OK) {
+        return s->chain_status;
+    }
+    s->chain_status = ms_sharing_run(s->in->sharing, s->chains, pp, &has_met);
+    for (int p = 0; p < pp; p++) {
+        s->chains[p].count = 0;
+    }
+    /* What has shared links is no sum of times that each collective has by itself. */
+    s->timing->excess = has_met ? INFINITY : s->timing->excess;
+    return s->chain_status;
 }
 
 static ms_status visit_pair(void *context, const int ends[2], ms_axis axis, double size_B) {
     (void)axis; /* pairs are timed by where they lie */
-    return reduce_pair(context, ends[0], ends[1], size_B);
+    ms_status status = run_chains(context);
+    return status == MS_OK ? reduce_pair(context, ends[0], ends[1], size_B) : status;
 }
 
 /* All ranks wait for each other and learn the norm. */
 static void visit_meeting(void *context) {
     stepping *s = context;
     double latest_s = 0.0;
+    run_chains(s);
     for (int p = 0; p < s->timing->comm->pp; p++) {
         latest_s = fmax(latest_s, wait_for_rank(s, p));
     }
@@ -84,6 +120,7 @@ static void visit_meeting(void *context) {
 
 static void visit_update(void *context, int p) {
     stepping *s = context;
+    run_chains(s);
     wait_for_rank(s, p);
     s->clocks.rank_s[p] += s->in->costs->optimizer_s[p];
 }
@@ -101,6 +138,7 @@ static ms_status end_step(stepping *s, double *end_out) {
                                                 visit_update};
     const ms_step_ending end = step_end_of(s->in, s->timing->comm);
     ms_status status = ms_step_end_visit(&end, &VISITOR, s, s->timing->space->diag);
+    status = status == MS_OK ? run_chains(s) : status;
     *end_out = 0.0;
     for (int p = 0; p < s->timing->comm->pp; p++) {
         *end_out = fmax(*end_out, ms_clocks_rank_end_s(&s->clocks, p, s->carried.count));
@@ -152,6 +190,27 @@ static double least_busy_s(stepping *s) {
     return least_s;
 }
 
+/* Room for the collectives that end a step, where ranks may take from each other. */
+static ms_status make_chains(stepping *s, ms_arena *arena) {
+    const ms_stage_costs *costs = s->in->costs;
+    int pp = s->timing->comm->pp;
+    if (s->in->sharing == NULL || s->timing->kind != MS_TIME_EXPECTED) {
+        return MS_OK;
+    }
+    for (int p = 0; p < pp; p++) {
+        int before = costs->before_update == NULL ? 0 : costs->before_update[p].count;
+        int after = costs->after_update == NULL ? 0 : costs->after_update[p].count;
+        int most = before > after ? before : after;
+        s->op_room = most > s->op_room ? most : s->op_room;
+    }
+    s->ops = MS_NEW(arena, ms_chained, pp * s->op_room);
+    s->chains = MS_NEW(arena, ms_chain, pp);
+    for (int p = 0; p < pp && s->ops != NULL && s->chains != NULL; p++) {
+        s->chains[p] = (ms_chain){.ops = s->ops + p * s->op_room, .rank_s = &s->clocks.rank_s[p]};
+    }
+    return s->ops == NULL || s->chains == NULL ? MS_E_NOMEM : MS_OK;
+}
+
 /* From a common start to the last end on any rank; of several steps, what one adds. */
 static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *arena,
                           double *step_s_out) {
@@ -169,6 +228,7 @@ static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *
         *step_s_out = least_busy_s(&s);
         return MS_OK;
     }
+    status = status == MS_OK ? make_chains(&s, arena) : status;
     return status == MS_OK ? run_steps(&s, step_s_out) : status;
 }
 

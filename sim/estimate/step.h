@@ -4,6 +4,7 @@
 
 #include "estimate/clocks.h"
 #include "estimate/segment_times.h"
+#include "estimate/sharing.h"
 
 /* What is run. */
 typedef struct ms_step_input {
@@ -13,6 +14,7 @@ typedef struct ms_step_input {
     bool is_blocking;
     bool is_validated_late;
     int steps;
+    ms_sharing *sharing; /* for what pipeline ranks take from each other; NULL: left out */
 } ms_step_input;
 
 /* Where it runs. */

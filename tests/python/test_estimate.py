@@ -40,6 +40,13 @@ class Estimate(unittest.TestCase):
                     self.check_estimate([*words, *sets(mesh__order=order), "--fidelity", fidelity, *fold],
                                         1e-6 if fidelity == "analytic" else 1e-3)
 
+    def test_step_ends_that_meet(self):
+        """Stages 0 and 1 share a node: the rings of both, which reduce gradients at the same time, leave it by one port."""
+        words = sets(mesh__tp=2, mesh__pp=2, mesh__dp=6, mesh__order="[pp, dp, tp]", platform__nodes=3, batch__global=6)
+        for zero in (0, 1):
+            for fold in ([], ["--no-fold"]):
+                self.check_estimate([*words, *sets(data_parallel__zero=zero), *fold], 0.01)
+
     def test_more_kinds_of_route_than_64(self):
         """An all-to-all of 40 members on a torus, whose groups overlap, has more than 64 kinds of messages."""
         words = sets(platform__fabric__shape="[10, 4, 4]", platform__nodes=40, mesh__ep=40, mesh__dp=4, mesh__tp=1, mesh__pp=1,
