@@ -129,6 +129,10 @@ ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms
  *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
 ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);
 
+/** Whether a platform has every rank's GPU.
+ *  Returns MS_OK; MS_E_INPUT (reported, with the numbers).  O(N * axes). */
+ms_status ms_mesh_check_devices(const ms_mesh *mesh, const ms_platform *platform, ms_diag *diag);
+
 /** Give the ranks GPUs of their own choosing.
  *  mesh: from ms_mesh_init.  devices: [count] GPU of each rank, >= 0, no repeats; copied to
  * `arena`. Returns MS_OK; MS_E_INPUT if count is not N or a device repeats or is negative

@@ -140,6 +140,9 @@ int ms_platform_node(const ms_platform *platform, int gpu);
 /** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out);
+/** Capacity of the narrowest link of a route, the first of several [B/s]; INFINITY where nothing on
+ * the way is limited.  *tier_out: its tier; 0 without one.  O(links on it). */
+double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out);
 
 /** Orders in which rings may run through a group. */
 typedef struct ms_ring_orders {

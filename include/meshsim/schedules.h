@@ -91,6 +91,11 @@ typedef struct ms_paper_row {
 /** Columns of ms_paper_row, see table.h. */
 extern const ms_table_column MS_PAPER_COLUMNS[];
 
+/** Take the sizes that a study leaves open (P or M of 0) from the first of its schedules that a
+ * file holds; without one they stay open. *study: its `sizes` are set.  Returns as
+ * ms_schedule_open.  O(cells of the file). */
+ms_status ms_paper_sizes_from_file(ms_paper_study *study, ms_arena *arena, ms_diag *diag);
+
 /** Evaluate schedules on paper.
  *  rows_out: [study->count], in the order of the choices, contents in `arena`.  Returns MS_OK, also
  * when rows are left out; MS_E_INPUT, MS_E_IO for the faults of a file (reported); MS_E_RANGE for

@@ -74,26 +74,6 @@ static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *
     return is_fine ? MS_OK : MS_E_USAGE;
 }
 
-/* Every rank has its GPU. */
-static ms_status check_platform(const ms_invocation *call, const ms_mesh_view *v) {
-    int gpus = ms_platform_gpus(v->platform);
-    const ms_mesh *mesh = &v->mesh;
-    if (mesh->devices == NULL && mesh->first == 0 && mesh->ranks > gpus) {
-        ms_diag_error(call->diag, "the mesh has %d ranks, platform '%s' has %d GPUs", mesh->ranks,
-                      v->platform->name, gpus);
-        return MS_E_INPUT;
-    }
-    for (int place = 0; place < mesh->ranks; place++) {
-        int device = ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place));
-        if (device >= gpus) {
-            ms_diag_error(call->diag, "the mesh uses GPU %d, platform '%s' has 0 to %d", device,
-                          v->platform->name, gpus - 1);
-            return MS_E_INPUT;
-        }
-    }
-    return MS_OK;
-}
-
 static ms_status time_steps(const ms_invocation *call, ms_mesh_view *v) {
     ms_status status = MS_OK;
     for (int i = 0; i < v->tensor.plan.count && status == MS_OK; i++) {
@@ -121,7 +101,7 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
         status = find_axis(call, &v->mesh, &v->only);
     }
     if (status == MS_OK && v->platform != NULL) {
-        status = check_platform(call, v);
+        status = ms_mesh_check_devices(&v->mesh, v->platform, call->diag);
     }
     if (status == MS_OK) {
         status = ms_cli_read_tensor(call, &v->mesh, &v->tensor);

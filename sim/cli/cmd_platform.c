@@ -1,5 +1,4 @@
 /* meshsim platform: what a platform is made of, and how one GPU reaches another. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,15 +220,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
         return status;
     }
     ms_platform_route(platform, out->from, out->to, &out->route);
-    out->bottleneck_Bps = INFINITY;
-    out->bottleneck_tier = 0;
-    for (int i = 0; i < out->route.count; i++) {
-        ms_link_info link = ms_platform_link(platform, out->route.links[i]);
-        if (link.capacity_Bps < out->bottleneck_Bps) {
-            out->bottleneck_Bps = link.capacity_Bps;
-            out->bottleneck_tier = link.tier;
-        }
-    }
+    out->bottleneck_Bps = ms_route_bottleneck_Bps(platform, &out->route, &out->bottleneck_tier);
     return MS_OK;
 }
 

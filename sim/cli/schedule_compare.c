@@ -75,24 +75,13 @@ static ms_status check_csv(const ms_invocation *call) {
 static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
     ms_schedule_spec *sizes = &study->sizes;
     ms_status status = ms_cli_schedule_sizes(call, sizes);
-    size_t file = 0;
-    while (file < study->count && study->choices[file].file == NULL) {
-        file++;
+    bool is_open = sizes->pipeline_ranks == 0 || sizes->microbatches == 0;
+    if (status == MS_OK && is_open) {
+        status = ms_paper_sizes_from_file(study, call->arena, call->diag);
     }
-    bool is_given = sizes->pipeline_ranks > 0 && sizes->microbatches > 0;
-    if (status != MS_OK || is_given || file == study->count) {
-        return status == MS_OK ? ms_cli_schedule_need_sizes(call) : status;
-    }
-    const ms_schedule_spec own = {0};
-    ms_opened_schedule opened;
-    status = ms_schedule_open(&study->choices[file], &own, call->arena, call->diag, &opened);
-    if (status == MS_OK) {
-        const ms_schedule_spec *found = &opened.program.spec;
-        sizes->pipeline_ranks =
-            sizes->pipeline_ranks == 0 ? found->pipeline_ranks : sizes->pipeline_ranks;
-        sizes->microbatches = sizes->microbatches == 0 ? found->microbatches : sizes->microbatches;
-    }
-    return status;
+    return status == MS_OK && (sizes->pipeline_ranks == 0 || sizes->microbatches == 0)
+               ? ms_cli_schedule_need_sizes(call)
+               : status;
 }
 
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,

@@ -61,3 +61,21 @@ ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag) {
     }
     return status;
 }
+
+ms_status ms_mesh_check_devices(const ms_mesh *mesh, const ms_platform *platform, ms_diag *diag) {
+    int gpus = ms_platform_gpus(platform);
+    if (mesh->devices == NULL && mesh->first == 0 && mesh->ranks > gpus) {
+        ms_diag_error(diag, "the mesh has %d ranks, platform '%s' has %d GPUs", mesh->ranks,
+                      platform->name, gpus);
+        return MS_E_INPUT;
+    }
+    for (int place = 0; place < mesh->ranks; place++) {
+        int device = ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place));
+        if (device >= gpus) {
+            ms_diag_error(diag, "the mesh uses GPU %d, platform '%s' has 0 to %d", device,
+                          platform->name, gpus - 1);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}

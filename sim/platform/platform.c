@@ -85,6 +85,19 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
     route_out->count = kept;
 }
 
+double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out) {
+    double least_Bps = INFINITY;
+    *tier_out = 0;
+    for (int i = 0; i < route->count; i++) {
+        ms_link_info link = ms_platform_link(platform, route->links[i]);
+        if (link.capacity_Bps < least_Bps) {
+            least_Bps = link.capacity_Bps;
+            *tier_out = link.tier;
+        }
+    }
+    return least_Bps;
+}
+
 ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out) {
     const ms_fabric_kind *kind = kind_of(platform);

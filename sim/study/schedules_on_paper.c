@@ -267,6 +267,27 @@ static ms_status take_row(const comparison *c, const ms_schedule_choice *choice,
     return status == MS_OK && row->reason == NULL ? check_cap(c, row) : status;
 }
 
+ms_status ms_paper_sizes_from_file(ms_paper_study *study, ms_arena *arena, ms_diag *diag) {
+    ms_schedule_spec *sizes = &study->sizes;
+    size_t file = 0;
+    while (file < study->count && study->choices[file].file == NULL) {
+        file++;
+    }
+    if (file == study->count) {
+        return MS_OK;
+    }
+    const ms_schedule_spec own = {0};
+    ms_opened_schedule opened;
+    ms_status status = ms_schedule_open(&study->choices[file], &own, arena, diag, &opened);
+    if (status == MS_OK) {
+        const ms_schedule_spec *found = &opened.program.spec;
+        sizes->pipeline_ranks =
+            sizes->pipeline_ranks == 0 ? found->pipeline_ranks : sizes->pipeline_ranks;
+        sizes->microbatches = sizes->microbatches == 0 ? found->microbatches : sizes->microbatches;
+    }
+    return status;
+}
+
 ms_status ms_schedules_evaluate(const ms_paper_study *study, ms_arena *arena, ms_diag *diag,
                                 ms_paper_row *rows_out) {
     const comparison c = {study, arena, diag};

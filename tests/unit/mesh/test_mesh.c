@@ -303,3 +303,31 @@ Test(mesh, leads_of_groups) {
     }
     ms_buffer_release(&messages);
 }
+
+/* By number of ranks where rank r is GPU r, else by the GPUs themselves: also of a part of a mesh.
+ */
+Test(mesh, ranks_need_their_gpus) {
+    static const char *const NAMES[] = {"dp", "tp"};
+    static const int SIZES[] = {2, 8};
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, "dgx-a100", "{nodes: 2}");
+    ms_mesh mesh, part;
+    int devices[16];
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 2, &fixture.diag), MS_OK);
+    cr_assert_eq(ms_mesh_check_devices(&mesh, platform, &fixture.diag), MS_OK);
+    for (int rank = 0; rank < 16; rank++) {
+        devices[rank] = 16 - rank;
+    }
+    cr_assert_eq(ms_mesh_set_devices(&mesh, devices, 16, &fixture.arena, &fixture.diag), MS_OK);
+    cr_assert_eq(ms_mesh_check_devices(&mesh, platform, &fixture.diag), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&fixture.messages), "the mesh uses GPU 16, platform"));
+    cr_assert_eq(ms_mesh_sub(&mesh, "dp", 1, &fixture.diag, &part), MS_OK);
+    cr_assert_eq(ms_mesh_check_devices(&part, platform, &fixture.diag), MS_OK, "GPUs 8 to 1");
+    fixture_release(&fixture);
+    const ms_platform *small = fixture_platform(&fixture, "dgx-a100", "{nodes: 1}");
+    cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 2, &fixture.diag), MS_OK);
+    cr_assert_eq(ms_mesh_check_devices(&mesh, small, &fixture.diag), MS_E_INPUT);
+    cr_assert_not_null(
+        strstr(ms_buffer_text(&fixture.messages), "the mesh has 16 ranks, platform"));
+    fixture_release(&fixture);
+}

@@ -92,6 +92,34 @@ Test(platform_route, flat_is_one_microsecond_and_25_GBps_end_to_end) {
     fixture_release(&fixture);
 }
 
+/* NVLink inside a node, the NIC between nodes; the uplinks of a unit of 20 nodes where they carry a
+ * fortieth; nothing where all is unlimited. */
+Test(platform_route, bottleneck_is_the_first_of_the_narrowest) {
+    static const struct {
+        const char *platform, *overrides;
+        int to, tier;
+        double capacity_Bps;
+    } CASES[] = {{"dgx-a100", "{nodes: 40}", 1, 0, 300e9 * 0.783},
+                 {"dgx-a100", "{nodes: 40}", 8, 1, 25e9 * 0.92},
+                 {"dgx-a100", "{nodes: 40}", 160, 1, 25e9 * 0.92},
+                 {"dgx-a100", "{nodes: 40, fabric: {oversubscription: 40}}", 160, 2, 12.5e9 * 0.92},
+                 {"ideal", NULL, 9, 0, 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        platform_fixture fixture;
+        const ms_platform *platform =
+            fixture_platform(&fixture, CASES[i].platform, CASES[i].overrides);
+        ms_route route;
+        int tier = 99;
+        ms_platform_route(platform, 0, CASES[i].to, &route);
+        double capacity_Bps = ms_route_bottleneck_Bps(platform, &route, &tier);
+        cr_assert_eq(tier, CASES[i].tier, "case %zu: tier %d", i, tier);
+        cr_assert_eq(isinf(capacity_Bps), CASES[i].capacity_Bps == 0);
+        cr_assert(isinf(capacity_Bps) || fabs(capacity_Bps / CASES[i].capacity_Bps - 1) < 1e-12,
+                  "case %zu: %g", i, capacity_Bps);
+        fixture_release(&fixture);
+    }
+}
+
 Test(platform_route, ideal_takes_no_time) {
     platform_fixture fixture;
     const ms_platform *platform = fixture_platform(&fixture, "ideal", NULL);

@@ -2,9 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "job_fixture.h"
 #include "meshsim/schedules.h"
+#include "text_file.h"
 
 enum { P = 4, M = 8 };
 
@@ -80,6 +82,35 @@ Test(schedules, faults_of_a_file_end_it) {
     const ms_paper_study study = {.choices = &missing, .count = 1};
     cr_assert_neq(ms_schedules_evaluate(&study, &f.arena, &f.diag, &row), MS_OK);
     cr_assert_eq(f.diag.errors, 1);
+    job_fixture_release(&f);
+}
+
+/* What the user gives stays; the first file fills in the rest, and without one it stays open. */
+Test(schedules, sizes_that_are_open_come_from_a_file) {
+    job_fixture f;
+    job_fixture_init(&f);
+    ms_dag_init(&f.result.dag);
+    char folder[] = "/tmp/meshsim-sizes-XXXXXX";
+    char path[64];
+    cr_assert_not_null(mkdtemp(folder));
+    write_text(folder, "own.csv", "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+    snprintf(path, sizeof path, "%s/own.csv", folder);
+    const ms_schedule_choice choices[] = {
+        kind(MS_SCHEDULE_1F1B), {.name = "csv:own.csv", .file = path, .kind = MS_SCHEDULE_CUSTOM}};
+    ms_paper_study study = {.choices = choices, .count = 1};
+    cr_assert_eq(ms_paper_sizes_from_file(&study, &f.arena, &f.diag), MS_OK);
+    cr_assert_eq(study.sizes.pipeline_ranks, 0, "no file");
+    study.count = 2;
+    study.sizes.microbatches = 5;
+    cr_assert_eq(ms_paper_sizes_from_file(&study, &f.arena, &f.diag), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    cr_assert_eq(study.sizes.pipeline_ranks, 2);
+    cr_assert_eq(study.sizes.microbatches, 5);
+    study.sizes.microbatches = 0;
+    cr_assert_eq(ms_paper_sizes_from_file(&study, &f.arena, &f.diag), MS_OK);
+    cr_assert_eq(study.sizes.microbatches, 3);
+    cr_assert_eq(unlink(path), 0);
+    rmdir(folder);
     job_fixture_release(&f);
 }
 
