@@ -74,7 +74,8 @@ static void lower(platform_fixture *f, ms_coll_algorithm asked, bool no_fold, ms
                                .coll_B = SIZE_B},
                               {.time_s = 1e-3, .layer = -1}};
     double optimizer_s = 0.0;
-    ms_stage_cost stage = {.passes = {[MS_PASS_F] = {0, 1}, [MS_PASS_B] = {1, 1}}};
+    ms_stage_cost stage = {
+        .passes = {[MS_PASS_F] = {.first = 0, .count = 1}, [MS_PASS_B] = {.first = 1, .count = 1}}};
     const ms_stage_costs costs = {.stages = 1,
                                   .stage = &stage,
                                   .segments = segments,

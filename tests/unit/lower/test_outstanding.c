@@ -87,8 +87,8 @@ Test(outstanding, the_update_waits_for_what_no_segment_joined) {
             int waits[SEGMENTS][ASYNC];
             lay_out(joined, where, segments, waits);
             double optimizer_s = 1e-3;
-            ms_stage_cost stage = {
-                .passes = {[MS_PASS_F] = {0, SEGMENTS}, [MS_PASS_B] = {SEGMENTS, 1}}};
+            ms_stage_cost stage = {.passes = {[MS_PASS_F] = {.first = 0, .count = SEGMENTS},
+                                              [MS_PASS_B] = {.first = SEGMENTS, .count = 1}}};
             const ms_stage_costs costs = {.stages = 1,
                                           .stage = &stage,
                                           .segments = segments,
