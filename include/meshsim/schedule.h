@@ -140,6 +140,11 @@ static inline int ms_program_model_stage(const ms_program *program, int stage) {
     return stage % program->model_stages;
 }
 
+/** Units that an action's stage has been through with a pass that does the same: a whole backward
+ * pass counts with input gradients before it runs (at_end: false), and with weight gradients after.
+ *  runs: [stages * MS_PASS_COUNT] units whose pass has run. */
+int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end);
+
 /** Whether an action makes the first weight gradients of a round, or the last ones; false without
  * rounds. */
 static inline bool ms_action_opens_round(const ms_program *program, const ms_action *action) {

@@ -27,20 +27,10 @@ static int32_t input_of(const ordering *o, const ms_action *action) {
     return action->pass == MS_PASS_W ? NONE : o->backward_in[input_at(o, action)];
 }
 
-/* Units of its stage that have been through a pass like this one: a whole backward pass stands for
- * input gradients when it starts and for weight gradients when it ends. */
-static int runs_before(const ordering *o, const ms_action *action, bool at_end) {
-    const int *runs = &o->runs[action->stage * MS_PASS_COUNT];
-    if (action->pass == MS_PASS_F) {
-        return runs[MS_PASS_F];
-    }
-    bool is_input = action->pass == MS_PASS_I || (action->pass == MS_PASS_B && !at_end);
-    return runs[MS_PASS_B] + runs[is_input ? MS_PASS_I : MS_PASS_W];
-}
-
 static unsigned unit_of(const ordering *o, const ms_action *action) {
-    return (runs_before(o, action, false) == 0 ? MS_UNIT_FIRST : 0U) |
-           (runs_before(o, action, true) == o->program->mb_count - 1 ? MS_UNIT_LAST : 0U) |
+    int last = o->program->mb_count - 1;
+    return (ms_action_runs_before(action, o->runs, false) == 0 ? MS_UNIT_FIRST : 0U) |
+           (ms_action_runs_before(action, o->runs, true) == last ? MS_UNIT_LAST : 0U) |
            (ms_action_closes_round(o->program, action) ? MS_UNIT_CLOSES_ROUND : 0U);
 }
 

@@ -37,25 +37,14 @@ void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
     }
 }
 
-/* Units that a stage has been through with a pass or with another one that does the same: a whole
- * backward pass counts with input gradients before it runs, and with weight gradients after. */
-static int count_runs(const ms_lowering *l, const ms_action *action, ms_when when) {
-    const int *runs = &l->runs[action->stage * MS_PASS_COUNT];
-    if (action->pass == MS_PASS_F) {
-        return runs[MS_PASS_F];
-    }
-    bool is_input =
-        action->pass == MS_PASS_I || (action->pass == MS_PASS_B && when == MS_WHEN_FIRST);
-    return runs[MS_PASS_B] + runs[is_input ? MS_PASS_I : MS_PASS_W];
-}
-
 /* Whether a segment runs on the microbatch at hand. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
     if (when == MS_WHEN_ROUND) {
         return ms_action_closes_round(l->in->program, action);
     }
-    return when == MS_WHEN_ALWAYS || count_runs(l, action, when) ==
-                                         (when == MS_WHEN_FIRST ? 0 : l->in->program->mb_count - 1);
+    bool is_first = when == MS_WHEN_FIRST;
+    int runs = ms_action_runs_before(action, l->runs, !is_first);
+    return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->in->program->mb_count - 1);
 }
 
 /* Labels of an operation of a pass. */

@@ -59,6 +59,15 @@ int ms_action_receiver(const ms_program *program, const ms_action *action) {
     return is_remote ? consumer : -1;
 }
 
+int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end) {
+    const int *own = &runs[action->stage * MS_PASS_COUNT];
+    if (action->pass == MS_PASS_F) {
+        return own[MS_PASS_F];
+    }
+    bool is_input = action->pass == MS_PASS_I || (action->pass == MS_PASS_B && !at_end);
+    return own[MS_PASS_B] + own[is_input ? MS_PASS_I : MS_PASS_W];
+}
+
 ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
                           ms_diag *diag) {
     if (place == NULL) {

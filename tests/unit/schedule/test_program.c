@@ -243,3 +243,20 @@ Test(schedule_program, costs_out_of_range_are_refused) {
         }
     }
 }
+
+/* Units whose F, I, W and B of stage 1 have run: 5, 2, 1 and 3. A whole backward pass has given as
+ * many input gradients as I, and as many weight gradients as W. */
+Test(schedule_program, passes_that_do_the_same_are_counted_together) {
+    static const int RUNS[2 * MS_PASS_COUNT] = {
+        9, 9, 9, 9, [MS_PASS_COUNT + MS_PASS_F] = 5, 2, 1, 3,
+    };
+    static const struct {
+        ms_pass pass;
+        int at_start, at_end;
+    } CASES[] = {{MS_PASS_F, 5, 5}, {MS_PASS_I, 5, 5}, {MS_PASS_W, 4, 4}, {MS_PASS_B, 5, 4}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const ms_action action = {.pass = (uint8_t)CASES[i].pass, .stage = 1};
+        cr_assert_eq(ms_action_runs_before(&action, RUNS, false), CASES[i].at_start, "case %zu", i);
+        cr_assert_eq(ms_action_runs_before(&action, RUNS, true), CASES[i].at_end, "case %zu", i);
+    }
+}
