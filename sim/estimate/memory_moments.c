@@ -130,8 +130,10 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
     moments.counts = MS_NEW(arena, int, all.count);
     bool is_short =
         moments.first == NULL || moments.inflight == NULL || moments.counts == NULL || all.failed;
-    if (!is_short) {
+    if (!is_short && all.count > 0) {
         memcpy(moments.counts, all.data, all.count * sizeof(int));
+    }
+    if (!is_short) {
         *moments_out = moments;
     }
     ms_vector_release(&all);
