@@ -71,7 +71,11 @@ static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_t
     }
     const ms_message_time *time = &times->messages[message];
     double *queue_s = &clocks->queue_s[order->queues[message]];
-    *queue_s = later(end_s, *queue_s) + time->transfer_s;
+    double start_s = later(end_s, *queue_s);
+    *queue_s = times->sharing == NULL
+                   ? start_s + time->transfer_s
+                   : ms_queue_sharing_end_s(times->sharing, order->queues[message], start_s,
+                                            time->transfer_s);
     return *queue_s + time->latency_s;
 }
 

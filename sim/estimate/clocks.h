@@ -3,6 +3,7 @@
 #define MS_ESTIMATE_CLOCKS_H
 
 #include "estimate/order.h"
+#include "estimate/queue_sharing.h"
 
 /* A message between stages. */
 typedef struct ms_message_time {
@@ -25,8 +26,9 @@ typedef struct ms_order_times {
     const ms_message_time *messages; /* [2 * stages] as in ms_order_op.sends */
     const ms_unshard_time *unshards; /* [MS_UNSHARDS_MAX * stages], time_s < 0: none */
     int carried;                     /* communicators */
-    bool waits_for_unshards; /* whole passes do, though of theirs only computations need to */
-    bool is_blocking;        /* a rank that sends waits for the arrival */
+    bool waits_for_unshards;   /* whole passes do, though of theirs only computations need to */
+    bool is_blocking;          /* a rank that sends waits for the arrival */
+    ms_queue_sharing *sharing; /* of messages; NULL: they take nothing from each other */
 } ms_order_times;
 
 /* When what is under way ends. All storage is the caller's. */

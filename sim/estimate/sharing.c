@@ -207,6 +207,40 @@ static ms_status visit_chains(ms_sharing *sharing, const ms_chain *chains, int c
     return MS_OK;
 }
 
+static ms_status visit_class(ms_sharing *sharing, const ms_class_key *key,
+                             void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
+    const placed_class *placed = NULL;
+    ms_status status = find_placed(sharing, key, &placed);
+    if (status == MS_OK) {
+        for_each_flow(sharing, placed, visit);
+    }
+    return status;
+}
+
+ms_status ms_sharing_ask(ms_sharing *sharing, const ms_class_key *key) {
+    return visit_class(sharing, key, ask);
+}
+
+ms_status ms_sharing_forget(ms_sharing *sharing, const ms_class_key *key) {
+    return visit_class(sharing, key, forget);
+}
+
+static void find_short_share(ms_sharing *sharing, const ms_fluid_flow *flow) {
+    double rate_Bps = rate_alone(flow);
+    for (int i = 0; i < flow->count; i++) {
+        const ms_fluid_use *use = &flow->uses[i];
+        double all = sharing->asked[use->link] + rate_Bps * use->weight / use->capacity_Bps;
+        sharing->short_share = fmax(sharing->short_share, all > 1.0 + EXCESS ? all - 1.0 : 0.0);
+    }
+}
+
+ms_status ms_sharing_short_share(ms_sharing *sharing, const ms_class_key *key, double *share_out) {
+    sharing->short_share = 0.0;
+    ms_status status = visit_class(sharing, key, find_short_share);
+    *share_out = fmin(sharing->short_share, 1.0);
+    return status;
+}
+
 /* The flows of a plan's phase begin. */
 static void begin_phase(sharing_run *run, int index) {
     shared_plan *plan = &MS_AT(&run->plans, shared_plan, index);

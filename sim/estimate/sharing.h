@@ -26,9 +26,10 @@ typedef struct ms_sharing {
     const ms_comm_classes *comm;
     ms_plan_space *space;
     ms_arena *arena;
-    ms_vector placed; /* of a private type */
-    double *asked;    /* [platform links] shares of each that are asked for; zeros between uses */
-    bool is_short;    /* of a link more is asked for than it has */
+    ms_vector placed;   /* of a private type */
+    double *asked;      /* [platform links] shares of each that are asked for; zeros between uses */
+    double short_share; /* most that a link is short of */
+    bool is_short;      /* of a link more is asked for than it has */
 } ms_sharing;
 
 /* Fill a caller's, nothing placed yet; all borrowed.  arena: outlives it.  Returns MS_OK;
@@ -42,5 +43,14 @@ void ms_sharing_release(ms_sharing *sharing);
  * its time.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported).  O(events * links that hold flows
  * back * flows * links of a flow). */
 ms_status ms_sharing_run(ms_sharing *sharing, const ms_chain *chains, int count, bool *has_met_out);
+
+/* Ask for what a class takes of each link, or forget what is asked for on its links.  Returns
+ * MS_OK; MS_E_NOMEM; MS_E_INPUT (reported). */
+ms_status ms_sharing_ask(ms_sharing *sharing, const ms_class_key *key);
+ms_status ms_sharing_forget(ms_sharing *sharing, const ms_class_key *key);
+
+/* Share of a link that is asked for beyond what it has while a class runs beside what is asked for
+ * already: of the link that is shortest, 0 to 1.  Returns as ms_sharing_ask. */
+ms_status ms_sharing_short_share(ms_sharing *sharing, const ms_class_key *key, double *share_out);
 
 #endif

@@ -194,9 +194,6 @@ static double least_busy_s(stepping *s) {
 static ms_status make_chains(stepping *s, ms_arena *arena) {
     const ms_stage_costs *costs = s->in->costs;
     int pp = s->timing->comm->pp;
-    if (s->in->sharing == NULL || s->timing->kind != MS_TIME_EXPECTED) {
-        return MS_OK;
-    }
     for (int p = 0; p < pp; p++) {
         int before = costs->before_update == NULL ? 0 : costs->before_update[p].count;
         int after = costs->after_update == NULL ? 0 : costs->after_update[p].count;
@@ -228,7 +225,13 @@ static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *
         *step_s_out = least_busy_s(&s);
         return MS_OK;
     }
-    status = status == MS_OK ? make_chains(&s, arena) : status;
+    if (status == MS_OK && in->sharing != NULL && timing->kind == MS_TIME_EXPECTED) {
+        status = make_chains(&s, arena);
+        status = status == MS_OK
+                     ? ms_queue_sharing_find(in->sharing, in->order, arena, &s.times.sharing)
+                     : status;
+        timing->excess = s.times.sharing != NULL ? INFINITY : timing->excess;
+    }
     return status == MS_OK ? run_steps(&s, step_s_out) : status;
 }
 

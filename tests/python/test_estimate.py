@@ -47,6 +47,12 @@ class Estimate(unittest.TestCase):
             for fold in ([], ["--no-fold"]):
                 self.check_estimate([*words, *sets(data_parallel__zero=zero), *fold], 0.01)
 
+    def test_messages_that_meet(self):
+        """Forward and backward messages of a stage leave it by the same port, which both fill."""
+        words = sets(mesh__tp=1, mesh__pp=8, mesh__dp=2, mesh__order="[dp, pp, tp]", platform__nodes=2, batch__global=32,
+                     platform__tiers__nvlink__bandwidth="1 MB/s")
+        self.check_estimate(words, 0.08)
+
     def test_more_kinds_of_route_than_64(self):
         """An all-to-all of 40 members on a torus, whose groups overlap, has more than 64 kinds of messages."""
         words = sets(platform__fabric__shape="[10, 4, 4]", platform__nodes=40, mesh__ep=40, mesh__dp=4, mesh__tp=1, mesh__pp=1,

@@ -1,0 +1,115 @@
+#include "estimate/queue_sharing.h"
+
+#include <math.h>
+
+/* The message that stands for a queue's: 2 * stage + (1: forward), as in ms_order_op.sends. */
+static ms_class_key key_of(const ms_order *order, int message) {
+    const ms_program *program = order->program;
+    int stage = message / 2, step = message % 2 == 1 ? 1 : -1;
+    return (ms_class_key){.kind = MS_COLL_P2P,
+                          .from = program->stage_rank[stage],
+                          .to = program->stage_rank[stage + step]};
+}
+
+/* Whether a message leaves its rank. */
+static bool leaves(const ms_order *order, int message) {
+    const ms_program *program = order->program;
+    int stage = message / 2;
+    bool has_one = message % 2 == 1 ? ms_program_has_next(program, stage)
+                                    : ms_program_has_previous(program, stage);
+    ms_class_key key = {0};
+    if (has_one) {
+        key = key_of(order, message);
+    }
+    return key.from != key.to;
+}
+
+/* Meetings while they are listed. */
+typedef struct queue_listing {
+    ms_sharing *sharing;
+    const ms_order *order;
+    int *messages; /* [queues] one of each queue's; -1: it has none */
+    ms_vector meetings;
+} queue_listing;
+
+static void list_messages(queue_listing *l) {
+    for (int q = 0; q < l->order->queue_count; q++) {
+        l->messages[q] = -1;
+    }
+    for (int i = 0; i < 2 * l->order->program->stages; i++) {
+        if (leaves(l->order, i)) {
+            l->messages[l->order->queues[i]] = i;
+        }
+    }
+}
+
+/* List what meets the messages of one queue. */
+static ms_status list_meetings(queue_listing *l, int queue) {
+    ms_class_key key = key_of(l->order, l->messages[queue]);
+    ms_status status = ms_sharing_ask(l->sharing, &key);
+    for (int q = 0; q < l->order->queue_count && status == MS_OK; q++) {
+        ms_queue_meeting meeting = {.queue = q};
+        if (q == queue || l->messages[q] < 0) {
+            continue;
+        }
+        ms_class_key other = key_of(l->order, l->messages[q]);
+        status = ms_sharing_short_share(l->sharing, &other, &meeting.short_share);
+        if (meeting.short_share > 0.0 && ms_vector_add(&l->meetings, &meeting, 1) == NULL) {
+            status = MS_E_NOMEM;
+        }
+    }
+    return status == MS_OK ? ms_sharing_forget(l->sharing, &key) : status;
+}
+
+static ms_status list_all(queue_listing *l, ms_queue_sharing *out, ms_arena *arena) {
+    int queues = l->order->queue_count;
+    ms_status status = MS_OK;
+    list_messages(l);
+    for (int q = 0; q < queues && status == MS_OK; q++) {
+        out->first[q] = (int32_t)l->meetings.count;
+        status = l->messages[q] < 0 ? MS_OK : list_meetings(l, q);
+        out->from_s[q] = out->until_s[q] = -INFINITY;
+    }
+    out->first[queues] = (int32_t)l->meetings.count;
+    out->meetings = MS_NEW(arena, ms_queue_meeting, l->meetings.count);
+    for (size_t i = 0; i < l->meetings.count && out->meetings != NULL; i++) {
+        out->meetings[i] = MS_AT(&l->meetings, ms_queue_meeting, i);
+    }
+    return out->meetings == NULL ? MS_E_NOMEM : status;
+}
+
+ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_arena *arena,
+                                ms_queue_sharing **out) {
+    int queues = order->queue_count;
+    queue_listing l = {.sharing = sharing, .order = order, .messages = MS_NEW(arena, int, queues)};
+    ms_queue_sharing *found = MS_NEW(arena, ms_queue_sharing, 1);
+    *out = NULL;
+    if (found == NULL || l.messages == NULL) {
+        return MS_E_NOMEM;
+    }
+    *found = (ms_queue_sharing){.first = MS_NEW(arena, int32_t, (size_t)queues + 1),
+                                .from_s = MS_NEW(arena, double, queues),
+                                .until_s = MS_NEW(arena, double, queues)};
+    if (found->first == NULL || found->from_s == NULL || found->until_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_vector_init(&l.meetings, sizeof(ms_queue_meeting));
+    ms_status status = list_all(&l, found, arena);
+    *out = status == MS_OK && l.meetings.count > 0 ? found : NULL;
+    ms_vector_release(&l.meetings);
+    return status;
+}
+
+double ms_queue_sharing_end_s(ms_queue_sharing *sharing, int queue, double start_s,
+                              double transfer_s) {
+    double end_s = start_s + transfer_s;
+    for (int32_t i = sharing->first[queue]; i < sharing->first[queue + 1]; i++) {
+        const ms_queue_meeting *meeting = &sharing->meetings[i];
+        double from_s = fmax(start_s, sharing->from_s[meeting->queue]);
+        double until_s = fmin(end_s, sharing->until_s[meeting->queue]);
+        end_s += fmax(0.0, until_s - from_s) * meeting->short_share;
+    }
+    sharing->from_s[queue] = end_s - transfer_s;
+    sharing->until_s[queue] = end_s;
+    return end_s;
+}
