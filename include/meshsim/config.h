@@ -68,6 +68,18 @@ ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_d
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
                         ms_diag *diag, ms_node **root_out);
 
+/** The whole text of a file, borrowed. */
+typedef struct ms_text {
+    const char *name; /**< stands for the file in diagnostics */
+    const char *data; /**< [length_B] may hold any bytes */
+    size_t length_B;
+} ms_text;
+
+/** Parse a text whose root may be a list as well as a mapping.  *root_out: in `arena`.  Returns as
+ * ms_yaml_parse. */
+ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                             ms_node **root_out);
+
 /** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
 ms_node *ms_node_get(const ms_node *mapping, const char *key);
 

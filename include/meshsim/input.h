@@ -17,9 +17,10 @@ typedef enum ms_input_kind {
     MS_INPUT_UNKNOWN,
     MS_INPUT_WORKLOAD,
     MS_INPUT_PLATFORM,
-    MS_INPUT_GPU,    /**< a GPU type */
-    MS_INPUT_TRACE,  /**< HDF5 */
-    MS_INPUT_RESULT, /**< what --json printed */
+    MS_INPUT_GPU,      /**< a GPU type */
+    MS_INPUT_TRACE,    /**< HDF5 */
+    MS_INPUT_RESULT,   /**< what --json printed */
+    MS_INPUT_MEASURED, /**< measured runs, or collectives */
 } ms_input_kind;
 
 /** Refuse a document that has keys of another kind and none of its own.

@@ -6,9 +6,10 @@
 
 const char *ms_input_noun(ms_input_kind kind) {
     static const char *const NOUNS[] = {
-        [MS_INPUT_UNKNOWN] = "a YAML file", [MS_INPUT_WORKLOAD] = "a workload",
-        [MS_INPUT_PLATFORM] = "a platform", [MS_INPUT_GPU] = "a GPU type",
-        [MS_INPUT_TRACE] = "a trace",       [MS_INPUT_RESULT] = "what --json printed",
+        [MS_INPUT_UNKNOWN] = "a YAML file",    [MS_INPUT_WORKLOAD] = "a workload",
+        [MS_INPUT_PLATFORM] = "a platform",    [MS_INPUT_GPU] = "a GPU type",
+        [MS_INPUT_TRACE] = "a trace",          [MS_INPUT_RESULT] = "what --json printed",
+        [MS_INPUT_MEASURED] = "measured runs",
     };
     return NOUNS[kind];
 }
@@ -35,6 +36,10 @@ char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *pat
     case MS_INPUT_TRACE:
         before = "; 'meshsim report ";
         after = " -o PICTURE.svg' draws it";
+        break;
+    case MS_INPUT_MEASURED:
+        before = "; 'meshsim validate ";
+        after = "' simulates them";
         break;
     case MS_INPUT_RESULT:
         snprintf(text_out, size, "what --json printed, which no command reads");

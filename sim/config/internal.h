@@ -38,6 +38,7 @@ typedef struct ms_yaml_input {
     int depth;              /* levels the result will stand below others */
     const char *origin;     /* for every node */
     bool is_document;       /* a whole file, so its root must be a mapping and is not empty */
+    bool takes_list;        /* its root may be a list, too */
 } ms_yaml_input;
 
 /* Copies `text`, checks it and finds its lines. Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */

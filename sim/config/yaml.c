@@ -426,7 +426,8 @@ static ms_status check_root(builder *b) {
                     b->input->is_document ? "expected keys and values, got nothing"
                                           : "expected a value behind '=', got nothing");
     }
-    if (b->input->is_document && b->root->type != MS_NODE_MAPPING) {
+    bool is_list = b->input->takes_list && b->root->type == MS_NODE_SEQUENCE;
+    if (b->input->is_document && b->root->type != MS_NODE_MAPPING && !is_list) {
         char shown[MS_SHOWN_MAX + 8];
         ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
                    ms_node_shown(b->root, shown));
@@ -462,14 +463,28 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
     return status;
 }
 
+/* Parse a whole document.  input: says what its root may be. */
+static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_arena *arena,
+                                ms_diag *diag, ms_node **root_out) {
+    ms_status status =
+        ms_source_init(&input->source, text->name, text->data, text->length_B, arena, diag);
+    if (status == MS_OK) {
+        status = ms_yaml_build(input, arena, diag, root_out);
+    }
+    return status == MS_E_NOMEM ? ms_config_nomem(diag) : status;
+}
+
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
                         ms_diag *diag, ms_node **root_out) {
     ms_yaml_input input = {.origin = "file", .is_document = true};
-    ms_status status = ms_source_init(&input.source, name, text, length_B, arena, diag);
-    if (status == MS_OK) {
-        status = ms_yaml_build(&input, arena, diag, root_out);
-    }
-    return status == MS_E_NOMEM ? ms_config_nomem(diag) : status;
+    const ms_text document = {name, text, length_B};
+    return parse_document(&input, &document, arena, diag, root_out);
+}
+
+ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                             ms_node **root_out) {
+    ms_yaml_input input = {.origin = "file", .is_document = true, .takes_list = true};
+    return parse_document(&input, text, arena, diag, root_out);
 }
 
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out) {
