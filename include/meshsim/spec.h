@@ -214,6 +214,21 @@ bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
  * changed. */
 ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
 
+/** A cluster to put a spec on. */
+typedef struct ms_spec_cluster {
+    const char *file;        /**< name or path of a platform file */
+    const char *gpu_type;    /**< in the place of the platform's own; NULL: that one */
+    int nodes;               /**< >= 1 */
+    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
+} ms_spec_cluster;
+
+/** Put a spec on another cluster; mesh and placement stay as they are.
+ *  spec: its platform alone changes, and only when the cluster could be loaded; strings of
+ * `cluster` are copied to `arena`, where the platform lives.  Returns MS_OK; MS_E_INPUT (reported)
+ * where there is no such platform or GPU type or it has not so many nodes; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster, ms_arena *arena,
+                              ms_diag *diag);
+
 /** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
  * not point at what the file says. */
 ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);

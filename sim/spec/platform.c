@@ -1,4 +1,5 @@
 /* The platform of a workload: found, loaded with the workload's changes, kept as text. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,4 +136,49 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
     }
     spec->platform.cluster = cluster;
     return write_texts(&ld, document);
+}
+
+/* Add a key to a mapping that is made by hand: with a text, or, without one, as a mapping. */
+static ms_node *add_key(ms_node *mapping, const char *key, const char *text, ms_arena *arena) {
+    ms_node *child = MS_NEW(arena, ms_node, 1);
+    const char *copy = text == NULL ? NULL : ms_arena_strdup(arena, text);
+    if (mapping == NULL || child == NULL || (copy == NULL && text != NULL)) {
+        return NULL;
+    }
+    *child = (ms_node){.type = text == NULL ? MS_NODE_MAPPING : MS_NODE_SCALAR,
+                       .text = copy,
+                       .key = key,
+                       .origin = "spec"};
+    if (mapping->last == NULL) {
+        mapping->first = child;
+    } else {
+        mapping->last->next = child;
+    }
+    mapping->last = child;
+    mapping->count++;
+    return child;
+}
+
+ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster, ms_arena *arena,
+                              ms_diag *diag) {
+    ms_node root = {.type = MS_NODE_MAPPING};
+    char nodes[16];
+    snprintf(nodes, sizeof nodes, "%d", cluster->nodes);
+    bool has_all = add_key(&root, "file", cluster->file, arena) != NULL &&
+                   add_key(&root, "nodes", nodes, arena) != NULL;
+    if (cluster->gpu_type != NULL) {
+        ms_node *gpu = add_key(&root, "gpu", NULL, arena);
+        has_all = has_all && add_key(gpu, "type", cluster->gpu_type, arena) != NULL;
+    }
+    if (!has_all) {
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    const ms_job_request request = {.data_folder = cluster->data_folder};
+    ms_job_spec changed = *spec;
+    ms_status status = ms_spec_load_platform(&request, &root, arena, diag, &changed);
+    if (status == MS_OK) {
+        spec->platform = changed.platform;
+    }
+    return status;
 }
