@@ -120,6 +120,10 @@ size_t ms_table_kept(const ms_table *table);
 const char *ms_table_name(const ms_table *table, size_t index);
 const char *ms_table_reason(const ms_table *table, size_t index);
 
+/** Add a list to an object under `key`: the rows that are in the table, or those left out.  Lack of
+ * memory shows in the tree's arena. */
+void ms_table_add_list(const ms_table *table, bool are_left_out, const char *key, ms_value *object);
+
 /** Add the lists "rows" and, unless the table keeps all, "left_out" to an object.  Lack of memory
  * shows in the tree's arena. */
 void ms_table_add_rows(const ms_table *table, ms_value *object);

@@ -24,6 +24,11 @@ typedef struct ms_workers_options {
      *  NULL: nothing is kept. */
     ms_status (*keep)(void *context, size_t index, const ms_result *result, ms_diag *diag);
     void *keep_context; /**< its first argument */
+    /** Called in the child when simulation `index` is done and kept: what the study wants of it
+     * besides the figures.  finding_out: [finding_B], zero, plain numbers and no pointers.  NULL:
+     * nothing. */
+    void (*find)(size_t index, const ms_result *result, void *finding_out);
+    size_t finding_B; /**< size of what it finds; 0: nothing */
     /** Called in the parent whenever one has ended.  NULL: nobody asks. */
     void (*progress)(void *context, size_t done, size_t count);
     void *progress_context; /**< its first argument */
@@ -36,6 +41,7 @@ typedef struct ms_worker_outcome {
     const char *talk;       /**< what was reported on the way, whole messages; "" if nothing */
     const char *reason;     /**< the first fault in one line, without its place; NULL if MS_OK */
     ms_run_figures figures; /**< meaningful if MS_OK */
+    const void *finding;    /**< [finding_B] what `find` found; NULL if not MS_OK or nobody asked */
 } ms_worker_outcome;
 
 /** Build and run jobs, each in a child.  No engine may have run in this process before.  Children

@@ -27,7 +27,7 @@ static const char *beside_program(ms_arena *arena, const char *folder) {
 /* Folder whose platforms/ are found by name: $MESHSIM_DATA; else ../share/meshsim beside the
  * program (installed anywhere) or .. (a build folder in the source tree); else where `cmake
  * --install` puts it. In `arena` or static. */
-static const char *find_data_folder(ms_arena *arena) {
+const char *ms_cli_data_folder(ms_arena *arena) {
     const char *given = getenv("MESHSIM_DATA");
     if (given != NULL && given[0] != '\0') {
         return given;
@@ -84,7 +84,7 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
         *request_out = (ms_job_request){
             .workload = workload,
             .platform = ms_cli_value(call, "platform", NULL),
-            .data_folder = find_data_folder(call->arena),
+            .data_folder = ms_cli_data_folder(call->arena),
             .sets = sets.values,
             .set_count = sets.count,
             .fidelity = ms_cli_value(call, "fidelity", NULL),
@@ -138,7 +138,7 @@ ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
         return status;
     }
     const char *const *folders = NULL;
-    status = ms_platform_folders(NULL, find_data_folder(call->arena), call->arena, &folders);
+    status = ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
     if (status != MS_OK) {
         ms_diag_error(call->diag, "out of memory");
         return status;

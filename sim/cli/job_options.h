@@ -58,6 +58,11 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 
+/* Folder of installed data, in which platforms/ and workloads/ are: $MESHSIM_DATA; else
+ * ../share/meshsim beside the program (installed anywhere) or .. (a build folder in the source
+ * tree); else where `cmake --install` puts it. In `arena` or static. */
+const char *ms_cli_data_folder(ms_arena *arena);
+
 /* Load a platform by path or name (looked up as ms_platform_folders says) with
  * the command's --set options, whose keys may begin with "platform.". Everything lives in
  * call->arena. Returns as ms_platform_load. */

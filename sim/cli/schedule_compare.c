@@ -1,17 +1,15 @@
 /* meshsim schedule --compare: many schedules in one table. */
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/job_options.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_schedules.h"
+#include "cli/worker_options.h"
 #include "meshsim/report.h"
 #include "meshsim/target.h"
 #include "meshsim/units.h"
 #include "meshsim/usage.h"
-
-enum { JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024 };
 
 static ms_status report_no_memory(const ms_invocation *call) {
     ms_diag_error(call->diag, "out of memory");
@@ -180,17 +178,6 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     return MS_OK;
 }
 
-static ms_status read_jobs(const ms_invocation *call, int *jobs_out) {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long fallback = processors < 1                  ? 1
-                    : processors > JOBS_DEFAULT_MAX ? JOBS_DEFAULT_MAX
-                                                    : processors;
-    long jobs = 0;
-    ms_status status = ms_cli_int(call, "jobs", fallback, 1, JOBS_MAX, &jobs);
-    *jobs_out = (int)jobs;
-    return status;
-}
-
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
                                 ms_job_request *request, ms_shown_simulated *shown) {
     ms_status status = check_csv(call);
@@ -199,7 +186,7 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
                                                   " with --workload", &shown->table.sorted_by)
                              : status;
     status = status == MS_OK ? read_cap(call, &study->cap_B) : status;
-    status = status == MS_OK ? read_jobs(call, &study->jobs) : status;
+    status = status == MS_OK ? ms_cli_jobs(call, &study->jobs) : status;
     status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
     if (status == MS_OK && ms_cli_has(call, "gantt") && study->count > MS_GANTT_PICTURES_MAX) {
         ms_diag_error(call->diag,
@@ -212,14 +199,6 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
     shown->cap_B = study->cap_B;
     return status == MS_OK ? ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), request)
                            : status;
-}
-
-/* On a terminal, and only where it takes long. */
-static void show_progress(void *context, size_t done, size_t count) {
-    const double *start_s = context;
-    if (isatty(STDERR_FILENO) && ms_wall_s() - *start_s >= 2.0) {
-        fprintf(stderr, "\r%zu of %zu simulated%s", done, count, done == count ? "\n" : "");
-    }
 }
 
 /* Draw the traces of the table, in its order. */
@@ -246,7 +225,7 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
 static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
                           ms_shown_simulated *shown) {
     double start_s = ms_wall_s();
-    study->progress = show_progress;
+    study->progress = ms_cli_show_progress;
     study->context = &start_s;
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
     if (rows == NULL ||

@@ -169,13 +169,20 @@ static void add_row(ms_value *list, const ms_table *table, size_t index) {
     }
 }
 
-void ms_table_add_rows(const ms_table *table, ms_value *object) {
-    ms_value *rows = ms_value_add(object, "rows", MS_VALUE_ARRAY);
-    ms_value *left_out = table->reason_offset == MS_TABLE_KEEPS_ALL
-                             ? NULL
-                             : ms_value_add(object, "left_out", MS_VALUE_ARRAY);
+void ms_table_add_list(const ms_table *table, bool are_left_out, const char *key,
+                       ms_value *object) {
+    ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
     for (size_t i = 0; i < table->count; i++) {
-        add_row(ms_table_reason(table, i) == NULL ? rows : left_out, table, i);
+        if ((ms_table_reason(table, i) != NULL) == are_left_out) {
+            add_row(list, table, i);
+        }
+    }
+}
+
+void ms_table_add_rows(const ms_table *table, ms_value *object) {
+    ms_table_add_list(table, false, "rows", object);
+    if (table->reason_offset != MS_TABLE_KEEPS_ALL) {
+        ms_table_add_list(table, true, "left_out", object);
     }
 }
 

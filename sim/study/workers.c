@@ -1,6 +1,6 @@
 /* A child writes frames to its pipe: its messages as they come, before the first fault what that is
- * in one line, and at the end what it found. A frame is a mark, the number of bytes, and the bytes.
- */
+ * in one line, and at the end what it found and its answer. A frame is a mark, the number of bytes,
+ * and the bytes. */
 #include "meshsim/workers.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TALK = 'T', REASON = 'R', ANSWER = 'A' };
+enum { TALK = 'T', REASON = 'R', FINDING = 'F', ANSWER = 'A' };
 enum { BLOCK_B = 65536, EXIT_SIGNAL = 128 };
 
 typedef struct frame {
@@ -100,7 +100,23 @@ static void send_answer(int pipe, ms_status status, const ms_result *result) {
     send_frame(pipe, ANSWER, &found, sizeof found);
 }
 
-/* Build, run, keep, answer; never returns. */
+/* What the study wants of a run besides its figures. */
+static ms_status send_finding(const pool *p, size_t index, int pipe, const ms_result *result,
+                              ms_arena *arena) {
+    const ms_workers_options *options = p->options;
+    if (options->find == NULL) {
+        return MS_OK;
+    }
+    char *finding = MS_NEW(arena, char, options->finding_B);
+    if (finding == NULL) {
+        return MS_E_NOMEM;
+    }
+    options->find(index, result, finding);
+    send_frame(pipe, FINDING, finding, options->finding_B);
+    return MS_OK;
+}
+
+/* Build, run, keep, find, answer; never returns. */
 static void run_child(const pool *p, size_t index, int pipe) {
     ms_arena arena;
     ms_arena_init(&arena);
@@ -119,6 +135,9 @@ static void run_child(const pool *p, size_t index, int pipe) {
         status = p->options->keep(p->options->keep_context, index, &result, &diag);
     }
     ms_diag_finish(&diag);
+    if (status == MS_OK) {
+        status = send_finding(p, index, pipe, &result, &arena);
+    }
     send_answer(pipe, status, &result);
     _exit(ms_status_exit_code(status)); /* the standard streams and their buffers are the parent's
                                          */
@@ -158,6 +177,7 @@ static ms_status start(pool *p) {
 typedef struct heard {
     ms_buffer talk;
     ms_buffer reason;
+    ms_buffer finding;
     bool has_answer;
 } heard;
 
@@ -210,6 +230,8 @@ static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, hear
             ms_buffer_add(&h->talk, data, head.length);
         } else if (head.mark == REASON) {
             ms_buffer_add(&h->reason, data, head.length);
+        } else if (head.mark == FINDING) {
+            ms_buffer_add(&h->finding, data, head.length);
         } else if (head.mark == ANSWER && head.length == sizeof found) {
             memcpy(&found, data, sizeof found);
             outcome->status = found.status;
@@ -217,6 +239,20 @@ static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, hear
             h->has_answer = true;
         }
     }
+}
+
+/* What was found, aligned for any type; false when memory ran out. */
+static bool keep_finding(const pool *p, const heard *h, ms_worker_outcome *outcome) {
+    size_t size_B = p->options->finding_B;
+    if (outcome->status != MS_OK || size_B == 0 || h->finding.length != size_B) {
+        return !h->finding.failed;
+    }
+    char *copy = MS_NEW(p->arena, char, size_B);
+    if (copy != NULL) {
+        memcpy(copy, h->finding.data, size_B);
+    }
+    outcome->finding = copy;
+    return copy != NULL;
 }
 
 /* The outcome's texts, in the arena; false when memory ran out. */
@@ -242,14 +278,16 @@ static ms_status finish(pool *p, size_t at) {
     heard h = {.has_answer = false};
     ms_buffer_init(&h.talk);
     ms_buffer_init(&h.reason);
+    ms_buffer_init(&h.finding);
     *outcome = (ms_worker_outcome){.status = MS_OK};
     read_frames(&w->bytes, outcome, &h);
     if (!h.has_answer) {
         outcome->status = explain_end(state, &h);
     }
-    bool has_all = keep_texts(p, &h, outcome) && !w->bytes.failed;
+    bool has_all = keep_texts(p, &h, outcome) && keep_finding(p, &h, outcome) && !w->bytes.failed;
     ms_buffer_release(&h.talk);
     ms_buffer_release(&h.reason);
+    ms_buffer_release(&h.finding);
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
     return has_all ? MS_OK : report_no_memory(p);
