@@ -53,7 +53,10 @@
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
+ * | cases.h           | measured runs: reading them, and what job each of them was         |
+ * | validate.h        | measured runs simulated, predicted against measured                |
  * | report.h          | pictures and trace-viewer files                                    |
+ * | scatter.h         | predictions against measurements as a picture                      |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

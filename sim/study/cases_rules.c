@@ -1,0 +1,198 @@
+/* Which software a case ran, and on which cluster: two tables, and what is read once for all
+ * cases. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "study/cases_rules.h"
+
+/* A source's software by its group, and where a group has two, by what tells them apart. */
+typedef struct setup_row {
+    const char *group;
+    bool asks_parallel_block; /* only models with attention and MLP side by side */
+    const char *setup;
+} setup_row;
+
+static const setup_row SETUPS[] = {
+    {"narayanan21", false, "megatron-lm-2021"},
+    {"megatron20", false, "megatron-lm-2021"},
+    {"vtrain", false, "megatron-lm-2021"},
+    {"single_node", false, "megatron-lm-2021"},
+    {"korthikanti22", false, "megatron-lm-2022"},
+    {"megascale", true, "megascale"},
+    {"megascale", false, "megatron-lm-2023"},
+    {"bloom", false, "megatron-deepspeed"},
+    {"zerobubble", false, "zero-bubble"},
+    {"llama3", false, "llama3"},
+    {"dsv3", false, "deepseek-v3"},
+    {"nemo2407", false, "nemo"},
+    {"dgxc", false, "nemo"},
+    {"mpt", false, "composer"},
+    {"torchtitan", false, "torchtitan"},
+    {"simumax", false, "simumax"},
+};
+/* Of other groups: who shards parameters runs FSDP, everyone else Megatron Core. */
+static const char SHARDING_SETUP[] = "torchtitan";
+static const char USUAL_SETUP[] = "megatron-core";
+enum { ZERO_OF_FSDP = 3 };
+
+/* A platform by what a source calls its GPU, and where that leaves several, its network. */
+typedef struct cluster_row {
+    const char *gpu;      /* part of the GPU's name */
+    const char *network;  /* part of the network's; NULL: any */
+    const char *file;     /* NULL: there is none yet */
+    const char *gpu_type; /* NULL: the platform's own */
+} cluster_row;
+
+static const cluster_row CLUSTERS[] = {
+    {"PCIe", NULL, NULL, NULL},
+    {"A100-SXM4-40GB", NULL, "dgx-a100", "a100-sxm4-40gb"},
+    {"A100", "Selene", "selene-a100", NULL},
+    {"A100", "Omni-Path", "jean-zay-a100", NULL},
+    {"A100", "4x HDR200", "hdr4-a100", NULL},
+    {"A100", "4xHDR", "hdr4-a100", NULL},
+    {"A100", NULL, "dgx-a100", NULL},
+    {"a100", NULL, "dgx-a100", NULL},
+    {"V100", NULL, "dgx2-v100", NULL},
+    {"H100-SXM5 96GB", NULL, "meta-roce-h100", "h100-sxm5-96gb"},
+    {"H100", "RoCE", "meta-roce-h100", NULL},
+    {"H200", NULL, "dgx-h100", "h200-sxm5-141gb"},
+    {"H100", NULL, "dgx-h100", NULL},
+    {"H800", NULL, "h800", NULL},
+    {"GB200", NULL, "gb200-nvl72", NULL},
+    {"B200", NULL, "dgx-b200", NULL},
+    {"TPU-v4", NULL, "tpu-v4-palm", NULL},
+    {"TPU v4", NULL, "tpu-v4-palm", NULL},
+};
+
+bool ms_case_says(const char *text, const char *word) {
+    return text != NULL && strstr(text, word) != NULL;
+}
+
+ms_case_rules *ms_case_rules_new(const char *data_folder, ms_arena *arena, ms_diag *diag) {
+    ms_case_rules *rules = MS_NEW(arena, ms_case_rules, 1);
+    if (rules == NULL) {
+        ms_diag_error(diag, "out of memory");
+        return NULL;
+    }
+    rules->data_folder = data_folder;
+    rules->arena = arena;
+    rules->diag = diag;
+    return rules;
+}
+
+static ms_status no_memory(ms_case_rules *rules) {
+    ms_diag_error(rules->diag, "out of memory");
+    return MS_E_NOMEM;
+}
+
+void ms_case_differs(ms_case_translation *t, const char *what) {
+    ms_buffer_printf(&t->differs, "%s%s", t->differs.length == 0 ? "" : "; ", what);
+}
+
+ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...) {
+    char why[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    t->out->reason = ms_arena_strdup(t->rules->arena, why);
+    return t->out->reason == NULL ? no_memory(t->rules) : MS_E_NO;
+}
+
+/* ---- setups ---- */
+
+static const char *setup_name(const ms_case *c) {
+    for (size_t i = 0; i < sizeof SETUPS / sizeof SETUPS[0]; i++) {
+        bool goes = !SETUPS[i].asks_parallel_block || c->model.traits.has_parallel_block;
+        if (strcmp(SETUPS[i].group, c->group) == 0 && goes) {
+            return SETUPS[i].setup;
+        }
+    }
+    return c->parallel.zero == ZERO_OF_FSDP ? SHARDING_SETUP : USUAL_SETUP;
+}
+
+ms_status ms_case_find_setup(ms_case_rules *rules, const ms_case *c,
+                             const ms_case_setup **setup_out) {
+    const char *name = setup_name(c);
+    for (int i = 0; i < rules->setup_count; i++) {
+        if (strcmp(rules->setups[i].name, name) == 0) {
+            *setup_out = &rules->setups[i];
+            return MS_OK;
+        }
+    }
+    const char *path = ms_arena_printf(rules->arena, "%s/workloads/validation/setups/%s.yaml",
+                                       rules->data_folder, name);
+    if (path == NULL) {
+        return no_memory(rules);
+    }
+    const ms_job_request request = {.workload = path, .data_folder = rules->data_folder};
+    ms_case_setup *setup = &rules->setups[rules->setup_count];
+    ms_status status = ms_job_spec_read(&request, rules->arena, rules->diag, &setup->spec);
+    if (status == MS_OK) {
+        setup->name = name;
+        rules->setup_count++; /* as many as the table has at most */
+        *setup_out = setup;
+    }
+    return status;
+}
+
+/* ---- clusters ---- */
+
+static const cluster_row *cluster_of(const ms_case_system *system) {
+    for (size_t i = 0; i < sizeof CLUSTERS / sizeof CLUSTERS[0]; i++) {
+        const cluster_row *row = &CLUSTERS[i];
+        bool has_network = row->network == NULL || ms_case_says(system->network, row->network);
+        if (ms_case_says(system->gpu, row->gpu) && has_network) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static bool is_same(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Load a platform of so many nodes, once. */
+static ms_status load(ms_case_rules *rules, const cluster_row *row, int nodes, ms_job_spec *spec) {
+    for (int i = 0; i < rules->cluster_count; i++) {
+        const ms_case_cluster *known = &rules->clusters[i];
+        if (known->nodes == nodes && is_same(known->file, row->file) &&
+            is_same(known->gpu_type, row->gpu_type)) {
+            spec->platform = known->platform;
+            return MS_OK;
+        }
+    }
+    const ms_spec_cluster cluster = {row->file, row->gpu_type, nodes, rules->data_folder};
+    ms_status status = ms_spec_set_cluster(spec, &cluster, rules->arena, rules->diag);
+    if (status == MS_OK && rules->cluster_count < MS_CASE_CLUSTERS_MAX) {
+        rules->clusters[rules->cluster_count++] =
+            (ms_case_cluster){row->file, row->gpu_type, nodes, spec->platform};
+    }
+    return status;
+}
+
+ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
+                              ms_job_spec *spec) {
+    const cluster_row *row = cluster_of(system);
+    if (row == NULL || row->file == NULL) {
+        return MS_E_NO;
+    }
+    ms_status status = load(rules, row, 1, spec); /* how large is a node? */
+    if (status != MS_OK) {
+        return status;
+    }
+    int node = spec->platform.cluster->gpus_per_node;
+    return load(rules, row, (gpus + node - 1) / node, spec);
+}
+
+ms_status ms_case_find_platform(ms_case_rules *rules, const ms_case_system *system, int gpus,
+                                const ms_platform **platform_out) {
+    ms_job_spec spec = {.folder = "."};
+    ms_status status = ms_case_set_cluster(rules, system, gpus, &spec);
+    if (status == MS_OK) {
+        *platform_out = spec.platform.cluster;
+    }
+    return status;
+}

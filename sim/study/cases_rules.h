@@ -1,0 +1,67 @@
+/* What the files that turn cases into jobs share. */
+#ifndef MS_CASES_RULES_H
+#define MS_CASES_RULES_H
+
+#include "meshsim/cases.h"
+
+enum { MS_CASE_SETUPS_MAX = 32, MS_CASE_CLUSTERS_MAX = 256 };
+
+/* A setup that has been read. */
+typedef struct ms_case_setup {
+    const char *name;
+    ms_job_spec spec;
+} ms_case_setup;
+
+/* A platform that has been loaded. */
+typedef struct ms_case_cluster {
+    const char *file;
+    const char *gpu_type;
+    int nodes;
+    ms_spec_platform platform;
+} ms_case_cluster;
+
+struct ms_case_rules {
+    const char *data_folder;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_case_setup setups[MS_CASE_SETUPS_MAX];
+    int setup_count;
+    ms_case_cluster clusters[MS_CASE_CLUSTERS_MAX];
+    int cluster_count;
+};
+
+/* One translation. */
+typedef struct ms_case_translation {
+    ms_case_rules *rules;
+    const ms_case *c;
+    ms_case_job *out;
+    ms_buffer differs;
+} ms_case_translation;
+
+/* The setup of a case's software.  *setup_out: kept by the rules.  Returns as ms_case_translate. */
+ms_status ms_case_find_setup(ms_case_rules *rules, const ms_case *c,
+                             const ms_case_setup **setup_out);
+
+/* Put a job on the cluster that a source's words name, of at least so many GPUs; MS_E_NO where
+ * none goes by them.  Returns as ms_case_translate. */
+ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
+                              ms_job_spec *spec);
+
+/* Note what is simulated otherwise than it was. */
+void ms_case_differs(ms_case_translation *t, const char *what);
+
+/* Leave a case without a job.  Returns MS_E_NO; MS_E_NOMEM (reported). */
+ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Whether a text holds a word; a text that is not given holds none. */
+bool ms_case_says(const char *text, const char *word);
+
+/* The model of a case, with the choices of its setup's model, into the job's spec.  Returns MS_OK;
+ * MS_E_NO (refused); MS_E_NOMEM (reported). */
+ms_status ms_case_set_model(ms_case_translation *t);
+
+/* Its pipeline schedule and which stage has which layers.  Returns likewise. */
+ms_status ms_case_set_schedule(ms_case_translation *t);
+
+#endif

@@ -1,0 +1,316 @@
+/* From a case to its job: sizes as published, and what is not, by the setup of its software. */
+#include <math.h>
+#include <string.h>
+
+#include "study/cases_rules.h"
+
+/* Axes of a case whose order its source does not tell. Source: README of the measurements. */
+static const char *const USUAL_ORDER[] = {"pp", "dp", "cp", "tp"};
+enum { AXES = 4, SHARDED_PARAMETERS = 3 };
+
+/* A bandwidth that a platform's NICs give, within what data sheets round. */
+static const double NIC_TOLERANCE = 0.02;
+
+static ms_job_spec *spec_of(ms_case_translation *t) {
+    return &t->out->spec;
+}
+
+/* ---- what has to be published ---- */
+
+static ms_status check_published(ms_case_translation *t) {
+    const ms_case *c = t->c;
+    const ms_case_parallel *p = &c->parallel;
+    const struct {
+        const char *name;
+        int value;
+    } NEEDED[] = {{"num_gpus", c->gpus},
+                  {"parallel.tp", p->tp},
+                  {"parallel.pp", p->pp},
+                  {"parallel.dp", p->dp},
+                  {"micro_batch", c->schedule.micro_batch},
+                  {"global_batch", c->schedule.global_batch},
+                  {"model.layers", c->model.layers},
+                  {"model.hidden", c->model.hidden},
+                  {"model.heads", c->model.heads},
+                  {"model.ffn", c->model.ffn},
+                  {"model.vocab", c->model.vocab},
+                  {"model.seq_len", c->model.sequence}};
+    for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++) {
+        if (NEEDED[i].value == 0) {
+            return ms_case_refuse(t, "%s is not published", NEEDED[i].name);
+        }
+    }
+    if (c->system.gpu == NULL || c->model.type == NULL || c->schedule.kind == NULL) {
+        return ms_case_refuse(t, "GPU type, model type or schedule is not published");
+    }
+    return MS_OK;
+}
+
+/* ---- mesh ---- */
+
+static int or_one(int count) {
+    return count == 0 ? 1 : count;
+}
+
+static int size_of(const ms_case_parallel *p, const char *axis) {
+    const struct {
+        const char *name;
+        int size;
+    } SIZES[] = {{"tp", p->tp}, {"pp", p->pp}, {"dp", p->dp}, {"cp", or_one(p->cp)}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        if (strcmp(SIZES[i].name, axis) == 0) {
+            return SIZES[i].size;
+        }
+    }
+    return 0;
+}
+
+static void add_axis(ms_spec_mesh *mesh, const char *name, int size) {
+    mesh->names[mesh->axes] = name;
+    mesh->sizes[mesh->axes++] = size;
+}
+
+/* Expert-parallel ranks are replicas to the rest. Where each of them holds its tokens alone, they
+ * are the inner part of the replicas' axis; else the experts have a mesh of their own. */
+static ms_status set_experts(ms_case_translation *t, bool *is_own_axis_out) {
+    const ms_case_parallel *p = &t->c->parallel;
+    ms_job_spec *spec = spec_of(t);
+    int ep = or_one(p->ep);
+    spec->experts = (ms_expert_axes){.tp = 1}; /* no mesh of their own */
+    *is_own_axis_out = false;
+    if (t->c->model.experts.experts == 0 || ep == 1) {
+        return MS_OK;
+    }
+    bool is_alone = p->tp == 1 && or_one(p->cp) == 1;
+    if (is_alone && p->dp % ep != 0) {
+        return ms_case_refuse(t, "%d expert-parallel ranks do not divide %d replicas", ep, p->dp);
+    }
+    *is_own_axis_out = is_alone;
+    if (!is_alone) {
+        spec->experts = (ms_expert_axes){.ep = ep, .tp = or_one(p->etp)};
+    }
+    return MS_OK;
+}
+
+static ms_status set_mesh(ms_case_translation *t) {
+    const ms_case_parallel *p = &t->c->parallel;
+    ms_spec_mesh *mesh = &spec_of(t)->mesh;
+    bool has_expert_axis = false;
+    ms_status status = set_experts(t, &has_expert_axis);
+    if (status != MS_OK) {
+        return status;
+    }
+    long ranks = 1;
+    *mesh = (ms_spec_mesh){.axes = 0};
+    const char *const *order = p->order.count > 0 ? p->order.items : USUAL_ORDER;
+    size_t count = p->order.count > 0 ? p->order.count : AXES;
+    for (size_t i = 0; i < count; i++) {
+        int size = size_of(p, order[i]);
+        if (size == 0) {
+            return ms_case_refuse(t, "parallel.order names an axis '%s' that is not known",
+                                  order[i]);
+        }
+        ranks *= size;
+        if (ranks > t->c->gpus || mesh->axes + 2 > MS_MESH_AXES_MAX) {
+            break; /* told below */
+        }
+        bool is_parted = has_expert_axis && strcmp(order[i], "dp") == 0;
+        add_axis(mesh, order[i], is_parted ? size / p->ep : size);
+        if (is_parted) {
+            add_axis(mesh, "ep", p->ep);
+        }
+    }
+    return ranks == t->c->gpus
+               ? MS_OK
+               : ms_case_refuse(t, "the mesh has %ld ranks, and num_gpus is %d", ranks, t->c->gpus);
+}
+
+/* ---- cluster ---- */
+
+/* What the NICs of a platform carry per GPU [B/s]; 0: it has none. */
+static double nic_Bps(const ms_platform *platform) {
+    if (platform->nics_per_node == 0 || platform->tier_count < 2) {
+        return 0;
+    }
+    return platform->tiers[1].bandwidth_Bps * platform->nics_per_node / platform->gpus_per_node;
+}
+
+static ms_status set_cluster(ms_case_translation *t) {
+    const ms_case *c = t->c;
+    ms_job_spec *spec = spec_of(t);
+    ms_status status = ms_case_set_cluster(t->rules, &c->system, c->gpus, spec);
+    if (status == MS_E_NO) {
+        return ms_case_refuse(t, "no platform for a GPU '%s'", c->system.gpu);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_platform *platform = spec->platform.cluster;
+    spec->placement = (ms_rank_placement_choice){.is_given = ms_platform_gpus(platform) > c->gpus,
+                                                 .folder = spec->folder};
+    double simulated_Bps = nic_Bps(platform);
+    bool is_crossed = platform->nodes > 1 && c->system.nic_Bps > 0;
+    if (is_crossed && fabs(simulated_Bps - c->system.nic_Bps) > NIC_TOLERANCE * simulated_Bps) {
+        ms_case_differs(t, "the network's bandwidth is the platform's, not the published one");
+    }
+    return MS_OK;
+}
+
+/* ---- batch, precision, sharding ---- */
+
+static ms_status set_batch(ms_case_translation *t) {
+    const ms_case_schedule *s = &t->c->schedule;
+    long replicas = t->c->parallel.dp;
+    spec_of(t)->batch = (ms_spec_batch){.global = s->global_batch, .micro = s->micro_batch};
+    if (s->global_batch % (s->micro_batch * replicas) != 0) {
+        return ms_case_refuse(t, "a batch of %d is no multiple of %d sequences on %ld replicas",
+                              s->global_batch, s->micro_batch, replicas);
+    }
+    return MS_OK;
+}
+
+/* Products in 8 bits run as 16-bit ones here. `amp_` is FSDP's mixed precision that reduces
+ * gradients in fp32. */
+static void set_precision(ms_case_translation *t) {
+    const char *words = t->c->schedule.precision;
+    if (ms_case_says(words, "fp8")) {
+        ms_case_differs(t, "fp8 products run as bf16");
+    }
+    if (ms_case_says(words, "amp_")) {
+        spec_of(t)->precision.gradients = MS_DTYPE_FP32;
+    }
+}
+
+static void set_sharding(ms_case_translation *t) {
+    const ms_case_parallel *p = &t->c->parallel;
+    ms_job_spec *spec = spec_of(t);
+    if (p->zero != MS_CASE_UNKNOWN) {
+        spec->data.zero = p->zero;
+    }
+    if (spec->data.zero == 0 && ms_case_says(t->c->notes, "BF16 optimizer")) {
+        spec->data.zero = 1; /* DeepSpeed calls that stage 0, and shards the optimizer's state */
+    }
+    spec->data.keeps_parameters = spec->data.zero == SHARDED_PARAMETERS && p->reshards == 0;
+    if (spec->data.zero < 2) {
+        spec->data.reduce = MS_SPEC_USUAL;
+    }
+    if (spec->data.zero == 0) {
+        spec->data.has_gather_overlap = false; /* nothing is gathered */
+    }
+    bool has_tp = p->tp > 1;
+    bool has_sequence = p->has_sequence_parallel == 1;
+    spec->tensor.has_sequence_parallel = has_tp && has_sequence;
+    spec->tensor.allows_slow = true; /* what ran, ran */
+    if (!spec->tensor.has_sequence_parallel) {
+        spec->tensor.overlap = MS_TP_OVERLAP_NONE;
+    }
+    spec->has_scatter_gather =
+        spec->has_scatter_gather && has_tp && p->pp > 1 && !spec->tensor.has_sequence_parallel;
+    if (or_one(p->cp) == 1) {
+        spec->context = (ms_spec_context){.kind = MS_CP_RING, .overlap = MS_SPEC_USUAL};
+    }
+}
+
+/* ---- recomputation ---- */
+
+/* Parts that Megatron's CI names in brackets. */
+static ms_status set_named_parts(ms_case_translation *t, const char *words) {
+    static const struct {
+        const char *word;
+        unsigned part;
+    } PARTS[] = {{"layernorm", MS_RECOMPUTE_NORMS},
+                 {"mla_up_proj", MS_RECOMPUTE_LATENT_UP},
+                 {"moe_act", MS_RECOMPUTE_ACTIVATIONS}};
+    ms_spec_recompute *recompute = &spec_of(t)->recompute;
+    *recompute = (ms_spec_recompute){.kind = MS_RECOMPUTE_NONE};
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        recompute->parts |= ms_case_says(words, PARTS[i].word) ? PARTS[i].part : 0;
+    }
+    if (ms_case_says(words, " mlp")) {
+        ms_case_differs(t, "the dense MLP is not recomputed");
+    }
+    return MS_OK;
+}
+
+/* What is recomputed: in the source's kinds. Which parts `selective` and `partial` mean, and what
+ * runs where it is not stated, the setup says; without a word of it, `selective` is the attention.
+ */
+static ms_status set_recompute(ms_case_translation *t) {
+    static const char *const KINDS[] = {"none", "full", "selective"}; /* as in ms_recompute */
+    const char *kind = t->c->schedule.recompute;
+    const char *words = t->c->schedule.recompute_words;
+    ms_spec_recompute *recompute = &spec_of(t)->recompute;
+    if (kind == NULL || strcmp(kind, "unstated") == 0) {
+        return MS_OK; /* as the setup has it */
+    }
+    if (strcmp(kind, "partial") == 0 && ms_case_says(words, "[")) {
+        return set_named_parts(t, words);
+    }
+    bool is_setups = recompute->parts != 0;
+    if (is_setups && (strcmp(kind, "partial") == 0 || strcmp(kind, "selective") == 0)) {
+        recompute->kind = MS_RECOMPUTE_NONE;
+        return MS_OK;
+    }
+    for (int i = MS_RECOMPUTE_NONE; i <= MS_RECOMPUTE_SELECTIVE; i++) {
+        if (strcmp(kind, KINDS[i]) == 0) {
+            *recompute = (ms_spec_recompute){.kind = (ms_recompute)i};
+            return MS_OK;
+        }
+    }
+    return ms_case_refuse(t, "which parts '%s' recomputes is not known", kind);
+}
+
+/* ---- all ---- */
+
+/* A layer alone: neither embedding nor head, and nothing shared. */
+static void set_layer(ms_case_translation *t) {
+    ms_job_spec *spec = spec_of(t);
+    if (t->c->use == MS_CASE_LAYER) {
+        spec->model.vocab = 0;
+        spec->model.has_tied_embeddings = false;
+        spec->model.has_positions = false;
+        spec->data.zero = 0;
+        spec->data.reduce = MS_SPEC_USUAL;
+    }
+}
+
+static ms_status translate(ms_case_translation *t) {
+    ms_status (*const STEPS[])(ms_case_translation *) = {
+        check_published, set_mesh,          set_cluster,          set_batch,
+        set_recompute,   ms_case_set_model, ms_case_set_schedule,
+    };
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
+        status = STEPS[i](t);
+    }
+    if (status == MS_OK) {
+        set_precision(t);
+        set_sharding(t);
+        set_layer(t);
+    }
+    return status;
+}
+
+ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job *job_out) {
+    const ms_case_setup *setup = NULL;
+    *job_out = (ms_case_job){.differs = ""};
+    ms_status status = ms_case_find_setup(rules, c, &setup);
+    if (status != MS_OK) {
+        return status;
+    }
+    job_out->setup = setup->name;
+    job_out->spec = ms_job_spec_derive(&setup->spec);
+    job_out->spec.name = c->id;
+    job_out->spec.description = c->source;
+    ms_case_translation t = {.rules = rules, .c = c, .out = job_out};
+    ms_buffer_init(&t.differs);
+    status = translate(&t);
+    job_out->differs = ms_arena_strdup(rules->arena, ms_buffer_text(&t.differs));
+    bool has_failed = t.differs.failed || job_out->differs == NULL;
+    ms_buffer_release(&t.differs);
+    if (has_failed) {
+        ms_diag_error(rules->diag, "out of memory");
+        return MS_E_NOMEM;
+    }
+    return status == MS_E_NO ? MS_OK : status; /* its reason is there */
+}

@@ -1,0 +1,80 @@
+/* What a validated run comes to besides its figures: passes, and the last rank's memory. */
+#include <math.h>
+#include <string.h>
+
+#include "study/validate_parts.h"
+
+/* Time of a pass of each kind: all computing time of the kind over all its passes, of which every
+ * stage has one for each microbatch. */
+static void find_passes(const ms_result *result, ms_validate_finding *out) {
+    const ms_dag *dag = &result->dag;
+    const ms_program *program = &result->job->program;
+    double passes = 0;
+    for (int r = 0; r < dag->rank_count; r++) {
+        double stages = (double)program->model_stages / program->spec.pipeline_ranks;
+        passes += dag->ranks[r].multiplicity * stages * program->spec.microbatches *
+                  result->job->spec.simulation.steps;
+    }
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int kind = dag->ops[op].kind;
+        if (kind < MS_OP_OPTIMIZER) {
+            int rank = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
+            out->pass_s[kind] += (result->timeline.end_s[op] - result->timeline.start_s[op]) *
+                                 dag->ranks[rank].multiplicity / passes;
+        }
+    }
+}
+
+static bool is_backward(int kind) {
+    return kind == MS_OP_RECOMPUTE || kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD ||
+           kind == MS_OP_WEIGHT_GRAD;
+}
+
+/* Whether an operation belongs to the layers' passes: neither the update nor what is reduced and
+ * gathered for it. */
+static bool is_of_layers(const ms_dag_op *op) {
+    bool is_shared = op->axis == MS_AXIS_DP || op->axis == MS_AXIS_OTHER || op->axis == MS_AXIS_PP;
+    return op->kind != MS_OP_OPTIMIZER && !is_shared;
+}
+
+/* A job of one stage and microbatch: forward until the first backward operation starts, backward
+ * until the last operation of the layers ends. */
+static void find_halves(const ms_result *result, ms_validate_finding *out) {
+    const ms_dag *dag = &result->dag;
+    double turn_s = INFINITY;
+    double end_s = 0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        if (is_backward(dag->ops[op].kind)) {
+            turn_s = fmin(turn_s, result->timeline.start_s[op]);
+        }
+        if (is_of_layers(&dag->ops[op])) {
+            end_s = fmax(end_s, result->timeline.end_s[op]);
+        }
+    }
+    out->forward_s = turn_s;
+    out->backward_s = end_s - turn_s;
+}
+
+static void find_last_rank(const ms_result *result, ms_validate_finding *out) {
+    const ms_dag *dag = &result->dag;
+    int last = 0;
+    for (int r = 1; r < dag->rank_count; r++) {
+        const ms_dag_rank *rank = &dag->ranks[r];
+        bool is_later = rank->pp > dag->ranks[last].pp ||
+                        (rank->pp == dag->ranks[last].pp && rank->rank > dag->ranks[last].rank);
+        last = is_later ? r : last;
+    }
+    const ms_rank_memory *memory = &result->memory[last];
+    out->last_peak_B = memory->peak_B;
+    out->last_static_B = memory->parameter_B + memory->gradient_B + memory->optimizer_B;
+}
+
+void ms_validate_find(size_t index, const ms_result *result, void *finding_out) {
+    (void)index;
+    ms_validate_finding finding;
+    memset(&finding, 0, sizeof finding);
+    find_passes(result, &finding);
+    find_halves(result, &finding);
+    find_last_rank(result, &finding);
+    memcpy(finding_out, &finding, sizeof finding);
+}

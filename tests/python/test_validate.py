@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Measured runs: errors that are known by hand, what cannot be simulated, faults with their place, and the score itself.
+
+usage: test_validate.py MESHSIM [unittest arguments]
+"""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CASES = ROOT / "workloads" / "validation" / "cases.yaml"
+PROGRAM = ""
+
+# the same run as a case of Narayanan et al. and as a workload, written by hand; %s: its name and step time
+CASE = """
+- id: %s
+  group: %s
+  core: true
+  num_gpus: 16
+  system: {gpu: A100-SXM4-80GB, network: 'HDR InfiniBand (Selene)', nic_gbit_s_per_gpu: 200}
+  model: {type: gpt, layers: 24, hidden: 2048, heads: 16, ffn: 8192, ffn_mats: 2, vocab: 51200, seq_len: 1024}
+  parallel: {tp: 4, pp: 2, vpp: 1, dp: 2, cp: 1, ep: 1, sp: false, order: [pp, dp, tp], zero: 0}
+  schedule_kind: 1f1b
+  recompute_kind: full
+  precision: fp16
+  micro_batch: 2
+  global_batch: 32
+  num_microbatches: 8
+  score_step_time_s: %r
+"""
+WORKLOAD = """
+platform: {file: selene-a100, nodes: 2}
+model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 1024, flash_attention: false,
+        fused_accumulation: false, dropout: 0.1}
+mesh: {tp: 4, pp: 2, dp: 2, order: [pp, dp, tp]}
+batch: {global: 32, micro: 2}
+precision: {parameters: fp16, gradients: fp32, optimizer: 12 B}
+pipeline: {scatter_gather: true}
+recompute: full
+"""
+
+
+def run(*words):
+    """The finished process."""
+    return subprocess.run([PROGRAM, *(str(word) for word in words)], cwd=ROOT, stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, text=True, timeout=250)
+
+
+def tree(*words):
+    """What --json of a run that must succeed prints."""
+    done = run("validate", *words, "--json")
+    if done.returncode != 0:
+        raise AssertionError(f"exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+
+    def write(self, text, name="cases.yaml"):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+class Errors(InFolder):
+    """One run under several names, its measured times set to what makes the error known."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(WORKLOAD)
+            file.flush()
+            done = run("run", file.name, "--platform", ROOT / "platforms/selene-a100.yaml", "--json")
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        cls.step_s = json.loads(done.stdout)["step_time_s"]
+
+    def test_a_case_is_the_workload_that_says_the_same(self):
+        """Measured at 4/5 of what is predicted: 25 % too slow; at 10/9: 10 % too fast."""
+        path = self.write(CASE % ("slow", "narayanan21", self.step_s * 0.8) +
+                          CASE % ("fast", "narayanan21", self.step_s / 0.9) +
+                          CASE % ("exact", "vtrain", self.step_s))
+        found = tree(path)
+        errors = {row["id"]: row["error"] for row in found["rows"]}
+        for name, error in {"slow": 0.25, "fast": -0.1, "exact": 0.0}.items():
+            self.assertAlmostEqual(errors[name], error, delta=1e-9)
+        for row in found["rows"]:
+            self.assertEqual(row["predicted_s"], self.step_s)
+            self.assertEqual(row["error"], row["predicted_s"] / row["measured_s"] - 1)
+            self.assertIs(row["core"], True)
+            self.assertIs(row["fits"], True)
+            self.assertIs(row["recompute_stated"], True)
+            self.assertEqual(row["setup"], "megatron-lm-2021")
+        group = found["groups"]["narayanan21"]
+        self.assertEqual((group["n"], group["worst"]), (2, "slow"))
+        for key, value in {"mean_abs_error": 0.175, "bias": 0.075, "worst_abs_error": 0.25}.items():
+            self.assertAlmostEqual(group[key], value, delta=1e-9)
+        self.assertAlmostEqual(found["mean_of_groups"], (0.175 + 0.0) / 2, delta=1e-9)
+        self.assertEqual(found["skipped"], [])
+
+    def test_a_job_is_the_same_however_many_run_at_once(self):
+        path = self.write("".join(CASE % (f"run{i}", "narayanan21", 1.0) for i in range(5)))
+        one, several = tree(path, "--jobs", 1), tree(path, "--jobs", 3)
+        self.assertEqual(one, several)
+
+    def test_what_is_not_published_is_skipped_with_its_reason(self):
+        rows = (CASE % ("whole", "narayanan21", 1.0) +
+                (CASE % ("no_micro", "narayanan21", 1.0)).replace("micro_batch: 2", "micro_batch: null") +
+                (CASE % ("no_gpu", "vtrain", 1.0)).replace("A100-SXM4-80GB", "MI300X"))
+        found = tree(self.write(rows))
+        self.assertEqual([row["id"] for row in found["rows"]], ["whole"])
+        self.assertEqual(found["skipped"],
+                         [{"id": "no_micro", "group": "narayanan21", "reason": "micro_batch is not published"},
+                          {"id": "no_gpu", "group": "vtrain", "reason": "no platform for a GPU 'MI300X'"}])
+        self.assertEqual(list(found["groups"]), ["narayanan21"])
+
+    def test_files_are_read_together_and_groups_chosen(self):
+        one = self.write(CASE % ("a", "narayanan21", 1.0))
+        other = self.write(CASE % ("b", "vtrain", 1.0), "more.yaml")
+        self.assertEqual([row["id"] for row in tree(one, other)["rows"]], ["a", "b"])
+        self.assertEqual([row["id"] for row in tree(one, other, "--group", "vtrain")["rows"]], ["b"])
+        done = run("validate", one, "--group", "vtran")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no case of a group 'vtran'", done.stderr)
+
+    def test_page_and_csv_say_what_json_says(self):
+        path = self.write(CASE % ("slow", "narayanan21", self.step_s * 0.8) +
+                          (CASE % ("left", "narayanan21", 1.0)).replace("micro_batch: 2", "micro_batch: null"))
+        page = run("validate", path).stdout
+        self.assertRegex(page, r"\n +\S+ \S+ +\S+ \S+ +25\.0 +slow\n")
+        self.assertRegex(page, r"\nnarayanan21 +1 +25\.0 +25\.0 +25\.0 +slow\n")
+        self.assertIn("\nskipped\n  left: micro_batch is not published\n", page)
+        rows = list(csv.DictReader(io.StringIO(run("validate", path, "--csv", "-").stdout)))
+        self.assertEqual([row["id"] for row in rows], ["slow", "left"])
+        self.assertAlmostEqual(float(rows[0]["error"]), 0.25, delta=1e-9)
+        self.assertEqual(rows[1]["reason"], "micro_batch is not published")
+
+    def test_a_case_is_explained_beside_what_is_published(self):
+        path = self.write(CASE % ("slow", "narayanan21", self.step_s * 0.8) + "  measured: {mfu_pct: 41.5, note: 29GB}\n")
+        page = run("validate", path, "--explain", "slow").stdout
+        self.assertIn("error +25.0 %", page)
+        self.assertIn("setup      megatron-lm-2021, on selene-a100", page)
+        for word in ("compute", "exposed_tp", "bubble_warmup", "MFU", "a pass: forward", "peak memory"):
+            self.assertIn(word, page)
+        published = page.split("\npublished\n")[1]
+        self.assertEqual(published.split(), ["mfu_pct", "41.5", "note", "29GB"])
+
+    def test_the_picture_has_a_marker_for_each_row(self):
+        picture = self.folder / "p.svg"
+        path = self.write(CASE % ("slow", "narayanan21", self.step_s * 0.8) + CASE % ("exact", "vtrain", self.step_s))
+        done = run("validate", path, "--plot", picture)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        space = "{http://www.w3.org/2000/svg}"
+        root = ET.parse(picture).getroot()
+        self.assertEqual([title.text for title in root.iter(f"{space}title")], ["slow", "exact"])
+        texts = [text.text for text in root.iter(f"{space}text")]
+        for word in ("measured [s]", "predicted [s]", "narayanan21", "vtrain"):
+            self.assertIn(word, texts)
+        # one is 25 % above the line of equal values, the other on it: y falls by what x does
+        places = {marker.find(f"{space}title").text: marker.get("transform") for marker in root.iter(f"{space}path")
+                  if marker.find(f"{space}title") is not None}
+        (x0, y0), (x1, y1) = (map(float, place[len("translate("):-1].split(",")) for place in
+                              (places["exact"], places["slow"]))
+        self.assertLess(x1, x0)
+        self.assertAlmostEqual(y1, y0, delta=0.11)  # both predict the same
+
+
+class Faults(InFolder):
+    def fault(self, old, new, code=3):
+        text = CASE % ("one", "narayanan21", 1.0)
+        self.assertIn(old, text)
+        path = self.write(text.replace(old, new))
+        done = run("validate", path)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_an_unknown_key_is_told_with_its_place(self):
+        said = self.fault("hidden: 2048", "hiden: 2048")
+        self.assertIn("cases.yaml:7:34: error: one.model.hiden: unknown key; did you mean 'hidden'?", said)
+        self.assertIn("\n", said)
+        self.assertIn("^~~~~", said)
+        self.assertEqual(said.count("error:"), 1)
+
+    def test_a_missing_key_is_told_with_its_mapping(self):
+        self.assertIn("cases.yaml:7:10: error: one.model.vocab: this key is required",
+                      self.fault("vocab: 51200, ", ""))
+        self.assertIn("cases.yaml:2:3: error: one.global_batch: this key is required",
+                      self.fault("  global_batch: 32\n", ""))
+
+    def test_a_unit_is_refused_where_the_key_has_it(self):
+        self.assertIn("error: one.system.nic_gbit_s_per_gpu: ",
+                      self.fault("nic_gbit_s_per_gpu: 200", "nic_gbit_s_per_gpu: 200 Gbit/s"))
+        self.assertIn("error: one.score_step_time_s: ", self.fault("time_s: 1.0", "time_s: 1 s"))
+
+    def test_an_id_may_stand_once(self):
+        text = CASE % ("one", "narayanan21", 1.0)
+        done = run("validate", self.write(text + text))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("cases.yaml:17:7: error: one: id 'one' is there already, at ", done.stderr)
+        done = run("validate", self.write(text), self.write(text, "again.yaml"))
+        self.assertEqual(done.returncode, 3)
+
+    def test_all_faults_come_at_once(self):
+        text = (CASE % ("one", "narayanan21", 1.0)).replace("tp: 4", "tp: x") + (CASE % ("two", "g", 1.0)).replace(
+            "layers: 24", "layers: -1")
+        said = run("validate", self.write(text)).stderr
+        self.assertIn("one.parallel.tp", said)
+        self.assertIn("two.model.layers", said)
+
+    def test_other_files_are_refused(self):
+        for text, word in (("model: {type: gpt}\nmesh: {dp: 1}\n", "expected measured runs, got a workload; 'meshsim check "),
+                           ("", "got nothing"), ("- 5\n", "expected a case"),
+                           ("- [1]\n", "expected a case"), ("nccl_tests: 3\n", "expected a list")):
+            done = run("validate", self.write(text))
+            self.assertEqual(done.returncode, 3, text)
+            self.assertIn(word, done.stderr)
+        self.assertEqual(run("validate", self.folder / "none.yaml").returncode, 3)
+        self.assertEqual(run("validate").returncode, 2)
+        self.assertEqual(run("validate", CASES, "--jobs", "0").returncode, 2)
+        self.assertEqual(run("validate", CASES, "--csv", "-", "--json").returncode, 2)
+        done = run("validate", CASES, "--plot", self.folder / "no" / "p.svg")
+        self.assertEqual(done.returncode, 4)
+
+
+class Setups(unittest.TestCase):
+    def test_each_is_a_sound_workload(self):
+        setups = sorted((CASES.parent / "setups").glob("*.yaml"))
+        self.assertGreater(len(setups), 10)
+        for setup in setups:
+            with self.subTest(setup.stem):
+                done = run("check", setup, "--ignore-memory", "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["workload"], setup.stem)
+
+
+class Score(unittest.TestCase):
+    """The score of quick groups is what the README of the rows says: who changes a prediction writes it anew."""
+
+    def test_quick_groups_are_as_written(self):
+        groups = [word for name in ("megatron20", "korthikanti22", "simumax", "torchtitan") for word in ("--group", name)]
+        done = subprocess.run([sys.executable, ROOT / "scripts/score", PROGRAM, *groups], stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, text=True, timeout=250)
+        self.assertEqual(done.returncode, 0, f"scripts/score build/meshsim --accept\n{done.stdout}{done.stderr}")
+
+    def test_a_changed_score_is_seen(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "meshsim"
+            program.write_text(f"#!/bin/sh\n{PROGRAM} \"$@\" | sed 's/\"n\": 10/\"n\": 11/'\n", encoding="utf-8")
+            program.chmod(0o755)
+            done = subprocess.run([sys.executable, ROOT / "scripts/score", program, "--group", "simumax"],
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True, timeout=250)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("simumax: now   | simumax | 11 |", done.stdout)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()

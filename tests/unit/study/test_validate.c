@@ -1,0 +1,218 @@
+/* Validation: errors, groups and marks by hand, of runs whose measured times are set so that the
+ * error is known. */
+#include "meshsim/validate.h"
+
+#include "cases_fixture.h"
+
+typedef struct fixture {
+    cases_fixture cases;
+    ms_validation v;
+} fixture;
+
+#define SMALL                                                                                      \
+    "system: {gpu: A100-SXM4-80GB}, model: {type: gpt, layers: 2, hidden: 1024, heads: 16, "       \
+    "ffn: 4096, ffn_mats: 2, vocab: 1024, seq_len: 512}, parallel: {tp: 1, pp: 1, dp: 1}, "        \
+    "num_gpus: 1, micro_batch: 1, global_batch: 2"
+
+static void add(fixture *f, const char *name, const char *data) {
+    cr_assert_eq(cases_parse(&f->cases, name, data), MS_OK, "%s",
+                 ms_buffer_text(&f->cases.messages));
+}
+
+/* Validate some of the cases; of all where neither is given. */
+static ms_status validate(fixture *f, const char *group, const char *id) {
+    const ms_validate_study study = {.measurements = &f->cases.found,
+                                     .group = group,
+                                     .id = id,
+                                     .data_folder = MS_SOURCE_DIR,
+                                     .jobs = 2};
+    return ms_validate_run(&study, &f->cases.arena, &f->cases.diag, &f->v);
+}
+
+static ms_case *case_of(fixture *f, size_t index) {
+    return &MS_AT(&f->cases.found.cases, ms_case, index);
+}
+
+static const ms_validate_group *group_of(const ms_validate_groups *groups, const char *name) {
+    for (size_t i = 0; i < groups->count; i++) {
+        if (strcmp(groups->items[i].name, name) == 0) {
+            return &groups->items[i];
+        }
+    }
+    cr_assert_fail("no group %s", name);
+    return NULL;
+}
+
+/* Two rows 25 % too slow and 10 % too fast; in another group one inside its range and one at twice
+ * its upper end; one without a platform; one apart from the score. */
+Test(validate, errors_are_summed_up_by_group) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: slow, group: a, core: true, schedule_kind: 1f1b, score_step_time_s: 1, " SMALL "}\n"
+        "- {id: ci, group: megatron_ci, schedule_kind: 1f1b, score_step_time_s: 1, " SMALL "}\n"
+        "- {id: fast, group: a, schedule_kind: 1f1b, score_step_time_s: 1, flags: [suspect], "
+        "recompute_kind: unstated, " SMALL "}\n"
+        "- {id: inside, group: b, schedule_kind: 1f1b, recompute_kind: none, "
+        "score_step_time_s: 1, " SMALL "}\n"
+        "- {id: above, group: b, schedule_kind: 1f1b, recompute_kind: none, "
+        "score_step_time_s: 1, " SMALL "}\n"
+        "- {id: none, group: b, schedule_kind: spiral, score_step_time_s: 1, " SMALL "}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    double step_s = f.v.rows[0].predicted_s;
+    cr_assert_gt(step_s, 0);
+    case_of(&f, 0)->measured.step_s = step_s / 1.25;
+    case_of(&f, 1)->measured.step_s = step_s;
+    case_of(&f, 2)->measured.step_s = step_s / 0.9;
+    case_of(&f, 3)->measured.low_s = step_s / 2;
+    case_of(&f, 3)->measured.high_s = step_s * 2;
+    case_of(&f, 4)->measured.low_s = step_s / 4;
+    case_of(&f, 4)->measured.high_s = step_s / 2;
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    const ms_validation *v = &f.v;
+    cr_assert_eq(v->scored, 5);
+    cr_assert_eq(v->timed, 6);
+    cr_assert_eq(v->row_count, 6);
+    static const double ERRORS[] = {0.25, -0.1, 0.0, 1.0};
+    for (int i = 0; i < 4; i++) {
+        cr_assert_float_eq(v->rows[i].error, ERRORS[i], 1e-12, "%s", v->rows[i].id);
+        cr_assert(v->rows[i].fits);
+    }
+    cr_assert(v->rows[0].is_core && !v->rows[1].is_core);
+    cr_assert(v->rows[1].is_suspect && !v->rows[0].is_suspect);
+    cr_assert(!v->rows[1].is_stated && v->rows[2].is_stated);
+    cr_assert_float_eq(v->rows[3].measured_s, step_s / 2, 1e-15);
+    cr_assert_str_eq(v->rows[4].reason, "schedule 'spiral' is not built");
+    cr_assert_float_eq(v->rows[5].error, 0.0, 1e-12);
+    const ms_validate_group *a = group_of(&v->groups, "a");
+    cr_assert_eq(a->n, 2);
+    cr_assert_float_eq(a->mean_abs_error, 0.175, 1e-12);
+    cr_assert_float_eq(a->bias, 0.075, 1e-12);
+    cr_assert_float_eq(a->worst_abs_error, 0.25, 1e-12);
+    cr_assert_str_eq(a->worst, "slow");
+    const ms_validate_group *b = group_of(&v->groups, "b");
+    cr_assert_eq(b->n, 2);
+    cr_assert_float_eq(b->mean_abs_error, 0.5, 1e-12);
+    cr_assert_eq(v->groups.count, 2);
+    cr_assert_float_eq(v->mean_of_groups, 0.3375, 1e-12);
+    cr_assert_float_eq(v->stated_mean, 0.5, 1e-12); /* b alone: a's rows do not say */
+    cr_assert_eq(group_of(&v->apart, "megatron_ci")->n, 1);
+    cases_end(&f.cases);
+}
+
+/* What ran, fitted: a job that is too large as simulated is flagged, not refused. */
+Test(validate, what_does_not_fit_is_simulated) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: large, group: a, schedule_kind: 1f1b, score_step_time_s: 1, system: {gpu: A100}, "
+        "num_gpus: 1, micro_batch: 1, global_batch: 1, parallel: {tp: 1, pp: 1, dp: 1}, model: "
+        "{type: gpt, layers: 40, hidden: 5120, heads: 40, ffn: 20480, ffn_mats: 2, vocab: 51200, "
+        "seq_len: 512}, measured: {peak_memory_gb: 100}}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    cr_assert_null(f.v.rows[0].reason, "%s", f.v.rows[0].reason);
+    cr_assert_not(f.v.rows[0].fits);
+    cr_assert_gt(f.v.rows[0].predicted_s, 0);
+    cr_assert_eq(f.v.memory.count, 1);
+    const ms_validate_point *memory = &f.v.memory.items[0];
+    cr_assert_str_eq(memory->quantity, "peak_reserved");
+    cr_assert_str_eq(memory->rank, "peak");
+    cr_assert_float_eq(memory->error, f.v.rows[0].figures.peak_B / 100e9 - 1, 1e-12);
+    cases_end(&f.cases);
+}
+
+/* Of two stages the last one has head and loss; between steps it keeps 18 bytes a parameter (bf16,
+ * fp32 gradients, 12 bytes of state), which are 2 of 4 layers, the head and the last norm. */
+Test(validate, memory_of_the_last_rank_is_that_of_the_last_stage) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: ci, group: megatron_ci, schedule_kind: 1f1b, recompute_kind: none, system: "
+        "{gpu: A100}, num_gpus: 2, micro_batch: 1, global_batch: 4, parallel: {tp: 1, pp: 2, "
+        "dp: 1, zero: 0}, model: {type: llama, layers: 4, hidden: 1024, heads: 16, ffn: 4096, "
+        "ffn_mats: 3, vocab: 51200, seq_len: 512}, measured: {rank: last, "
+        "alloc_between_steps_bytes: 1e9}, score_peak_alloc_bytes: 1e9}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    cr_assert_eq(f.v.memory.count, 2);
+    const ms_validate_point *peak = &f.v.memory.items[0];
+    const ms_validate_point *between = &f.v.memory.items[1];
+    cr_assert_str_eq(peak->quantity, "peak_alloc");
+    cr_assert_str_eq(peak->rank, "last");
+    cr_assert_str_eq(between->quantity, "between_steps");
+    double layer = 4 * 1024.0 * 1024 + 3 * 1024.0 * 4096 + 2 * 1024;
+    double head = 51200 * 1024.0 + 1024;
+    cr_assert_float_eq(between->predicted, 18 * (2 * layer + head), 1.0, "%.0f",
+                       between->predicted);
+    cr_assert_gt(peak->predicted, between->predicted);
+    cr_assert_eq(f.v.groups.count, 0); /* no time was measured */
+    cr_assert(isnan(f.v.mean_of_groups));
+    cases_end(&f.cases);
+}
+
+/* A layer alone, without tensor parallelism: its halves are what a pass computes, and both together
+ * are its step but for the update. */
+Test(validate, a_layer_is_timed_in_halves) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: layer, group: korthikanti22, schedule_kind: layer, recompute_kind: full, system: "
+        "{gpu: A100}, num_gpus: 1, micro_batch: 4, global_batch: 4, parallel: {tp: 1, pp: 1, "
+        "dp: 1}, model: {type: gpt, layers: 1, hidden: 6144, heads: 64, ffn: 24576, ffn_mats: 2, "
+        "vocab: 51200, seq_len: 2048}, measured: {fwd_ms: 7, bwd_ms_incl_recompute: 14, "
+        "combined_ms: 21}}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    const ms_validate_row *row = &f.v.rows[0];
+    const ms_validate_point *points = f.v.layers.items;
+    cr_assert_null(row->reason, "%s", row->reason);
+    cr_assert_eq(f.v.scored, 0);
+    cr_assert_eq(f.v.timed, 0);
+    cr_assert_eq(f.v.layers.count, 3);
+    cr_assert_str_eq(points[0].quantity, "forward");
+    cr_assert_float_eq(points[0].predicted, row->finding.pass_s[MS_OP_FORWARD], 1e-12);
+    cr_assert_float_eq(points[1].predicted,
+                       row->finding.pass_s[MS_OP_BACKWARD] + row->finding.pass_s[MS_OP_RECOMPUTE],
+                       1e-12);
+    cr_assert_float_eq(points[2].predicted, points[0].predicted + points[1].predicted, 1e-12);
+    double update_s = row->figures.share[MS_TIME_OPTIMIZER] * row->predicted_s;
+    cr_assert_float_eq(points[2].predicted + update_s, row->predicted_s, 1e-9);
+    cr_assert_float_eq(points[0].error, points[0].predicted / 7e-3 - 1, 1e-12);
+    cases_end(&f.cases);
+}
+
+/* A ring of 8 on NVLink sends 2 * 7/8 of the buffer at 300 GB/s times 0.783, in 14 steps of 2 times
+ * 1.7 us. */
+Test(validate, collectives_are_timed_on_idle_links) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "p.yaml",
+        "nccl_tests:\n"
+        "- {system: A100 node, op: all_reduce, ranks: 8, nodes: 1, points: [{bytes: 8e9, "
+        "time_us: 50000}]}\n"
+        "- {system: abacus, op: all_reduce, ranks: 8, nodes: 1, points: [{bytes: 8e9, time_us: "
+        "1}]}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    cr_assert_eq(f.v.collectives.count, 2);
+    const ms_validate_point *point = &f.v.collectives.items[0];
+    double expected_s = 8e9 * 1.75 / (300e9 * 0.783) + 14 * 3.4e-6;
+    cr_assert_float_eq(point->predicted, expected_s, 1e-9 * expected_s, "%.9g", point->predicted);
+    cr_assert_float_eq(point->error, expected_s / 0.05 - 1, 1e-9);
+    cr_assert_null(point->reason);
+    cr_assert_not_null(f.v.collectives.items[1].reason);
+    cr_assert_eq(f.v.sizes.count, 1);
+    cr_assert_str_eq(f.v.sizes.items[0].name, "256 MiB and more");
+    cr_assert_eq(f.v.sizes.items[0].n, 1);
+    cases_end(&f.cases);
+}
+
+Test(validate, a_choice_that_chooses_nothing_is_refused) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: slow, group: dense, schedule_kind: 1f1b, score_step_time_s: 1, " SMALL "}\n");
+    cr_assert_eq(validate(&f, "dens", NULL), MS_E_INPUT);
+    cr_assert_eq(validate(&f, NULL, "slwo"), MS_E_INPUT);
+    cr_assert_str_eq(ms_buffer_text(&f.cases.messages),
+                     "meshsim: error: no case of a group 'dens'; did you mean 'dense'?\n"
+                     "meshsim: error: no case named 'slwo'; did you mean 'slow'?\n");
+    cases_end(&f.cases);
+}
