@@ -304,15 +304,18 @@ static void end_phase(sharing_run *run, int index) {
 static ms_status find_rates(sharing_run *run) {
     size_t count = run->flows.count;
     run->fluid.count = run->rates.count = 0;
+    if (count == 0) {
+        return MS_OK; /* an empty list may have no storage to point into */
+    }
     ms_fluid_flow *fluid = ms_vector_add(&run->fluid, NULL, count);
     double *rates = ms_vector_add(&run->rates, NULL, count);
-    if (count > 0 && (fluid == NULL || rates == NULL)) {
+    if (fluid == NULL || rates == NULL) {
         return MS_E_NOMEM;
     }
     for (size_t f = 0; f < count; f++) {
         fluid[f] = MS_AT(&run->flows, shared_flow, f).flow;
     }
-    return count == 0 ? MS_OK : ms_fluid_rates(fluid, (int)count, rates);
+    return ms_fluid_rates(fluid, (int)count, rates);
 }
 
 /* When something happens next. */
