@@ -250,6 +250,23 @@ static void add_shares(const ms_validate_row *row, ms_buffer *out) {
                      f->fits ? "" : ", does not fit");
 }
 
+/* What else is held against a figure of the source. */
+static void add_compared(const ms_validate_row *row, ms_buffer *out) {
+    const ms_case_measured *measured = &row->measured->measured;
+    const ms_validate_finding *found = &row->finding;
+    char text[32];
+    if (!isnan(measured->layer_s)) {
+        add_time("forward, as a layer", found->forward_s, out);
+        add_time("backward, as a layer", found->backward_s, out);
+    }
+    if (measured->is_last_rank) {
+        ms_buffer_printf(out, "  %-24s %12s\n", "last rank, peak",
+                         ms_unit_format(found->last_peak_B, MS_DIM_BYTES, text, sizeof text));
+        ms_buffer_printf(out, "  %-24s %12s\n", "last rank, between steps",
+                         ms_unit_format(found->last_static_B, MS_DIM_BYTES, text, sizeof text));
+    }
+}
+
 static void add_published(const ms_case_measured *measured, ms_buffer *out) {
     ms_buffer_puts(out, measured->figure_count > 0 ? "\npublished\n" : "");
     for (size_t i = 0; i < measured->figure_count; i++) {
@@ -281,6 +298,7 @@ void ms_show_validation_case(const ms_validate_row *row, ms_buffer *out) {
     }
     if (row->reason == NULL) {
         add_shares(row, out);
+        add_compared(row, out);
     }
     add_published(&c->measured, out);
 }

@@ -237,7 +237,8 @@ static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
         .makespan = latest_end(program, p->slots),
     };
     if (result.ranks == NULL) {
-        return ms_diag_no_memory(diag);
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
     }
     for (int rank = 0; rank < ranks; rank++) {
         result.ranks[rank] = measure_rank(p, rank, result.makespan);
@@ -267,7 +268,8 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
         .slots = MS_NEW(arena, ms_schedule_slot, actions),
     };
     if (p.slots == NULL) {
-        return ms_diag_no_memory(diag);
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
     }
     ms_arena scratch;
     ms_arena_init(&scratch);

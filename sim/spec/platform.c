@@ -171,7 +171,8 @@ ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster,
         has_all = has_all && add_key(gpu, "type", cluster->gpu_type, arena) != NULL;
     }
     if (!has_all) {
-        return ms_diag_no_memory(diag);
+        ms_diag_error(diag, "out of memory");
+        return MS_E_NOMEM;
     }
     const ms_job_request request = {.data_folder = cluster->data_folder};
     ms_job_spec changed = *spec;

@@ -43,9 +43,6 @@ const ms_field MS_CASE_SYSTEM_FIELDS[] = {
     NUMBER_FIELD("nvlink_gb_s_per_dir", SYSTEM_AT(nvlink_gb_s), "NVLink of a GPU, GB/s one way"),
     NUMBER_FIELD("nvlink_effective_gb_s_per_dir", SYSTEM_AT(nvlink_gb_s), "what it reaches"),
     NUMBER_FIELD("nic_gbit_s_per_gpu", SYSTEM_AT(nic_gbit_s), "network of a GPU, Gbit/s one way"),
-    NUMBER_FIELD("peak_bf16_tflops", SYSTEM_AT(peak_tflops), "dense peak, TFLOP/s"),
-    NUMBER_FIELD("peak_fp16_tflops", SYSTEM_AT(peak_tflops), "dense peak, TFLOP/s"),
-    NUMBER_FIELD("peak_fp8_tflops", SYSTEM_AT(peak_tflops), "dense peak, TFLOP/s"),
     {0},
 };
 
@@ -143,9 +140,5 @@ const ms_field MS_CASE_FIELDS[] = {
     FIELD(WORDS, "flags", ROW_AT(flags), "the same as words"),
     FIELD(NODE, "args", ROW_AT(unread), "arguments of the run"),
     FIELD(NODE, "other_versions", ROW_AT(unread), "the same with other software"),
-    FIELD(NODE, "check", ROW_AT(unread), "recomputed against published"),
-    FIELD(NODE, "check2", ROW_AT(unread), "likewise"),
-    FIELD(NODE, "check3", ROW_AT(unread), "likewise"),
-    FIELD(NODE, "check4", ROW_AT(unread), "likewise"),
     {0},
 };

@@ -10,7 +10,7 @@
 typedef struct ms_case_system_text {
     ms_case_system system;
     int nodes, gpus_per_node, domain;
-    double nvlink_gb_s, nic_gbit_s, peak_tflops;
+    double nvlink_gb_s, nic_gbit_s;
     const ms_node *unread;
 } ms_case_system_text;
 

@@ -58,6 +58,9 @@ static ms_status read_figures(const ms_cases_reading *reading, const ms_node *ma
     }
     measured->figures = figures;
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        if (ms_cases_is_null(child)) {
+            continue;
+        }
         if (child->type != MS_NODE_SCALAR) {
             return ms_config_fault(reading->diag, child, key_path, "expected a figure");
         }

@@ -8,20 +8,32 @@
 /* Cases of such groups are there for their memory; their times are told apart from the score. */
 static const char APART_PREFIX[] = "megatron_ci";
 
-/* Take the keys without a value out of a mapping and of those in it: what is not published is
- * absent. */
-static void drop_nulls(ms_node *mapping) {
+/* Whether keys of this name are for readers, whatever comes behind. */
+static bool is_for_readers(const char *key) {
+    static const char *const PREFIXES[] = {"check", "peak_"};
+    for (size_t i = 0; i < sizeof PREFIXES / sizeof PREFIXES[0]; i++) {
+        if (strncmp(key, PREFIXES[i], strlen(PREFIXES[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take out of a mapping and of those in it what says nothing to the rules: keys without a value,
+ * as what is not published is absent, and keys for readers. */
+static void drop_silent(ms_node *mapping) {
     ms_node **place = &mapping->first;
     mapping->last = NULL;
     while (*place != NULL) {
         ms_node *child = *place;
-        if (ms_cases_is_null(child)) {
+        if (ms_cases_is_null(child) || is_for_readers(child->key)) {
             *place = child->next;
             mapping->count--;
             continue;
         }
-        if (child->type == MS_NODE_MAPPING) {
-            drop_nulls(child);
+        bool is_figures = strcmp(child->key, "measured") == 0;
+        if (child->type == MS_NODE_MAPPING && !is_figures) {
+            drop_silent(child);
         }
         mapping->last = child;
         place = &child->next;
@@ -251,7 +263,7 @@ static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t
         return ms_config_fault(reading->diag, node, key_path, "expected a case, a mapping of keys");
     }
     ms_status required = check_required(reading, node, key_path);
-    drop_nulls(node);
+    drop_silent(node);
     ms_status status =
         ms_config_read(node, MS_CASE_FIELDS, key_path, &text, reading->arena, reading->diag);
     ms_status parts = read_parts(reading, node, key_path, &text);

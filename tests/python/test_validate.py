@@ -156,6 +156,13 @@ class Errors(InFolder):
         published = page.split("\npublished\n")[1]
         self.assertEqual(published.split(), ["mfu_pct", "41.5", "note", "29GB"])
 
+    def test_a_layer_and_a_last_rank_are_explained(self):
+        page = run("validate", CASES, "--explain", "korthi22_layer22b_full").stdout
+        self.assertRegex(page, r"\n  forward, as a layer +7\.43 ms\n  backward, as a layer +20\.1 ms\n")
+        ci = CASES.parent / "megatron_ci.yaml"
+        page = run("validate", ci, "--explain", "mcore_ci_gpt3_7b_tp4_pp1_memory_speed_a100_dev").stdout
+        self.assertRegex(page, r"\n  last rank, peak +\S+ GiB\n  last rank, between steps +\S+ GiB\n")
+
     def test_the_picture_has_a_marker_for_each_row(self):
         picture = self.folder / "p.svg"
         path = self.write(CASE % ("slow", "narayanan21", self.step_s * 0.8) + CASE % ("exact", "vtrain", self.step_s))

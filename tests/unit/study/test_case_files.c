@@ -36,6 +36,19 @@ Test(case_files, figures_are_read_with_the_unit_of_their_name) {
     cases_end(&f);
 }
 
+/* What is recomputed, and peaks that nothing is held against, have names of their own. */
+Test(case_files, keys_for_readers_may_be_any) {
+    cases_fixture f;
+    cases_start(&f);
+    const ms_case *c = cases_read(
+        &f, &(case_words){.system = "gpu: A100, peak_int8_tops: 624, network: null",
+                          .more = ", check7: {formula: x}, measured: {peak_x: 3, none: null}"});
+    cr_assert_null(c->system.network);
+    cr_assert_eq(c->measured.figure_count, 1);
+    cr_assert_str_eq(c->measured.figures[0].name, "peak_x");
+    cases_end(&f);
+}
+
 /* A measurement is a range where the two ways to read it lie more than a tenth apart. */
 Test(case_files, a_figure_of_unknown_convention_is_a_range) {
     cases_fixture f;
