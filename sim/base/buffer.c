@@ -103,7 +103,8 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
         vector->failed = true;
         return NULL;
     }
-    if (vector->count + count > vector->capacity && !grow(vector, vector->count + count)) {
+    bool has_room = vector->data != NULL && vector->count + count <= vector->capacity;
+    if (!has_room && !grow(vector, vector->count + count)) {
         vector->failed = true;
         return NULL;
     }

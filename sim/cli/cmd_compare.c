@@ -34,11 +34,6 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- what is asked for ---- */
 
 /* "1%", "0.01" or "0".  From 1 on a percent sign must stand, because '5' may mean 5 or 500 percent
@@ -73,7 +68,7 @@ static ms_status parse_keyed(const ms_invocation *call, const char *option, cons
     }
     out->key = ms_arena_strndup(call->arena, text, length);
     if (out->key == NULL) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     return parse_share(call, option, equals == NULL ? text : equals + 1, &out->share);
 }
@@ -81,7 +76,7 @@ static ms_status parse_keyed(const ms_invocation *call, const char *option, cons
 static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *rules) {
     const ms_given given = ms_cli_all(call, "tolerance");
     ms_tolerance *tolerances = MS_NEW(call->arena, ms_tolerance, given.count);
-    ms_status status = tolerances == NULL ? report_no_memory(call) : MS_OK;
+    ms_status status = tolerances == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
     for (size_t i = 0; i < given.count && status == MS_OK; i++) {
         status = parse_keyed(call, "tolerance", given.values[i], &tolerances[i]);
     }
@@ -95,7 +90,7 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
     const ms_given only = ms_cli_all(call, "only");
     const ms_given increases = ms_cli_all(call, "max-increase");
     ms_guard *guards = MS_NEW(call->arena, ms_guard, only.count + increases.count);
-    ms_status status = guards == NULL ? report_no_memory(call) : MS_OK;
+    ms_status status = guards == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
     for (size_t i = 0; i < only.count && status == MS_OK; i++) {
         guards[i].key = only.values[i];
         if (only.values[i][0] == '\0') {
@@ -141,7 +136,7 @@ static ms_status write_junit(const ms_invocation *call, const char *path,
     ms_buffer_init(&text);
     ms_show_differences_junit(shown, &text);
     ms_status status = text.failed
-                           ? report_no_memory(call)
+                           ? ms_diag_no_memory(call->diag)
                            : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
     ms_buffer_release(&text);
     return status;

@@ -226,8 +226,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
 
 static ms_status write_text(const ms_invocation *call, const char *option, ms_buffer *text) {
     if (text->failed) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(call->diag);
     }
     return ms_cli_write_file(call, ms_cli_value(call, option, NULL), ms_buffer_text(text),
                              text->length);

@@ -69,8 +69,7 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
         has_failed = set == NULL;
     }
     if (has_failed) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(call->diag);
     }
     *sets_out = sets;
     return MS_OK;

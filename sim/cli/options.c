@@ -79,11 +79,6 @@ static ms_status report_unknown(const ms_invocation *call, const char *word) {
     return MS_E_USAGE;
 }
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* Take an option with its arguments; `attached` is the text behind '=' or behind the letter, NULL
  * if none. */
 static ms_status take_option(parser *cursor, size_t index, const char *attached) {
@@ -97,7 +92,7 @@ static ms_status take_option(parser *cursor, size_t index, const char *attached)
     if (given->values == NULL) {
         given->values = MS_NEW(call->arena, const char *, cursor->count + 1);
         if (given->values == NULL) {
-            return report_no_memory(call);
+            return ms_diag_no_memory(call->diag);
         }
     }
     const char **values = given->values + given->count * (size_t)option->arguments;
@@ -208,7 +203,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     }
     call->positionals = MS_NEW(call->arena, const char *, count + 1);
     if (call->positionals == NULL) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     ms_status status = parse_words(&cursor);
     if (status == MS_OK && call->positional_count < call->command->positionals_min) {

@@ -39,8 +39,7 @@ ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
 
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(call->diag);
     }
     ms_buffer text;
     ms_buffer_init(&text);

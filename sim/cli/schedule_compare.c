@@ -11,11 +11,6 @@
 #include "meshsim/units.h"
 #include "meshsim/usage.h"
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- which schedules ---- */
 
 /* One name of the list; 'all' are all kinds. */
@@ -46,11 +41,11 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
         size_t length = strcspn(at, ",");
         const char *name = ms_arena_strndup(call->arena, at, length);
         at = at[length] == ',' ? at + length + 1 : NULL;
-        status = name == NULL ? report_no_memory(call) : add_choice(call, name, &choices);
+        status = name == NULL ? ms_diag_no_memory(call->diag) : add_choice(call, name, &choices);
     }
     ms_schedule_choice *copy = MS_NEW(call->arena, ms_schedule_choice, choices.count);
     if (status == MS_OK && (choices.failed || copy == NULL)) {
-        status = report_no_memory(call);
+        status = ms_diag_no_memory(call->diag);
     }
     if (status == MS_OK) {
         memcpy(copy, choices.data, choices.count * sizeof *copy);
@@ -117,7 +112,7 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
         return MS_OK;
     }
     if (drawn == NULL) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     for (size_t i = 0; i < count; i++) {
         if (rows[i].reason == NULL) {
@@ -138,7 +133,7 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     ms_paper_row *rows = MS_NEW(call->arena, ms_paper_row, study.count);
     if (status == MS_OK && (rows == NULL || ms_table_fill(&shown.table, rows, sizeof *rows,
                                                           study.count, call->arena) != MS_OK)) {
-        status = report_no_memory(call);
+        status = ms_diag_no_memory(call->diag);
     }
     if (status == MS_OK) {
         status = ms_schedules_evaluate(&study, call->arena, call->diag, rows);
@@ -210,7 +205,7 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
         return MS_OK;
     }
     if (traces == NULL) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     for (size_t i = 0; i < table->count; i++) {
         const ms_simulated_row *row = table->rows[i];
@@ -230,7 +225,7 @@ static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
     if (rows == NULL ||
         ms_table_fill(&shown->table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     ms_status status = ms_schedules_simulate(study, call->arena, call->diag, rows);
     if (status == MS_OK) {

@@ -6,11 +6,6 @@
 #include "cli/schedule_studies.h"
 #include "meshsim/estimate.h"
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* Sizes on the command line must be those of the file. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
@@ -65,7 +60,7 @@ static ms_status take_times(const ms_invocation *call, const ms_job *job,
     ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
     if (status == MS_OK &&
         ms_estimate_pass_times(&job->program, &job->costs, call->arena, &times) != MS_OK) {
-        status = report_no_memory(call);
+        status = ms_diag_no_memory(call->diag);
     }
     if (status == MS_OK) {
         costs_out->forward = times.forward;
@@ -147,7 +142,7 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     ms_buffer text;
     ms_buffer_init(&text);
     ms_csv_write(&table, &text);
-    status = text.failed ? report_no_memory(call)
+    status = text.failed ? ms_diag_no_memory(call->diag)
                          : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
     ms_buffer_release(&text);
     return status;

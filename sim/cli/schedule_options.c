@@ -7,11 +7,6 @@
 #include "cli/job_options.h"
 #include "meshsim/units.h"
 
-static ms_status report_no_memory(const ms_invocation *call) {
-    ms_diag_error(call->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 static ms_status report_unknown_kind(const ms_invocation *call, const char *name) {
     const char *const *names = ms_schedule_kind_names();
     const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
@@ -114,7 +109,7 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
     const char *text = ms_cli_value(call, option->name, option->fallback);
     double *costs = MS_NEW(call->arena, double, option->count);
     if (costs == NULL) {
-        return report_no_memory(call);
+        return ms_diag_no_memory(call->diag);
     }
     size_t items = count_items(text);
     if (items != 1 && items != (size_t)option->count) {

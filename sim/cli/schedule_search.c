@@ -64,8 +64,7 @@ ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *sch
     ms_job job = {0};
     ms_search_result *found = MS_NEW(call->arena, ms_search_result, 1);
     if (found == NULL) {
-        ms_diag_error(call->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(call->diag);
     }
     ms_status status = read_spec(call, &job, &spec, &costs);
     if (status == MS_OK) {

@@ -18,10 +18,7 @@ void ms_crossings_release(ms_crossings *crossings) {
 double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     ms_route route;
     ms_platform_route(crossings->platform, source, destination, &route);
-    ms_flow_link *links = NULL;
-    if (route.count > 0) {
-        links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
-    }
+    ms_flow_link *links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
     for (int i = 0; i < route.count && links != NULL; i++) {
         links[i] = (ms_flow_link){.link = route.links[i], .weight = 1};
     }

@@ -208,7 +208,7 @@ ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const c
     }
     read_mapping(&reading, mapping, &to);
     if (reading.has_no_memory) {
-        return ms_config_nomem(diag);
+        return ms_diag_no_memory(diag);
     }
     if (reading.has_bad_table) {
         return MS_E_BUG;

@@ -212,7 +212,7 @@ static ms_status apply(assignment *a, ms_node *root) {
 ms_status ms_node_set(ms_node *root, const char *text, ms_arena *arena, ms_diag *diag) {
     assignment *a = MS_NEW(arena, assignment, 1);
     if (a == NULL) {
-        return ms_config_nomem(diag);
+        return ms_diag_no_memory(diag);
     }
     a->arena = arena;
     a->diag = diag;
@@ -223,5 +223,5 @@ ms_status ms_node_set(ms_node *root, const char *text, ms_arena *arena, ms_diag 
     if (status == MS_OK) {
         status = apply(a, root);
     }
-    return status == MS_E_NOMEM ? ms_config_nomem(diag) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }

@@ -4,11 +4,6 @@
 
 #include "config/internal.h"
 
-ms_status ms_config_nomem(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 void ms_node_append(ms_node *parent, ms_node *child) {
     child->next = NULL;
     if (parent->last == NULL) {

@@ -471,7 +471,7 @@ static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_ar
     if (status == MS_OK) {
         status = ms_yaml_build(input, arena, diag, root_out);
     }
-    return status == MS_E_NOMEM ? ms_config_nomem(diag) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
@@ -494,7 +494,7 @@ ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node
     if (status == MS_OK) {
         status = ms_yaml_parse(ms_buffer_text(&text), text.length, path, arena, diag, root_out);
     } else if (status == MS_E_NOMEM) {
-        ms_config_nomem(diag);
+        ms_diag_no_memory(diag);
     }
     ms_buffer_release(&text);
     return status;

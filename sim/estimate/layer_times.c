@@ -27,8 +27,7 @@ static ms_status find_costs(const ms_layer_times_input *in, ms_arena *arena, ms_
     layout.recompute_layers = 0; /* counts from every stage's front: on average all alike */
     layout.stage_layers = spread_layers(in, arena);
     if (layout.stage_layers == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     return ms_model_costs(in->model, &layout, in->precision, &in->platform->gpu, arena, diag,
                           costs_out);

@@ -70,11 +70,6 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
     return check_options(spec, type, diag);
 }
 
-static ms_status report_no_memory(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* Stages to ranks; a rank's chunks are numbered as its stages come. */
 static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
                               ms_program *program) {
@@ -82,7 +77,7 @@ static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_
     program->stage_rank = MS_NEW(arena, int, program->stages);
     program->stage_chunk = MS_NEW(arena, int, program->stages);
     if (chunks_of == NULL || program->stage_rank == NULL || program->stage_chunk == NULL) {
-        return report_no_memory(diag);
+        return ms_diag_no_memory(diag);
     }
     for (int stage = 0; stage < program->stages; stage++) {
         int rank = type->place(&program->spec, stage);
@@ -100,7 +95,7 @@ static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_di
     list.actions = MS_NEW(arena, ms_action, list.capacity);
     program->first = MS_NEW(arena, size_t, ranks + 1);
     if (list.actions == NULL || program->first == NULL) {
-        return report_no_memory(diag);
+        return ms_diag_no_memory(diag);
     }
     for (int rank = 0; rank < ranks; rank++) {
         type->generate(&program->spec, rank, &list);

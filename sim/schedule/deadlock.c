@@ -97,8 +97,7 @@ ms_status ms_program_check_ends(const ms_program *program, const ms_fault_place 
                                 ms_arena *scratch, ms_diag *diag) {
     ms_ready_order order;
     if (ms_ready_order_init(program, false, scratch, &order) != MS_OK) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     ms_program_stop stop;
     while (ms_ready_order_next(&order, &stop)) {

@@ -237,8 +237,7 @@ static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
         .makespan = latest_end(program, p->slots),
     };
     if (result.ranks == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     for (int rank = 0; rank < ranks; rank++) {
         result.ranks[rank] = measure_rank(p, rank, result.makespan);
@@ -268,8 +267,7 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
         .slots = MS_NEW(arena, ms_schedule_slot, actions),
     };
     if (p.slots == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     ms_arena scratch;
     ms_arena_init(&scratch);

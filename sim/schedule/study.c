@@ -44,8 +44,7 @@ static ms_status explain(const ms_program *program, const ms_schedule_costs *cos
     equal_costs.weight_grad = mean_of(costs->weight_grad, stages, scratch);
     if (free_costs.p2p == NULL || equal_costs.forward == NULL || equal_costs.input_grad == NULL ||
         equal_costs.weight_grad == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     ms_schedule_result own;
     ms_schedule_result equal;
@@ -117,8 +116,7 @@ static ms_status measure_times(const ms_program *program, const ms_schedule_resu
     size_t most = (size_t)program->mb_count * (size_t)program->parameter_replicas;
     double *exits = MS_NEW(scratch, double, most);
     if (exits == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     size_t count = list_exits(program, result, exits);
     *period_out = period_of_times(program, exits, count);

@@ -165,8 +165,7 @@ ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *a
     }
     ms_vector_release(&moves);
     if (kept == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     program->shard_first = first;
     program->shard_moves = kept;
@@ -251,8 +250,7 @@ ms_status ms_unshard_check(const ms_program *program, const ms_fault_place *plac
                          .diag = diag,
                          .state = MS_NEW(scratch, uint8_t, program->stages)};
     if (c.state == NULL) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     ms_status status = MS_OK;
     for (int rank = 0; rank < program->spec.pipeline_ranks && status == MS_OK; rank++) {

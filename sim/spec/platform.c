@@ -171,8 +171,7 @@ ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster,
         has_all = has_all && add_key(gpu, "type", cluster->gpu_type, arena) != NULL;
     }
     if (!has_all) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     const ms_job_request request = {.data_folder = cluster->data_folder};
     ms_job_spec changed = *spec;

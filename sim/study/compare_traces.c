@@ -15,11 +15,6 @@ typedef struct pairing {
     ms_vector keys; /* const char *, of all traces */
 } pairing;
 
-static ms_status report_no_memory(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- a pair of traces ---- */
 
 /* A copy of a tree that outlives the trace it was read from. */
@@ -38,7 +33,7 @@ static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_comp
     const ms_value *b = keep(traces[1].summary, p->arena);
     if (a == NULL || b == NULL ||
         ms_compare(a, b, p->rules, p->arena, &p->keys, &out->differences) != MS_OK) {
-        return report_no_memory(p->diag);
+        return ms_diag_no_memory(p->diag);
     }
     out->step_time_s[0] = ms_value_number(a, "step_time_s", NAN);
     out->step_time_s[1] = ms_value_number(b, "step_time_s", NAN);
@@ -60,7 +55,7 @@ static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compare
     if (status == MS_OK) {
         status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
         if (status == MS_E_NOMEM) {
-            report_no_memory(p->diag);
+            ms_diag_no_memory(p->diag);
         }
     }
     out->has_failed = out->differences.failed > 0;
@@ -99,7 +94,7 @@ static ms_status read_names(pairing *p, DIR *folder, const char *path, ms_vector
         if (is_trace_name(entry->d_name)) {
             const char *name = ms_arena_strdup(p->arena, entry->d_name);
             if (name == NULL || ms_vector_add(names, &name, 1) == NULL) {
-                return report_no_memory(p->diag);
+                return ms_diag_no_memory(p->diag);
             }
         }
         errno = 0;
@@ -126,7 +121,7 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
     if (status == MS_OK) {
         out->names = MS_NEW(p->arena, const char *, names.count);
         out->count = names.count;
-        status = out->names == NULL ? report_no_memory(p->diag) : MS_OK;
+        status = out->names == NULL ? ms_diag_no_memory(p->diag) : MS_OK;
     }
     if (status == MS_OK) {
         qsort(names.data, names.count, sizeof(const char *), by_name);
@@ -144,7 +139,7 @@ static ms_status compare_named(pairing *p, const char *const folders[2], ms_comp
         int side = out->side == MS_COMPARE_ONLY_A ? 0 : out->side == MS_COMPARE_ONLY_B ? 1 : i;
         paths[i] = ms_arena_printf(p->arena, "%s/%s", folders[side], out->name);
         if (paths[i] == NULL) {
-            return report_no_memory(p->diag);
+            return ms_diag_no_memory(p->diag);
         }
     }
     ms_status status = compare_pair(p, paths, out);
@@ -187,7 +182,7 @@ static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trac
     }
     out->traces = MS_NEW(p->arena, ms_compared_trace, lists[0].count + lists[1].count);
     if (out->traces == NULL) {
-        return report_no_memory(p->diag);
+        return ms_diag_no_memory(p->diag);
     }
     merge(lists, out);
     for (size_t i = 0; i < out->count && status == MS_OK; i++) {
@@ -199,7 +194,7 @@ static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trac
 static ms_status compare_files(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
     out->traces = MS_NEW(p->arena, ms_compared_trace, 1);
     if (out->traces == NULL) {
-        return report_no_memory(p->diag);
+        return ms_diag_no_memory(p->diag);
     }
     out->count = 1;
     out->traces[0].name = paths[1];

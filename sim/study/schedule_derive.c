@@ -17,11 +17,6 @@ typedef struct derivation {
     ms_schedule_derived *out;
 } derivation;
 
-static ms_status report_no_memory(const derivation *d) {
-    ms_diag_error(d->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- sizes ---- */
 
 /* What the user, the workload and the kind make of V, N, K and reordering. */
@@ -81,7 +76,7 @@ static ms_status place_file(const derivation *d, const ms_schedule_choice *choic
     schedule->slices = file_slices(d, &opened.program);
     schedule->is_reordered = false;
     *stages_out = opened.program.model_stages;
-    return schedule->csv == NULL ? report_no_memory(d) : MS_OK;
+    return schedule->csv == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
 static void place_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
@@ -137,7 +132,7 @@ static ms_status check_costs(const derivation *d, int stages) {
                                      "of a sequence, it has %d and %d",
                                      own->model_stages, own->spec.slices,
                                      own->spec.slices == 1 ? "" : "s", stages, slices);
-    return d->out->reason == NULL ? report_no_memory(d) : MS_OK;
+    return d->out->reason == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,

@@ -55,11 +55,6 @@ typedef struct comparison {
     ms_diag *diag;
 } comparison;
 
-static ms_status report_no_memory(const comparison *c) {
-    ms_diag_error(c->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* The sizes of the table as far as a kind takes them; a file has its own. */
 static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedule_choice *choice) {
     if (choice->file != NULL) {
@@ -107,7 +102,7 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
     int ranks = program->spec.pipeline_ranks;
     double *costs = MS_NEW(c->arena, double, 4 * stages);
     if (costs == NULL) {
-        return report_no_memory(c);
+        return ms_diag_no_memory(c->diag);
     }
     double share = (double)ranks / ((double)stages * program->spec.slices);
     for (int stage = 0; stage < stages; stage++) {
@@ -168,7 +163,7 @@ static ms_status evaluate(const comparison *c, const ms_program *opened, ms_pape
     ms_program *program = MS_NEW(c->arena, ms_program, 1);
     ms_schedule_result *result = MS_NEW(c->arena, ms_schedule_result, 1);
     if (program == NULL || result == NULL) {
-        return report_no_memory(c);
+        return ms_diag_no_memory(c->diag);
     }
     *program = *opened;
     ms_status status = spread(c, program, &costs);
@@ -223,7 +218,7 @@ static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms
         status = row->reason == NULL || reason.failed ? MS_E_NOMEM : MS_OK;
     }
     ms_buffer_release(&reason);
-    return status == MS_E_NOMEM ? report_no_memory(c) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(c->diag) : status;
 }
 
 /* A schedule of other sizes than the table's gets a reason in the place of its numbers. */
@@ -237,7 +232,7 @@ static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found,
     row->reason = ms_arena_printf(
         c->arena, "it has %d ranks and %d microbatches, and the table %d and %d",
         found->pipeline_ranks, found->microbatches, sizes->pipeline_ranks, sizes->microbatches);
-    return row->reason == NULL ? report_no_memory(c) : MS_OK;
+    return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
 }
 
 static ms_status check_cap(const comparison *c, ms_paper_row *row) {
@@ -247,7 +242,7 @@ static ms_status check_cap(const comparison *c, ms_paper_row *row) {
     }
     row->reason = ms_arena_printf(c->arena, "needs %.4g in flight, above the cap of %.4g",
                                   row->peak_inflight, cap);
-    return row->reason == NULL ? report_no_memory(c) : MS_OK;
+    return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
 }
 
 /* One row; a schedule that the sizes do not allow, or that exceeds the cap, gets a reason instead.

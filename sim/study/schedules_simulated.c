@@ -74,11 +74,6 @@ typedef struct simulation {
     size_t planned;
 } simulation;
 
-static ms_status report_no_memory(const simulation *s) {
-    ms_diag_error(s->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- traces ---- */
 
 /* FOLDER/NAME.h5; of a file its name without folder and ending. */
@@ -95,7 +90,7 @@ static ms_status name_trace(const simulation *s, size_t index) {
     ms_simulated_row *row = &s->rows[index];
     row->trace = trace_path(s, &s->study->choices[index]);
     if (row->trace == NULL) {
-        return report_no_memory(s);
+        return ms_diag_no_memory(s->diag);
     }
     for (size_t other = 0; other < index; other++) {
         if (strcmp(s->rows[other].trace, row->trace) == 0) {
@@ -138,7 +133,7 @@ static ms_status leave_out(const simulation *s, ms_simulated_row *row, const cha
                            const char *reason) {
     row->status = status;
     row->reason = reason;
-    return reason == NULL ? report_no_memory(s) : MS_OK;
+    return reason == NULL ? ms_diag_no_memory(s->diag) : MS_OK;
 }
 
 /* The spec of a row behind those planned so far, or the reason why there is none. */
@@ -195,7 +190,7 @@ static ms_status run(simulation *s) {
     const ms_simulated_study *study = s->study;
     ms_worker_outcome *outcomes = MS_NEW(s->arena, ms_worker_outcome, s->planned);
     if (outcomes == NULL) {
-        return report_no_memory(s);
+        return ms_diag_no_memory(s->diag);
     }
     const ms_workers_options options = {.jobs = study->jobs,
                                         .keep = keep_trace,
@@ -218,7 +213,7 @@ ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena
                     .specs = MS_NEW(arena, ms_job_spec, study->count),
                     .row_of = MS_NEW(arena, size_t, study->count)};
     if (s.specs == NULL || s.row_of == NULL) {
-        return report_no_memory(&s);
+        return ms_diag_no_memory(s.diag);
     }
     for (size_t i = 0; i < study->count; i++) {
         rows_out[i] = (ms_simulated_row){

@@ -237,11 +237,6 @@ static ms_status read_lines(profile *p) {
     return p->diag->errors > errors ? MS_E_INPUT : MS_OK;
 }
 
-static ms_status report_no_memory(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 static ms_status read_text(profile *p) {
     ms_buffer text;
     ms_buffer_init(&text);
@@ -252,7 +247,7 @@ static ms_status read_text(profile *p) {
         p->body = ms_cells_body(copy == NULL ? "" : copy, copy == NULL ? 0 : text.length);
     }
     ms_buffer_release(&text);
-    return status == MS_E_NOMEM ? report_no_memory(p->diag) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
 ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
@@ -268,7 +263,7 @@ ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_
         has_failed = has_failed || p.values[column] == NULL;
     }
     if (has_failed) {
-        return report_no_memory(diag);
+        return ms_diag_no_memory(diag);
     }
     ms_status status = read_text(&p);
     if (status == MS_OK) {

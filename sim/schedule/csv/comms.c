@@ -200,8 +200,7 @@ static ms_status check(comms *c, ms_arena *scratch) {
     c->seen = MS_NEW(scratch, uint16_t, keys);
     uint16_t *fresh = MS_NEW(scratch, uint16_t, keys);
     if (r.at == NULL || c->seen == NULL || fresh == NULL) {
-        ms_diag_error(c->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(c->diag);
     }
     ms_status status = check_rows(c);
     if (status == MS_OK) {

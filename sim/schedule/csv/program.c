@@ -13,11 +13,6 @@ typedef struct program_builder {
     size_t moves; /* cells that unshard parameters or reshard them */
 } program_builder;
 
-static ms_status report_no_memory(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 static ms_status fault(const program_builder *b, int rank, size_t index, const char *what) {
     return ms_csv_fault(b->table, rank, index, what, b->diag);
 }
@@ -193,7 +188,7 @@ static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     ms_program *program = &b->program;
     int *chunks = MS_NEW(arena, int, program->spec.pipeline_ranks);
     if (chunks == NULL) {
-        return report_no_memory(b->diag);
+        return ms_diag_no_memory(b->diag);
     }
     for (int stage = 0; stage < program->stages; stage++) {
         int *next = &chunks[program->stage_rank[stage]];
@@ -269,13 +264,13 @@ static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch
     b->cell_of = MS_NEW(scratch, size_t, b->passes);
     if (program->stage_rank == NULL || program->stage_chunk == NULL || program->first == NULL ||
         program->actions == NULL || b->cell_of == NULL) {
-        return report_no_memory(b->diag);
+        return ms_diag_no_memory(b->diag);
     }
     if (b->moves > 0) {
         program->shard_first = MS_NEW(arena, size_t, b->table->ranks + 1);
         program->shard_moves = MS_NEW(arena, ms_shard_move, b->moves);
         if (program->shard_first == NULL || program->shard_moves == NULL) {
-            return report_no_memory(b->diag);
+            return ms_diag_no_memory(b->diag);
         }
     }
     memset(program->stage_rank, 0xFF, (size_t)program->stages * sizeof(int)); /* -1: nowhere */

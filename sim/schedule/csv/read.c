@@ -303,8 +303,7 @@ static ms_status keep(cell_reader *r, ms_arena *arena) {
     table->first = MS_NEW(arena, size_t, r->rows.count + 1);
     table->cells = MS_NEW(arena, ms_csv_cell, r->cells.count);
     if (r->rows.failed || r->cells.failed || table->first == NULL || table->cells == NULL) {
-        ms_diag_error(r->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(r->diag);
     }
     memcpy(table->first, r->rows.data, r->rows.count * sizeof *table->first);
     table->first[r->rows.count] = r->cells.count;

@@ -250,15 +250,13 @@ ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *d
     ms_program changed = *program;
     changed.actions = MS_NEW(scratch, ms_action, count);
     if (changed.actions == NULL || !allocate(&g, scratch)) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     reorder(&g, changed.actions);
     measure before = measure_equal(program, scratch);
     measure after = measure_equal(&changed, scratch);
     if (before.makespan < 0) {
-        ms_diag_error(diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     if (after.makespan >= 0 && after.makespan < before.makespan && after.peak <= before.peak) {
         memcpy(program->actions, changed.actions, count * sizeof *program->actions);

@@ -129,8 +129,7 @@ ms_status ms_search_improve(ms_search_run *search, long effort, ms_program *prog
                    .kept = MS_NEW(&scratch, ms_action, program->first[1])};
     ms_status status = MS_OK;
     if (it.slots == NULL || it.kept == NULL) {
-        ms_diag_error(search->diag, "out of memory");
-        status = MS_E_NOMEM;
+        status = ms_diag_no_memory(search->diag);
     } else {
         improve(&it);
     }

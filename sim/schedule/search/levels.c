@@ -403,8 +403,7 @@ static ms_status build_patterns(climber *c) {
 
 static ms_status prepare(climber *c) {
     if (!allocate(c)) {
-        ms_diag_error(c->search->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(c->search->diag);
     }
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
         ms_rank_way r = ms_search_rank_way(&c->search->spec, c->search->costs, rank);

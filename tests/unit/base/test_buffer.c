@@ -90,6 +90,16 @@ Test(vector, keeps_items_in_order_while_growing) {
     cr_assert_eq(vector.item_B, sizeof(int64_t));
 }
 
+/* A place behind no items is one, too: NULL would be a failure. */
+Test(vector, adds_nothing_to_an_empty_one) {
+    ms_vector vector;
+    ms_vector_init(&vector, sizeof(int));
+    cr_assert_not_null(ms_vector_add(&vector, NULL, 0));
+    cr_assert_eq(vector.count, 0U);
+    cr_assert(!vector.failed);
+    ms_vector_release(&vector);
+}
+
 Test(vector, adds_several_and_zeroed_ones) {
     ms_vector vector;
     ms_vector_init(&vector, sizeof(int));

@@ -223,3 +223,14 @@ Test(diag, the_first_fault_is_kept_without_its_place) {
     ms_buffer_release(&reason);
     ms_buffer_release(&text);
 }
+
+Test(diag, lack_of_memory_is_a_fault_like_others) {
+    ms_buffer text;
+    ms_diag diag;
+    ms_buffer_init(&text);
+    ms_diag_init(&diag, collect, &text);
+    cr_assert_eq(ms_diag_no_memory(&diag), MS_E_NOMEM);
+    cr_assert_str_eq(ms_buffer_text(&text), "meshsim: error: out of memory\n");
+    cr_assert_eq(diag.errors, 1);
+    ms_buffer_release(&text);
+}
