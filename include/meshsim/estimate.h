@@ -91,7 +91,9 @@ typedef struct ms_spec_estimate {
     bool fits;
 } ms_spec_estimate;
 
-/** Estimates of many specs: what several have in common is worked out once and kept. */
+/** Estimates of many specs: what several have in common is worked out once and kept. They leave out
+ * what classes of collectives take from each other on shared links, which ms_estimate_compute
+ * counts. */
 typedef struct ms_estimator ms_estimator;
 
 /** An estimator.  What specs borrow has to stay while it is used.  Returns NULL when memory runs
