@@ -39,6 +39,8 @@ typedef struct ms_estimate_input {
     ms_fidelity fidelity; /**< of the simulation that is estimated: in MS_FIDELITY_ANALYTIC groups
                              do not load each other's links */
     bool no_fold;         /**< every rank is simulated */
+    bool no_sharing;      /**< leave out what pipeline ranks take from each other on shared links,
+                             as ms_estimator_run does */
 } ms_estimate_input;
 
 /** One pipeline rank. Memory at its peak. */

@@ -123,7 +123,7 @@ static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
     const ms_step_place place = {.comm = comm, .space = space, .scratch = arena};
     ms_sharing sharing;
     ms_status status = ms_sharing_init(&sharing, comm, space, arena);
-    step.sharing = comm->is_alone ? NULL : &sharing;
+    step.sharing = comm->is_alone || in->no_sharing ? NULL : &sharing;
     status = status == MS_OK ? ms_order_make(in->program, arena, arena, diag, &order) : status;
     if (status == MS_OK) {
         status = ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);

@@ -1,5 +1,7 @@
 #include "estimate/order_times.h"
 
+#include <string.h>
+
 /* What tells maps apart. */
 typedef struct map_key {
     int32_t first[2]; /* of the passes' segments; -1: no second pass */
@@ -19,6 +21,7 @@ typedef struct map_table {
     uint32_t size;     /* a power of two */
     int count;
     double *time_s, *end_s; /* [segments of two passes] */
+    double *stretched_s;    /* the same; NULL: no computation is slowed down */
     int longest;
 } map_table;
 
@@ -46,6 +49,18 @@ static const ms_pass_plan *plan_of(const map_table *t, const ms_order_slot *slot
                : &cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
 }
 
+/* Slow computations down where communication runs beside them; the bound knows none of it. */
+static void stretch_passes(map_table *t, const ms_pass_view *pass, const ms_pass_view *second) {
+    int count = pass->count + (second == NULL ? 0 : second->count);
+    memcpy(t->stretched_s, t->time_s, (size_t)count * sizeof *t->time_s);
+    ms_pass_stretch(pass, second, t->timing->comm->platform->gpu.compute_slowdown, t->end_s,
+                    t->stretched_s);
+    for (int i = 0; i < count; i++) {
+        ms_timing_note(t->timing, t->stretched_s[i], t->time_s[i]);
+    }
+    memcpy(t->time_s, t->stretched_s, (size_t)count * sizeof *t->time_s);
+}
+
 static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
@@ -64,7 +79,11 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
         }
         time_s += plan->count;
     }
-    ms_pass_map_make(&views[0], count == 2 ? &views[1] : NULL, &t->carried, t->end_s, map);
+    const ms_pass_view *second = count == 2 ? &views[1] : NULL;
+    if (t->stretched_s != NULL) {
+        stretch_passes(t, &views[0], second);
+    }
+    ms_pass_map_make(&views[0], second, &t->carried, t->end_s, map);
     return MS_OK;
 }
 
@@ -120,8 +139,11 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     t->slots = MS_NEW(arena, int32_t, t->size);
     t->time_s = MS_NEW(arena, double, 2 * t->longest);
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
+    bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
+                     ms_stretch_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
+    t->stretched_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
     if (t->keys == NULL || t->maps == NULL || t->slots == NULL || t->time_s == NULL ||
-        t->end_s == NULL) {
+        t->end_s == NULL || (is_slowed && t->stretched_s == NULL)) {
         return MS_E_NOMEM;
     }
     ms_status status = MS_OK;

@@ -30,6 +30,8 @@ typedef struct pass_run {
     bool is_held; /* the newest segment is a collective that holds up those behind it */
     ms_pass_op *ops;
     int op_count;
+    ms_stretch *stretch; /* of the rank; NULL: nothing is slowed down */
+    double *stretched_s; /* [count] what segments took last */
 } pass_run;
 
 int ms_communicator_of(const ms_segment *segment) {
@@ -97,6 +99,9 @@ static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, 
         run->end_s[run->next] = start_s + time_s;
     }
     *free_s = start_s + time_s;
+    if (run->stretch != NULL) {
+        ms_stretch_note(run->stretch, segment->coll, start_s, start_s + time_s);
+    }
     note_op(run, start_s, start_s + time_s, segment->layer);
 }
 
@@ -114,6 +119,10 @@ static void run_segment(pass_run *run, clocks *c) {
     double start_s = fmax(fmax(run->chain_s, run->inputs_s), waited_s(run, segment));
     start_s = fmax(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
+    if (run->stretch != NULL) {
+        time_s = ms_stretch_end_s(run->stretch, start_s, time_s) - start_s;
+        run->stretched_s[run->next] = time_s;
+    }
     run->chain_s = c->computed_s = start_s + time_s;
     note_op(run, start_s, run->chain_s, segment->layer);
 }
@@ -252,35 +261,54 @@ static clocks clocks_from(const ms_carried *carried, int source) {
     return c;
 }
 
+/* Run a pass, or two that take turns, to the end.  runs: begun. */
+static void run_passes(pass_run runs[2], clocks *c) {
+    clocks before[2];
+    for (int i = 0; i < 2 && runs[i].pass != NULL; i++) {
+        runs[i].times_left = runs[i].pass->repeat.times;
+        runs[i].before = &before[i];
+    }
+    if (runs[1].pass == NULL) {
+        run_on(&runs[0], c, false);
+        return;
+    }
+    while (runs[0].next < runs[0].pass->count || runs[1].next < runs[1].pass->count) {
+        run_on(&runs[0], c, true);
+        run_on(&runs[1], c, true);
+    }
+    runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
+}
+
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out) {
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
-        clocks c = clocks_from(carried, source), before[2];
+        clocks c = clocks_from(carried, source);
         pass_run start = {.pass = pass,
                           .end_s = end_s,
-                          .times_left = pass->repeat.times,
-                          .before = &before[0],
                           .chain_s = source == MS_FROM_RANK ? 0.0 : -INFINITY,
                           .inputs_s = source == MS_FROM_INPUT ? 0.0 : -INFINITY};
         pass_run runs[2] = {start, start};
-        if (second == NULL) {
-            run_on(&runs[0], &c, false);
-        } else {
-            runs[1].pass = second;
-            runs[1].end_s = end_s + pass->count;
-            runs[1].times_left = second->repeat.times;
-            runs[1].before = &before[1];
-            while (runs[0].next < pass->count || runs[1].next < second->count) {
-                run_on(&runs[0], &c, true);
-                run_on(&runs[1], &c, true);
-            }
-            runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
-        }
+        runs[1].pass = second;
+        runs[1].end_s = end_s + pass->count;
+        run_passes(runs, &c);
         map_out->end_s[source] = runs[0].chain_s;
         for (int k = 0; k < carried->count; k++) {
             map_out->stream_s[k][source] = c.free_s[k];
         }
     }
+}
+
+void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
+                     double *end_s, double *stretched_s) {
+    clocks c = {.computed_s = -INFINITY};
+    ms_stretch stretch = {.factors = factors};
+    pass_run start = {.pass = pass, .end_s = end_s, .inputs_s = -INFINITY, .stretch = &stretch};
+    pass_run runs[2] = {start, start};
+    runs[0].stretched_s = stretched_s;
+    runs[1].pass = second;
+    runs[1].end_s = end_s + pass->count;
+    runs[1].stretched_s = stretched_s + pass->count;
+    run_passes(runs, &c);
 }
 
 int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_op *ops_out,

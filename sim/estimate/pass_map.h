@@ -3,6 +3,7 @@
 #ifndef MS_ESTIMATE_PASS_MAP_H
 #define MS_ESTIMATE_PASS_MAP_H
 
+#include "estimate/stretch.h"
 #include "meshsim/model.h"
 
 /* Communicators whose collectives may outlive a pass; of more the rest are taken to be free. */
@@ -56,6 +57,13 @@ void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count);
  *  end_s: [segments of both] scratch.  O((2 + carried) * segments). */
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out);
+
+/* Times of the computations of a pass, or of two that take turns, slowed down by the collectives
+ * beside them. Each is that of the last time it runs, with inputs there and communicators free.
+ *  factors: [MS_COLL_COUNT].  end_s: as above.  stretched_s_out: [segments of both]; those of what
+ * does not compute, or not run, stay. */
+void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
+                     double *end_s, double *stretched_s_out);
 
 /* Operations of a pass that starts at `from_s` with its inputs there, in order; those that do not
  * run are left out.  ops_out: [count of segments].  *until_out: when the next pass can start.

@@ -53,6 +53,12 @@ class Estimate(unittest.TestCase):
                      platform__tiers__nvlink__bandwidth="1 MB/s")
         self.check_estimate(words, 0.08)
 
+    def test_computations_beside_communication(self):
+        """Gradients are reduced beside the backward pass, which they slow down; the rest of the job does not."""
+        words = sets(mesh__tp=1, mesh__pp=2, mesh__dp=4, platform__nodes=1, batch__global=4, data_parallel__overlap_reduce="true",
+                     platform__gpu__compute_slowdown=2)
+        self.check_estimate(words, 0.01)
+
     def test_more_kinds_of_route_than_64(self):
         """An all-to-all of 40 members on a torus, whose groups overlap, has more than 64 kinds of messages."""
         words = sets(platform__fabric__shape="[10, 4, 4]", platform__nodes=40, mesh__ep=40, mesh__dp=4, mesh__tp=1, mesh__pp=1,

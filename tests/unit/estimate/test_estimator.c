@@ -91,6 +91,7 @@ static ms_status estimate_alone(spec_set *set, const ms_job_spec *spec, ms_arena
                                .costs = &costs,
                                .algorithms = spec->algorithms,
                                .fidelity = spec->simulation.fidelity,
+                               .no_sharing = true,
                                .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
                                .steps = spec->simulation.steps};
     return ms_estimate_compute(&input, arena, &set->f.diag, estimate);
