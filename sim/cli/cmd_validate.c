@@ -72,12 +72,9 @@ static ms_status write_option(const ms_invocation *call, const char *option, con
     ms_buffer text;
     ms_buffer_init(&text);
     write(v, call->arena, &text);
-    ms_status status = MS_E_NOMEM;
-    if (text.failed || call->arena->has_failed) {
-        ms_diag_error(call->diag, "out of memory");
-    } else {
-        status = ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    }
+    ms_status status = text.failed || call->arena->has_failed
+                           ? ms_diag_no_memory(call->diag)
+                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
     ms_buffer_release(&text);
     return status;
 }

@@ -68,7 +68,7 @@ static ms_status fault(const table *t, const ms_mark *mark, const char *why) {
 }
 
 static ms_status no_memory_if(const ms_vector *vector, ms_diag *diag) {
-    return vector->failed ? ms_cases_no_memory(diag) : MS_OK;
+    return vector->failed ? ms_diag_no_memory(diag) : MS_OK;
 }
 
 /* ---- steps ---- */
@@ -135,7 +135,7 @@ static ms_status add_step(table *t, const row *line) {
     };
     c.mark.source = NULL; /* the text is gone when the mark is shown */
     ms_vector_add(&reading->out->cases, &c, 1);
-    return c.id == NULL ? ms_cases_no_memory(reading->diag)
+    return c.id == NULL ? ms_diag_no_memory(reading->diag)
                         : no_memory_if(&reading->out->cases, reading->diag);
 }
 

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-ms_status ms_cases_no_memory(ms_diag *diag) {
-    ms_diag_error(diag, "out of memory while reading measurements");
-    return MS_E_NOMEM;
-}
-
 bool ms_cases_is_null(const ms_node *node) {
     const char *text = node->type == MS_NODE_SCALAR && !node->is_quoted ? node->text : NULL;
     return text != NULL && (text[0] == '\0' || strcmp(text, "null") == 0 || strcmp(text, "~") == 0);

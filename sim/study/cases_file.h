@@ -38,7 +38,4 @@ ms_status ms_cases_read_measured(const ms_cases_reading *reading, const ms_node 
 /* Whether a value stands for nothing: null, ~ or empty, without quotes. */
 bool ms_cases_is_null(const ms_node *node);
 
-/* Report that memory ran out, and return that. */
-ms_status ms_cases_no_memory(ms_diag *diag);
-
 #endif

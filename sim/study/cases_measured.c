@@ -54,7 +54,7 @@ static ms_status read_figures(const ms_cases_reading *reading, const ms_node *ma
     }
     ms_case_figure *figures = MS_NEW(reading->arena, ms_case_figure, mapping->count);
     if (figures == NULL) {
-        return ms_cases_no_memory(reading->diag);
+        return ms_diag_no_memory(reading->diag);
     }
     measured->figures = figures;
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
@@ -107,7 +107,7 @@ ms_status ms_cases_read_measured(const ms_cases_reading *reading, const ms_node 
     ms_case_measured measured = {.figures = NULL};
     const char *path = ms_arena_printf(reading->arena, "%s.measured", key_path);
     if (path == NULL) {
-        return ms_cases_no_memory(reading->diag);
+        return ms_diag_no_memory(reading->diag);
     }
     ms_status status = read_figures(reading, ms_node_get(row, "measured"), path, &measured);
     measured.step_s = score_of(row, "score_step_time_s");

@@ -48,7 +48,7 @@ ms_status ms_measurements_read(const char *path, ms_arena *arena, ms_diag *diag,
         const ms_text text = {path, ms_buffer_text(&bytes), bytes.length};
         status = ms_measurements_parse(&text, arena, diag, measurements);
     } else if (status == MS_E_NOMEM) {
-        ms_cases_no_memory(diag);
+        ms_diag_no_memory(diag);
     }
     ms_buffer_release(&bytes);
     return status;

@@ -197,5 +197,5 @@ ms_status ms_cases_read_points(const ms_cases_reading *reading, const ms_node *r
         ms_status one = read_table(reading, child);
         status = status == MS_OK ? one : status;
     }
-    return reading->out->collectives.failed ? ms_cases_no_memory(reading->diag) : status;
+    return reading->out->collectives.failed ? ms_diag_no_memory(reading->diag) : status;
 }

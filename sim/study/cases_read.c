@@ -95,7 +95,7 @@ static ms_status check_part(const ms_cases_reading *reading, const ms_node *row,
             ms_arena_printf(reading->arena, "%s%s%s.%s", key_path, part->name == NULL ? "" : ".",
                             part->name == NULL ? "" : part->name, *key);
         status = path == NULL
-                     ? ms_cases_no_memory(reading->diag)
+                     ? ms_diag_no_memory(reading->diag)
                      : ms_config_fault(reading->diag, mapping, path,
                                        "this key is required; null says that it is not published");
     }
@@ -127,7 +127,7 @@ static ms_status read_system(const ms_cases_reading *reading, const ms_node *par
                              const char *key_path, ms_case *row) {
     ms_case_system_text text = {.system = {.network = NULL}};
     const char *path = ms_arena_printf(reading->arena, "%s.system", key_path);
-    ms_status status = path == NULL ? ms_cases_no_memory(reading->diag)
+    ms_status status = path == NULL ? ms_diag_no_memory(reading->diag)
                                     : read_part(reading, part, MS_CASE_SYSTEM_FIELDS, path, &text);
     row->system = text.system;
     row->system.nic_Bps = text.nic_gbit_s * MS_GBIT_S_IN_BPS;
@@ -160,7 +160,7 @@ static ms_status read_model(const ms_cases_reading *reading, const ms_node *part
                                                     .has_learned_positions = MS_CASE_UNKNOWN}}};
     const char *path = ms_arena_printf(reading->arena, "%s.model", key_path);
     if (path == NULL) {
-        return ms_cases_no_memory(reading->diag);
+        return ms_diag_no_memory(reading->diag);
     }
     ms_status status = read_part(reading, part, MS_CASE_MODEL_FIELDS, path, &text);
     ms_status norm = read_choice(reading, ms_node_get(part, "norm"), path, NORMS,
@@ -179,7 +179,7 @@ static ms_status read_parallel(const ms_cases_reading *reading, const ms_node *p
                                                .reshards = MS_CASE_UNKNOWN}};
     const char *path = ms_arena_printf(reading->arena, "%s.parallel", key_path);
     ms_status status = path == NULL
-                           ? ms_cases_no_memory(reading->diag)
+                           ? ms_diag_no_memory(reading->diag)
                            : read_part(reading, part, MS_CASE_PARALLEL_FIELDS, path, &text);
     row->parallel = text.parallel;
     return status;
@@ -257,7 +257,7 @@ static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t
     const char *key_path = is_named ? ms_arena_strdup(reading->arena, id->text)
                                     : ms_arena_printf(reading->arena, "[%zu]", index);
     if (key_path == NULL) {
-        return ms_cases_no_memory(reading->diag);
+        return ms_diag_no_memory(reading->diag);
     }
     if (node->type != MS_NODE_MAPPING) {
         return ms_config_fault(reading->diag, node, key_path, "expected a case, a mapping of keys");
@@ -294,5 +294,5 @@ ms_status ms_cases_read_list(const ms_cases_reading *reading, ms_node *list) {
     if (list->has_fault && status == MS_OK) {
         status = MS_E_INPUT;
     }
-    return reading->out->cases.failed ? ms_cases_no_memory(reading->diag) : status;
+    return reading->out->cases.failed ? ms_diag_no_memory(reading->diag) : status;
 }

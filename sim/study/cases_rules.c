@@ -72,18 +72,13 @@ bool ms_case_says(const char *text, const char *word) {
 ms_case_rules *ms_case_rules_new(const char *data_folder, ms_arena *arena, ms_diag *diag) {
     ms_case_rules *rules = MS_NEW(arena, ms_case_rules, 1);
     if (rules == NULL) {
-        ms_diag_error(diag, "out of memory");
+        ms_diag_no_memory(diag);
         return NULL;
     }
     rules->data_folder = data_folder;
     rules->arena = arena;
     rules->diag = diag;
     return rules;
-}
-
-static ms_status no_memory(ms_case_rules *rules) {
-    ms_diag_error(rules->diag, "out of memory");
-    return MS_E_NOMEM;
 }
 
 void ms_case_differs(ms_case_translation *t, const char *what) {
@@ -97,7 +92,7 @@ ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...) {
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
     t->out->reason = ms_arena_strdup(t->rules->arena, why);
-    return t->out->reason == NULL ? no_memory(t->rules) : MS_E_NO;
+    return t->out->reason == NULL ? ms_diag_no_memory(t->rules->diag) : MS_E_NO;
 }
 
 /* ---- setups ---- */
@@ -124,7 +119,7 @@ ms_status ms_case_find_setup(ms_case_rules *rules, const ms_case *c,
     const char *path = ms_arena_printf(rules->arena, "%s/workloads/validation/setups/%s.yaml",
                                        rules->data_folder, name);
     if (path == NULL) {
-        return no_memory(rules);
+        return ms_diag_no_memory(rules->diag);
     }
     const ms_job_request request = {.workload = path, .data_folder = rules->data_folder};
     ms_case_setup *setup = &rules->setups[rules->setup_count];

@@ -107,8 +107,7 @@ ms_status ms_case_set_model(ms_case_translation *t) {
 static ms_status give_layers(ms_case_translation *t, int stages, int share, int first, int last) {
     int *layers = MS_NEW(t->rules->arena, int, stages);
     if (layers == NULL) {
-        ms_diag_error(t->rules->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(t->rules->diag);
     }
     for (int stage = 0; stage < stages; stage++) {
         layers[stage] = stage == 0 ? first : stage == stages - 1 ? last : share;
@@ -171,8 +170,7 @@ static ms_status read_layout(ms_case_translation *t, int stages) {
     char *plain = MS_NEW(t->rules->arena, char, length + 1);
     layout_walk w = {.layers = MS_NEW(t->rules->arena, int, stages), .stages = stages};
     if (plain == NULL || w.layers == NULL) {
-        ms_diag_error(t->rules->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(t->rules->diag);
     }
     size_t kept = 0;
     for (size_t i = 0; i < length; i++) { /* as quoted for a shell */

@@ -309,8 +309,7 @@ ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job 
     bool has_failed = t.differs.failed || job_out->differs == NULL;
     ms_buffer_release(&t.differs);
     if (has_failed) {
-        ms_diag_error(rules->diag, "out of memory");
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(rules->diag);
     }
     return status == MS_E_NO ? MS_OK : status; /* its reason is there */
 }

@@ -17,11 +17,6 @@ typedef struct validation_run {
     size_t planned;
 } validation_run;
 
-static ms_status report_no_memory(const validation_run *run) {
-    ms_diag_error(run->diag, "out of memory");
-    return MS_E_NOMEM;
-}
-
 /* ---- which cases ---- */
 
 static bool is_chosen(const ms_validate_study *study, const ms_case *c) {
@@ -36,7 +31,7 @@ static ms_status refuse_choice(const validation_run *run) {
     const char *word = is_id ? run->study->id : run->study->group;
     const char **names = MS_NEW(run->arena, const char *, cases->count);
     if (names == NULL) {
-        return report_no_memory(run);
+        return ms_diag_no_memory(run->diag);
     }
     for (size_t i = 0; i < cases->count; i++) {
         const ms_case *c = &MS_AT(cases, ms_case, i);
@@ -73,7 +68,7 @@ static ms_status list_rows(validation_run *run) {
     ms_validation *out = run->out;
     out->rows = MS_NEW(run->arena, ms_validate_row, run->study->measurements->cases.count);
     if (out->rows == NULL) {
-        return report_no_memory(run);
+        return ms_diag_no_memory(run->diag);
     }
     add_rows(run, MS_CASE_SCORED);
     out->scored = out->row_count;
@@ -111,7 +106,7 @@ static ms_status plan_rows(validation_run *run) {
     run->specs = MS_NEW(run->arena, ms_job_spec, count);
     run->row_of = MS_NEW(run->arena, size_t, count);
     if (run->specs == NULL || run->row_of == NULL) {
-        return report_no_memory(run);
+        return ms_diag_no_memory(run->diag);
     }
     ms_status status = MS_OK;
     for (size_t i = 0; i < count && status == MS_OK; i++) {
@@ -154,7 +149,7 @@ static ms_status simulate(validation_run *run) {
     const ms_validate_study *study = run->study;
     ms_worker_outcome *outcomes = MS_NEW(run->arena, ms_worker_outcome, run->planned);
     if (outcomes == NULL) {
-        return report_no_memory(run);
+        return ms_diag_no_memory(run->diag);
     }
     const ms_workers_options options = {.jobs = study->jobs,
                                         .find = ms_validate_find,
@@ -209,7 +204,7 @@ static ms_status conclude(validation_run *run) {
                    sum_up(run, (row_range){out->scored, out->timed, false}, &out->apart) == MS_OK &&
                    ms_validate_take_points(run->arena, out) == MS_OK;
     if (!has_all) {
-        return report_no_memory(run);
+        return ms_diag_no_memory(run->diag);
     }
     out->mean_of_groups = mean_of(&out->groups);
     out->stated_mean = mean_of(&stated);

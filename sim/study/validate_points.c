@@ -200,7 +200,7 @@ ms_status ms_validate_collectives(const ms_validate_study *study, ms_case_rules 
     }
     status = status == MS_OK ? sum_up_points(&v->collectives, arena, &v->sizes) : status;
     if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory");
+        ms_diag_no_memory(diag);
     }
     return status;
 }
