@@ -105,3 +105,39 @@ Test(workers, bad_ends_are_told_and_hurt_nobody_else) {
     cr_assert_null(outcomes[0].reason);
     job_fixture_release(&f);
 }
+
+/* What a study wants of a run: a number of its own, and which run it was. */
+typedef struct seen_run {
+    size_t index;
+    int32_t ops;
+} seen_run;
+
+static void count_ops(size_t index, const ms_result *result, void *finding_out) {
+    const seen_run seen = {.index = index, .ops = result->dag.op_count};
+    memcpy(finding_out, &seen, sizeof seen);
+}
+
+Test(workers, findings_come_back_to_their_run) {
+    job_fixture f;
+    ms_job_spec specs[COUNT];
+    ms_worker_outcome outcomes[COUNT];
+    derive(&f, specs);
+    ms_workers_options options = {.jobs = 2, .find = count_ops, .finding_B = sizeof(seen_run)};
+    cr_assert_eq(ms_workers_run(specs, COUNT, &options, &f.arena, &f.diag, outcomes), MS_OK);
+    cr_assert_null(outcomes[1].finding, "a refused job has none");
+    for (size_t i = 0; i < COUNT; i++) {
+        const seen_run *seen = outcomes[i].finding;
+        if (i != 1) {
+            ms_job job;
+            ms_dag dag;
+            ms_dag_init(&dag);
+            cr_assert_eq(ms_job_build(&specs[i], &f.arena, &f.diag, &job), MS_OK);
+            cr_assert_eq(ms_job_lower(&job, &f.diag, &dag), MS_OK);
+            cr_assert_not_null(seen);
+            cr_assert_eq(seen->index, i);
+            cr_assert_eq(seen->ops, dag.op_count);
+            ms_dag_release(&dag);
+        }
+    }
+    job_fixture_release(&f);
+}
