@@ -15,8 +15,10 @@ Test(cluster, a_spec_on_another_one_keeps_the_rest) {
     spec_fixture_init(&f);
     const ms_job_spec spec = spec_fixture_read_text(&f, TEXT);
     ms_job_spec other = ms_job_spec_derive(&spec);
-    const ms_spec_cluster cluster = {
-        .file = "dgx-h100", .gpu_type = "h200-sxm5-141gb", .nodes = 3, .data_folder = MS_SOURCE_DIR};
+    const ms_spec_cluster cluster = {.file = "dgx-h100",
+                                     .gpu_type = "h200-sxm5-141gb",
+                                     .nodes = 3,
+                                     .data_folder = MS_SOURCE_DIR};
     cr_assert_eq(ms_spec_set_cluster(&other, &cluster, &f.arena, &f.diag), MS_OK);
     const ms_platform *found = other.platform.cluster;
     cr_assert_str_eq(found->name, "dgx-h100");
