@@ -62,15 +62,21 @@ static void add_skip(const char *id, const char *group, const char *reason, ms_v
     ms_value_add_string(entry, "reason", reason);
 }
 
-/* What is left out, whatever table it was to be in. */
-static void add_skipped(ms_value *root, const ms_validation *v) {
-    ms_value *list = ms_value_add(root, "skipped", MS_VALUE_ARRAY);
-    for (size_t i = 0; i < v->row_count; i++) {
+/* Rows [from, to) that are left out. */
+static void add_skipped_rows(const ms_validation *v, size_t from, size_t to, ms_value *list) {
+    for (size_t i = from; i < to; i++) {
         const ms_validate_row *row = &v->rows[i];
         if (row->reason != NULL) {
             add_skip(row->id, row->group, row->reason, list);
         }
     }
+}
+
+/* What is left out of the score, and beside it what was to be in another table. */
+static void add_skipped(ms_value *root, const ms_validation *v) {
+    add_skipped_rows(v, 0, v->scored, ms_value_add(root, "skipped", MS_VALUE_ARRAY));
+    ms_value *list = ms_value_add(root, "skipped_apart", MS_VALUE_ARRAY);
+    add_skipped_rows(v, v->scored, v->row_count, list);
     for (size_t i = 0; i < v->collectives.count; i++) {
         const ms_validate_point *point = &v->collectives.items[i];
         if (point->reason != NULL) {

@@ -125,6 +125,17 @@ class Errors(InFolder):
                           {"id": "no_gpu", "group": "vtrain", "reason": "no platform for a GPU 'MI300X'"}])
         self.assertEqual(list(found["groups"]), ["narayanan21"])
 
+    def test_what_is_apart_from_the_score_is_skipped_apart(self):
+        path = self.write((CASE % ("ci", "megatron_ci", 1.0)).replace("num_gpus: 16", "num_gpus: null") +
+                          (CASE % ("layer", "narayanan21", 1.0)).replace("kind: 1f1b", "kind: layer").replace("tp: 4", "tp: 3"))
+        points = self.write("nccl_tests: [{system: abacus, op: all_reduce, ranks: 8, nodes: 1, points: [{bytes: 8, time_us: 1}]}]\n",
+                            "points.yaml")
+        found = tree(path, points)
+        self.assertEqual([(row["id"], row["reason"]) for row in found["skipped_apart"]],
+                         [("ci", "num_gpus is not published"), ("layer", "the mesh has 12 ranks, and num_gpus is 16"),
+                          ("abacus", "no platform goes by the words of its source")])
+        self.assertEqual((found["skipped"], found["rows"], found["groups"], found["mean_of_groups"]), ([], [], {}, None))
+
     def test_files_are_read_together_and_groups_chosen(self):
         one = self.write(CASE % ("a", "narayanan21", 1.0))
         other = self.write(CASE % ("b", "vtrain", 1.0), "more.yaml")
