@@ -114,9 +114,10 @@ typedef enum ms_case_use {
 typedef struct ms_case {
     const char *id;
     const char *group;
-    const char *source; /**< for readers; NULL: none */
-    const char *notes;  /**< NULL: none */
-    ms_mark mark;       /**< where it stands */
+    const char *source;       /**< for readers; NULL: none */
+    const char *notes;        /**< NULL: none */
+    const char *foreign_keys; /**< keys that no rule knows, with commas; NULL: none */
+    ms_mark mark;             /**< where it stands */
     ms_case_use use;
     bool is_core;
     bool is_suspect; /**< its source's data contradict each other; it counts all the same */

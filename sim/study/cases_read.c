@@ -112,6 +112,57 @@ static ms_status check_required(const ms_cases_reading *reading, const ms_node *
     return status;
 }
 
+/* ---- keys that no rule knows ---- */
+
+/* Whether a key is none of these and is not like one, so that it is no slip of somebody's pen. */
+static bool is_foreign(const ms_field *fields, const char *key) {
+    if (is_known(fields, key)) {
+        return false;
+    }
+    for (; fields->key != NULL; fields++) {
+        if (ms_nearest_word(key, &fields->key, 1) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Take out of a row what tables of other sources have besides, and list it. */
+static void drop_foreign(ms_node *mapping, const part_row *part, ms_buffer *list) {
+    ms_node **place = &mapping->first;
+    mapping->last = NULL;
+    while (*place != NULL) {
+        ms_node *child = *place;
+        if (is_foreign(part->fields, child->key)) {
+            ms_buffer_printf(list, "%s%s%s%s", list->length == 0 ? "" : ", ",
+                             part->name == NULL ? "" : part->name, part->name == NULL ? "" : ".",
+                             child->key);
+            *place = child->next;
+            mapping->count--;
+            continue;
+        }
+        mapping->last = child;
+        place = &child->next;
+    }
+}
+
+/* *keys_out: the keys without a rule, with commas; NULL: there are none. */
+static ms_status find_foreign(const ms_cases_reading *reading, ms_node *row,
+                              const char **keys_out) {
+    ms_buffer list;
+    ms_buffer_init(&list);
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        ms_node *mapping = PARTS[i].name == NULL ? row : ms_node_get(row, PARTS[i].name);
+        if (mapping != NULL && mapping->type == MS_NODE_MAPPING) {
+            drop_foreign(mapping, &PARTS[i], &list);
+        }
+    }
+    *keys_out = list.length == 0 ? NULL : ms_arena_strdup(reading->arena, ms_buffer_text(&list));
+    bool is_short = list.failed || (list.length > 0 && *keys_out == NULL);
+    ms_buffer_release(&list);
+    return is_short ? ms_diag_no_memory(reading->diag) : MS_OK;
+}
+
 /* ---- the parts of a row ---- */
 
 /* A part of a row under its own key path. */
@@ -264,13 +315,18 @@ static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t
     }
     ms_status required = check_required(reading, node, key_path);
     drop_silent(node);
-    ms_status status =
-        ms_config_read(node, MS_CASE_FIELDS, key_path, &text, reading->arena, reading->diag);
+    const char *foreign_keys = NULL;
+    ms_status status = find_foreign(reading, node, &foreign_keys);
+    if (status == MS_OK) {
+        status =
+            ms_config_read(node, MS_CASE_FIELDS, key_path, &text, reading->arena, reading->diag);
+    }
     ms_status parts = read_parts(reading, node, key_path, &text);
     ms_case *row = &text.row;
     status = status == MS_OK ? required : status;
     status = status == MS_OK ? parts : status;
     status = status == MS_OK ? check_names(reading, node, key_path, row) : status;
+    row->foreign_keys = foreign_keys;
     row->mark = node->mark;
     row->use = use_of(row);
     row->is_suspect = has_flag(&text.flags, "suspect");

@@ -304,6 +304,9 @@ ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job 
     job_out->spec.description = c->source;
     ms_case_translation t = {.rules = rules, .c = c, .out = job_out};
     ms_buffer_init(&t.differs);
+    if (c->foreign_keys != NULL) {
+        ms_buffer_printf(&t.differs, "no rule for %s", c->foreign_keys);
+    }
     status = translate(&t);
     job_out->differs = ms_arena_strdup(rules->arena, ms_buffer_text(&t.differs));
     bool has_failed = t.differs.failed || job_out->differs == NULL;

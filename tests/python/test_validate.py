@@ -211,6 +211,14 @@ class Faults(InFolder):
         self.assertIn("^~~~~", said)
         self.assertEqual(said.count("error:"), 1)
 
+    def test_a_key_without_a_rule_is_left_out_and_told(self):
+        text = CASE % ("one", "narayanan21", 1.0)
+        known = json.loads(run("validate", self.write(text), "--json").stdout)
+        foreign = json.loads(run("validate", self.write(text.replace("hidden: 2048", "hidden: 2048, zygote: {a: 1}")), "--json").stdout)
+        self.assertEqual(foreign["rows"][0]["predicted_s"], known["rows"][0]["predicted_s"])
+        self.assertIn("no rule for model.zygote", foreign["rows"][0]["differs"])
+        self.assertNotIn("no rule", known["rows"][0].get("differs") or "")
+
     def test_a_missing_key_is_told_with_its_mapping(self):
         self.assertIn("cases.yaml:7:10: error: one.model.vocab: this key is required",
                       self.fault("vocab: 51200, ", ""))
