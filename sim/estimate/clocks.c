@@ -109,7 +109,40 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     }
 }
 
+/* Whether an order has single passes only, of which nothing outlives its pass, and messages that
+ * nothing waits for but what needs them. */
+static bool is_plain(const ms_order *order, const ms_order_times *times) {
+    return !order->has_pairs && !order->has_unshards && times->carried == 0 &&
+           times->sharing == NULL && !times->is_blocking;
+}
+
+/* The same as run_op for all operations of such an order, in a third of the time: a search spends
+ * most of its own here. */
+static void run_plain(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
+    double *arrival_s = clocks->arrival_s;
+    for (int at = 0; at < order->op_count; at++) {
+        const ms_order_op *op = &order->ops[at];
+        const double *map_s = times->maps[op->slot]->end_s;
+        double end_s = clocks->rank_s[op->rank] + map_s[MS_FROM_RANK];
+        if (op->inputs[0] >= 0) {
+            end_s = later(end_s, arrival_s[op->inputs[0]] + map_s[MS_FROM_INPUT]);
+        }
+        clocks->rank_s[op->rank] = end_s;
+        int message = op->sends[0];
+        if (message >= 0) {
+            double *queue_s = &clocks->queue_s[order->queues[message]];
+            *queue_s = later(end_s, *queue_s) + times->messages[message].transfer_s;
+            end_s = *queue_s + times->messages[message].latency_s;
+        }
+        arrival_s[2 * at] = end_s;
+    }
+}
+
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
+    if (is_plain(order, times)) {
+        run_plain(clocks, order, times);
+        return;
+    }
     for (int at = 0; at < order->op_count; at++) {
         if (order->ops[at].slot < 0) {
             unshard(clocks, &order->ops[at], times);
