@@ -1,6 +1,7 @@
 #include "estimate/comm_classes.h"
 
 #include <math.h>
+#include <string.h>
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
     *space = (ms_plan_space){.diag = diag, .links = -1};
@@ -365,12 +366,24 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
     return c->comm->is_unfolded ? time_groups(c, times) : time_folded(c, times);
 }
 
+/* Where the class of a key that was asked for lately is noted. */
+static unsigned place_of(const ms_class_key *key) {
+    unsigned sum = 3U * (unsigned)key->from + 5U * (unsigned)key->to + 7U * (unsigned)key->kind;
+    return (sum + key->axes) % MS_RECENT_CLASSES;
+}
+
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
     ms_class_times times = {.key = canonical(comm, key)};
-    int number = 0;
+    int16_t *recent = &comm->recent[place_of(&times.key)];
+    int number = *recent - 1;
     bool is_new = false;
-    ms_status status = ms_memo_find(&comm->keys, &times.key, &number, &is_new);
+    ms_status status = MS_OK;
+    if (number < 0 || memcmp(&MS_AT(&comm->classes, ms_class_times, number).key, &times.key,
+                             sizeof times.key) != 0) {
+        status = ms_memo_find(&comm->keys, &times.key, &number, &is_new);
+        *recent = number < INT16_MAX ? (int16_t)(number + 1) : 0;
+    }
     if (status == MS_OK && is_new) {
         class_plans c = {.comm = comm, .space = space, .key = &times.key};
         status = lay_out(&c, &times);

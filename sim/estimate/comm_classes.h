@@ -44,6 +44,9 @@ typedef struct ms_class_times {
     bool is_refused;        /* no algorithm lays it out, which was reported */
 } ms_class_times;
 
+/* Classes that are found without a look into the table: stage after stage asks for the same. */
+enum { MS_RECENT_CLASSES = 16 };
+
 /* Classes of a mesh on a platform. */
 typedef struct ms_comm_classes {
     const ms_platform *platform;
@@ -58,6 +61,7 @@ typedef struct ms_comm_classes {
     double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
     ms_memo keys;               /* of ms_class_key, in one order with classes */
     ms_vector classes;          /* of ms_class_times */
+    int16_t recent[MS_RECENT_CLASSES]; /* numbers + 1 of classes asked for lately; 0: none */
 } ms_comm_classes;
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);

@@ -9,19 +9,27 @@
  * few moments are left; where they do not, more are kept than need be. */
 enum { COMPARED_MAX = 64 };
 
-/* Counts of one moment of the rank that a model is turned to. */
-static int width_of(const ms_memory_model *model) {
-    return 2 * model->stage_count * (model->slices + 1);
-}
-
-/* The model's counts, in the order in which they stand in a moment. */
-static void list_counts(const ms_memory_model *model, int *lists[4], size_t sizes[4]) {
+/* The model's counts in the order in which they stand in a moment, those that the program never
+ * changes left out.  Returns how many there are of the rank that the model is turned to. */
+static int list_counts(const ms_memory_model *model, int *lists[4], size_t sizes[4]) {
+    const ms_program *program = model->program;
     size_t stages = (size_t)model->stage_count, places = stages * (size_t)model->slices;
     int *const ALL[4] = {model->kept, model->running, model->unsharded, model->rounds};
+    const size_t SIZES[4] = {places, places, program->shard_moves == NULL ? 0 : stages,
+                             program->round > 0 ? stages : 0};
+    size_t width = 0;
     for (int i = 0; i < 4; i++) {
         lists[i] = ALL[i];
-        sizes[i] = i < 2 ? places : stages;
+        sizes[i] = SIZES[i];
+        width += SIZES[i];
     }
+    return (int)width;
+}
+
+static int width_of(const ms_memory_model *model) {
+    int *lists[4];
+    size_t sizes[4];
+    return list_counts(model, lists, sizes);
 }
 
 static void write_moment(const ms_memory_model *model, int *moment) {
@@ -116,24 +124,57 @@ static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
     return most;
 }
 
+/* Whether rank p - 1 has for each moment of p one with as much of everything, its stages taken for
+ * those of p in their order. */
+static bool is_covered(const ms_memory_moments *moments, int p, size_t width) {
+    size_t before = moments->first[p - 1], first = moments->first[p], end = moments->first[p + 1];
+    if (end - first > COMPARED_MAX * width || first - before > COMPARED_MAX * width) {
+        return false; /* it would take long, and none of these repeat themselves */
+    }
+    for (size_t at = first; at < end; at += width) {
+        size_t other = before;
+        while (other < first &&
+               !has_as_many(moments->counts + other, moments->counts + at, (int)width)) {
+            other += width;
+        }
+        if (other == first) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void cover_ranks(ms_memory_model *model, const ms_memory_moments *moments) {
+    size_t width_before = 0;
+    for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
+        ms_memory_model_enter(model, p);
+        size_t width = (size_t)width_of(model);
+        bool is_like = p > 0 && width > 0 && width == width_before;
+        moments->covered_by[p] = is_like && is_covered(moments, p, width) ? p - 1 : -1;
+        width_before = width;
+    }
+}
+
 ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
                                  ms_memory_moments *moments_out) {
     int ranks = model->program->spec.pipeline_ranks;
     ms_memory_moments moments = {.first = MS_NEW(arena, size_t, ranks + 1),
-                                 .inflight = MS_NEW(arena, int, ranks)};
+                                 .inflight = MS_NEW(arena, int, ranks),
+                                 .covered_by = MS_NEW(arena, int, ranks)};
     ms_vector all;
     ms_vector_init(&all, sizeof(int));
-    for (int p = 0; p < ranks && moments.first != NULL && moments.inflight != NULL; p++) {
+    bool is_short = moments.first == NULL || moments.inflight == NULL || moments.covered_by == NULL;
+    for (int p = 0; p < ranks && !is_short; p++) {
         moments.inflight[p] = add_rank(model, p, &all);
         moments.first[p + 1] = all.count;
     }
     moments.counts = MS_NEW(arena, int, all.count);
-    bool is_short =
-        moments.first == NULL || moments.inflight == NULL || moments.counts == NULL || all.failed;
+    is_short = is_short || moments.counts == NULL || all.failed;
     if (!is_short && all.count > 0) {
         memcpy(moments.counts, all.data, all.count * sizeof(int));
     }
     if (!is_short) {
+        cover_ranks(model, &moments);
         *moments_out = moments;
     }
     ms_vector_release(&all);
@@ -155,10 +196,40 @@ ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_mome
     return peak;
 }
 
+/* The next stage of a rank from one on; as many as there are behind the last. */
+static int next_stage(const ms_program *program, int rank, int stage) {
+    while (stage < program->stages && program->stage_rank[stage] != rank) {
+        stage++;
+    }
+    return stage;
+}
+
+/* Whether the stages of rank p weigh what those of the rank before it weigh. */
+static bool weighs_as_before(const ms_memory_model *model, int p) {
+    const ms_program *program = model->program;
+    int own = next_stage(program, p, 0), other = next_stage(program, p - 1, 0);
+    while (own < program->stages && other < program->stages) {
+        for (int slice = 0; slice < model->slices; slice++) {
+            int a = ms_program_model_stage(program, own),
+                b = ms_program_model_stage(program, other);
+            if (memcmp(&ms_stage_cost_of(model->costs, a, slice)->memory,
+                       &ms_stage_cost_of(model->costs, b, slice)->memory,
+                       sizeof(ms_stage_memory)) != 0) {
+                return false;
+            }
+        }
+        own = next_stage(program, p, own + 1);
+        other = next_stage(program, p - 1, other + 1);
+    }
+    return own == other;
+}
+
 double ms_memory_highest_B(ms_memory_model *model, const ms_memory_moments *moments) {
     double highest_B = 0.0;
     for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
-        highest_B = fmax(highest_B, ms_memory_model_peak(model, moments, p).total_B);
+        if (moments->covered_by[p] < 0 || !weighs_as_before(model, p)) {
+            highest_B = fmax(highest_B, ms_memory_model_peak(model, moments, p).total_B);
+        }
     }
     return highest_B;
 }
