@@ -23,7 +23,9 @@ MS_BEGIN_DECLS
 
 /** What `auto` means today, for the end of a warning about latency. */
 #define MS_AUTO_IS_RING                                                                            \
-    "'auto' is a ring at every size, where NCCL takes trees and other protocols for small ones"
+    "without a library 'auto' is a ring at every size, where NCCL takes trees and other "          \
+    "protocols "                                                                                   \
+    "for small ones"
 
 /** Warn when groups of tp, cp or ep cross a slower tier than their size needs: those that start
  * near the end of a node, rack or unit straddle two, or an axis of replicas stands inside theirs.
@@ -38,7 +40,7 @@ typedef struct ms_ring_row {
     ms_axis axis;
     ms_coll_kind kind;
     unsigned group_axes; /**< MS_AXIS_BIT values of the group */
-    bool is_ring;
+    bool is_ring;        /**< that no library chose */
     int members;
     double size_B;
     double count;

@@ -26,6 +26,7 @@ typedef struct ms_sizes_study {
     const ms_platform *platform;
     ms_coll_kind kind;
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
+    ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; others need a library */
     ms_fidelity fidelity;
     int ranks;                    /**< on GPUs 0..ranks-1; 2 for p2p */
     double sizes_B[MS_SIZES_MAX]; /**< [count] full buffers, each by itself */
@@ -41,7 +42,8 @@ typedef struct ms_size_row {
     double busbw_Bps;            /**< as ms_coll_busbw_Bps; INFINITY where it takes no time */
     ms_coll_algorithm algorithm; /**< that it was laid out by */
     const char *algorithm_name;
-    const char *protocol; /**< "simple", the only one so far */
+    const char *protocol; /**< name of that it was laid out by */
+    bool is_by_links;     /**< no library chose it: its latency is that of its links */
 } ms_size_row;
 
 /** Columns of ms_size_row, see table.h. */

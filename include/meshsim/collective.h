@@ -33,11 +33,23 @@ enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
 typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
     MS_ALGORITHM_RING = 1,
-    MS_ALGORITHM_DIRECT = 2, /**< straight from source to destination: p2p, all-to-all */
-    MS_ALGORITHM_TREE = 3,   /**< up and down a double binary tree of nodes */
-    MS_ALGORITHM_OWN = 4,    /**< first number for rows that ms_coll_algorithm_add adds */
+    MS_ALGORITHM_DIRECT = 2,    /**< straight from source to destination: p2p, all-to-all */
+    MS_ALGORITHM_TREE = 3,      /**< up and down a double binary tree of nodes */
+    MS_ALGORITHM_NVLS = 4,      /**< switches of a node reduce and multicast */
+    MS_ALGORITHM_NVLS_TREE = 5, /**< the same, trees of nodes between them */
+    MS_ALGORITHM_PAT = 6,       /**< log2(n) rounds among nodes of one member each */
+    MS_ALGORITHM_OWN = 16,      /**< first number for rows that ms_coll_algorithm_add adds */
     MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
+
+/** How NCCL cuts bytes up to send them. The numbers stand in operation graphs. */
+typedef enum ms_protocol {
+    MS_PROTOCOL_AUTO = 0, /**< ms_coll_choose decides; of a plan: nothing was decided, as there is
+                             no library */
+    MS_PROTOCOL_LL = 1,
+    MS_PROTOCOL_LL128 = 2,
+    MS_PROTOCOL_SIMPLE = 3,
+} ms_protocol;
 
 /** A link a flow crosses. */
 typedef struct ms_flow_link {
@@ -67,6 +79,7 @@ typedef struct ms_phase {
 typedef struct ms_coll_plan {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm;
+    ms_protocol protocol; /**< MS_PROTOCOL_AUTO on a platform without a library */
     int members;
     double size_B;    /**< full buffer as nccl-tests counts it [B] */
     double sent_B;    /**< bytes each member sends, the mean [B] */
@@ -79,11 +92,13 @@ typedef struct ms_coll_plan {
 typedef struct ms_coll_request {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
+    ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; others need a library */
     const int
         *gpus;     /**< [members] platform GPUs in group order, no repeats; for p2p source first */
     int members;   /**< >= 1; 2 for p2p */
     double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
                       all-gather its output [B] */
+    double choice_B; /**< bytes that algorithm, protocol and latency are found for; 0: size_B [B] */
     double intra_node_B;   /**< all-to-all where a copy crosses to a node once, on its own rail, and
                               is forwarded inside it: full buffer among the members of a node, while
                               size_B is that between nodes; 0: every pair of members exchanges [B] */
@@ -109,6 +124,7 @@ typedef struct ms_coll_algorithm_row {
 /** What a job lays each kind of collective out by; all zero: MS_ALGORITHM_AUTO for every kind. */
 typedef struct ms_coll_choices {
     ms_coll_algorithm of[MS_COLL_COUNT];
+    ms_protocol protocol; /**< of all kinds */
 } ms_coll_choices;
 
 /** Add a row to the table, before those that are there: MS_ALGORITHM_AUTO tries it first.
@@ -118,11 +134,14 @@ typedef struct ms_coll_choices {
  * another name, a pair of kind and number that is there, or more rows than the table holds. */
 ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row);
 
-/** The row that lays a request out: of those of its kind, the first one that applies and, unless
- * the request leaves it open, has the number it asks for. A ring or direct messages stand before
- * any tree, so a tree is taken only where it is asked for. NULL: there is none. */
+/** The row that lays a request out: of those of its kind that apply and, unless the request leaves
+ * it open, have the number it asks for, the one that the platform's library takes (nccl.h); without
+ * a library, and for rows that were added, the first. Then a ring or direct messages stand before
+ * any tree, so a tree is taken only where it is asked for.
+ *  *protocol_out: MS_PROTOCOL_AUTO without a library.  NULL: there is none. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
-                                            const ms_coll_request *request);
+                                            const ms_coll_request *request,
+                                            ms_protocol *protocol_out);
 
 /** Lay out a collective among GPUs of a platform by the row that ms_coll_choose gives.
  *  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a request that no row lays out (see
@@ -165,6 +184,13 @@ double ms_coll_plan_latency_s(const ms_coll_plan *plan);
  * reduce-scatter, all-gather and all-to-all, 1 for the rest [B/s].  Source: nccl-tests
  * doc/PERFORMANCE.md. */
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s);
+
+/** The protocol that a user's word means: auto, ll, ll128 or simple.  Returns MS_OK; MS_E_RANGE for
+ * any other word, *protocol_out untouched. */
+ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out);
+
+/** Name of a protocol; "simple" for MS_PROTOCOL_AUTO, whose bytes and latencies are those. */
+const char *ms_protocol_name(ms_protocol protocol);
 
 /** Name of an algorithm ("auto", "ring", "direct", "tree", or as its row says); "unknown" for a
  * number without a row. */

@@ -77,6 +77,7 @@ typedef struct ms_dag_work {
     int16_t tier;        /**< communication: outermost tier crossed, -1 none */
     uint8_t coll;        /**< ms_coll_kind, MS_COLL_NONE for a computation */
     uint8_t algorithm;   /**< ms_coll_algorithm of the plan */
+    uint8_t protocol;    /**< ms_protocol of the plan */
     bool is_communication;
     double load_imbalance; /**< communication: what its flows carry over the mean of its members; 0:
                               1 */

@@ -54,6 +54,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, 
 typedef struct ms_collective_row {
     ms_coll_kind kind;           /**< p2p, all-reduce, reduce-scatter or all-gather */
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
+    ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; others need a library */
     int members;                 /**< on GPUs 0..members-1; 2 for p2p */
     const double *sizes_B;       /**< [count] full buffers */
     int count;

@@ -20,6 +20,7 @@
  * | input.h           | kinds of input files, told apart                                   |
  * | cells.h           | CSV texts, cell by cell                                            |
  * | ranges.h          | lists of numbers such as 0-7,12                                    |
+ * | library.h         | what communication libraries choose and time by                    |
  * | platform.h        | GPUs, links, tiers and routes                                      |
  * | mesh.h            | named axes over ranks, groups, meshes from meshes                  |
  * | placement.h       | which GPU each rank sits on; idle and spare GPUs                   |
@@ -31,6 +32,7 @@
  * | schedule_search.h | search for a schedule under a memory cap                           |
  * | fluid.h           | transfers that start together and share links                      |
  * | collective.h      | collectives as phases of flows                                     |
+ * | nccl.h            | which algorithm and protocol NCCL takes, and its latencies         |
  * | coll_class.h      | the same collective in several groups at once                      |
  * | reshard_time.h    | how long moving a tensor takes on a platform                       |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |

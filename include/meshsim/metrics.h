@@ -95,6 +95,7 @@ typedef struct ms_coll_row {
     ms_coll_kind kind;
     int tier;
     int algorithm;
+    int protocol; /**< ms_protocol */
     int group_size;
     double size_B;
     double count_per_rank; /**< mean over ranks */

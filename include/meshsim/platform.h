@@ -22,6 +22,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
+#include "meshsim/library.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -31,9 +32,10 @@ enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 64 };
 /** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
 typedef struct ms_gpu_type {
     const char *name;
-    double peak_flop_per_s; /**< dense bf16/fp16 matrix peak [FLOP/s] */
-    double hbm_B;           /**< memory capacity [B] */
-    double hbm_Bps;         /**< memory bandwidth [B/s] */
+    ms_gpu_generation generation; /**< by which communication libraries differ */
+    double peak_flop_per_s;       /**< dense bf16/fp16 matrix peak [FLOP/s] */
+    double hbm_B;                 /**< memory capacity [B] */
+    double hbm_Bps;               /**< memory bandwidth [B/s] */
     double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
     double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
@@ -81,7 +83,11 @@ typedef struct ms_platform {
     int tier_count;
     int link_count; /**< directed links of all tiers */
     ms_routing routing;
-    bool has_pxn; /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    bool has_pxn;     /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    bool has_nvls;    /**< NVLink switches reduce and multicast */
+    bool has_amd_cpu; /**< nodes have AMD's processors, not Intel's */
+    const ms_library *library; /**< what collectives are chosen and timed by; NULL: rings by the
+                                  latencies of links alone */
     const ms_topology *topology;
 } ms_platform;
 

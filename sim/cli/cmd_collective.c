@@ -41,8 +41,14 @@ static const ms_option OPTIONS[] = {
      .argument = "A",
      .arguments = 1,
      .fallback = "auto",
-     .help = "auto (so far a ring for every size; direct for p2p and all_to_all), ring, tree "
-             "(all_reduce) or direct"},
+     .help =
+         "auto, ring, tree, nvls, nvls_tree, pat or direct, as far as the kind, the group and the "
+         "platform have them"},
+    {.name = "protocol",
+     .argument = "P",
+     .arguments = 1,
+     .fallback = "auto",
+     .help = "auto, ll, ll128 or simple; on a platform with a library"},
     {.name = "fidelity",
      .argument = "L",
      .arguments = 1,
@@ -81,6 +87,12 @@ static ms_status read_choice(const ms_invocation *call, ms_sizes_study *s) {
         ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected %s", algorithm,
                       ms_coll_kind_name(s->kind),
                       ms_coll_algorithm_words(s->kind, words, sizeof words));
+        return MS_E_USAGE;
+    }
+    const char *protocol = ms_cli_value(call, "protocol", "auto");
+    if (ms_protocol_read(protocol, &s->protocol) != MS_OK) {
+        ms_diag_error(call->diag, "unknown protocol '%s'; expected auto, ll, ll128 or simple",
+                      protocol);
         return MS_E_USAGE;
     }
     const char *fidelity = ms_cli_value(call, "fidelity", "flow");
@@ -221,9 +233,11 @@ const ms_command ms_cmd_collective = {
         "KIND is p2p, all_reduce, reduce_scatter, all_gather, all_to_all or ring_shift (every rank "
         "sends its buffer to the next one). Runs it on an otherwise "
         "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
-        "bandwidth as nccl-tests defines them. With auto, all_reduce, reduce_scatter, all_gather "
-        "and ring_shift are a ring at every size; NCCL takes trees and faster protocols for small "
-        "messages, so a warning says where the latency of the ring's steps is most of its time. "
+        "bandwidth as nccl-tests defines them. With auto, all_reduce, reduce_scatter and "
+        "all_gather "
+        "take the algorithm and protocol that the tuning model of the platform's library takes for "
+        "each size. On a platform without a library they are a ring at every size, and a warning "
+        "says where the latency of the ring's steps is most of its time. "
         "--algorithm tree lays all_reduce out as NCCL's double binary tree of nodes with a chain "
         "inside each.",
     .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",

@@ -1,16 +1,45 @@
 /* The table of algorithms and the choice among its rows. See decision note algorithms.md. */
 #include "collective/algorithms.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* MS_ALGORITHM_AUTO takes the first row of a kind that applies. */
+#include "meshsim/nccl.h"
+
+static const char NEEDS_NVLS[] =
+    "one node whose NVLink switches reduce (platform keys library and nvls)";
+static const char NEEDS_NVLS_TREE[] =
+    "several nodes of equally many GPUs whose NVLink switches reduce (platform keys library, nvls)";
+static const char NEEDS_PAT[] = "one GPU on each node (platform key library)";
+
+/* Whether the platform's library has the algorithm that a request names, where the group is. */
+static bool is_offered(const ms_platform *platform, const ms_coll_request *request) {
+    ms_nccl_comm comm;
+    ms_coll_request way = *request;
+    if (!ms_nccl_applies(platform, request->kind) || request->algorithm == MS_ALGORITHM_AUTO ||
+        request->members < 2 ||
+        ms_nccl_comm_find(platform, request->gpus, request->members, &comm) != MS_OK) {
+        return false;
+    }
+    way.protocol = MS_PROTOCOL_SIMPLE;
+    return isfinite(ms_nccl_time_s(platform, &comm, &way, request->size_B));
+}
+
+/* MS_ALGORITHM_AUTO takes the first row of a kind that applies where no library chooses. */
 static const ms_coll_algorithm_row BUILT_IN[] = {
     {MS_COLL_P2P, MS_ALGORITHM_DIRECT, "direct", NULL, NULL, ms_p2p_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, "tree", NULL, NULL, ms_tree_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_NVLS_TREE, "nvls_tree", is_offered, NEEDS_NVLS_TREE,
+     ms_nvls_plan},
     {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
+    {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},
+    {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_PAT, "pat", is_offered, NEEDS_PAT, ms_pat_plan},
     {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
+    {MS_COLL_ALL_GATHER, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},
+    {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, "pat", is_offered, NEEDS_PAT, ms_pat_plan},
     {MS_COLL_RING_SHIFT, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_shift_plan},
     {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, "direct", ms_exchange_applies, "at most 4096 ranks",
      ms_exchange_plan},
@@ -62,16 +91,49 @@ static bool is_asked_for(const ms_coll_algorithm_row *row, const ms_coll_request
            (request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == row->algorithm);
 }
 
-const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
-                                            const ms_coll_request *request) {
+/* The first row that has the kind and number of a request and applies, of the first `count`. */
+static const ms_coll_algorithm_row *first_of(const ms_platform *platform,
+                                             const ms_coll_request *request, int count) {
     const ms_coll_algorithm_row *row = row_at(0);
-    for (int i = 0; row != NULL; row = row_at(++i)) {
+    for (int i = 0; row != NULL && i < count; row = row_at(++i)) {
         bool applies = row->applies == NULL || row->applies(platform, request);
         if (is_asked_for(row, request) && applies) {
-            break;
+            return row;
         }
     }
-    return row;
+    return NULL;
+}
+
+/* The row that the platform's library takes. */
+static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platform,
+                                                      const ms_coll_request *request,
+                                                      ms_protocol *protocol_out) {
+    ms_nccl_comm comm;
+    if (ms_nccl_comm_find(platform, request->gpus, request->members, &comm) != MS_OK) {
+        return NULL;
+    }
+    double size_B = request->choice_B > 0.0 ? request->choice_B : request->size_B;
+    ms_nccl_choice choice = ms_nccl_choose(platform, &comm, request, size_B);
+    ms_coll_request chosen = *request;
+    chosen.algorithm = choice.algorithm;
+    *protocol_out = choice.protocol;
+    return choice.algorithm == MS_ALGORITHM_AUTO
+               ? NULL
+               : first_of(platform, &chosen, added_count + BUILT_IN_COUNT);
+}
+
+const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
+                                            const ms_coll_request *request,
+                                            ms_protocol *protocol_out) {
+    *protocol_out = MS_PROTOCOL_AUTO;
+    bool has_choice = ms_nccl_applies(platform, request->kind) && request->members > 1;
+    const ms_coll_algorithm_row *added_row = first_of(platform, request, added_count);
+    if (has_choice && added_row == NULL) {
+        return chosen_by_library(platform, request, protocol_out);
+    }
+    bool has_protocol =
+        request->protocol == MS_PROTOCOL_AUTO || request->protocol == MS_PROTOCOL_SIMPLE;
+    return has_protocol ? first_of(platform, request, added_count + BUILT_IN_COUNT) : NULL;
 }
 
 void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
@@ -79,7 +141,12 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const ms_coll_algorithm_row *row = row_at(0);
     for (int i = 0; row != NULL && !is_asked_for(row, request); row = row_at(++i)) {
     }
-    if (row == NULL || row->needs == NULL) {
+    if (request->protocol != MS_PROTOCOL_AUTO && (row == NULL || row->needs == NULL)) {
+        ms_diag_error(diag,
+                      "protocol '%s' is not offered for %s among %d ranks; the platform's "
+                      "library decides on protocols",
+                      ms_protocol_name(request->protocol), kind, request->members);
+    } else if (row == NULL || row->needs == NULL) {
         ms_diag_error(diag, "algorithm '%s' is not built for %s",
                       ms_coll_algorithm_name(request->algorithm), kind);
     } else {
@@ -128,4 +195,25 @@ const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     for (int i = 0; row != NULL && row->algorithm != algorithm; row = row_at(++i)) {
     }
     return row == NULL ? "unknown" : row->name;
+}
+
+static const char *const PROTOCOLS[] = {
+    [MS_PROTOCOL_AUTO] = "auto",
+    [MS_PROTOCOL_LL] = "ll",
+    [MS_PROTOCOL_LL128] = "ll128",
+    [MS_PROTOCOL_SIMPLE] = "simple",
+};
+
+ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out) {
+    for (int p = MS_PROTOCOL_AUTO; p <= MS_PROTOCOL_SIMPLE; p++) {
+        if (strcmp(PROTOCOLS[p], name) == 0) {
+            *protocol_out = (ms_protocol)p;
+            return MS_OK;
+        }
+    }
+    return MS_E_RANGE;
+}
+
+const char *ms_protocol_name(ms_protocol protocol) {
+    return PROTOCOLS[protocol == MS_PROTOCOL_AUTO ? MS_PROTOCOL_SIMPLE : protocol];
 }

@@ -30,4 +30,13 @@ ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *requ
 ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan);
 
+/* On nodes whose NVLink switches reduce: inside one, or with trees between several (see nvls.c).
+ * O(members * links of a route). */
+ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                       ms_coll_plan *plan);
+
+/* Log2(n) rounds among nodes of one member each (see pat.c).  O(members * log(members)). */
+ms_status ms_pat_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                      ms_coll_plan *plan);
+
 #endif

@@ -16,6 +16,7 @@ typedef struct class_layout {
 /* What tells the flows of a phase apart in a class whose groups are not laid out alike. */
 typedef struct flow_kind {
     ms_coll_algorithm algorithm;
+    ms_protocol protocol;
     uint64_t kind;
 } flow_kind;
 
@@ -98,7 +99,8 @@ static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan
 
 /* Whether two groups are laid out in the same phases, be it with other flows. */
 static bool has_same_phases(const ms_coll_plan *a, const ms_coll_plan *b) {
-    return a->algorithm == b->algorithm && a->phase_count == b->phase_count;
+    return a->algorithm == b->algorithm && a->protocol == b->protocol &&
+           a->phase_count == b->phase_count;
 }
 
 static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
@@ -122,7 +124,8 @@ static bool have_same_flows(const ms_coll_plan *plans, int groups) {
 }
 
 static bool is_of_kind(const ms_coll_plan *plan, const ms_flow *flow, flow_kind kind) {
-    return plan->algorithm == kind.algorithm && flow->kind == kind.kind;
+    return plan->algorithm == kind.algorithm && plan->protocol == kind.protocol &&
+           flow->kind == kind.kind;
 }
 
 /* Enter the kinds of a group's flows in phase `p` that are not among the `count` in the list yet.
@@ -135,7 +138,7 @@ static int list_kinds(const ms_coll_plan *plan, int p, flow_kind *kinds, int cou
             k++;
         }
         if (k == count) {
-            kinds[count++] = (flow_kind){plan->algorithm, flow->kind};
+            kinds[count++] = (flow_kind){plan->algorithm, plan->protocol, flow->kind};
         }
     }
     return count;

@@ -16,17 +16,25 @@ void ms_crossings_release(ms_crossings *crossings) {
 }
 
 double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
+    return ms_crossings_add_weighted(crossings, source, destination, 1);
+}
+
+double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     ms_route route;
     ms_platform_route(crossings->platform, source, destination, &route);
     ms_flow_link *links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
     for (int i = 0; i < route.count && links != NULL; i++) {
-        links[i] = (ms_flow_link){.link = route.links[i], .weight = 1};
+        links[i] = (ms_flow_link){.link = route.links[i], .weight = weight};
     }
-    crossings->latency_sum_s += route.latency_s;
-    crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
+    const ms_platform *platform = crossings->platform;
+    bool is_inside = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
+    double latency_s =
+        route.latency_s - (is_inside ? crossings->node_step_s : crossings->net_step_s);
+    crossings->latency_sum_s += latency_s;
+    crossings->latency_max_s = fmax(crossings->latency_max_s, latency_s);
     crossings->routes++;
     crossings->tier = route.tier > crossings->tier ? route.tier : crossings->tier;
-    return route.latency_s;
+    return latency_s;
 }
 
 static int by_link(const void *a, const void *b) {

@@ -7,9 +7,11 @@
 
 typedef struct ms_crossings {
     const ms_platform *platform;
-    ms_vector links;      /* of ms_flow_link, one per crossing until merged */
+    ms_vector links;    /* of ms_flow_link, one per crossing until merged */
+    double node_step_s; /* taken off the latency of every route inside a node, and between nodes */
+    double net_step_s;
     double latency_sum_s; /* over all routes added */
-    double latency_max_s; /* of the slowest route */
+    double latency_max_s; /* of the slowest route, at least 0 */
     int routes;           /* added so far */
     int tier;             /* outermost crossed, -1 none */
 } ms_crossings;
@@ -19,6 +21,8 @@ void ms_crossings_release(ms_crossings *crossings);
 /* Add the route from one GPU to another.  Returns its latency [s]. Memory failures show up in
  * ms_crossings_plan. */
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
+/* The same of a route that is crossed `weight` >= 1 times. */
+double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight);
 /* Make the routes added the one flow of a plan's one phase, each crossing carrying `crossing_B`
  * [B], and after it a latency [s].  *plan: gets its tier and phases, in `arena`.  Returns MS_OK;
  * MS_E_NOMEM. O(crossings log crossings). */

@@ -6,16 +6,21 @@ ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request 
     if (!(request->size_B >= 0.0) || (is_p2p ? request->members != 2 : request->members < 1)) {
         return MS_E_RANGE;
     }
-    const ms_coll_algorithm_row *row = ms_coll_choose(platform, request);
+    ms_protocol protocol = MS_PROTOCOL_AUTO;
+    const ms_coll_algorithm_row *row = ms_coll_choose(platform, request, &protocol);
     if (row == NULL) {
         return MS_E_RANGE;
     }
     ms_coll_plan plan = {.kind = request->kind,
                          .algorithm = row->algorithm,
+                         .protocol = protocol,
                          .members = request->members,
                          .size_B = request->size_B,
                          .tier = -1};
-    ms_status status = request->members > 1 ? row->plan(platform, request, arena, &plan) : MS_OK;
+    ms_coll_request chosen = *request;
+    chosen.algorithm = row->algorithm;
+    chosen.protocol = protocol;
+    ms_status status = request->members > 1 ? row->plan(platform, &chosen, arena, &plan) : MS_OK;
     if (status == MS_OK) {
         *plan_out = plan;
     }

@@ -4,6 +4,7 @@
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
 #include "collective/nodes.h"
+#include "collective/tuned.h"
 
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
     for (int i = 0; i < members; i++) {
@@ -71,16 +72,17 @@ static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_are
 ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     ms_crossings crossings;
+    ms_tuned tuned;
     int rings = 0;
-    ms_crossings_init(&crossings, platform);
-    ms_status status = lay_rings(request, INT_MAX, arena, &crossings, &rings);
+    ms_status status = ms_tuned_find(platform, request, &crossings, &tuned);
+    status = status == MS_OK ? lay_rings(request, INT_MAX, arena, &crossings, &rings) : status;
     if (status == MS_OK) {
         double n = request->members;
         double passes = (n - 1.0) * (request->kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0);
+        double links_s = passes * crossings.latency_sum_s / crossings.routes;
         plan->sent_B = passes / n * request->size_B;
-        status =
-            ms_crossings_plan(&crossings, plan->sent_B / rings,
-                              passes * crossings.latency_sum_s / crossings.routes, arena, plan);
+        status = ms_crossings_plan(&crossings, plan->sent_B / rings / tuned.share,
+                                   ms_tuned_latency_s(&tuned, links_s), arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;

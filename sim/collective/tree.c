@@ -6,13 +6,12 @@
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009), two-tree algorithms; NCCL
  * src/graph/trees.cc, and src/graph/connect.cc with NCCL_TOPO_PATTERN_TREE: one GPU of a node holds
  * the edges to its parent and its children. */
+#include "collective/tree.h"
+
 #include <math.h>
 
 #include "collective/algorithms.h"
-#include "collective/crossings.h"
-#include "collective/nodes.h"
-
-enum { TREES = 2 };
+#include "collective/tuned.h"
 
 /* Latencies between a node and what it hangs from, and along its chain, one way [s]. */
 typedef struct tree_node {
@@ -44,13 +43,20 @@ static int parent_of(int count, int node, int tree) {
     return is_shifted ? (parent + 1) % count : count - 1 - parent;
 }
 
+/* A tree of a channel. */
+typedef struct tree_place {
+    int channel, tree;
+    bool has_chains;
+} tree_place;
+
 /* Add the edges of a node in one channel and tree, both ways. */
-static tree_node add_node(const ms_node_order *order, int node, int channel, int tree,
+static tree_node add_node(const ms_node_order *order, int node, tree_place place,
                           ms_crossings *crossings) {
-    tree_node added = {.parent = parent_of(order->count, node, tree)};
+    int channel = place.channel;
+    tree_node added = {.parent = parent_of(order->count, node, place.tree)};
     int head = ms_node_order_gpu(order, node, channel, 0);
     int before = head;
-    for (int i = 1; i < order->runs[node].count; i++) {
+    for (int i = 1; i < order->runs[node].count && place.has_chains; i++) {
         int gpu = ms_node_order_gpu(order, node, channel, i);
         added.chain_up_s += ms_crossings_add(crossings, gpu, before);
         added.chain_down_s += ms_crossings_add(crossings, before, gpu);
@@ -82,29 +88,46 @@ static double depth_s(const tree_node *nodes, int count) {
     return up_s + down_s;
 }
 
-ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
-                       ms_coll_plan *plan) {
-    ms_node_order order;
-    ms_status status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
-    tree_node *nodes = status == MS_OK ? MS_NEW(arena, tree_node, order.count) : NULL;
+ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings *crossings,
+                      ms_arena *arena, double *depth_s_out) {
+    tree_node *nodes = MS_NEW(arena, tree_node, order->count);
+    double deepest_s = 0.0;
     if (nodes == NULL) {
         return MS_E_NOMEM;
     }
-    ms_crossings crossings;
-    double latency_s = 0.0;
-    ms_crossings_init(&crossings, platform);
-    for (int channel = 0; channel < order.channels; channel++) {
-        for (int tree = 0; tree < TREES; tree++) {
-            for (int node = 0; node < order.count; node++) {
-                nodes[node] = add_node(&order, node, channel, tree, &crossings);
+    for (int channel = 0; channel < order->channels; channel++) {
+        for (int tree = 0; tree < MS_TREES; tree++) {
+            for (int node = 0; node < order->count; node++) {
+                nodes[node] =
+                    add_node(order, node, (tree_place){channel, tree, has_chains}, crossings);
             }
-            latency_s = fmax(latency_s, depth_s(nodes, order.count));
+            double tree_s = depth_s(nodes, order->count);
+            bool is_first = channel == 0 && tree == 0;
+            deepest_s = is_first ? tree_s : fmax(deepest_s, tree_s);
         }
     }
-    /* every edge carries its tree's share once up and once down */
-    plan->sent_B = 2.0 * (request->members - 1.0) / request->members * request->size_B;
-    status = ms_crossings_plan(&crossings, request->size_B / (TREES * order.channels), latency_s,
-                               arena, plan);
+    *depth_s_out = deepest_s;
+    return MS_OK;
+}
+
+ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
+                       ms_coll_plan *plan) {
+    ms_node_order order;
+    ms_crossings crossings;
+    ms_tuned tuned;
+    double links_s = 0.0;
+    ms_status status = ms_tuned_find(platform, request, &crossings, &tuned);
+    if (status == MS_OK) {
+        status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
+    }
+    status = status == MS_OK ? ms_tree_add(&order, true, &crossings, arena, &links_s) : status;
+    if (status == MS_OK) {
+        /* every edge carries its tree's share once up and once down */
+        double edge_B = request->size_B / (MS_TREES * order.channels) / tuned.share;
+        plan->sent_B = 2.0 * (request->members - 1.0) / request->members * request->size_B;
+        status =
+            ms_crossings_plan(&crossings, edge_B, ms_tuned_latency_s(&tuned, links_s), arena, plan);
+    }
     ms_crossings_release(&crossings);
     return status;
 }

@@ -105,7 +105,11 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *pla
                                   .group_ranks = mesh->ranks / pp,
                                   .norm_s = -1.0};
     ms_memo_init(&comm_out->keys, sizeof(ms_class_key));
+    ms_memo_init(&comm_out->ways, sizeof(ms_class_key));
+    ms_memo_init(&comm_out->groups, sizeof(ms_class_key));
+    ms_vector_init(&comm_out->class_of, sizeof(int32_t));
     ms_vector_init(&comm_out->classes, sizeof(ms_class_times));
+    ms_vector_init(&comm_out->comms, sizeof(ms_class_comms));
     comm_out->alike = MS_NEW(arena, int, pp);
     comm_out->boundary_alike = MS_NEW(arena, int, pp);
     if (comm_out->alike == NULL || comm_out->boundary_alike == NULL) {
@@ -121,12 +125,17 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *pla
 
 void ms_comm_classes_release(ms_comm_classes *comm) {
     ms_memo_release(&comm->keys);
+    ms_memo_release(&comm->ways);
+    ms_memo_release(&comm->groups);
+    ms_vector_release(&comm->class_of);
     ms_vector_release(&comm->classes);
+    ms_vector_release(&comm->comms);
 }
 
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
     unsigned axes = segment->group_axes;
     return (ms_class_key){.kind = segment->coll,
+                          .bytes = segment->coll_B,
                           .axes = axes != 0 ? axes : MS_AXIS_BIT(segment->axis),
                           .from = p,
                           .to = -1,
@@ -137,7 +146,7 @@ ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
 }
 
 static double on_line(const ms_time_line *line, double bytes) {
-    return line->latency_s + bytes * line->per_B_s;
+    return line->latency_s + bytes * line->per_B_s + ms_library_ramp_s(&line->ramp, bytes);
 }
 
 double ms_class_time_s(const ms_class_times *times, double bytes) {
@@ -148,9 +157,15 @@ double ms_class_bound_s(const ms_class_times *times, double bytes) {
     return on_line(&times->alone, bytes);
 }
 
+ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key *key) {
+    ms_class_key chosen = *key;
+    chosen.bytes = ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
+    return chosen;
+}
+
 /* The same class on the first pipeline ranks that lie alike. */
 static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *key) {
-    ms_class_key same = *key;
+    ms_class_key same = ms_class_as_chosen(comm, key);
     int pp = comm->pp;
     if (key->to < 0) {
         same.from = comm->alike[key->from];
@@ -166,7 +181,8 @@ static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *k
 
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
     return a->kind == b->kind && a->axes == b->axes && a->from == b->from && a->to == b->to &&
-           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance;
+           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance &&
+           a->bytes == b->bytes;
 }
 
 /* A class while it is laid out. */
@@ -174,6 +190,7 @@ typedef struct class_plans {
     const ms_comm_classes *comm;
     ms_plan_space *space;
     const ms_class_key *key;
+    double bytes;
     const int *gpus; /* [groups * members] group after group */
     int groups, members;
     ms_coll_class class;
@@ -244,8 +261,10 @@ static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is
     double latency_s = ms_coll_plan_latency_s(plan);
     ms_status status = is_alone ? ms_coll_plan_time_alone(platform, plan, &time_s)
                                 : ms_coll_plan_time(platform, plan, &time_s);
-    *line_out = (ms_time_line){.latency_s = latency_s,
-                               .per_B_s = fmax(0.0, time_s - latency_s) / MS_CLASS_REFERENCE_B};
+    ms_library_ramp ramp = ms_nccl_ramp(platform, plan->protocol);
+    *line_out = (ms_time_line){.latency_s = latency_s - ms_library_ramp_s(&ramp, c->bytes),
+                               .per_B_s = fmax(0.0, time_s - latency_s) / MS_CLASS_REFERENCE_B,
+                               .ramp = ramp};
     return status;
 }
 
@@ -255,13 +274,15 @@ static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms
     if (status == MS_OK) {
         least->latency_s = fmin(least->latency_s, line.latency_s);
         least->per_B_s = fmin(least->per_B_s, line.per_B_s);
+        bool is_less = line.ramp.time_s < least->ramp.time_s;
+        least->ramp = is_less ? line.ramp : least->ramp;
     }
     return status;
 }
 
 /* Each group by itself, as it would be laid out alone and as it is beside the others. */
 static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
-    ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY};
+    ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY, .ramp = {.time_s = INFINITY}};
     ms_status status = MS_OK;
     for (int g = 0; g < c->class.groups && status == MS_OK; g++) {
         status = add_to_least(c, &c->class.own[g], &least);
@@ -342,7 +363,9 @@ static ms_status build_class(class_plans *c) {
                              .algorithm = c->comm->algorithms.of[c->key->kind],
                              .gpus = c->gpus,
                              .members = c->members,
+                             .protocol = c->comm->algorithms.protocol,
                              .size_B = MS_CLASS_REFERENCE_B,
+                             .choice_B = c->bytes,
                              .intra_node_B = c->key->intra_node_share * MS_CLASS_REFERENCE_B,
                              .load_imbalance = c->key->load_imbalance};
     return ms_coll_class_build(c->comm->platform, &first, c->groups, c->space->link_load,
@@ -351,7 +374,7 @@ static ms_status build_class(class_plans *c) {
 
 ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, ms_coll_class *class_out) {
-    class_plans c = {.comm = comm, .space = space, .key = key};
+    class_plans c = {.comm = comm, .space = space, .key = key, .bytes = key->bytes};
     ms_status status = build_class(&c);
     *class_out = c.class;
     return status;
@@ -366,7 +389,87 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
     return c->comm->is_unfolded ? time_groups(c, times) : time_folded(c, times);
 }
 
-/* Where the class of a key that was asked for lately is noted. */
+static bool is_same_comm(const ms_nccl_comm *a, const ms_nccl_comm *b) {
+    return a->ranks == b->ranks && a->nodes == b->nodes && a->nics == b->nics &&
+           a->has_equal_nodes == b->has_equal_nodes &&
+           (a->nodes == a->ranks) == (b->nodes == b->ranks);
+}
+
+/* Enter a group's communicator if there is none of its sort yet. */
+static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
+    for (int i = 0; i < all->count && i < MS_CLASS_COMMS_MAX; i++) {
+        if (is_same_comm(&all->comms[i], comm)) {
+            return;
+        }
+    }
+    if (all->count < MS_CLASS_COMMS_MAX) {
+        all->comms[all->count] = *comm;
+    }
+    all->count += all->count <= MS_CLASS_COMMS_MAX;
+}
+
+static ms_status list_comms(class_plans *c, ms_class_comms *all) {
+    ms_status status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+    for (int g = 0; g < c->groups && c->members > 1 && status == MS_OK; g++) {
+        ms_nccl_comm comm;
+        status = ms_nccl_comm_find(c->comm->platform, c->gpus + (size_t)g * (size_t)c->members,
+                                   c->members, &comm);
+        if (status == MS_OK) {
+            add_comm(all, &comm);
+        }
+    }
+    ms_arena_clear(&c->space->scratch);
+    return status;
+}
+
+/* What the library takes for the groups of a class, as a number: the same for sizes that it takes
+ * the same for.  key: without bytes. */
+static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
+                           double bytes, uint64_t *ways_out) {
+    int number = 0;
+    bool is_new = false;
+    ms_status status = ms_memo_find(&comm->groups, key, &number, &is_new);
+    if (status == MS_OK && is_new) {
+        ms_class_comms all = {.count = 0};
+        class_plans c = {.comm = comm, .space = space, .key = key};
+        status = list_comms(&c, &all);
+        status = ms_vector_add(&comm->comms, &all, 1) == NULL ? MS_E_NOMEM : status;
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_class_comms *all = &MS_AT(&comm->comms, ms_class_comms, number);
+    const ms_coll_request request = {.kind = key->kind,
+                                     .algorithm = comm->algorithms.of[key->kind],
+                                     .protocol = comm->algorithms.protocol};
+    uint64_t ways = 1;
+    for (int i = 0; i < all->count && i < MS_CLASS_COMMS_MAX; i++) {
+        ways = ways << 12 | ms_nccl_way(comm->platform, &all->comms[i], &request, bytes);
+    }
+    if (all->count > MS_CLASS_COMMS_MAX) {
+        memcpy(&ways, &bytes, sizeof ways); /* every size for itself */
+    }
+    *ways_out = ways;
+    return MS_OK;
+}
+
+/* The class whose key is in full, by number. */
+static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
+                            double bytes, int *number_out) {
+    ms_class_times times = {.key = *key};
+    bool is_new = false;
+    ms_status status = ms_memo_find(&comm->ways, key, number_out, &is_new);
+    if (status == MS_OK && is_new) {
+        class_plans c = {.comm = comm, .space = space, .key = &times.key, .bytes = bytes};
+        status = lay_out(&c, &times);
+        ms_arena_clear(&space->scratch);
+        times.is_refused = status != MS_OK;
+        status = ms_vector_add(&comm->classes, &times, 1) == NULL ? MS_E_NOMEM : status;
+    }
+    return status;
+}
+
+/* Where a key that was asked for lately is noted. */
 static unsigned place_of(const ms_class_key *key) {
     unsigned sum = 3U * (unsigned)key->from + 5U * (unsigned)key->to + 7U * (unsigned)key->kind;
     return (sum + key->axes) % MS_RECENT_CLASSES;
@@ -374,25 +477,31 @@ static unsigned place_of(const ms_class_key *key) {
 
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
-    ms_class_times times = {.key = canonical(comm, key)};
-    int16_t *recent = &comm->recent[place_of(&times.key)];
+    ms_class_key sized = canonical(comm, key);
+    int16_t *recent = &comm->recent[place_of(&sized)];
     int number = *recent - 1;
     bool is_new = false;
     ms_status status = MS_OK;
-    if (number < 0 || memcmp(&MS_AT(&comm->classes, ms_class_times, number).key, &times.key,
-                             sizeof times.key) != 0) {
-        status = ms_memo_find(&comm->keys, &times.key, &number, &is_new);
+    if (number < 0 ||
+        memcmp(&MS_AT(&comm->keys.keys, ms_class_key, number), &sized, sizeof sized) != 0) {
+        status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
         *recent = number < INT16_MAX ? (int16_t)(number + 1) : 0;
     }
     if (status == MS_OK && is_new) {
-        class_plans c = {.comm = comm, .space = space, .key = &times.key};
-        status = lay_out(&c, &times);
-        ms_arena_clear(&space->scratch);
-        times.is_refused = status != MS_OK;
-        status = ms_vector_add(&comm->classes, &times, 1) == NULL ? MS_E_NOMEM : status;
+        int class = 0;
+        ms_class_key by_way = sized;
+        by_way.bytes = 0.0;
+        if (sized.bytes > 0.0) {
+            status = find_ways(comm, space, &by_way, sized.bytes, &by_way.ways);
+        }
+        status = status == MS_OK ? find_class(comm, space, &by_way, sized.bytes, &class) : status;
+        int32_t kept = (int32_t) class;
+        bool is_kept = ms_vector_add(&comm->class_of, &kept, 1) != NULL;
+        status = is_kept ? status : MS_E_NOMEM;
     }
     if (status == MS_OK) {
-        *times_out = &MS_AT(&comm->classes, ms_class_times, number);
+        int class = MS_AT(&comm->class_of, int32_t, number);
+        *times_out = &MS_AT(&comm->classes, ms_class_times, class);
         status = (*times_out)->is_refused ? MS_E_INPUT : MS_OK;
     }
     return status;

@@ -8,6 +8,7 @@
 #include "meshsim/coll_class.h"
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
+#include "meshsim/nccl.h"
 
 /* Storage that laying communication out needs again and again; one serves many placements on one
  * platform. */
@@ -26,11 +27,14 @@ typedef struct ms_class_key {
     int from, to;  /* pipeline ranks; to: -1 for groups inside `from` */
     double intra_node_share; /* all-to-all: bytes of the one inside each node, per byte */
     double load_imbalance;   /* all-to-all: of the busiest member; 0: 1 */
+    double bytes;            /* that an algorithm is chosen for, where a library does so */
+    uint64_t ways;           /* of its groups, as the library chooses them; 0: it does not */
 } ms_class_key;
 
-/* time = latency_s + bytes * per_B_s */
+/* time = latency_s + bytes * per_B_s, and its ramp */
 typedef struct ms_time_line {
     double latency_s, per_B_s;
+    ms_library_ramp ramp;
 } ms_time_line;
 
 /* The classes' groups run side by side, each or one for all as they are simulated; the slowest one
@@ -44,8 +48,15 @@ typedef struct ms_class_times {
     bool is_refused;        /* no algorithm lays it out, which was reported */
 } ms_class_times;
 
-/* Classes that are found without a look into the table: stage after stage asks for the same. */
+/* Keys that are found without a look into the table: stage after stage asks for the same. */
 enum { MS_RECENT_CLASSES = 16 };
+
+/* The sorts of communicators that a class's groups are. */
+enum { MS_CLASS_COMMS_MAX = 4 };
+typedef struct ms_class_comms {
+    ms_nccl_comm comms[MS_CLASS_COMMS_MAX];
+    int count; /* MS_CLASS_COMMS_MAX + 1: more than there is room for */
+} ms_class_comms;
 
 /* Classes of a mesh on a platform. */
 typedef struct ms_comm_classes {
@@ -59,9 +70,13 @@ typedef struct ms_comm_classes {
     bool is_alone;              /* groups do not load each other's links */
     bool is_unfolded;           /* every group is simulated, not one that stands for all */
     double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
-    ms_memo keys;               /* of ms_class_key, in one order with classes */
-    ms_vector classes;          /* of ms_class_times */
-    int16_t recent[MS_RECENT_CLASSES]; /* numbers + 1 of classes asked for lately; 0: none */
+    ms_memo keys;               /* of ms_class_key with bytes, without ways */
+    ms_vector class_of;         /* of int32_t, in one order with keys: the class */
+    ms_memo ways;               /* of ms_class_key with ways, without bytes */
+    ms_vector classes;          /* of ms_class_times, in one order with ways */
+    ms_memo groups;             /* of ms_class_key without both: where they lie */
+    ms_vector comms;            /* of ms_class_comms, in one order with groups */
+    int16_t recent[MS_RECENT_CLASSES]; /* numbers + 1 of keys asked for lately; 0: none */
 } ms_comm_classes;
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
@@ -73,9 +88,10 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *pla
                                const ms_mesh *mesh, ms_arena *arena);
 void ms_comm_classes_release(ms_comm_classes *comm);
 
-/* Times of a class, laid out on first use.  *times_out: until the next call.  Returns MS_OK;
- * MS_E_NOMEM; MS_E_INPUT (reported) for what no algorithm lays out.  O(ranks of a pipeline rank *
- * links of a route), O(1) from the second time on. */
+/* Times of a class, laid out on first use: where a library chooses, for all sizes that it chooses
+ * alike for.  *times_out: until the next call.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported)
+ * for what no algorithm lays out.  O(ranks of a pipeline rank * links of a route), O(1) from the
+ * second time on. */
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out);
 
@@ -97,6 +113,9 @@ double ms_comm_norm_s(ms_comm_classes *comm);
 static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {
     return ms_mesh_of_axes(&comm->mesh, comm->expert_mesh, axes);
 }
+
+/* A key without the bytes where no library chooses by them. */
+ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key *key);
 
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b);
 

@@ -80,7 +80,7 @@ static ms_status time_row(ahead *a, ms_ring_row *row) {
     if (status != MS_OK) {
         return status == MS_E_NOMEM ? status : MS_OK; /* what is not built is refused elsewhere */
     }
-    row->is_ring = plan.algorithm == MS_ALGORITHM_RING;
+    row->is_ring = plan.algorithm == MS_ALGORITHM_RING && plan.protocol == MS_PROTOCOL_AUTO;
     status = ms_coll_plan_time(in->platform, &plan, &row->time_s);
     row->latency_s = ms_coll_plan_latency_s(&plan);
     return status;

@@ -128,15 +128,15 @@ static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
 /* A class at its place, laid out on first use.  *placed_out: until the next call. */
 static ms_status find_placed(ms_sharing *sharing, const ms_class_key *key,
                              const placed_class **placed_out) {
+    placed_class placed = {.key = ms_class_as_chosen(sharing->comm, key)};
     for (size_t i = 0; i < sharing->placed.count; i++) {
         *placed_out = &MS_AT(&sharing->placed, placed_class, i);
-        if (ms_class_is_same(&(*placed_out)->key, key)) {
+        if (ms_class_is_same(&(*placed_out)->key, &placed.key)) {
             return MS_OK;
         }
     }
-    placed_class placed = {.key = *key};
     ms_coll_class class;
-    ms_status status = ms_comm_class_build(sharing->comm, sharing->space, key, &class);
+    ms_status status = ms_comm_class_build(sharing->comm, sharing->space, &placed.key, &class);
     status = status == MS_OK ? place_plans(sharing, &class, &placed) : status;
     ms_arena_clear(&sharing->space->scratch);
     *placed_out = status == MS_OK ? ms_vector_add(&sharing->placed, &placed, 1) : NULL;
@@ -189,13 +189,15 @@ static ms_status visit_chains(ms_sharing *sharing, const ms_chain *chains, int c
                               void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
     for (int c = 0; c < count; c++) {
         for (int i = 0; i < chains[c].count; i++) {
-            const ms_class_key *key = &chains[c].ops[i].key;
+            const ms_class_key key = ms_class_as_chosen(sharing->comm, &chains[c].ops[i].key);
             bool is_known = false;
             for (int k = 0; k < i && !is_known; k++) {
-                is_known = ms_class_is_same(&chains[c].ops[k].key, key);
+                const ms_class_key before =
+                    ms_class_as_chosen(sharing->comm, &chains[c].ops[k].key);
+                is_known = ms_class_is_same(&before, &key);
             }
             const placed_class *placed = NULL;
-            ms_status status = is_known ? MS_OK : find_placed(sharing, key, &placed);
+            ms_status status = is_known ? MS_OK : find_placed(sharing, &key, &placed);
             if (status != MS_OK) {
                 return status;
             }

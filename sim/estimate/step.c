@@ -54,7 +54,7 @@ static ms_status run_group(stepping *s, int p, const ms_segment *segment) {
 
 /* An all-reduce between two pipeline ranks, once both have ended all they started. */
 static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
-    ms_class_key key = {.kind = MS_COLL_ALL_REDUCE, .from = p, .to = q};
+    ms_class_key key = {.kind = MS_COLL_ALL_REDUCE, .from = p, .to = q, .bytes = bytes};
     const ms_class_times *times = NULL;
     ms_status status = ms_comm_classes_find(s->timing->comm, s->timing->space, &key, &times);
     if (status == MS_OK) {

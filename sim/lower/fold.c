@@ -25,6 +25,7 @@ static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_co
         .tier = (int16_t)plan->tier,
         .coll = (uint8_t)request->group.kind,
         .algorithm = (uint8_t)plan->algorithm,
+        .protocol = (uint8_t)plan->protocol,
         .is_communication = true,
         .is_pipelined = request->is_pipelined,
         .load_imbalance = request->group.load_imbalance,
@@ -47,6 +48,7 @@ static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_co
 ms_status ms_fold_work(ms_works *w, const ms_fold_request *request, int32_t *work_out) {
     ms_coll_request first = request->group;
     first.algorithm = w->algorithms.of[first.kind];
+    first.protocol = w->algorithms.protocol;
     ms_coll_class class;
     ms_coll_plan plan;
     ms_status status = ms_coll_class_build(w->platform, &first, request->groups, w->link_load,

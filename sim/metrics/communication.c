@@ -43,8 +43,8 @@ static uint64_t bits_of(double value) {
 
 static bool is_same_sort(const ms_coll_row *a, const ms_coll_row *b) {
     return a->axis == b->axis && a->kind == b->kind && a->tier == b->tier &&
-           a->algorithm == b->algorithm && a->group_size == b->group_size &&
-           bits_of(a->size_B) == bits_of(b->size_B);
+           a->algorithm == b->algorithm && a->protocol == b->protocol &&
+           a->group_size == b->group_size && bits_of(a->size_B) == bits_of(b->size_B);
 }
 
 /* Mixes the fields with the multiplier of Knuth's multiplicative hashing (2^64 / golden ratio). */
@@ -66,6 +66,7 @@ static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
                        .kind = (ms_coll_kind)work->coll,
                        .tier = work->tier,
                        .algorithm = work->algorithm,
+                       .protocol = work->protocol,
                        .group_size = work->group_size,
                        .size_B = work->size_B};
     size_t b = hash_row(&key) % all->bucket_count;

@@ -12,7 +12,8 @@ void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag) {
         const ms_coll_row *c = &metrics->collectives[i];
         rows[i] = (ms_ring_row){.axis = c->axis,
                                 .kind = c->kind,
-                                .is_ring = c->algorithm == MS_ALGORITHM_RING,
+                                .is_ring = c->algorithm == MS_ALGORITHM_RING &&
+                                           c->protocol == MS_PROTOCOL_AUTO,
                                 .members = c->group_size,
                                 .size_B = c->size_B,
                                 .count = c->count_per_rank,

@@ -39,6 +39,8 @@ static const ms_field SLOWDOWN_FIELDS[] = {
 
 static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
 
+static const char *const GENERATIONS[] = {"none", "volta", "ampere", "hopper", "blackwell", NULL};
+
 static const ms_field FIELDS[] = {
     {.key = "type",
      .type = MS_FIELD_STRING,
@@ -49,6 +51,12 @@ static const ms_field FIELDS[] = {
      .offset = AT(name),
      .is_required = true,
      .help = "name shown in results"},
+    {.key = "generation",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(generation),
+     .words = GENERATIONS,
+     .fallback = "none",
+     .help = "generation that communication libraries know it by"},
     {.key = "peak",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_FLOP_RATE,

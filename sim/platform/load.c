@@ -13,7 +13,10 @@ enum { PLACES_MAX = 16 };
 /* What the keys of a platform file's own mappings say; `fabric` is read by its kind's row. */
 typedef struct node_file {
     int gpus, nics;
+    int cpu;
 } node_file;
+
+static const char *const CPUS[] = {"intel", "amd", NULL};
 
 typedef struct platform_file {
     const char *name;
@@ -23,6 +26,8 @@ typedef struct platform_file {
     int routing;
     int seed;
     bool has_pxn;
+    bool has_nvls;
+    const ms_node *library;
 } platform_file;
 
 static const char *const ROUTINGS[] = {"spread", "ecmp", NULL};
@@ -42,6 +47,12 @@ static const ms_field NODE_FIELDS[] = {
      .minimum = 0,
      .maximum = 4096,
      .help = "NICs of a node, GPU i uses NIC i mod nics; 0 in flat fabrics [count]"},
+    {.key = "cpu",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(node_file, cpu),
+     .words = CPUS,
+     .fallback = "intel",
+     .help = "maker of a node's processors, by which libraries differ"},
     {.key = NULL},
 };
 
@@ -96,6 +107,15 @@ static const ms_field PLATFORM_FIELDS[] = {
      .type = MS_FIELD_BOOL,
      .offset = offsetof(platform_file, has_pxn),
      .help = "traffic to another rail changes rail over NVLink in the sending node (rails only)"},
+    {.key = "nvls",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(platform_file, has_nvls),
+     .fallback = "false",
+     .help = "NVLink switches reduce and multicast (NVLink SHARP)"},
+    {.key = "library",
+     .type = MS_FIELD_NODE,
+     .offset = offsetof(platform_file, library),
+     .help = "what collectives are chosen and timed by: a file in libraries/, or none"},
     {.key = NULL},
 };
 
@@ -298,6 +318,25 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
     return status == MS_E_NOMEM || size == MS_OK ? status : size;
 }
 
+/* The communication library, which knows GPUs by their generation and nodes by their NICs. */
+static ms_status read_library(const platform_file *file, const char *const *places, ms_arena *arena,
+                              ms_diag *diag, ms_platform *platform) {
+    platform->has_nvls = file->has_nvls;
+    platform->has_amd_cpu = file->node.cpu == 1;
+    if (file->library == NULL) {
+        return MS_OK;
+    }
+    ms_status status = ms_library_read(file->library, places, arena, diag, &platform->library);
+    if (status != MS_OK || platform->library == NULL) {
+        return status;
+    }
+    if (platform->gpu.generation == MS_GENERATION_NONE || file->node.nics == 0) {
+        return ms_config_fault(diag, file->library, "library", "a library needs %s",
+                               file->node.nics == 0 ? "node.nics" : "gpu.generation");
+    }
+    return MS_OK;
+}
+
 /* Read everything of an effective document into *platform. */
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
@@ -322,6 +361,7 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     platform->nics_per_node = file.node.nics;
     platform->routing = (ms_routing)file.routing;
     status = read_fabric(&file, root, status, arena, diag, platform);
+    status = status == MS_OK ? read_library(&file, places, arena, diag, platform) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -152,7 +152,7 @@ static const ms_field ALGORITHM_FIELDS[] = {
      .type = MS_FIELD_STRING,
      .offset = TEXT(all_reduce),
      .fallback = "auto",
-     .help = "auto (a ring at every size), ring or tree"},
+     .help = "auto (as the platform's library takes it), ring, tree, nvls or nvls_tree"},
     {0},
 };
 

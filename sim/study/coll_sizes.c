@@ -44,7 +44,8 @@ static ms_size_row row_of(const ms_sizes_study *study, const ms_dag *dag,
                        .busbw_Bps = INFINITY,
                        .algorithm = (ms_coll_algorithm)work->algorithm,
                        .algorithm_name = ms_coll_algorithm_name((ms_coll_algorithm)work->algorithm),
-                       .protocol = "simple"};
+                       .protocol = ms_protocol_name((ms_protocol)work->protocol),
+                       .is_by_links = work->protocol == MS_PROTOCOL_AUTO};
     if (time_s > 0.0) {
         row.algbw_Bps = size_B / time_s;
         row.busbw_Bps = ms_coll_busbw_Bps(study->kind, study->ranks, size_B, time_s);
@@ -74,6 +75,7 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
                             ms_sizes_result *result_out) {
     ms_collective_row row = {.kind = study->kind,
                              .algorithm = study->algorithm,
+                             .protocol = study->protocol,
                              .members = study->ranks,
                              .sizes_B = study->sizes_B,
                              .count = study->count};
@@ -103,7 +105,7 @@ void ms_sizes_advise(const ms_sizes_study *study, const ms_sizes_result *result,
     int last = -1;
     for (int i = 0; i < study->count; i++) {
         const ms_size_row *row = &result->rows[i];
-        bool is_ring = row->algorithm == MS_ALGORITHM_RING;
+        bool is_ring = row->is_by_links && row->algorithm == MS_ALGORITHM_RING;
         last = is_ring && row->latency_s > MS_LATENCY_DOMINATES * row->time_s ? i : last;
     }
     if (study->ranks <= 2 || last < 0) {

@@ -118,10 +118,10 @@ Test(mesh_cmd, redistribution_with_bytes_and_time) {
 /* Groups that share a NIC get their part of it: on a node of 8 GPUs and one NIC, eight dp groups
  * over two nodes take eight times as long as one. */
 Test(mesh_cmd, groups_share_the_links_they_meet_on) {
-    ms_run_result result =
-        MS_RUN("mesh", "--json", "--shape", "dp=2,tp=8", "--tensor", "1024,1024", "--spec",
-               "dp=shard0", "--redistribute", "dp=replicate", "--platform", DGX, "--set",
-               "platform.node.nics=1", "--set", "platform.tiers.rail.latency=0 s");
+    ms_run_result result = MS_RUN(
+        "mesh", "--json", "--shape", "dp=2,tp=8", "--tensor", "1024,1024", "--spec", "dp=shard0",
+        "--redistribute", "dp=replicate", "--platform", DGX, "--set", "platform.node.nics=1",
+        "--set", "platform.tiers.rail.latency=0 s", "--set", "platform.library=none");
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     ms_buffer squeezed;
     squeeze(ms_run_out(&result), &squeezed);
@@ -261,12 +261,13 @@ Test(mesh_cmd, faults) {
 
 /* Time of a tp all-reduce on 8 nodes of 8 GPUs, 50 GB/s between them, nothing but bandwidth. */
 static double tp_time_s(const char *order, const char *nvlink) {
-    ms_run_result result = MS_RUN(
-        "mesh", "--json", "--shape", "pp=8,tp=8", "--order", order, "--tensor", "4096,8192",
-        "--spec", "tp=partial", "--redistribute", "tp=replicate", "--platform",
-        MS_SOURCE_DIR "/platforms/dgx-h100.yaml", "--set", "platform.nodes=8", "--set", nvlink,
-        "--set", "platform.tiers.nvlink.efficiency=1", "--set", "platform.tiers.nvlink.latency=0 s",
-        "--set", "platform.tiers.rail.efficiency=1", "--set", "platform.tiers.rail.latency=0 s");
+    ms_run_result result =
+        MS_RUN("mesh", "--json", "--shape", "pp=8,tp=8", "--order", order, "--tensor", "4096,8192",
+               "--spec", "tp=partial", "--redistribute", "tp=replicate", "--platform",
+               MS_SOURCE_DIR "/platforms/dgx-h100.yaml", "--set", "platform.nodes=8", "--set",
+               nvlink, "--set", "platform.tiers.nvlink.efficiency=1", "--set",
+               "platform.tiers.nvlink.latency=0 s", "--set", "platform.tiers.rail.efficiency=1",
+               "--set", "platform.tiers.rail.latency=0 s", "--set", "platform.library=none");
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     ms_buffer squeezed;
     squeeze(ms_run_out(&result), &squeezed);

@@ -16,7 +16,7 @@ static ms_coll_request reduce_of(ms_coll_algorithm algorithm, int members) {
 Test(coll_algorithms, words_of_a_kind) {
     char text[64];
     cr_assert_str_eq(ms_coll_algorithm_words(MS_COLL_ALL_REDUCE, text, sizeof text),
-                     "auto, ring or tree");
+                     "auto, ring, tree, nvls or nvls_tree");
     cr_assert_str_eq(ms_coll_algorithm_words(MS_COLL_ALL_TO_ALL, text, sizeof text),
                      "auto or direct");
     cr_assert_str_eq(ms_coll_algorithm_words(MS_COLL_BROADCAST, text, sizeof text), "auto");
@@ -30,16 +30,19 @@ Test(coll_algorithms, words_of_a_kind) {
     cr_assert_eq(algorithm, MS_ALGORITHM_AUTO);
 }
 
-/* A ring or direct messages unless something else is asked for, whatever the size. */
+/* Without a library a ring or direct messages unless something else is asked for, whatever the
+ * size.
+ */
 Test(coll_algorithms, default_choice) {
     platform_fixture f;
-    const ms_platform *platform = fixture_platform(&f, "dgx-a100", NULL);
+    ms_protocol protocol;
+    const ms_platform *platform = fixture_platform(&f, "dgx-a100", "{library: none}");
     for (ms_coll_kind kind = MS_COLL_NONE; kind < MS_COLL_COUNT; kind++) {
         for (double size_B = 1.0; size_B < 1e10; size_B *= 1000) {
             ms_coll_request request = reduce_of(MS_ALGORITHM_AUTO, 2);
             request.kind = kind;
             request.size_B = size_B;
-            const ms_coll_algorithm_row *row = ms_coll_choose(platform, &request);
+            const ms_coll_algorithm_row *row = ms_coll_choose(platform, &request, &protocol);
             bool is_built = kind != MS_COLL_NONE && kind != MS_COLL_BROADCAST;
             cr_assert_eq(row != NULL, is_built, "%s", ms_coll_kind_name(kind));
             if (is_built) {
@@ -49,7 +52,7 @@ Test(coll_algorithms, default_choice) {
         }
     }
     ms_coll_request request = reduce_of(MS_ALGORITHM_DIRECT, 4);
-    cr_assert_null(ms_coll_choose(platform, &request), "no row of the kind");
+    cr_assert_null(ms_coll_choose(platform, &request, &protocol), "no row of the kind");
     fixture_release(&f);
 }
 
@@ -102,7 +105,7 @@ Test(coll_algorithms, a_row_is_all_that_an_algorithm_takes) {
     cr_assert_eq(ms_coll_algorithm_add(&TOY), MS_OK);
     char text[64];
     cr_assert_str_eq(ms_coll_algorithm_words(MS_COLL_ALL_REDUCE, text, sizeof text),
-                     "auto, toy, ring or tree");
+                     "auto, toy, ring, tree, nvls or nvls_tree");
     cr_assert_str_eq(ms_coll_algorithm_name(MS_ALGORITHM_OWN), "toy");
     /* it stands first and is taken where it applies: that depends on where the group is */
     ms_coll_plan plan;

@@ -39,7 +39,8 @@ Test(reshard_time, groups_apart_take_the_time_of_one) {
 /* Nodes of eight GPUs and one NIC: eight groups across two nodes share it, phase by phase. */
 Test(reshard_time, groups_share_the_links_they_meet_on) {
     platform_fixture f;
-    fixture_platform(&f, "dgx-a100", "{nodes: 2, node: {nics: 1}, tiers: {rail: {latency: 0 s}}}");
+    fixture_platform(&f, "dgx-a100",
+                     "{library: none, nodes: 2, node: {nics: 1}, tiers: {rail: {latency: 0 s}}}");
     ms_mesh mesh = mesh_of(&f, 2, 8);
     ms_reshard_time gather = time_of(&f, &mesh, MS_COLL_ALL_GATHER, 0);
     double alone_s = SIZE_B / 2 / (25e9 * 0.92);
@@ -58,7 +59,7 @@ Test(reshard_time, groups_share_the_links_they_meet_on) {
 Test(reshard_time, ranks_follow_their_devices) {
     static const int DEVICES[] = {0, 8, 1, 9, 2, 10, 3, 11};
     platform_fixture f;
-    fixture_platform(&f, "dgx-a100", "{nodes: 2}");
+    fixture_platform(&f, "dgx-a100", "{library: none, nodes: 2}");
     ms_mesh plain = mesh_of(&f, 2, 4);
     ms_mesh moved = mesh_of(&f, 4, 2);
     cr_assert_eq(ms_mesh_set_devices(&moved, DEVICES, 8, &f.arena, &f.diag), MS_OK);

@@ -54,7 +54,7 @@ Test(coll_tree, closed_form_on_one_switch) {
  * buffer, each GPU seven eighths of it over NVLink up and as much down. */
 Test(coll_tree, closed_form_on_rails) {
     platform_fixture f;
-    fixture_platform(&f, "dgx-h100", NULL);
+    fixture_platform(&f, "dgx-h100", "{library: none}");
     ms_coll_plan plan = tree_of(&f, 64, 1e9);
     expect(plan.phases[0].latency_s, 2 * (7 * 3.4e-6 + 3 * 14e-6), "latency", 64);
     expect(fixture_plan_time_s(&f, &plan),
@@ -80,7 +80,7 @@ static double carried_B(const platform_fixture *f, const ms_coll_plan *plan, int
  * carry what all members send. */
 Test(coll_tree, links_carry_what_members_send) {
     platform_fixture f;
-    fixture_platform(&f, "dgx-h100", NULL);
+    fixture_platform(&f, "dgx-h100", "{library: none}");
     for (int nodes = 1; nodes <= 6; nodes++) {
         int n = 8 * nodes;
         ms_coll_plan plan = tree_of(&f, n, 1e9);

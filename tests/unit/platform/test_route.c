@@ -99,7 +99,7 @@ Test(platform_route, bottleneck_is_the_first_of_the_narrowest) {
         const char *platform, *overrides;
         int to, tier;
         double capacity_Bps;
-    } CASES[] = {{"dgx-a100", "{nodes: 40}", 1, 0, 300e9 * 0.783},
+    } CASES[] = {{"dgx-a100", "{nodes: 40}", 1, 0, 300e9 * 0.803},
                  {"dgx-a100", "{nodes: 40}", 8, 1, 25e9 * 0.92},
                  {"dgx-a100", "{nodes: 40}", 160, 1, 25e9 * 0.92},
                  {"dgx-a100", "{nodes: 40, fabric: {oversubscription: 40}}", 160, 2, 12.5e9 * 0.92},
@@ -264,7 +264,7 @@ static const cut_case CUTS[] = {
     {"flat", NULL, 512 * 25e9},
     {"ideal", NULL, INFINITY},
     {"dgx-a100", NULL, 8 * 8 * 23e9},
-    {"dgx-a100", "{nodes: 1}", 4 * 300e9 * 0.783},
+    {"dgx-a100", "{nodes: 1}", 4 * 300e9 * 0.803},
     /* 2 units of 20: half is one unit, its uplinks are the cut */
     {"dgx-a100", "{nodes: 40, fabric: {oversubscription: 4}}", 160 * 23e9 / 4},
     /* 2 of 5 nodes: the smaller side's ports */

@@ -77,7 +77,8 @@ Test(communication_figures, tensor_payload_over_a_bandwidth) {
     for (int i = 0; i < 2; i++) {
         char text[768];
         snprintf(text, sizeof text,
-                 "platform: {file: dgx-h100, nodes: 1, tiers: {nvlink: {bandwidth: %.0f GB/s, "
+                 "platform: {file: dgx-h100, nodes: 1, library: none, tiers: {nvlink: {bandwidth: "
+                 "%.0f GB/s, "
                  "efficiency: 1, latency: 0 s}}}\n"
                  "model: {type: gpt, layers: 80, hidden: 16384, heads: 128, vocab: 0, sequence: "
                  "8192}\n"

@@ -6,6 +6,7 @@
 /* Eight data-parallel pairs of two nodes; two of them share each NIC. */
 static const char *const SHARED_NICS[] = {"platform.file=hypothetical-two-tier",
                                           "platform.nodes=2",
+                                          "platform.library=none",
                                           "mesh.pp=1",
                                           "mesh.dp=2",
                                           "mesh.tp=8",

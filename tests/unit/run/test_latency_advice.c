@@ -4,19 +4,19 @@
 
 /* Nodes of 8 GPUs. */
 #define ON_NODES(layout)                                                                           \
-    "platform: {file: dgx-h100, nodes: 4}\n"                                                       \
+    "platform: {file: dgx-h100, nodes: 4, library: none}\n"                                        \
     "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 1024, sequence: 2048}\n"        \
     "batch: {microbatches: 8}\n" layout "\n"
 
 /* Data parallelism of a small model over many GPUs waits for the ring's steps. */
 #define MANY                                                                                       \
-    "platform: {file: dgx-h100, nodes: 64}\n"                                                      \
+    "platform: {file: dgx-h100, nodes: 64, library: none}\n"                                       \
     "model: {type: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 0, sequence: 512}\n"            \
     "mesh: {dp: 512, order: [dp]}\n"                                                               \
     "batch: {global: 512}\n"
 /* Two GPUs: a ring of two sends what any other algorithm does. */
 #define PAIR                                                                                       \
-    "platform: {file: two-sites, nodes: 2, node: {gpus: 1, nics: 1}}\n"                            \
+    "platform: {file: two-sites, nodes: 2, library: none, node: {gpus: 1, nics: 1}}\n"             \
     "model: {type: gpt, layers: 1, hidden: 64, heads: 4, vocab: 0, sequence: 64}\n"                \
     "mesh: {dp: 2, order: [dp]}\n"                                                                 \
     "batch: {global: 2}\n"

@@ -10,7 +10,7 @@ static double apart(double a, double b) {
 
 /* Large products on one node and one replica per group: private links, pieces fill the GPU. */
 #define BASE                                                                                       \
-    "platform: {file: dgx-h100, nodes: 2}\n"                                                       \
+    "platform: {file: dgx-h100, nodes: 2, library: none}\n"                                        \
     "model: {type: llama, layers: 4, hidden: 8192, heads: 64, kv_heads: 8, ffn: 28672,\n"          \
     "  vocab: 0, sequence: 16384}\n"                                                               \
     "fidelity: analytic\n"

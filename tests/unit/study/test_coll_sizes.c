@@ -119,9 +119,21 @@ Test(coll_sizes, refusals_are_reported) {
 
 /* Three rows of 2 us: the whole of the first is latency, all but half of the second. */
 static const ms_size_row ROWS[] = {
-    {.size_B = 1024, .time_s = 2e-6, .latency_s = 2e-6, .algorithm = MS_ALGORITHM_RING},
-    {.size_B = 2048, .time_s = 2e-6, .latency_s = 1.1e-6, .algorithm = MS_ALGORITHM_RING},
-    {.size_B = 4096, .time_s = 2e-6, .latency_s = 0.9e-6, .algorithm = MS_ALGORITHM_RING},
+    {.size_B = 1024,
+     .time_s = 2e-6,
+     .latency_s = 2e-6,
+     .algorithm = MS_ALGORITHM_RING,
+     .is_by_links = true},
+    {.size_B = 2048,
+     .time_s = 2e-6,
+     .latency_s = 1.1e-6,
+     .algorithm = MS_ALGORITHM_RING,
+     .is_by_links = true},
+    {.size_B = 4096,
+     .time_s = 2e-6,
+     .latency_s = 0.9e-6,
+     .algorithm = MS_ALGORITHM_RING,
+     .is_by_links = true},
 };
 
 static const char *advice_of(platform_fixture *f, ms_coll_algorithm algorithm, int ranks) {
@@ -143,5 +155,11 @@ Test(coll_sizes, warns_up_to_where_latency_dominates) {
     cr_assert_not_null(strstr(text, "up to 2 KiB (100 % of 2 us for 1 KiB among 8)"), "%s", text);
     cr_assert_str_empty(advice_of(&f, MS_ALGORITHM_RING, 2), "a ring of two");
     cr_assert_str_empty(advice_of(&f, MS_ALGORITHM_TREE, 8), "no ring");
+    ms_size_row by_library = ROWS[0];
+    by_library.is_by_links = false;
+    const ms_sizes_study study = {.count = 1, .ranks = 8};
+    const ms_sizes_result result = {.rows = &by_library};
+    ms_sizes_advise(&study, &result, &f.diag);
+    cr_assert_str_empty(ms_buffer_text(&f.messages), "the library takes it");
     fixture_release(&f);
 }

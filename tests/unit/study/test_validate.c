@@ -193,7 +193,9 @@ Test(validate, collectives_are_timed_on_idle_links) {
     cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
     cr_assert_eq(f.v.collectives.count, 2);
     const ms_validate_point *point = &f.v.collectives.items[0];
-    double expected_s = 8e9 * 1.75 / (300e9 * 0.783) + 14 * 3.4e-6;
+    /* launch, base latency, steps, the ramp, and bytes at a ring with its turn between chunks */
+    double expected_s = 22e-6 + 8.4e-6 + 14 * 3.4e-6 + 160e-6 * 8e9 / (8e9 + 0x1p28) +
+                        8e9 * 1.75 / (300e9 * 0.803) * (1 + 0.45 / 14);
     cr_assert_float_eq(point->predicted, expected_s, 1e-9 * expected_s, "%.9g", point->predicted);
     cr_assert_float_eq(point->error, expected_s / 0.05 - 1, 1e-9);
     cr_assert_null(point->reason);

@@ -1,0 +1,291 @@
+/* NCCL's tuning model. See decision note nccl.md. Source: NVIDIA/nccl, src/graph/tuning.cc. */
+#include "meshsim/nccl.h"
+
+#include <math.h>
+
+/* A way to do a collective among a communicator, in the model's words. */
+typedef struct nccl_way {
+    const ms_platform *platform;
+    const ms_nccl_comm *comm;
+    const ms_library_generation *generation;
+    ms_coll_kind kind;
+    ms_library_algorithm algorithm;
+    ms_library_protocol protocol;
+    int scale; /* column of limits by number of nodes */
+} nccl_way;
+
+static const struct {
+    ms_coll_algorithm algorithm;
+    ms_library_algorithm row;
+} ALGORITHMS[MS_LIBRARY_ALGORITHMS] = {
+    /* of equal times the first one is taken */
+    {MS_ALGORITHM_TREE, MS_LIBRARY_TREE}, {MS_ALGORITHM_RING, MS_LIBRARY_RING},
+    {MS_ALGORITHM_NVLS, MS_LIBRARY_NVLS}, {MS_ALGORITHM_NVLS_TREE, MS_LIBRARY_NVLS_TREE},
+    {MS_ALGORITHM_PAT, MS_LIBRARY_PAT},
+};
+
+static bool is_all_reduce(const nccl_way *w) {
+    return w->kind == MS_COLL_ALL_REDUCE;
+}
+
+static bool is_nvls(const nccl_way *w) {
+    return w->algorithm == MS_LIBRARY_NVLS || w->algorithm == MS_LIBRARY_NVLS_TREE;
+}
+
+/* A node has one member: what it sends goes straight to the network. */
+static bool is_spread(const ms_nccl_comm *comm) {
+    return comm->ranks == comm->nodes;
+}
+
+/* Whether NCCL has such a way. The switches that CollNet needs are on no platform here, and without
+ * them NVLS stays inside a node. */
+static bool is_offered(const nccl_way *w) {
+    const ms_nccl_comm *comm = w->comm;
+    if (w->algorithm == MS_LIBRARY_RING) {
+        return true;
+    }
+    if (w->algorithm == MS_LIBRARY_TREE) {
+        return is_all_reduce(w);
+    }
+    if (w->protocol != MS_LIBRARY_SIMPLE) {
+        return false;
+    }
+    if (w->algorithm == MS_LIBRARY_PAT) {
+        return !is_all_reduce(w) && is_spread(comm);
+    }
+    bool has_switches = w->platform->has_nvls && w->generation->nvls_efficiency > 0.0 &&
+                        w->generation->channels >= 2;
+    return has_switches && (w->algorithm == MS_LIBRARY_NVLS
+                                ? comm->nodes == 1
+                                : comm->nodes > 1 && is_all_reduce(w) && comm->has_equal_nodes);
+}
+
+/* Bandwidth of one NVLS channel: the switches reduce and multicast at less than links carry, and an
+ * all-reduce does both at once. */
+static double nvls_channel_Bps(const nccl_way *w) {
+    const ms_library_generation *g = w->generation;
+    double channels = g->channels;
+    double node_ranks = (double)w->comm->ranks / w->comm->nodes;
+    double intra_Bps =
+        w->comm->intra_Bps / channels * g->nvls_efficiency * (channels - 1.0) / channels;
+    intra_Bps *= is_all_reduce(w) ? 2.0 : (node_ranks - 1.0) / node_ranks;
+    if (w->algorithm == MS_LIBRARY_NVLS) {
+        return intra_Bps;
+    }
+    /* two nodes send to each other only, each half of a tree in one direction */
+    double inter_Bps = w->comm->inter_Bps / channels * (w->comm->nodes <= 2 ? 2.0 : 1.0);
+    return fmin(fmin(intra_Bps, inter_Bps), g->nvls_tree_Bps[w->scale]);
+}
+
+/* Most that LL carries: on one node by GPU, between nodes by processor, of which the rows of Volta
+ * and Ampere stand for Intel's and AMD's. */
+static double ll_Bps(const nccl_way *w) {
+    const ms_library *library = w->platform->library;
+    ms_gpu_generation by_cpu =
+        w->platform->has_amd_cpu ? MS_GENERATION_AMPERE : MS_GENERATION_VOLTA;
+    return w->scale == 0 ? w->generation->ll_Bps[0] : library->generations[by_cpu].ll_Bps[w->scale];
+}
+
+/* What a tree makes of `bus_Bps` [B/s]. */
+static double tree_Bps(const nccl_way *w, double bus_Bps) {
+    const ms_library_generation *g = w->generation;
+    bus_Bps = fmin(0.92 * bus_Bps, g->channels * g->tree_Bps[w->scale]);
+    if (w->protocol == MS_LIBRARY_LL) {
+        return fmin(bus_Bps / 3.8, ll_Bps(w));
+    }
+    if (w->protocol == MS_LIBRARY_LL128) {
+        double share = w->scale == 0 ? 7.0 / 9.0 : 120.0 / 128.0;
+        return fmin(bus_Bps * share, g->channels * g->tree_ll128_Bps[w->scale]);
+    }
+    return bus_Bps;
+}
+
+/* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
+ */
+static double reach_Bps(const nccl_way *w, double bus_Bps) {
+    const ms_library_generation *g = w->generation;
+    if (w->algorithm == MS_LIBRARY_TREE) {
+        return tree_Bps(w, bus_Bps);
+    }
+    if (w->algorithm == MS_LIBRARY_PAT) {
+        return 0.75 * bus_Bps;
+    }
+    if (w->protocol == MS_LIBRARY_LL) {
+        return fmin(0.5 * bus_Bps, ll_Bps(w));
+    }
+    if (w->protocol == MS_LIBRARY_LL128) {
+        return fmin(0.92 * bus_Bps, g->channels * g->ring_ll128_Bps[w->scale]);
+    }
+    return bus_Bps;
+}
+
+/* Steps of a ring; *between_out: those of them between nodes. */
+static double ring_steps(const nccl_way *w, double *between_out) {
+    double passes = is_all_reduce(w) ? 2.0 : 1.0;
+    *between_out = passes * (w->comm->nodes - 1);
+    return passes * (w->comm->ranks - 1);
+}
+
+/* Bytes of the buffer per second, as the model has it [B/s]. */
+static double algorithm_Bps(const nccl_way *w) {
+    double between = 0.0;
+    if (is_nvls(w)) {
+        double bus_Bps = w->generation->channels * nvls_channel_Bps(w);
+        return is_all_reduce(w) ? bus_Bps * w->comm->ranks / ring_steps(w, &between) : bus_Bps;
+    }
+    double bus_Bps = reach_Bps(w, w->scale <= 1 ? w->comm->intra_Bps : w->comm->inter_Bps);
+    if (w->algorithm == MS_LIBRARY_RING) {
+        return bus_Bps * w->comm->ranks / ring_steps(w, &between);
+    }
+    return is_all_reduce(w) ? 0.5 * bus_Bps : bus_Bps;
+}
+
+static int floor_log2(double value) {
+    return value >= 1.0 ? ilogb(value) : 0;
+}
+
+static double ring_latency_s(const nccl_way *w, double node_s, double net_s) {
+    double between = 0.0;
+    double steps = ring_steps(w, &between);
+    double overhead_s = 0.0;
+    if (w->comm->nodes > 1) {
+        /* every step posts to the network; Simple also waits for its chunks' announcements */
+        overhead_s = w->platform->library->net_overhead_s[w->platform->has_amd_cpu ? 1 : 0] *
+                     (w->protocol == MS_LIBRARY_SIMPLE ? 3.0 : 1.0);
+    }
+    return (steps - between) * fmax(node_s, overhead_s) + between * net_s;
+}
+
+static double latency_s(const nccl_way *w) {
+    const ms_library *library = w->platform->library;
+    const ms_nccl_comm *comm = w->comm;
+    double base_s = library->base_s[w->algorithm][w->protocol];
+    double node_s = library->node_s[w->algorithm][w->protocol];
+    /* with one member per node nothing hides the network's latency: that of a tree counts */
+    double net_s = library->net_s[is_spread(comm) ? MS_LIBRARY_TREE : w->algorithm][w->protocol];
+    double levels = floor_log2(comm->nodes);
+    switch (w->algorithm) {
+    case MS_LIBRARY_RING:
+        return base_s + ring_latency_s(w, node_s, net_s);
+    case MS_LIBRARY_TREE:
+        return base_s + 2.0 * ((comm->ranks / comm->nodes - 1) * node_s + levels * net_s);
+    case MS_LIBRARY_NVLS_TREE:
+        return base_s + node_s + 2.0 * levels * net_s;
+    case MS_LIBRARY_PAT:
+        return base_s + levels * net_s / 3.5 + 2.8e-6 * comm->ranks;
+    default:
+        return node_s;
+    }
+}
+
+/* Rings between nodes wait for each other once chunks are of some size. */
+static bool is_on_plateau(const nccl_way *w, double size_B) {
+    return w->algorithm == MS_LIBRARY_RING && w->protocol == MS_LIBRARY_SIMPLE &&
+           w->comm->nodes > 1 && is_all_reduce(w) &&
+           size_B / ((double)w->generation->channels * w->comm->ranks) >= 64.0;
+}
+
+static double plateau(const nccl_way *w, double size_B) {
+    bool is_old = w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
+    return !is_on_plateau(w, size_B) ? 1.0 : is_old ? 1.9 : 1.4;
+}
+
+/* Where in the table of corrections a size stands. */
+static double correction(const nccl_way *w, double size_B) {
+    int power = floor_log2(floor(size_B / 64.0));
+    bool has_one = w->algorithm == MS_LIBRARY_TREE && power < MS_LIBRARY_SIZES;
+    return has_one ? w->platform->library->tree_correction[w->protocol][power] : 1.0;
+}
+
+static double time_s(const nccl_way *w, double size_B) {
+    double rate_Bps = is_offered(w) ? algorithm_Bps(w) * correction(w, size_B) : 0.0;
+    return rate_Bps > 0.0 ? latency_s(w) * plateau(w, size_B) + size_B / rate_Bps : INFINITY;
+}
+
+static nccl_way way_of(const ms_platform *platform, const ms_nccl_comm *comm,
+                       const ms_coll_request *way) {
+    nccl_way w = {.platform = platform,
+                  .comm = comm,
+                  .generation = &platform->library->generations[platform->gpu.generation],
+                  .kind = way->kind,
+                  .protocol = (ms_library_protocol)(way->protocol - MS_PROTOCOL_LL),
+                  .scale = comm->nodes <= 2 ? comm->nodes - 1 : 2};
+    for (int i = 0; i < MS_LIBRARY_ALGORITHMS; i++) {
+        if (ALGORITHMS[i].algorithm == way->algorithm) {
+            w.algorithm = ALGORITHMS[i].row;
+        }
+    }
+    return w;
+}
+
+bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind) {
+    return platform->library != NULL && (kind == MS_COLL_ALL_REDUCE || kind == MS_COLL_ALL_GATHER ||
+                                         kind == MS_COLL_REDUCE_SCATTER);
+}
+
+double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
+                      const ms_coll_request *way, double size_B) {
+    nccl_way w = way_of(platform, comm, way);
+    return time_s(&w, size_B);
+}
+
+ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
+                              const ms_coll_request *request, double size_B) {
+    ms_nccl_choice best = {.time_s = INFINITY};
+    for (int a = 0; a < MS_LIBRARY_ALGORITHMS; a++) {
+        bool is_asked = request->algorithm == MS_ALGORITHM_AUTO ||
+                        request->algorithm == ALGORITHMS[a].algorithm;
+        for (int p = MS_PROTOCOL_LL; p <= MS_PROTOCOL_SIMPLE && is_asked; p++) {
+            if (request->protocol != MS_PROTOCOL_AUTO && request->protocol != (ms_protocol)p) {
+                continue;
+            }
+            const ms_coll_request way = {.kind = request->kind,
+                                         .algorithm = ALGORITHMS[a].algorithm,
+                                         .protocol = (ms_protocol)p};
+            double way_s = ms_nccl_time_s(platform, comm, &way, size_B);
+            if (way_s < best.time_s) {
+                best = (ms_nccl_choice){way.algorithm, way.protocol, way_s};
+            }
+        }
+    }
+    return best;
+}
+
+double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
+                         const ms_coll_request *way, double size_B) {
+    nccl_way w = way_of(platform, comm, way);
+    return latency_s(&w) * plateau(&w, size_B);
+}
+
+double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
+                     const ms_coll_request *way) {
+    nccl_way w = way_of(platform, comm, way);
+    if (is_nvls(&w)) {
+        return w.generation->nvls_share;
+    }
+    double links_Bps = comm->nodes == 1 ? comm->intra_Bps : fmin(comm->intra_Bps, comm->inter_Bps);
+    double share = isfinite(links_Bps) ? reach_Bps(&w, links_Bps) / links_Bps : 1.0;
+    double between = 0.0;
+    return w.algorithm == MS_LIBRARY_RING
+               ? share / (1.0 + w.generation->ring_turn / ring_steps(&w, &between))
+               : share;
+}
+
+uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
+                     const ms_coll_request *request, double size_B) {
+    ms_nccl_choice choice = ms_nccl_choose(platform, comm, request, size_B);
+    if (choice.algorithm == MS_ALGORITHM_AUTO) {
+        return 0;
+    }
+    const ms_coll_request way = {
+        .kind = request->kind, .algorithm = choice.algorithm, .protocol = choice.protocol};
+    nccl_way w = way_of(platform, comm, &way);
+    return (uint32_t)choice.algorithm * 8 + (uint32_t)choice.protocol * 2 +
+           (is_on_plateau(&w, size_B) ? 1 : 0);
+}
+
+ms_library_ramp ms_nccl_ramp(const ms_platform *platform, ms_protocol protocol) {
+    return protocol == MS_PROTOCOL_SIMPLE
+               ? platform->library->generations[platform->gpu.generation].ramp
+               : (ms_library_ramp){.time_s = 0.0};
+}

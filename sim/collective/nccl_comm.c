@@ -1,0 +1,75 @@
+/* What NCCL's model knows of a group. */
+#include <limits.h>
+#include <math.h>
+
+#include "collective/nodes.h"
+#include "meshsim/nccl.h"
+
+/* Nodes of a group, and members of those with fewest and most. */
+typedef struct node_counts {
+    int nodes, fewest, most;
+} node_counts;
+
+static void add_node(node_counts *counts, int members) {
+    counts->nodes++;
+    counts->fewest = members < counts->fewest ? members : counts->fewest;
+    counts->most = members > counts->most ? members : counts->most;
+}
+
+/* Count members that come node by node; false where they do not. */
+static bool count_in_order(const ms_platform *platform, const int *gpus, int members,
+                           node_counts *counts) {
+    *counts = (node_counts){.fewest = INT_MAX};
+    int first = 0;
+    for (int i = 1; i <= members; i++) {
+        int node = ms_platform_node(platform, gpus[first]);
+        int next = i < members ? ms_platform_node(platform, gpus[i]) : INT_MAX;
+        if (next < node) {
+            return false;
+        }
+        if (next > node) {
+            add_node(counts, i - first);
+            first = i;
+        }
+    }
+    return true;
+}
+
+static ms_status count_sorted(const ms_platform *platform, const int *gpus, int members,
+                              node_counts *counts) {
+    ms_arena scratch;
+    ms_node_order order;
+    ms_arena_init(&scratch);
+    ms_status status = ms_node_order_find(platform, gpus, members, &scratch, &order);
+    *counts = (node_counts){.fewest = INT_MAX};
+    for (int node = 0; status == MS_OK && node < order.count; node++) {
+        add_node(counts, order.runs[node].count);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+static double tier_Bps(const ms_platform *platform, int tier) {
+    return platform->tiers[tier].bandwidth_Bps * platform->tiers[tier].efficiency;
+}
+
+ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int members,
+                            ms_nccl_comm *comm_out) {
+    node_counts counts;
+    if (!count_in_order(platform, gpus, members, &counts)) {
+        ms_status status = count_sorted(platform, gpus, members, &counts);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    int nics = counts.fewest < platform->nics_per_node ? counts.fewest : platform->nics_per_node;
+    double inter_Bps = platform->tier_count > 1 ? nics * tier_Bps(platform, 1) : INFINITY;
+    *comm_out =
+        (ms_nccl_comm){.ranks = members,
+                       .nodes = counts.nodes,
+                       .intra_Bps = counts.most > 1 ? tier_Bps(platform, 0) : inter_Bps,
+                       .inter_Bps = inter_Bps,
+                       .nics = nics,
+                       .has_equal_nodes = counts.fewest == counts.most && counts.fewest > 1};
+    return MS_OK;
+}

@@ -1,0 +1,17 @@
+/* The edges of double binary trees (see tree.c). */
+#ifndef MS_COLLECTIVE_TREE_H
+#define MS_COLLECTIVE_TREE_H
+
+#include "collective/crossings.h"
+#include "collective/nodes.h"
+
+/* Trees of a channel. */
+enum { MS_TREES = 2 };
+
+/* Add the edges of all channels' trees, both ways.  has_chains: with the chain through the members
+ * of each node.  *depth_s_out: up from the farthest member and down again.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings *crossings,
+                      ms_arena *arena, double *depth_s_out);
+
+#endif

@@ -1,0 +1,252 @@
+/* Communication libraries: platforms/libraries/NAME.yaml. */
+#include "meshsim/library.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "meshsim/config.h"
+#include "platform/files.h"
+
+/* A table of latencies as its file has it. */
+typedef struct latency_file {
+    ms_numbers rows[MS_LIBRARY_ALGORITHMS];
+} latency_file;
+
+typedef struct generation_file {
+    ms_library_generation generation;
+    ms_numbers ll, ring_ll128, tree_ll128, tree, nvls_tree;
+} generation_file;
+
+typedef struct library_file {
+    const char *name;
+    latency_file base, node, net;
+    ms_numbers net_overhead;
+    ms_numbers correction[MS_LIBRARY_PROTOCOLS];
+    const ms_node *generations;
+} library_file;
+
+#define LATENCY(name, row)                                                                         \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_QUANTITIES, .dimension = MS_DIM_TIME,                      \
+        .offset = offsetof(latency_file, rows[row]), .is_required = true, .maximum = 1,            \
+        .help = "latency with LL, LL128 and Simple"                                                \
+    }
+
+static const ms_field LATENCY_FIELDS[] = {
+    LATENCY("tree", MS_LIBRARY_TREE), LATENCY("ring", MS_LIBRARY_RING),
+    LATENCY("nvls", MS_LIBRARY_NVLS), LATENCY("nvls_tree", MS_LIBRARY_NVLS_TREE),
+    LATENCY("pat", MS_LIBRARY_PAT),   {.key = NULL},
+};
+
+#define LIMIT(name, member)                                                                        \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_QUANTITIES, .dimension = MS_DIM_BANDWIDTH,                 \
+        .offset = offsetof(generation_file, member), .is_required = true, .maximum = 1e18,         \
+        .help = "most bandwidth on one node, two, more"                                            \
+    }
+
+#define SHARE(name, member, most, text)                                                            \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_NUMBER,                                                    \
+        .offset = offsetof(generation_file, generation.member), .fallback = (most), .minimum = 0,  \
+        .maximum = 1, .help = (text)                                                               \
+    }
+
+static const ms_field GENERATION_FIELDS[] = {
+    LIMIT("ll_bandwidth", ll),
+    LIMIT("ring_ll128_bandwidth", ring_ll128),
+    LIMIT("tree_ll128_bandwidth", tree_ll128),
+    LIMIT("tree_bandwidth", tree),
+    LIMIT("nvls_tree_bandwidth", nvls_tree),
+    {.key = "channels",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(generation_file, generation.channels),
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 64,
+     .help = "channels of a communicator [count]"},
+    SHARE("nvls_efficiency", nvls_efficiency, "0", "share of NVLink that NVLS is chosen by"),
+    SHARE("nvls_share", nvls_share, "1", "share of NVLink that NVLS reaches"),
+    SHARE("ring_turn", ring_turn, "0", "steps that a ring loses between a chunk and the next"),
+    {.key = "overhead",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(generation_file, generation.overhead_s),
+     .fallback = "0 s",
+     .maximum = 1,
+     .help = "of a collective before its first step"},
+    {.key = "ramp_time",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(generation_file, generation.ramp.time_s),
+     .fallback = "0 s",
+     .maximum = 1,
+     .help = "what a very large collective takes longer than its bytes"},
+    {.key = "ramp_size",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = offsetof(generation_file, generation.ramp.half_B),
+     .fallback = "1 MiB",
+     .minimum = 1,
+     .maximum = 1e15,
+     .help = "size at which it is half of that"},
+    {.key = NULL},
+};
+
+static const char *const GENERATIONS[MS_GENERATIONS] = {
+    [MS_GENERATION_VOLTA] = "volta",
+    [MS_GENERATION_AMPERE] = "ampere",
+    [MS_GENERATION_HOPPER] = "hopper",
+    [MS_GENERATION_BLACKWELL] = "blackwell",
+};
+
+#define LATENCIES(name, member, text)                                                              \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_MAP, .offset = offsetof(library_file, member),             \
+        .fields = LATENCY_FIELDS, .is_required = true, .help = (text)                              \
+    }
+
+#define CORRECTION(name, row)                                                                      \
+    {                                                                                              \
+        .key = (name), .type = MS_FIELD_NUMBERS,                                                   \
+        .offset = offsetof(library_file, correction[row]), .is_required = true, .minimum = 1e-6,   \
+        .maximum = 1, .help = "at 64 B, 128 B, ... 256 MiB"                                        \
+    }
+
+static const ms_field CORRECTION_FIELDS[] = {
+    CORRECTION("ll", MS_LIBRARY_LL),
+    CORRECTION("ll128", MS_LIBRARY_LL128),
+    CORRECTION("simple", MS_LIBRARY_SIMPLE),
+    {.key = NULL},
+};
+
+static const ms_field LIBRARY_FIELDS[] = {
+    {.key = "name",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(library_file, name),
+     .is_required = true,
+     .help = "name shown in results"},
+    LATENCIES("base_latency", base, "of a collective, by algorithm"),
+    LATENCIES("node_latency", node, "of a step over NVLink"),
+    LATENCIES("net_latency", net, "of a step between nodes"),
+    {.key = "net_overhead",
+     .type = MS_FIELD_QUANTITIES,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(library_file, net_overhead),
+     .is_required = true,
+     .maximum = 1,
+     .help = "of posting a message, with Intel's and with AMD's CPUs"},
+    {.key = "tree_correction",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = CORRECTION_FIELDS,
+     .is_required = true,
+     .help = "factor on a tree's bandwidth by protocol and size"},
+    {.key = "generations",
+     .type = MS_FIELD_NODE,
+     .offset = offsetof(library_file, generations),
+     .is_required = true,
+     .help = "by generation of GPUs: volta, ampere, hopper, blackwell"},
+    {.key = NULL},
+};
+
+/* A library while it is read. */
+typedef struct library_reading {
+    const ms_node *root;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_status status;
+} library_reading;
+
+/* Copy a list that has to have `count` items. */
+static void copy(library_reading *r, const ms_numbers *from, size_t count, const char *key_path,
+                 double *to) {
+    if (r->status == MS_OK && from->count != count) {
+        r->status = ms_config_fault(r->diag, ms_node_at(r->root, key_path, NULL), key_path,
+                                    "expected %zu values, got %zu", count, from->count);
+    }
+    if (r->status == MS_OK) {
+        memcpy(to, from->items, count * sizeof *to);
+    }
+}
+
+static void copy_latencies(library_reading *r, const latency_file *from, const char *table,
+                           double to[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]) {
+    for (int row = 0; row < MS_LIBRARY_ALGORITHMS && r->status == MS_OK; row++) {
+        const char *path = ms_arena_printf(r->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
+        r->status = path == NULL ? MS_E_NOMEM : MS_OK;
+        copy(r, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
+    }
+}
+
+static void read_generation(library_reading *r, const ms_node *generations, const char *name,
+                            ms_library_generation *out) {
+    const char *path = ms_arena_printf(r->arena, "generations.%s", name);
+    const ms_node *mapping = ms_node_get(generations, name);
+    if (path == NULL || mapping == NULL) {
+        r->status = path == NULL ? MS_E_NOMEM
+                                 : ms_config_fault(r->diag, generations, "generations",
+                                                   "required key is missing: '%s'", name);
+        return;
+    }
+    generation_file file = {.ll = {0}};
+    r->status = ms_config_read(mapping, GENERATION_FIELDS, path, &file, r->arena, r->diag);
+    *out = file.generation;
+    copy(r, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
+    copy(r, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
+    copy(r, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
+    copy(r, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
+    copy(r, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
+}
+
+static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, ms_library *out) {
+    library_file file = {.name = NULL};
+    library_reading r = {.root = root, .arena = arena, .diag = diag};
+    r.status = ms_config_read(root, LIBRARY_FIELDS, "", &file, arena, diag);
+    out->name = file.name;
+    copy_latencies(&r, &file.base, "base_latency", out->base_s);
+    copy_latencies(&r, &file.node, "node_latency", out->node_s);
+    copy_latencies(&r, &file.net, "net_latency", out->net_s);
+    copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
+    for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
+        copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
+    }
+    for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && r.status == MS_OK; g++) {
+        read_generation(&r, file.generations, GENERATIONS[g], &out->generations[g]);
+    }
+    return r.status;
+}
+
+ms_status ms_library_read(const ms_node *name, const char *const *places, ms_arena *arena,
+                          ms_diag *diag, const ms_library **library_out) {
+    const ms_file_search search = {.folders = places, .subfolder = "libraries/"};
+    const char *path = NULL, *looked = NULL;
+    ms_node *root = NULL;
+    if (name->type != MS_NODE_SCALAR) {
+        return ms_config_fault(diag, name, "library", "expected the name of a file in libraries/");
+    }
+    if (strcmp(name->text, "none") == 0) {
+        *library_out = NULL;
+        return MS_OK;
+    }
+    ms_status status = ms_find_yaml(name->text, &search, arena, &path, &looked);
+    if (status == MS_OK && path == NULL) {
+        return ms_config_fault(diag, name, "library", "no library '%s'%s%s", name->text, looked,
+                               ms_find_yaml_hint(name->text, &search, arena));
+    }
+    status = status == MS_OK ? ms_yaml_load(path, arena, diag, &root) : status;
+    ms_library *library = MS_NEW(arena, ms_library, 1);
+    if (library == NULL) {
+        return MS_E_NOMEM;
+    }
+    status = status == MS_OK ? read_keys(root, arena, diag, library) : status;
+    if (status == MS_OK) {
+        *library_out = library;
+    }
+    return status;
+}
+
+double ms_library_ramp_s(const ms_library_ramp *ramp, double size_B) {
+    return ramp->time_s > 0.0 && size_B > 0.0 ? ramp->time_s * size_B / (size_B + ramp->half_B)
+                                              : 0.0;
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""NCCL's tuning model from its published formulas (NVIDIA/nccl, src/graph/tuning.cc), apart from the program's own, and a table of
+what it chooses.
+
+usage: tests/support/nccl_cases.py > tests/support/nccl_cases.h
+"""
+import collections
+import math
+import random
+
+LL, LL128, SIMPLE = 0, 1, 2
+PROTOCOLS = ("ll", "ll128", "simple")
+GENERATIONS = ("volta", "ampere", "hopper", "blackwell")
+BASE = {"tree": (6.8, 14.0, 8.4), "ring": (6.6, 14.0, 8.4), "nvls": (0, 0, 0), "nvls_tree": (0, 0, 0), "pat": (8, 8, 8)}
+NVLINK = {"tree": (0.6, 1.25, 4.0), "ring": (0.6, 1.9, 3.4), "nvls": (0, 0, 25), "nvls_tree": (0, 0, 25), "pat": (0, 0, 4)}
+NETWORK = {"tree": (5.0, 8.5, 14.0), "ring": (2.7, 4.0, 14.0), "nvls": (0, 0, 18), "nvls_tree": (0, 0, 20.9), "pat": (0, 0, 14)}
+LL_MOST = ((39.0, 39.0, 20.4), (87.7, 22.5, 19.0), (141.0, 45.0, 35.0), (282.0, 90.0, 70.0))
+RING_LL128 = ((20.0,) * 3, (20.0,) * 3, (36.7,) * 3, (40.0,) * 3)
+TREE_LL128 = ((20.0,) * 3, (20.0,) * 3, (36.7, 36.7, 29.0), (55.6, 31.67, 20.0))
+TREE = ((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0), (70.0, 42.8, 24.0))
+NVLS_TREE = ((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (0.0, 57.7, 45.5), (0.0, 96.0, 80.0))
+NVLS_EFFICIENCY = (0.0, 0.0, 0.85, 0.74)
+CORRECTION = (
+    (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1),
+    (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1),
+    (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9),
+)
+
+# Bandwidths in GB/s of all channels together.
+Machine = collections.namedtuple("Machine", "generation channels intra inter has_nvls is_amd")
+
+
+def is_there(kind, name, protocol, ranks, nodes, machine):
+    """Whether NCCL has an algorithm with a protocol."""
+    if name == "ring":
+        return True
+    if name == "tree":
+        return kind == "all_reduce"
+    if protocol != SIMPLE:
+        return False
+    if name == "pat":
+        return kind != "all_reduce" and ranks == nodes
+    if not machine.has_nvls:
+        return False
+    return nodes == 1 if name == "nvls" else nodes > 1 and kind == "all_reduce" and ranks > nodes
+
+
+def bandwidth(kind, name, protocol, ranks, nodes, machine):
+    """Algorithm bandwidth in GB/s."""
+    row, column = GENERATIONS.index(machine.generation), min(nodes, 3) - 1
+    channels, reduces = machine.channels, kind == "all_reduce"
+    ll_most = LL_MOST[row if nodes == 1 else int(machine.is_amd)][column]
+    bus = machine.intra if nodes <= 2 else machine.inter
+    if name.startswith("nvls"):
+        inside = machine.intra / channels * NVLS_EFFICIENCY[row] * (channels - 1) / channels
+        inside *= 2 if reduces else (ranks / nodes - 1) / (ranks / nodes)
+        outside = machine.inter / channels * (2 if nodes == 2 else 1)
+        bus = channels * (inside if name == "nvls" else min(inside, outside, NVLS_TREE[row][column]))
+    elif name == "tree":
+        bus = min(.92 * bus, channels * TREE[row][column])
+        if protocol == LL:
+            bus = min(bus / 3.8, ll_most)
+        if protocol == LL128:
+            bus = min(bus * (7 / 9 if nodes == 1 else 120 / 128), channels * TREE_LL128[row][column])
+    elif name == "pat":
+        bus *= .75
+    elif protocol == LL:
+        bus = min(.5 * bus, ll_most)
+    elif protocol == LL128:
+        bus = min(.92 * bus, channels * RING_LL128[row][column])
+    steps = (2 if reduces else 1) * (ranks - 1)
+    if name == "ring" or (reduces and name.startswith("nvls")):
+        return bus * ranks / steps
+    return bus * .5 if reduces else bus
+
+
+def latency(kind, name, protocol, ranks, nodes, machine):
+    """Latency in microseconds."""
+    inside, between = NVLINK[name][protocol], NETWORK["tree" if ranks == nodes else name][protocol]
+    levels = int(math.log2(nodes))
+    passes = 2 if kind == "all_reduce" else 1
+    value = BASE[name][protocol]
+    if name == "ring":
+        posting = 0 if nodes == 1 else (2 if machine.is_amd else 1) * (3 if protocol == SIMPLE else 1)
+        return value + passes * ((ranks - nodes) * max(inside, posting) + (nodes - 1) * between)
+    if name == "tree":
+        return value + 2 * ((ranks // nodes - 1) * inside + levels * between)
+    if name == "nvls":
+        return inside
+    if name == "nvls_tree":
+        return value + inside + 2 * levels * between
+    return value + levels * between / 3.5 + 2.8 * ranks
+
+
+def time(kind, name, protocol, size, ranks, nodes, machine):
+    """Predicted time in microseconds."""
+    rate = bandwidth(kind, name, protocol, ranks, nodes, machine)
+    if rate <= 0:
+        return math.inf
+    power = max(0, (size >> 6).bit_length() - 1)
+    if name == "tree" and power < 23:
+        rate *= CORRECTION[protocol][power]
+    wait = latency(kind, name, protocol, ranks, nodes, machine)
+    if name == "ring" and protocol == SIMPLE and nodes > 1 and kind == "all_reduce" and size / machine.channels / ranks >= 64:
+        wait *= 1.9 if machine.generation == "volta" else 1.4
+    return wait + size / (1000 * rate)
+
+
+def choose(kind, size, ranks, nodes, machine):
+    """(time, order, algorithm, protocol) of the fastest way."""
+    ways = [(name, protocol) for name in ALGORITHMS for protocol in (LL, LL128, SIMPLE)]
+    return min((time(kind, name, protocol, size, ranks, nodes, machine), order, name, protocol)
+               for order, (name, protocol) in enumerate(ways) if is_there(kind, name, protocol, ranks, nodes, machine))
+
+
+ALGORITHMS = ("tree", "ring", "nvls", "nvls_tree", "pat")
+KINDS = ("all_reduce", "all_gather", "reduce_scatter")
+
+
+def draw(source):
+    """A case: kind, size, communicator and machine."""
+    generation = source.choice(GENERATIONS)
+    nodes = source.choice((1, 1, 2, 3, 4, 7, 16, 128, 512))
+    members = source.choice((1, 2, 4, 8)) if nodes > 1 else source.choice((2, 3, 4, 8, 72))
+    intra = {"volta": 130.0, "ampere": 240.0, "hopper": 366.0, "blackwell": 680.0}[generation]
+    inter = source.choice((12.5, 23.0, 46.0)) * members
+    has_nvls = generation in ("hopper", "blackwell") and source.random() < 0.7
+    size = int(2 ** source.uniform(3, 34))
+    machine = Machine(generation, 12 if generation in ("volta", "ampere") else 16, inter if members == 1 else intra, inter,
+                      has_nvls, source.random() < 0.3)
+    return source.choice(KINDS), size, members * nodes, nodes, machine
+
+
+def main():
+    """Print the table."""
+    source = random.Random(10)
+    print("/* Made by nccl_cases.py: do not edit. kind, size, ranks, nodes, generation, GB/s of NVLink and network, NVLS, AMD,")
+    print(" * then algorithm, protocol and time [us] of the fastest way. */")
+    print("static const nccl_case NCCL_CASES[] = {")
+    for _ in range(250):
+        kind, size, ranks, nodes, machine = draw(source)
+        best, _, name, protocol = choose(kind, size, ranks, nodes, machine)
+        print(f"    {{MS_COLL_{kind.upper()}, {size}.0, {ranks}, {nodes}, MS_GENERATION_{machine.generation.upper()},"
+              f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()},"
+              f" MS_ALGORITHM_{name.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()
