@@ -141,7 +141,9 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const ms_coll_algorithm_row *row = row_at(0);
     for (int i = 0; row != NULL && !is_asked_for(row, request); row = row_at(++i)) {
     }
-    if (request->protocol != MS_PROTOCOL_AUTO && (row == NULL || row->needs == NULL)) {
+    bool is_protocol =
+        request->protocol == MS_PROTOCOL_LL || request->protocol == MS_PROTOCOL_LL128;
+    if (row != NULL && is_protocol) {
         ms_diag_error(diag,
                       "protocol '%s' is not offered for %s among %d ranks; the platform's "
                       "library decides on protocols",

@@ -199,6 +199,24 @@ Test(nccl, without_a_library_all_is_as_the_links_say) {
     fixture_release(&f);
 }
 
+/* Switches reduce with Simple only: not the place is at fault but the protocol. */
+Test(nccl, a_protocol_that_an_algorithm_has_not_is_refused_as_such) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", NULL);
+    const int gpus[] = {0, 1, 2, 3};
+    ms_coll_plan plan;
+    const ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE,
+                                     .algorithm = MS_ALGORITHM_NVLS,
+                                     .protocol = MS_PROTOCOL_LL128,
+                                     .gpus = gpus,
+                                     .members = 4,
+                                     .size_B = 1};
+    cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_E_RANGE);
+    ms_coll_report_refusal(&request, &f.diag);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "protocol 'll128' is not offered"));
+    fixture_release(&f);
+}
+
 Test(nccl, protocols_by_name) {
     ms_protocol protocol = MS_PROTOCOL_AUTO;
     cr_assert_eq(ms_protocol_read("ll128", &protocol), MS_OK);
