@@ -29,22 +29,50 @@ MS_BEGIN_DECLS
 
 enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 64 };
 
+/** Kernels of attention: products over the whole score matrix, the fused kernel that a GPU type's
+ * file has for its own, and generations of fused kernels. */
+typedef enum ms_attention_kernel {
+    MS_ATTENTION_UNFUSED,
+    MS_ATTENTION_FUSED,
+    MS_ATTENTION_FLASH1,
+    MS_ATTENTION_FLASH2,
+    MS_ATTENTION_FLASH3,
+    MS_ATTENTION_CUDNN,
+    MS_ATTENTION_COUNT,
+} ms_attention_kernel;
+
+/** Sizes of a head that a generation's efficiency is given for: 64, 96, 128, 192 and 256. */
+enum { MS_HEAD_WIDTHS = 5 };
+
+/** A generation of fused kernels on a GPU type, in one direction. */
+typedef struct ms_attention_rate {
+    double ramp_keys;                  /**< keys whose time a row of queries (backward: queries, and
+                                          a row of keys) takes beside its products' [elements] */
+    double efficiency[MS_HEAD_WIDTHS]; /**< share of the peak without that, 0..1; 0: not given */
+} ms_attention_rate;
+
+/** A generation forward and backward. */
+typedef struct ms_attention_rates {
+    ms_attention_rate forward, backward;
+} ms_attention_rates;
+
 /** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
 typedef struct ms_gpu_type {
     const char *name;
     ms_gpu_generation generation; /**< by which communication libraries differ */
     double peak_flop_per_s;       /**< dense bf16/fp16 matrix peak [FLOP/s] */
-    double hbm_B;                 /**< memory capacity [B] */
-    double hbm_Bps;               /**< memory bandwidth [B/s] */
+    double sustained_clock; /**< share of the peak's clock that matrix units hold under the power
+                               limit while they work all the time, 0..1 */
+    double hbm_B;           /**< memory capacity [B] */
+    double hbm_Bps;         /**< memory bandwidth [B/s] */
     double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
     double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
+    double gemm_unaligned;  /**< what is left of it where rows are aligned to 2 bytes only, 0..1 */
     double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
                                [elements] */
     int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */
-    double attention_efficiency; /**< best share of the peak that fused attention reaches forward,
-                                    0..1 */
-    double attention_backward_efficiency; /**< the same, backward */
+    ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
     double pcie_Bps;        /**< to or from the host, each way [B/s]; 0: not given */
@@ -52,6 +80,11 @@ typedef struct ms_gpu_type {
     double compute_slowdown[MS_COLL_COUNT]; /**< by kind of communication: how many times as long
                                                computations take while one runs on the GPU, 1..2 */
 } ms_gpu_type;
+
+/** Share of the peak that a generation reaches at a size of heads, without its ramp: linear between
+ * the sizes that the file gives, beyond them that of the last one.
+ * width: of a head [elements].  Returns 0 where the file gives none. */
+double ms_attention_efficiency(const ms_attention_rate *rate, double width);
 
 /** A level of the platform. */
 typedef struct ms_tier {

@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "model/fused_attention.h"
 #include "model/mla.h"
 #include "model/moe.h"
 
@@ -155,9 +156,9 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
                                              .parts = is_turned ? 1 : 2});
     const ms_status found[] = {
         status,
-        refuse(diag, layout->cp_kind == MS_CP_RING && !model->has_flash_attention,
-               "context parallelism by a ring needs fused attention: model.flash_attention is "
-               "false; all_gather and all_to_all do not")};
+        refuse(diag, layout->cp_kind == MS_CP_RING && model->attention == MS_ATTENTION_UNFUSED,
+               "context parallelism by a ring needs fused attention: model.attention is "
+               "unfused; all_gather and all_to_all do not")};
     status = any_fault(found, sizeof found / sizeof found[0]);
     if (is_turned && model->heads % layout->tp == 0) {
         ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
@@ -359,6 +360,16 @@ static ms_status check_directions(const ms_model *model, const ms_model_layout *
     return status;
 }
 
+static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, ms_diag *diag) {
+    const char *missing = ms_attention_missing(model, gpu);
+    if (missing == NULL) {
+        return MS_OK;
+    }
+    ms_diag_error(diag, "the kernel that model.attention names does not run on '%s': %s", gpu->name,
+                  missing);
+    return MS_E_INPUT;
+}
+
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                           const ms_gpu_type *gpu, ms_diag *diag) {
     if (check_degrees(layout, diag) != MS_OK) {
@@ -371,6 +382,7 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_sequence_parallel(model, layout, diag),
         check_context_parallel(model, layout, diag),
         check_slices(model, layout, diag),
+        check_attention(model, gpu, diag),
         check_zero(layout, diag),
         check_offload(layout, gpu, diag),
         check_recompute(layout, diag),

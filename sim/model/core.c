@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/internal.h"
+#include "model/fused_attention.h"
 
 /* A piece of attention: rows of queries against keys. The queries of a slice of a sequence see the
  * keys of the parts before it and, under the causal mask, half of its own. */
@@ -14,18 +14,6 @@ typedef struct attention_work {
     double keys;    /* per sequence that they meet */
     double share;   /* of queries x whole sequence, before the causal mask */
 } attention_work;
-
-/* Efficiency of a fused attention kernel at a problem's size: SMs that run out of blocks wait for
- * the last ones, which under a causal mask are the longest. `tail`: share of such a block's time
- * lost. Source: work split of Dao, FlashAttention-2, arXiv:2307.08691, section 3.2, 128 rows a
- * block; tail fitted to 12 shapes each way measured on an A100 PCIe (SimuMax, system file
- * a100_pcie): mean absolute error 5 % forward, 8 % backward. */
-static double flash_efficiency(const ms_cost_builder *builder, double rows, double best,
-                               double tail) {
-    const double BLOCK_ROWS = 128;
-    double blocks = rows / BLOCK_ROWS;
-    return best * blocks / (blocks + tail * (builder->gpu->sms - 1));
-}
 
 /* Rows of queries of all heads, counted in full ones: of a causal problem half; a ring's later
  * steps do half the queries or half the keys, all in full; a slice's rows lack half of its own
@@ -42,7 +30,16 @@ static double full_columns(const ms_cost_builder *builder, const attention_work 
     return full_rows(builder, work) * keys_per_query;
 }
 
-static const double FLASH_TAIL = 0.75, FLASH_BACKWARD_TAIL = 0.15;
+/* A piece as a fused kernel has it: forward rows of queries, backward columns of keys. */
+static ms_attention_shape shape_of(const ms_cost_builder *builder, const attention_work *work,
+                                   bool is_backward) {
+    double pairs = work->queries * builder->shard.sequence * work->share / 2;
+    return (ms_attention_shape){.rows = is_backward ? full_columns(builder, work)
+                                                    : full_rows(builder, work),
+                                .meets = pairs / (is_backward ? work->keys : work->queries),
+                                .query_dim = work->core->query_dim,
+                                .value_dim = work->core->value_dim};
+}
 
 static void name_shape(const ms_cost_builder *builder, const attention_work *work, char *text,
                        size_t size) {
@@ -70,7 +67,6 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
  * times forward), algorithm 2 for the widths. */
 static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     const ms_shard *shard = &builder->shard;
-    const ms_gpu_type *gpu = builder->gpu;
     double query = work->core->query_dim, value = work->core->value_dim;
     /* a product over all scores is 2 q s d; half of them are masked */
     double scores = shard->batch * work->heads * work->queries * shard->sequence * work->share;
@@ -79,8 +75,8 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     char shape[96];
     name_shape(builder, work, shape, sizeof shape);
     if (parts & MS_PART_FORWARD) {
-        double efficiency = flash_efficiency(builder, full_rows(builder, work),
-                                             gpu->attention_efficiency, FLASH_TAIL);
+        double efficiency =
+            ms_fused_attention_efficiency(builder, shape_of(builder, work, false), false);
         ms_cost_fused(builder, "attention",
                       (ms_fused_work){.flop = scores * (query + value),
                                       .bytes = io_B,
@@ -89,8 +85,7 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     }
     if (parts & MS_PART_INPUT) { /* q, k, v, out, dout in; dq, dk, dv out */
         double efficiency =
-            flash_efficiency(builder, full_columns(builder, work),
-                             gpu->attention_backward_efficiency, FLASH_BACKWARD_TAIL);
+            ms_fused_attention_efficiency(builder, shape_of(builder, work, true), true);
         ms_cost_fused(builder, "attention_backward",
                       (ms_fused_work){.flop = scores * (3 * query + 2 * value),
                                       .bytes = 2 * io_B,
@@ -134,7 +129,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
 }
 
 static void add_attention(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
-    if (builder->model->has_flash_attention) {
+    if (builder->model->attention != MS_ATTENTION_UNFUSED) {
         add_flash(builder, parts, work);
     } else {
         add_plain(builder, parts, work);
@@ -380,7 +375,8 @@ static double kept_turned_B(const ms_cost_builder *builder, const ms_core *core)
     turned_widths width = turned_of(builder, core), again = turned_again(builder, core);
     double keys = again.key > 0 ? 0 : width.key - core->kv_heads * core->query_dim;
     double values = again.value > 0 ? 0 : width.value - core->kv_heads * core->value_dim;
-    double out = builder->model->has_flash_attention ? core->heads * core->value_dim : 0;
+    double out =
+        builder->model->attention != MS_ATTENTION_UNFUSED ? core->heads * core->value_dim : 0;
     return builder->shard.tokens * (keys + values + out) * builder->shard.element_B;
 }
 
@@ -399,7 +395,7 @@ static double turned_buffer_B(const ms_cost_builder *builder, const ms_core *cor
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     double turned_B = kept_turned_B(builder, core);
-    if (builder->model->has_flash_attention) {
+    if (builder->model->attention != MS_ATTENTION_UNFUSED) {
         return turned_B + shard->tokens * core->heads * 4;
     }
     double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;

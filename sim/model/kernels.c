@@ -7,7 +7,8 @@
 
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
                      bool *is_memory_bound_out) {
-    double arithmetic_s = flop > 0 ? flop / (gpu->peak_flop_per_s * efficiency) : 0;
+    double arithmetic_s =
+        flop > 0 ? flop / (gpu->peak_flop_per_s * gpu->sustained_clock * efficiency) : 0;
     double memory_s = bytes > 0 ? bytes / (gpu->hbm_Bps * gpu->memory_efficiency) : 0;
     if (is_memory_bound_out) {
         *is_memory_bound_out = memory_s > arithmetic_s;
@@ -60,16 +61,40 @@ static double best_tile_use(const ms_gpu_type *gpu, ms_gemm_shape shape) {
     return best;
 }
 
+/* Largest power of two that divides a row of `elements`, up to a copy's 16 bytes [B]. A mean that
+ * is no whole number is no row. */
+static double alignment_B(double elements, double element_B) {
+    const double COPY_B = 16;
+    double bytes = element_B;
+    double count = elements == floor(elements) ? elements : 0;
+    while (bytes < COPY_B && fmod(count, 2) == 0) {
+        bytes *= 2;
+        count /= 2;
+    }
+    return fmin(bytes, COPY_B);
+}
+
+/* What is left of a kernel's throughput when rows are not aligned to the 16 bytes that an SM copies
+ * at a time: each halving down to 2 bytes takes as much.
+ * Source: NVIDIA, Matrix Multiplication Background User's Guide, section 2.2 (dimensions in
+ * multiples of 16 bytes); steps between are an interpolation. */
+static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
+    double bytes = fmin(fmin(alignment_B(shape.m, element_B), alignment_B(shape.n, element_B)),
+                        alignment_B(shape.k, element_B));
+    return bytes >= 16 ? 1 : pow(gpu->gemm_unaligned, log2(16 / bytes) / 3);
+}
+
 /* Share of the peak a GEMM reaches by arithmetic alone. */
-static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape) {
-    return gpu->gemm_efficiency * best_tile_use(gpu, shape) * shape.k /
-           (shape.k + gpu->gemm_depth_half);
+static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
+    return gpu->gemm_efficiency * best_tile_use(gpu, shape) * aligned_share(gpu, shape, element_B) *
+           shape.k / (shape.k + gpu->gemm_depth_half);
 }
 
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
     return ms_roofline_s(gpu, 2 * shape.batch * shape.m * shape.n * shape.k,
-                         shape.batch * element_B * elements, gemm_efficiency(gpu, shape), NULL);
+                         shape.batch * element_B * elements, gemm_efficiency(gpu, shape, element_B),
+                         NULL);
 }
 
 /* Write the shape of a kernel, as snprintf does; an outline has no use for it and gets "". */
@@ -159,7 +184,7 @@ static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape sha
     return (ms_fused_work){.flop = 2 * results * shape.k,
                            .bytes = shape.batch * element_B * operands + result_B * results,
                            .exposed_B = EXPOSED_RESULT * (result_B - element_B) * results,
-                           .efficiency = gemm_efficiency(builder->gpu, shape)};
+                           .efficiency = gemm_efficiency(builder->gpu, shape, element_B)};
 }
 
 static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,

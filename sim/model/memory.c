@@ -147,7 +147,7 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
                        ? ms_moe_working_B(builder, &builder->moe_loads[layer])
                        : shard->tokens * (shard->up_width + shard->ffn) * e;
     ms_core core = core_of(builder);
-    double scores_B = builder->model->has_flash_attention
+    double scores_B = builder->model->attention != MS_ATTENTION_UNFUSED
                           ? 0
                           : 2 * e * shard->tokens * shard->heads * shard->slice.keys;
     double attention_B =

@@ -13,10 +13,12 @@ enum { LOSS_VOCAB_PARALLEL, LOSS_PLAIN };
 static const char *const TYPES[] = {"gpt", "llama", NULL};
 static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", NULL};
+static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
+                                         "flash3",  "cudnn", NULL};
 static const char *const LOSSES[] = {"vocab_parallel", "plain", NULL};
 
 typedef struct model_text {
-    int type, norm, positions, loss;
+    int type, norm, positions, attention, loss;
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -66,11 +68,13 @@ const ms_field MS_MODEL_FIELDS[] = {
     SIZE_FIELD("sequence", sequence, true, "tokens per sequence"),
     FLAG_FIELD("tied_embeddings", has_tied_embeddings,
                "the head uses the word embedding's weights, default true for gpt"),
-    {.key = "flash_attention",
-     .type = MS_FIELD_BOOL,
-     .offset = offsetof(model_text, model.has_flash_attention),
-     .fallback = "true",
-     .help = "fused attention kernel"},
+    {.key = "attention",
+     .former = "flash_attention",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(model_text, attention),
+     .fallback = "fused",
+     .words = ATTENTIONS,
+     .help = "kernel: the GPU type's own fused one, a generation of its own, or unfused products"},
     {.key = "fused_accumulation",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(model_text, model.has_fused_accumulation),
@@ -162,6 +166,7 @@ static void derive(model_text *text) {
     }
     model->is_rms_norm = text->norm == NORM_RMS;
     model->is_plain_norm = text->norm == NORM_PLAIN;
+    model->attention = (ms_attention_kernel)text->attention;
     model->has_plain_loss = text->loss == LOSS_PLAIN;
     model->has_positions = text->positions == POSITIONS_LEARNED;
 }
@@ -218,6 +223,7 @@ static model_text text_of(const ms_model *model) {
                                 : model->is_rms_norm ? NORM_RMS
                                                      : NORM_LAYER,
                         .positions = model->has_positions ? POSITIONS_LEARNED : POSITIONS_ROTARY,
+                        .attention = (int)model->attention,
                         .loss = model->has_plain_loss ? LOSS_PLAIN : LOSS_VOCAB_PARALLEL,
                         .moe = ms_moe_text_of(&model->moe),
                         .model = *model};

@@ -169,8 +169,8 @@ static ms_status check_mla(const place *at, const ms_model *model) {
                  model->heads, model->kv_heads);
         status = fault(at, "mla", "kv_rank", why);
     }
-    if (!model->has_flash_attention) {
-        status = fault(at, "mla", "kv_rank", "needs 'flash_attention: true'");
+    if (model->attention == MS_ATTENTION_UNFUSED) {
+        status = fault(at, "mla", "kv_rank", "needs a fused 'attention'");
     }
     if (model->has_bias) {
         status =

@@ -5,11 +5,13 @@
 #include "meshsim/config.h"
 #include "meshsim/input.h"
 #include "platform/files.h"
+#include "platform/gpu_attention.h"
 
 typedef struct gpu_file {
     const char *type; /* which file the rest builds on */
     ms_gpu_type gpu;
     double slowdown; /* compute_slowdown where it is one number for all kinds */
+    ms_gpu_attention attention;
 } gpu_file;
 
 /* Longest chain of types that build on each other. */
@@ -65,6 +67,13 @@ static const ms_field FIELDS[] = {
      .minimum = 1e6,
      .maximum = 1e21,
      .help = "dense bf16/fp16 matrix peak, without sparsity"},
+    {.key = "sustained_clock",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(sustained_clock),
+     .fallback = "1",
+     .minimum = 0.1,
+     .maximum = 1,
+     .help = "share of the peak's clock that matrix units hold under the power limit"},
     {.key = "hbm",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_BYTES,
@@ -101,6 +110,13 @@ static const ms_field FIELDS[] = {
      .minimum = 1e-6,
      .maximum = 1,
      .help = "best share of the peak that a large matrix product reaches"},
+    {.key = "gemm_unaligned",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(gemm_unaligned),
+     .fallback = "1",
+     .minimum = 0.1,
+     .maximum = 1,
+     .help = "what is left of that where rows are aligned to 2 bytes instead of 16"},
     {.key = "gemm_depth_half",
      .type = MS_FIELD_NUMBER,
      .offset = AT(gemm_depth_half),
@@ -124,18 +140,23 @@ static const ms_field FIELDS[] = {
      .help = "columns of the output tile of one SM [elements]"},
     {.key = "attention_efficiency",
      .type = MS_FIELD_NUMBER,
-     .offset = AT(attention_efficiency),
+     .offset = offsetof(gpu_file, attention.own_forward),
      .is_required = true,
      .minimum = 1e-6,
      .maximum = 1,
      .help = "best share of the peak that fused attention reaches forward"},
     {.key = "attention_backward_efficiency",
      .type = MS_FIELD_NUMBER,
-     .offset = AT(attention_backward_efficiency),
+     .offset = offsetof(gpu_file, attention.own_backward),
      .is_required = true,
      .minimum = 1e-6,
      .maximum = 1,
      .help = "best share of the peak that fused attention reaches backward"},
+    {.key = "attention",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(gpu_file, attention.kernels),
+     .fields = MS_GPU_ATTENTION_FIELDS,
+     .help = "what generations of fused attention reach, by the size of a head"},
     {.key = "memory_efficiency",
      .type = MS_FIELD_NUMBER,
      .offset = AT(memory_efficiency),
@@ -260,6 +281,10 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     gpu_file read = {0};
     if (status == MS_OK) {
         status = read_keys(keys, arena, diag, &read);
+    }
+    if (status == MS_OK) {
+        status =
+            ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
     }
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",

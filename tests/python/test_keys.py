@@ -187,7 +187,7 @@ CASES = {
     "model.vocab": Case(51200, 32000, "dense"),
     "model.sequence": Case(1024, 2048, "dense"),
     "model.tied_embeddings": Case("false", "true", "dense", idle=[("dense", ("model.vocab=0",), "true")]),
-    "model.flash_attention": Case("true", "false", "dense", idle=[("latent", (), "false")]),
+    "model.attention": Case("fused", "unfused", "dense", idle=[("latent", (), "unfused")]),
     "model.fused_accumulation": Case("true", "false", "dense"),
     "model.loss": Case("vocab_parallel", "plain", "dense", idle=[("dense", ("model.vocab=0",), "plain")]),
     "model.parameters_override": Case(0, 1e9, "dense"),

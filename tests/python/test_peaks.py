@@ -61,7 +61,7 @@ MODELS = {
 def zero_bubble(row, job):
     """Megatron-LM, without fused attention (examples/pretrain_zbh1.sh of the authors' repository); first and last stage have
     a layer less than the others (section 5)."""
-    job["model"]["flash_attention"] = False
+    job["model"]["attention"] = "unfused"
     spare_end_layers(row, job)
 
 
@@ -70,7 +70,7 @@ def bloom(row, job):
     optimizer (deepspeed/runtime/bf16_optimizer.py) keeps, on every rank, fp32 sums of gradients and the last microbatch's
     gradients in bf16 until the next backward pass; master copy and moments, 12 B, are sharded over dp. The 2 B of bf16
     gradients are written as 2 dp B of sharded state: the same bytes on each rank."""
-    job["model"]["flash_attention"] = False
+    job["model"]["attention"] = "unfused"
     job["precision"]["optimizer"] = f"{12 + 2 * row['dp']} B"
     spare_end_layers(row, job)
 

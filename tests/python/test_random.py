@@ -39,7 +39,7 @@ CHOICES = [
     ("model.type", ["gpt", "gpt", "llama"]),
     ("model.ffn", [4096, 1000, 11008]),
     ("model.kv_heads", [16, 4, 2, 1]),
-    ("model.flash_attention", ["true", "false"]),
+    ("model.attention", ["fused", "unfused"]),
     ("model.tied_embeddings", ["true", "false"]),
     ("recompute", ["none", "full", "selective"]),
     ("recompute_layers", [0, 1, 2]),

@@ -37,7 +37,7 @@ CASE = """
 """
 WORKLOAD = """
 platform: {file: selene-a100, nodes: 2}
-model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 1024, flash_attention: false,
+model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 1024, attention: unfused,
         fused_accumulation: false, dropout: 0.1}
 mesh: {tp: 4, pp: 2, dp: 2, order: [pp, dp, tp]}
 batch: {global: 32, micro: 2}

@@ -17,7 +17,7 @@ static ms_model small_model(void) {
                       .ffn = 4096,
                       .vocab = 51200,
                       .sequence = 1024,
-                      .has_flash_attention = true,
+                      .attention = MS_ATTENTION_FUSED,
                       .has_fused_accumulation = true};
 }
 

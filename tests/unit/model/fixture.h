@@ -29,6 +29,7 @@ static inline void fixture_write(void *context, const char *text) {
 static inline ms_gpu_type fixture_a100(void) {
     return (ms_gpu_type){.name = "a100",
                          .peak_flop_per_s = 312e12,
+                         .sustained_clock = 1,
                          .hbm_B = 80e9,
                          .hbm_Bps = 2.039e12,
                          .sms = 108,
@@ -36,8 +37,9 @@ static inline ms_gpu_type fixture_a100(void) {
                          .gemm_depth_half = 150,
                          .tile_m = 128,
                          .tile_n = 256,
-                         .attention_efficiency = 0.68,
-                         .attention_backward_efficiency = 0.54,
+                         .gemm_unaligned = 1,
+                         .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {0.68}},
+                                                           .backward = {.efficiency = {0.54}}},
                          .memory_efficiency = 0.85,
                          .kernel_launch_s = 2e-6};
 }
@@ -46,6 +48,7 @@ static inline ms_gpu_type fixture_a100(void) {
 static inline ms_gpu_type fixture_ideal(void) {
     return (ms_gpu_type){.name = "ideal",
                          .peak_flop_per_s = 1e15,
+                         .sustained_clock = 1,
                          .hbm_B = 1e12,
                          .hbm_Bps = 1e13,
                          .sms = 1,
@@ -53,8 +56,9 @@ static inline ms_gpu_type fixture_ideal(void) {
                          .gemm_depth_half = 0,
                          .tile_m = 1,
                          .tile_n = 1,
-                         .attention_efficiency = 1,
-                         .attention_backward_efficiency = 1,
+                         .gemm_unaligned = 1,
+                         .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {1}},
+                                                           .backward = {.efficiency = {1}}},
                          .memory_efficiency = 1};
 }
 
@@ -88,7 +92,7 @@ static inline ms_model fixture_llama(int layers, int hidden, int heads, int kv_h
                       .is_rms_norm = true,
                       .vocab = 128256,
                       .sequence = 8192,
-                      .has_flash_attention = true,
+                      .attention = MS_ATTENTION_FUSED,
                       .has_fused_accumulation = true};
 }
 

@@ -206,7 +206,7 @@ Test(check, clashing_choices_are_named_with_what_would_do) {
         fixture.layout = CLASHES[i].layout;
         fixture.layout.pp = fixture.layout.chunks = 1;
         fixture.layout.dp = fixture.layout.micro_batch = 1;
-        model.has_flash_attention = !CLASHES[i].is_plain;
+        model.attention = CLASHES[i].is_plain ? MS_ATTENTION_UNFUSED : MS_ATTENTION_FUSED;
         fixture_run(&fixture, &model, &gpu);
         cr_assert_eq(fixture.status, MS_E_INPUT, "%s", CLASHES[i].name);
         cr_assert(strstr(fixture.log.text, CLASHES[i].expected), "%s: got %s", CLASHES[i].name,

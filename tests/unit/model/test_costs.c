@@ -52,7 +52,7 @@ static ms_model random_case(ms_random *random, ms_model_layout *layout) {
     model.has_bias = ms_random_range(random, 0, 1);
     model.has_positions = ms_random_range(random, 0, 1);
     model.has_tied_embeddings = ms_random_range(random, 0, 1);
-    model.has_flash_attention = ms_random_range(random, 0, 1);
+    model.attention = (ms_attention_kernel)ms_random_range(random, 0, 1);
     model.has_fused_accumulation = ms_random_range(random, 0, 1);
     model.dropout = ms_random_range(random, 0, 1) ? 0.1 : 0;
     model.sequence = 128 * (int)ms_random_range(random, 1, 8);
@@ -72,7 +72,9 @@ static void add_choices(ms_random *random, ms_model *model, ms_model_layout *lay
     layout->cp = 1 << ms_random_range(random, 0, 2);
     layout->cp_kind = (ms_cp_kind)ms_random_range(random, 0, 2);
     layout->has_cp_overlap = ms_random_range(random, 0, 1);
-    model->has_flash_attention |= layout->cp > 1 && layout->cp_kind == MS_CP_RING;
+    if (layout->cp > 1 && layout->cp_kind == MS_CP_RING) {
+        model->attention = MS_ATTENTION_FUSED;
+    }
     bool is_turned = layout->cp > 1 && layout->cp_kind == MS_CP_ALL_TO_ALL;
     layout->tp = is_turned && layout->tp > 2 ? 2 : layout->tp;
     layout->other = (int)ms_random_range(random, 0, 3);

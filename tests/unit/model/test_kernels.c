@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "fixture.h"
 
 Test(kernels, lossless_gpu_gives_the_roofline) {
@@ -76,5 +78,34 @@ Test(kernels, better_gpus_are_never_slower) {
                   (unsigned long long)seed, m, n, k);
         double longer_s = ms_gemm_time_s(&gpu, (ms_gemm_shape){m, n, k + 64, 1}, 2);
         cr_assert_geq(longer_s, fastest_s, "seed %llu", (unsigned long long)seed);
+    }
+}
+
+Test(kernels, clock_slows_arithmetic_alone) {
+    ms_gpu_type gpu = fixture_ideal(), slow = gpu;
+    slow.sustained_clock = 0.5;
+    ms_gemm_shape square = {4096, 4096, 4096, 1}, flat = {4096, 4096, 1, 1};
+    cr_assert_lt(fixture_gap(ms_gemm_time_s(&slow, square, 2), 2 * ms_gemm_time_s(&gpu, square, 2)),
+                 1e-14);
+    cr_assert_eq(ms_gemm_time_s(&slow, flat, 2), ms_gemm_time_s(&gpu, flat, 2));
+}
+
+/* Rows of 8 elements of 2 bytes are copied 16 bytes at a time; each halving costs as much. */
+Test(kernels, rows_that_are_not_aligned_cost_throughput) {
+    const struct {
+        double m, n, k, element_B, halvings;
+    } ROWS[] = {{4096, 4096, 4096, 2, 0}, {4096, 4096, 4104, 2, 0}, {4096, 4096, 4100, 2, 1},
+                {4096, 4098, 4096, 2, 2}, {4095, 4096, 4096, 2, 3}, {4096, 4096, 4100, 4, 0},
+                {4096, 4098, 4096, 4, 1}, {4096, 4099, 4096, 4, 2}, {4096.5, 4096, 4096, 2, 0}};
+    ms_gpu_type gpu = fixture_ideal();
+    gpu.hbm_Bps = 1e300;
+    gpu.gemm_unaligned = 0.125;
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        ms_gemm_shape shape = {ROWS[i].m, ROWS[i].n, ROWS[i].k, 1};
+        double whole_s = 2 * shape.m * shape.n * shape.k / 1e15;
+        double tiles = ceil(shape.m) / shape.m; /* tiles of one element */
+        cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, shape, ROWS[i].element_B),
+                                 whole_s * tiles * pow(2, ROWS[i].halvings)),
+                     1e-12, "row %zu", i);
     }
 }

@@ -50,13 +50,14 @@ Test(memory, activation_terms_come_and_go_with_their_tensors) {
     double s = 2048, h = 1024, a = 16, t = 4;
     double full = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
     cr_assert_lt(fixture_gap(full, s * h * (10 + 24 / t + 5 * a * s / (h * t))), 1e-14);
-    model.has_flash_attention = true; /* two fp32 statistics as one log-sum-exp per row and head */
+    model.attention =
+        MS_ATTENTION_FUSED; /* two fp32 statistics as one log-sum-exp per row and head */
     double flash = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
     cr_assert_lt(fixture_gap(flash, s * h * (10 + 24 / t) + 4 * s * a / t), 1e-14);
     model.dropout = 0; /* two masks of a byte */
     double no_dropout = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
     cr_assert_lt(fixture_gap(flash - no_dropout, 2 * s * h), 1e-12);
-    model.has_flash_attention = false; /* only the probabilities: 2 a s^2 of 5 */
+    model.attention = MS_ATTENTION_UNFUSED; /* only the probabilities: 2 a s^2 of 5 */
     double plain = layer_activation_B(&model, 4, MS_RECOMPUTE_NONE);
     cr_assert_lt(fixture_gap(plain, s * h * (8 + 24 / t + 2 * a * s / (h * t))), 1e-14);
     double checkpoint = layer_activation_B(&model, 4, MS_RECOMPUTE_FULL);

@@ -21,7 +21,7 @@ Test(read, gpt_defaults) {
     cr_assert(model.kv_heads == 96 && model.head_dim == 128 && model.ffn == 4 * 12288);
     cr_assert(model.has_bias && model.has_positions && model.has_tied_embeddings);
     cr_assert(!model.is_gated && !model.is_rms_norm && !model.is_plain_norm);
-    cr_assert(model.has_flash_attention && model.has_fused_accumulation);
+    cr_assert(model.attention == MS_ATTENTION_FUSED && model.has_fused_accumulation);
     cr_assert_eq(model.dropout, 0.1);
     fixture_clear(&fixture);
 }
@@ -34,7 +34,7 @@ Test(read, llama_defaults) {
                             &fixture, &model),
                  MS_OK, "%s", fixture.log.text);
     cr_assert_str_eq(model.name, "big");
-    cr_assert(model.is_gated && model.is_rms_norm && model.has_flash_attention);
+    cr_assert(model.is_gated && model.is_rms_norm && model.attention == MS_ATTENTION_FUSED);
     cr_assert(!model.has_bias && !model.has_positions && !model.has_tied_embeddings);
     cr_assert_eq(model.dropout, 0);
     cr_assert_eq((int64_t)ms_model_parameters(&model), 405853388800);
@@ -46,14 +46,14 @@ Test(read, every_flag_can_be_set) {
     ms_model model;
     cr_assert_eq(read_model("model: {type: gpt, layers: 2, hidden: 64, heads: 4, head_dim: 32, "
                             "ffn: 100, vocab: 0, sequence: 16, gated: true, bias: false, norm: "
-                            "plain, positions: rotary, tied_embeddings: false, flash_attention: "
-                            "false, fused_accumulation: false, dropout: 0}",
+                            "plain, positions: rotary, tied_embeddings: false, attention: "
+                            "unfused, fused_accumulation: false, dropout: 0}",
                             &fixture, &model),
                  MS_OK, "%s", fixture.log.text);
     cr_assert(model.head_dim == 32 && model.ffn == 100 && model.vocab == 0);
     cr_assert(model.is_gated && model.is_plain_norm && !model.is_rms_norm);
     cr_assert(!model.has_bias && !model.has_positions && !model.has_tied_embeddings);
-    cr_assert(!model.has_flash_attention && !model.has_fused_accumulation);
+    cr_assert(model.attention == MS_ATTENTION_UNFUSED && !model.has_fused_accumulation);
     cr_assert_eq(model.dropout, 0);
     fixture_clear(&fixture);
 }

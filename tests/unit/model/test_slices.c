@@ -66,7 +66,7 @@ enum { MODELS = 4, LAYOUTS = 5 };
 static ms_model model_of(int index) {
     ms_model models[MODELS] = {fixture_llama(6, 1024, 16, 4, 4096), fixture_gpt(5, 1024, 16, 51200),
                                fixture_small_moe(4), fixture_deepseek_v3()};
-    models[1].has_flash_attention = true;
+    models[1].attention = MS_ATTENTION_FUSED;
     models[2].vocab = 32000;
     models[3].layers = 5;
     models[3].mtp_layers = 1;

@@ -41,7 +41,7 @@ static ms_rank_memory run_model(const published_model *m, bool is_sequence, cons
     snprintf(text, sizeof text,
              "platform: {file: dgx-a100, nodes: %d}\n"
              "model: {type: gpt, layers: %d, hidden: %d, heads: %d, vocab: 0, sequence: 2048,\n"
-             "  flash_attention: false, bias: false, norm: plain, dropout: 0.1}\n"
+             "  attention: unfused, bias: false, norm: plain, dropout: 0.1}\n"
              "mesh: {tp: 8, pp: %d}\n"
              "schedule: {kind: %s, v: %d}\n"
              "batch: {microbatches: %d, micro: %d}\n"

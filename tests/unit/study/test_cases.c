@@ -62,7 +62,7 @@ Test(cases, what_is_published_goes_into_the_job) {
     cr_assert_eq(model->sequence, 2048);
     cr_assert_not(model->is_gated);
     cr_assert(model->has_bias && model->has_positions && model->has_tied_embeddings);
-    cr_assert_not(model->has_flash_attention); /* the setup's */
+    cr_assert_eq(model->attention, MS_ATTENTION_UNFUSED); /* the setup's */
     cases_end(&f);
 }
 

@@ -1,0 +1,99 @@
+/* `attention:` of a GPU type. */
+#include "platform/gpu_attention.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
+
+#define WIDTH_FIELD(width_, index_)                                                                \
+    {                                                                                              \
+        .key = "d" #width_, .type = MS_FIELD_NUMBERS,                                              \
+        .offset = offsetof(ms_gpu_attention_text, widths[index_]), .minimum = 1e-6, .maximum = 1,  \
+        .help = "shares of the peak at heads of " #width_ " elements, forward and backward"        \
+    }
+
+static const ms_field KERNEL_FIELDS[] = {
+    {.key = "ramp",
+     .type = MS_FIELD_NUMBERS,
+     .offset = offsetof(ms_gpu_attention_text, ramp),
+     .minimum = 0,
+     .maximum = 1e6,
+     .help = "keys whose time a row of queries takes besides, forward and backward [elements]"},
+    WIDTH_FIELD(64, 0),
+    WIDTH_FIELD(96, 1),
+    WIDTH_FIELD(128, 2),
+    WIDTH_FIELD(192, 3),
+    WIDTH_FIELD(256, 4),
+    {.key = NULL}};
+
+#define KERNEL_FIELD(key_, kernel_)                                                                \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_MAP, .offset = (kernel_) * sizeof(ms_gpu_attention_text),  \
+        .fields = KERNEL_FIELDS, .help = "shares of the peak by the size of a head"                \
+    }
+
+const ms_field MS_GPU_ATTENTION_FIELDS[] = {KERNEL_FIELD("flash1", MS_ATTENTION_FLASH1),
+                                            KERNEL_FIELD("flash2", MS_ATTENTION_FLASH2),
+                                            KERNEL_FIELD("flash3", MS_ATTENTION_FLASH3),
+                                            KERNEL_FIELD("cudnn", MS_ATTENTION_CUDNN),
+                                            {.key = NULL}};
+
+double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
+    double efficiency = 0, below = 0;
+    for (int i = 0; i < MS_HEAD_WIDTHS; i++) {
+        if (rate->efficiency[i] <= 0) {
+            continue;
+        }
+        if (efficiency > 0 && width > below) {
+            double share = fmin((width - below) / (WIDTHS[i] - below), 1);
+            efficiency += share * (rate->efficiency[i] - efficiency);
+        } else if (efficiency <= 0) {
+            efficiency = rate->efficiency[i];
+        }
+        below = WIDTHS[i];
+    }
+    return efficiency;
+}
+
+/* A pair, forward and backward. */
+static ms_status take_pair(const ms_numbers *pair, const ms_node *mapping, ms_diag *diag,
+                           double out[2]) {
+    if (pair->count != 0 && pair->count != 2) {
+        return ms_config_fault(diag, mapping, "gpu.attention",
+                               "expected two numbers for each, forward and backward, got %zu",
+                               pair->count);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        out[i] = pair->count == 2 ? pair->items[i] : 0;
+    }
+    return MS_OK;
+}
+
+static ms_status take_kernel(const ms_gpu_attention_text *text, const ms_node *mapping,
+                             ms_diag *diag, ms_attention_rates *out) {
+    double pair[2] = {0, 0};
+    ms_status status = take_pair(&text->ramp, mapping, diag, pair);
+    out->forward.ramp_keys = pair[0];
+    out->backward.ramp_keys = pair[1];
+    for (int i = 0; i < MS_HEAD_WIDTHS && status == MS_OK; i++) {
+        status = take_pair(&text->widths[i], mapping, diag, pair);
+        out->forward.efficiency[i] = pair[0];
+        out->backward.efficiency[i] = pair[1];
+    }
+    return status;
+}
+
+ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *mapping, ms_diag *diag,
+                                ms_gpu_type *gpu) {
+    ms_status status = MS_OK;
+    ms_attention_rates *own = &gpu->attention[MS_ATTENTION_FUSED];
+    own->forward.efficiency[0] = text->own_forward; /* of one size: it holds for all */
+    own->backward.efficiency[0] = text->own_backward;
+    for (int kernel = MS_ATTENTION_FLASH1; kernel < MS_ATTENTION_COUNT && status == MS_OK;
+         kernel++) {
+        status = take_kernel(&text->kernels[kernel], mapping, diag, &gpu->attention[kernel]);
+    }
+    return status;
+}
