@@ -74,6 +74,21 @@ typedef struct ms_mla {
     int v_dim;   /**< value of a head */
 } ms_mla;
 
+/** Cross entropy. */
+typedef enum ms_loss {
+    MS_LOSS_VOCAB_PARALLEL, /**< Megatron-LM's, in place */
+    MS_LOSS_PLAIN,          /**< PyTorch's over fp32 logits */
+    MS_LOSS_FUSED,          /**< one kernel each way, the gradient in place of the logits */
+} ms_loss;
+
+/** Whose memory-bound kernels run: norms, activations, rotary embedding, softmax, residuals. */
+typedef enum ms_kernels {
+    MS_KERNELS_FUSED,    /**< Megatron-LM's */
+    MS_KERNELS_EAGER,    /**< PyTorch's, an operation a kernel */
+    MS_KERNELS_COMPILED, /**< torch.compile's */
+    MS_KERNELS_COUNT,
+} ms_kernels;
+
 /** A transformer, GPT or Llama shape, dense or with experts. */
 typedef struct ms_model {
     const char *name;
@@ -94,9 +109,9 @@ typedef struct ms_model {
     ms_attention_kernel attention; /**< fused kernels keep no s*s activations */
     bool has_fused_accumulation; /**< weight-gradient products add into the gradient buffer; else a
                                     kernel of its own does */
-    bool has_plain_loss;         /**< cross entropy as PyTorch has it over fp32 logits; else
-                                    Megatron-LM's, which works in place */
-    double dropout;              /**< 0: no masks are kept in memory */
+    ms_loss loss;
+    ms_kernels kernels;
+    double dropout; /**< 0: no masks are kept in memory */
     ms_moe moe;
     ms_mla mla;
     double parameters_override; /**< tests: parameters of the whole model, all of them in its layers

@@ -11,8 +11,8 @@ static const ms_linear_names OUTPUT = {"attention_output", "attention_output_inp
 static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     if (!builder->model->has_positions && (parts & (MS_PART_FORWARD | MS_PART_INPUT))) {
-        ms_cost_memory(builder, "rotary",
-                       2 * shard->tokens * (shard->q_width + shard->kv_width) * shard->element_B);
+        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, !(parts & MS_PART_FORWARD),
+                       shard->tokens * (shard->q_width + shard->kv_width));
     }
 }
 

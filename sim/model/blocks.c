@@ -20,31 +20,32 @@ bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_par
 
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
-    double plane_B = shard->plane * shard->element_B;
-    const char *name = builder->model->is_rms_norm ? "rms_norm" : "layer_norm";
+    bool is_rms = builder->model->is_rms_norm;
+    const char *name = is_rms ? "rms_norm" : "layer_norm";
+    ms_work work = is_rms ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_memory(builder, name, 2 * plane_B); /* x in, y out */
+        ms_cost_passes(builder, name, work, false, shard->plane);
     }
     if (parts & MS_PART_INPUT) {
-        /* x and dy in, dx out; the gain's (and bias's) gradient reads x and dy once more */
-        ms_cost_memory(builder, "norm_backward", 5 * plane_B);
+        ms_cost_passes(builder, "norm_backward", work, true, shard->plane);
     }
 }
 
-/* Bias, dropout and residual in one kernel forward; backward dropout, and the sum of the gradients
+/* Bias, dropout and residual forward; backward dropout, and the sum of the gradients
  * that arrive by the branch and by the residual. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->plane;
     double mask_B = builder->model->dropout > 0 ? elements : 0;
     if (parts & MS_PART_FORWARD) {
-        ms_cost_memory(builder, "residual", 3 * elements * shard->element_B + mask_B);
+        ms_cost_passes(builder, "residual",
+                       mask_B > 0 ? MS_WORK_DROPPED_RESIDUAL : MS_WORK_RESIDUAL, false, elements);
     }
     if (parts & MS_PART_INPUT) {
         if (mask_B > 0) {
             ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
         }
-        ms_cost_memory(builder, "residual_backward", 3 * elements * shard->element_B);
+        ms_cost_passes(builder, "residual_backward", MS_WORK_RESIDUAL, true, elements);
     }
 }
 

@@ -104,7 +104,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
     bool has_dropout = builder->model->dropout > 0;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "attention_scores", (ms_gemm_shape){q, k, d, batch});
-        ms_cost_memory(builder, "softmax", 2 * scores * e); /* scale, mask and softmax fused */
+        ms_cost_passes(builder, "softmax", MS_WORK_SOFTMAX, false, scores);
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
@@ -118,7 +118,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
-        ms_cost_memory(builder, "softmax_backward", 3 * scores * e); /* P, dP in; dS out */
+        ms_cost_passes(builder, "softmax_backward", MS_WORK_SOFTMAX, true, scores);
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
         /* dq, dk, dv into one matrix, of a slice those of its own tokens */

@@ -45,31 +45,43 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
     }
 }
 
-/* Cross entropy over a split vocabulary in fp32: the copy to fp32 (e in, 4 out), maximum (4 in),
- * difference (4 in, 4 out), exponential (4 in, 4 out), sum (4 in), division (4 in, 4 out); backward
- * the product with the loss's gradient (4 in, 4 out) and the copy back (4 in, e out).
- * Source: order of operations of Megatron-LM's vocab_parallel_cross_entropy; bytes derived here. */
-enum { LOSS_FP32_B = 36, LOSS_BACKWARD_FP32_B = 12 };
+/* Bytes of a loss for each logit, each way.
+ * Over a split vocabulary in fp32: the copy to fp32 (e in, 4 out), maximum (4 in), difference (4
+ * in, 4 out), exponential (4 in, 4 out), sum (4 in), division (4 in, 4 out); backward the product
+ * with the loss's gradient (4 in, 4 out) and the copy back (4 in, e out). Source: order of
+ * operations of Megatron-LM's vocab_parallel_cross_entropy; bytes derived here. Plain, besides
+ * reading and writing the logits once: copied to fp32 (4 out), log-softmax (maximum, sum and result
+ * each read 4, 4 out); backward a dense gradient of the picked entries (4 out), log-softmax
+ * (gradient read twice and result once, 4 each, 4 out), the copy back (4 in). Source: passes of
+ * PyTorch's nn.functional.cross_entropy on CUDA; bytes derived here. Fused: logits in; backward
+ * logits in, their gradient out in the same place. Source: Dao-AILab flash-attention,
+ * flash_attn/ops/triton/cross_entropy.py. */
+typedef struct loss_bytes {
+    double elements; /* of logits as they are */
+    double fp32_B;
+} loss_bytes;
 
-/* The plain one, besides reading and writing the logits once: copied to fp32 (4 out), log-softmax
- * (maximum, sum and result each read 4, 4 out); backward a dense gradient of the picked entries
- * (4 out), log-softmax (gradient read twice and result once, 4 each, 4 out), the copy back (4 in).
- * Source: passes of PyTorch's nn.functional.cross_entropy on CUDA; bytes derived here. */
-enum { PLAIN_LOSS_FP32_B = 20, PLAIN_LOSS_BACKWARD_FP32_B = 24 };
+static const loss_bytes LOSS[] = {
+    [MS_LOSS_VOCAB_PARALLEL] = {1, 36}, [MS_LOSS_PLAIN] = {1, 20}, [MS_LOSS_FUSED] = {1, 0}};
+static const loss_bytes LOSS_BACKWARD[] = {
+    [MS_LOSS_VOCAB_PARALLEL] = {1, 12}, [MS_LOSS_PLAIN] = {1, 24}, [MS_LOSS_FUSED] = {2, 0}};
+
+static double loss_B(const ms_cost_builder *builder, const loss_bytes *losses) {
+    const ms_shard *shard = &builder->shard;
+    loss_bytes each = losses[builder->model->loss];
+    return shard->tokens * shard->vocab * (each.fp32_B + each.elements * shard->element_B);
+}
 
 static void add_head_forward(ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
-    double logits = shard->tokens * shard->vocab;
-    double loss_B = builder->model->has_plain_loss ? PLAIN_LOSS_FP32_B : LOSS_FP32_B;
     if (builder->layout->has_sequence_parallel) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
     }
     ms_cost_compute(builder);
-    ms_cost_memory(builder, builder->model->is_rms_norm ? "rms_norm" : "layer_norm",
-                   2 * shard->plane * shard->element_B);
+    ms_cost_norm(builder, MS_PART_FORWARD);
     ms_cost_gemm(builder, "head", (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
-    ms_cost_memory(builder, "cross_entropy", logits * (loss_B + shard->element_B));
+    ms_cost_memory(builder, "cross_entropy", loss_B(builder, LOSS));
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
 }
@@ -77,19 +89,16 @@ static void add_head_forward(ms_cost_builder *builder) {
 static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->tokens * shard->hidden * shard->element_B;
-    double logits = shard->tokens * shard->vocab;
-    double loss_B =
-        builder->model->has_plain_loss ? PLAIN_LOSS_BACKWARD_FP32_B : LOSS_BACKWARD_FP32_B;
     bool is_split = builder->layout->has_sequence_parallel;
     if (is_split && (parts & MS_PART_WEIGHT)) {
         ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B);
     }
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, "cross_entropy_backward", logits * (loss_B + shard->element_B));
+        ms_cost_memory(builder, "cross_entropy_backward", loss_B(builder, LOSS_BACKWARD));
         ms_cost_gemm(builder, "head_input_grad",
                      (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
-        ms_cost_memory(builder, "norm_backward", 5 * shard->plane * shard->element_B);
+        ms_cost_norm(builder, MS_PART_INPUT);
     }
     if (parts & MS_PART_WEIGHT) {
         ms_cost_weight_gradient(builder, "head_weight_grad",

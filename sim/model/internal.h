@@ -166,6 +166,22 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters);
 /** Add a kernel that is bound by memory.  bytes: read and written [B]. */
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes);
+/** What memory-bound kernels do. */
+typedef enum ms_work {
+    MS_WORK_LAYER_NORM,
+    MS_WORK_RMS_NORM,
+    MS_WORK_GELU,
+    MS_WORK_SWIGLU,
+    MS_WORK_ROTARY,
+    MS_WORK_SOFTMAX,
+    MS_WORK_RESIDUAL,
+    MS_WORK_DROPPED_RESIDUAL, /**< forward, with dropout before it */
+    MS_WORK_COUNT,
+} ms_work;
+/** Add such work with as many kernels and passes over memory as the model's framework has.
+ * elements: of its result [count]. */
+void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
+                    double elements);
 /** Work of one kernel. */
 typedef struct ms_fused_work {
     double flop, bytes;

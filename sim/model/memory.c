@@ -57,21 +57,24 @@ static double mlp_kept_B(const ms_cost_builder *builder) {
 }
 
 /* Kept for the loss's backward pass: probabilities in fp32; plain, their logarithms and the logits
- * that the caller still holds. */
+ * that the caller still holds; fused, the logits alone. */
 static double loss_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
-    double logit_B = builder->model->has_plain_loss ? 4 + shard->element_B : 4;
-    return shard->tokens * shard->vocab * logit_B;
+    double e = shard->element_B;
+    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = 4, [MS_LOSS_PLAIN] = 4 + e, [MS_LOSS_FUSED] = e};
+    return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
 /* During it: the logits with their fp32 gradient; plain, two fp32 gradients, and over a split
- * vocabulary the probabilities besides.  Source: PyTorch, torch/distributed/tensor/parallel/loss.py
- * (tensors alive at once). */
+ * vocabulary the probabilities besides; fused, nothing besides them.  Source: PyTorch,
+ * torch/distributed/tensor/parallel/loss.py (tensors alive at once). */
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plain_B = shard->tp > 1 ? 12 : 8;
-    double logit_B = builder->model->has_plain_loss ? plain_B : shard->element_B + 4;
-    return shard->tokens * shard->vocab * logit_B;
+    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = shard->element_B + 4,
+                        [MS_LOSS_PLAIN] = plain_B,
+                        [MS_LOSS_FUSED] = 0};
+    return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
 /* Kept by one layer that is not recomputed as a whole. */

@@ -30,12 +30,12 @@ static void add_down(ms_cost_builder *builder, unsigned parts, double columns) {
 static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
-    double elements_B = own_tokens(shard) * ((double)mla->q_rank + mla->kv_rank) * shard->element_B;
+    double elements = own_tokens(shard) * ((double)mla->q_rank + mla->kv_rank);
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_memory(builder, "latent_norm", 2 * elements_B);
+        ms_cost_passes(builder, "latent_norm", MS_WORK_RMS_NORM, false, elements);
     }
     if (parts & MS_PART_INPUT) { /* as a layer's norm */
-        ms_cost_memory(builder, "latent_norm_backward", 5 * elements_B);
+        ms_cost_passes(builder, "latent_norm_backward", MS_WORK_RMS_NORM, true, elements);
     }
 }
 

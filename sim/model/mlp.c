@@ -2,17 +2,17 @@
  * residual. */
 #include "model/internal.h"
 
-/* GELU (with its bias): x in, y out; backward x, dy in, dx out.  SwiGLU: gate and up in, y out;
- * backward both and dy in, both gradients out. */
+/* GELU (with its bias), or SwiGLU of gate and up. */
 static void add_activation(ms_cost_builder *builder, unsigned parts) {
-    double plane_B = builder->shard.tokens * builder->shard.ffn * builder->shard.element_B;
+    double elements = builder->shard.tokens * builder->shard.ffn;
     bool is_gated = builder->model->is_gated;
+    ms_work work = is_gated ? MS_WORK_SWIGLU : MS_WORK_GELU;
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_ACTIVATIONS)) {
-        ms_cost_memory(builder, is_gated ? "swiglu" : "gelu", (is_gated ? 3 : 2) * plane_B);
+        ms_cost_passes(builder, is_gated ? "swiglu" : "gelu", work, false, elements);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, is_gated ? "swiglu_backward" : "gelu_backward",
-                       (is_gated ? 5 : 3) * plane_B);
+        ms_cost_passes(builder, is_gated ? "swiglu_backward" : "gelu_backward", work, true,
+                       elements);
     }
 }
 

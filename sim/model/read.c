@@ -8,17 +8,17 @@
 enum { TYPE_GPT, TYPE_LLAMA };
 enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
 enum { POSITIONS_LEARNED, POSITIONS_ROTARY };
-enum { LOSS_VOCAB_PARALLEL, LOSS_PLAIN };
 
 static const char *const TYPES[] = {"gpt", "llama", NULL};
 static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
                                          "flash3",  "cudnn", NULL};
-static const char *const LOSSES[] = {"vocab_parallel", "plain", NULL};
+static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", NULL};
+static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 
 typedef struct model_text {
-    int type, norm, positions, attention, loss;
+    int type, norm, positions, attention, loss, kernels;
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -85,7 +85,13 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, loss),
      .fallback = "vocab_parallel",
      .words = LOSSES,
-     .help = "Megatron-LM's, in place, or PyTorch's"},
+     .help = "Megatron-LM's, in place, PyTorch's, or one kernel each way"},
+    {.key = "kernels",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(model_text, kernels),
+     .fallback = "fused",
+     .words = KERNELS,
+     .help = "memory-bound kernels: Megatron-LM's, PyTorch's as they are called, or compiled"},
     {.key = "dropout",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(model_text, model.dropout),
@@ -167,7 +173,8 @@ static void derive(model_text *text) {
     model->is_rms_norm = text->norm == NORM_RMS;
     model->is_plain_norm = text->norm == NORM_PLAIN;
     model->attention = (ms_attention_kernel)text->attention;
-    model->has_plain_loss = text->loss == LOSS_PLAIN;
+    model->loss = (ms_loss)text->loss;
+    model->kernels = (ms_kernels)text->kernels;
     model->has_positions = text->positions == POSITIONS_LEARNED;
 }
 
@@ -224,7 +231,8 @@ static model_text text_of(const ms_model *model) {
                                                      : NORM_LAYER,
                         .positions = model->has_positions ? POSITIONS_LEARNED : POSITIONS_ROTARY,
                         .attention = (int)model->attention,
-                        .loss = model->has_plain_loss ? LOSS_PLAIN : LOSS_VOCAB_PARALLEL,
+                        .loss = (int)model->loss,
+                        .kernels = (int)model->kernels,
                         .moe = ms_moe_text_of(&model->moe),
                         .model = *model};
 }

@@ -170,7 +170,7 @@ static void check_model(finding *f) {
     bool is_given = node_at(f->spec, "model.moe.ffn") != NULL;
     static const char NO_VOCAB[] = "model.vocab is 0: there is neither embedding nor head";
     note(f, "model.tied_embeddings", model->has_tied_embeddings && model->vocab == 0, NO_VOCAB);
-    note(f, "model.loss", model->has_plain_loss && model->vocab == 0, NO_VOCAB);
+    note(f, "model.loss", model->loss != MS_LOSS_VOCAB_PARALLEL && model->vocab == 0, NO_VOCAB);
     note(f, "model.positions", is_latent && model->vocab == 0,
          "latent attention turns its keys anyway, and without a vocabulary no positions are "
          "learned");

@@ -181,6 +181,16 @@ static void set_precision(ms_case_translation *t) {
     }
 }
 
+/* Whose memory-bound kernels ran, where the row says so. */
+static void set_kernels(ms_case_translation *t) {
+    ms_model *model = &spec_of(t)->model;
+    if (ms_case_says(t->c->notes, "no torch.compile")) {
+        model->kernels = MS_KERNELS_EAGER;
+    } else if (ms_case_says(t->c->notes, "torch.compile")) {
+        model->kernels = MS_KERNELS_COMPILED;
+    }
+}
+
 static void set_sharding(ms_case_translation *t) {
     const ms_case_parallel *p = &t->c->parallel;
     ms_job_spec *spec = spec_of(t);
@@ -285,6 +295,7 @@ static ms_status translate(ms_case_translation *t) {
     }
     if (status == MS_OK) {
         set_precision(t);
+        set_kernels(t);
         set_sharding(t);
         set_layer(t);
     }

@@ -190,6 +190,7 @@ CASES = {
     "model.attention": Case("fused", "unfused", "dense", idle=[("latent", (), "unfused")]),
     "model.fused_accumulation": Case("true", "false", "dense"),
     "model.loss": Case("vocab_parallel", "plain", "dense", idle=[("dense", ("model.vocab=0",), "plain")]),
+    "model.kernels": Case("fused", "eager", "dense"),
     "model.parameters_override": Case(0, 1e9, "dense"),
     "model.dropout": Case(0, 0.1, "dense"),
     "model.bias": Case("false", "true", "dense", idle=[("latent", (), "true"), ("experts", (), "true")]),

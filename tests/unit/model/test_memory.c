@@ -133,7 +133,7 @@ Test(memory, plain_loss_holds_more_of_the_logits) {
     fixture_costs in_place, plain;
     fixture_init(&in_place);
     fixture_run(&in_place, &model, &gpu);
-    model.has_plain_loss = true;
+    model.loss = MS_LOSS_PLAIN;
     fixture_init(&plain);
     fixture_run(&plain, &model, &gpu);
     const ms_stage_memory *a = &in_place.costs.stage[0].memory;
@@ -145,6 +145,25 @@ Test(memory, plain_loss_holds_more_of_the_logits) {
     cr_assert_lt(fixture_gap(b->working_B, 8 * logits), 1e-9);
     fixture_clear(&in_place);
     fixture_clear(&plain);
+}
+
+/* Fused: 2 bytes of a logit are kept, and overwritten; the layers need more at work then. */
+Test(memory, fused_loss_holds_the_logits_alone) {
+    ms_model model = fixture_llama(2, 1024, 16, 16, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs in_place, fused;
+    fixture_init(&in_place);
+    fixture_run(&in_place, &model, &gpu);
+    model.loss = MS_LOSS_FUSED;
+    fixture_init(&fused);
+    fixture_run(&fused, &model, &gpu);
+    const ms_stage_memory *a = &in_place.costs.stage[0].memory;
+    const ms_stage_memory *b = &fused.costs.stage[0].memory;
+    double logits = 8192.0 * 128256;
+    cr_assert_lt(fixture_gap(a->activation_B - b->activation_B, 2 * logits), 1e-9);
+    cr_assert_lt(b->working_B, 0.5 * logits);
+    fixture_clear(&in_place);
+    fixture_clear(&fused);
 }
 
 /* Norms, activations and every second product: a token keeps its layer input, the MLP's result, q,

@@ -96,7 +96,9 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(dropout, "model.dropout=0.3", s->model.dropout = 0.3)                                        \
     X(positions, "model.positions=learned", s->model.has_positions = true)                         \
     X(rotary, "model.positions=rotary", s->model.has_positions = false)                            \
-    X(plain_loss, "model.loss=plain", s->model.has_plain_loss = true)                              \
+    X(plain_loss, "model.loss=plain", s->model.loss = MS_LOSS_PLAIN)                               \
+    X(eager, "model.kernels=eager", s->model.kernels = MS_KERNELS_EAGER)                           \
+    X(attention, "model.attention=flash2", s->model.attention = MS_ATTENTION_FLASH2)               \
     X(parameters, "model.parameters_override=1.23e11", s->model.parameters_override = 1.23e11)
 
 #define APPLY(name, set, statement)                                                                \

@@ -66,6 +66,32 @@ Test(cases, what_is_published_goes_into_the_job) {
     cases_end(&f);
 }
 
+Test(cases, kernels_are_those_that_notes_name) {
+    static const struct {
+        const char *id, *more;
+        ms_kernels kernels;
+    } ROWS[] = {{"silent", "", MS_KERNELS_COMPILED}, /* the setup's */
+                {"compiled", ", notes: torch.compile", MS_KERNELS_COMPILED},
+                {"eager", ", notes: no torch.compile", MS_KERNELS_EAGER}};
+    cases_fixture f;
+    cases_start(&f);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const ms_case_job job = cases_job(
+            &f,
+            &(case_words){.id = ROWS[i].id,
+                          .group = "torchtitan",
+                          .model = "type: llama, layers: 32, hidden: 4096, heads: 32, kv_heads: 8, "
+                                   "ffn: 14336, ffn_mats: 3, vocab: 128256, seq_len: 8192",
+                          .parallel = "tp: 1, pp: 1, dp: 8, zero: 3",
+                          .gpus = 8,
+                          .batch = "micro_batch: 1, global_batch: 8",
+                          .more = ROWS[i].more});
+        cr_assert_eq(job.spec.model.kernels, ROWS[i].kernels, "%s", ROWS[i].id);
+        cr_assert_eq(job.spec.model.attention, MS_ATTENTION_FLASH2);
+    }
+    cases_end(&f);
+}
+
 Test(cases, a_family_that_is_not_the_setups_has_its_own_traits) {
     cases_fixture f;
     cases_start(&f);

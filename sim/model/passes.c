@@ -1,0 +1,94 @@
+/* Passes of memory-bound kernels: how often a framework's kernels read and write each element.
+ *
+ * Fused: one kernel that reads its inputs and writes its results once.  Source: Megatron-LM,
+ * megatron/core/fusions (bias, dropout and residual; GELU and SwiGLU with their bias; masked
+ * softmax; rotary embedding) and Apex's norms.
+ *
+ * Eager, an operation of PyTorch a kernel:
+ * - layer norm is fused there (native_layer_norm, and its backward pass with gain and bias);
+ * - RMS norm is written out, as torchtitan and Llama have it: to fp32 (e in, 4 out), square (4, 4),
+ *   mean (4), times its root (4, 4), back (4, e), gain (e, e); backward gain (dy and x in, product
+ *   out and in: 4 e), dx by the gain (e, e), to fp32 (e, 4), by the root (4, 4), the root's
+ *   gradient (8, 4, 4), that of the square (power, factor, product: 24; the mean's 4), sum (8, 4),
+ *   back (4, e);
+ * - GELU is one kernel each way; SwiGLU two (SiLU e, e; product 2 e, e), backward three of 3 e;
+ * - rotary embedding in complex fp32: to fp32 (e, 4), product (4, 4), back (4, e), also backward;
+ * - softmax stands behind a kernel that masks the scores (2 e), backward too;
+ * - dropout stands before the residual (e in, e and its mask out).
+ * Source: torchtitan, its Llama of 2024 (norm, rotary embedding, feed-forward); PyTorch,
+ * derivatives.yaml and aten/src/ATen/native/cuda (what a backward pass calls); bytes derived here.
+ *
+ * Compiled: TorchInductor fuses as above, and the second norm of a block with the residual before
+ * it, so that half of the norms find their input in registers: one pass less for them each way.
+ * Source: Ansel et al., PyTorch 2, ASPLOS'24, section 5 (fusion of pointwise kernels and reductions,
+ * not beyond what is compiled as one: torchtitan compiles each block). */
+#include "model/internal.h"
+
+typedef struct passes {
+    double elements; /* of activations, read or written, for each element of the work */
+    double fp32_B;   /* read or written beside those, for each element of the work [B] */
+    int kernels;
+} passes;
+
+static const passes FORWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
+    [MS_KERNELS_FUSED] = {[MS_WORK_LAYER_NORM] = {2, 0, 1},
+                          [MS_WORK_RMS_NORM] = {2, 0, 1},
+                          [MS_WORK_GELU] = {2, 0, 1},
+                          [MS_WORK_SWIGLU] = {3, 0, 1},
+                          [MS_WORK_ROTARY] = {2, 0, 1},
+                          [MS_WORK_SOFTMAX] = {2, 0, 1},
+                          [MS_WORK_RESIDUAL] = {3, 0, 1},
+                          [MS_WORK_DROPPED_RESIDUAL] = {3, 1, 1}},
+    [MS_KERNELS_EAGER] = {[MS_WORK_LAYER_NORM] = {2, 0, 1},
+                          [MS_WORK_RMS_NORM] = {4, 28, 6},
+                          [MS_WORK_GELU] = {2, 0, 1},
+                          [MS_WORK_SWIGLU] = {5, 0, 2},
+                          [MS_WORK_ROTARY] = {2, 16, 3},
+                          [MS_WORK_SOFTMAX] = {4, 0, 2},
+                          [MS_WORK_RESIDUAL] = {3, 0, 1},
+                          [MS_WORK_DROPPED_RESIDUAL] = {5, 1, 2}},
+    [MS_KERNELS_COMPILED] = {[MS_WORK_LAYER_NORM] = {1.5, 0, 1},
+                             [MS_WORK_RMS_NORM] = {1.5, 0, 1},
+                             [MS_WORK_GELU] = {2, 0, 1},
+                             [MS_WORK_SWIGLU] = {3, 0, 1},
+                             [MS_WORK_ROTARY] = {2, 0, 1},
+                             [MS_WORK_SOFTMAX] = {2, 0, 1},
+                             [MS_WORK_RESIDUAL] = {3, 0, 1},
+                             [MS_WORK_DROPPED_RESIDUAL] = {3, 1, 1}},
+};
+
+/* A dropped residual's is two kernels of their own, whatever the framework (ms_cost_residual). */
+static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
+    [MS_KERNELS_FUSED] = {[MS_WORK_LAYER_NORM] = {5, 0, 1},
+                          [MS_WORK_RMS_NORM] = {5, 0, 1},
+                          [MS_WORK_GELU] = {3, 0, 1},
+                          [MS_WORK_SWIGLU] = {5, 0, 1},
+                          [MS_WORK_ROTARY] = {2, 0, 1},
+                          [MS_WORK_SOFTMAX] = {3, 0, 1},
+                          [MS_WORK_RESIDUAL] = {3, 0, 1}},
+    [MS_KERNELS_EAGER] = {[MS_WORK_LAYER_NORM] = {5, 0, 1},
+                          [MS_WORK_RMS_NORM] = {8, 72, 13},
+                          [MS_WORK_GELU] = {3, 0, 1},
+                          [MS_WORK_SWIGLU] = {9, 0, 3},
+                          [MS_WORK_ROTARY] = {2, 16, 3},
+                          [MS_WORK_SOFTMAX] = {5, 0, 2},
+                          [MS_WORK_RESIDUAL] = {3, 0, 1}},
+    [MS_KERNELS_COMPILED] = {[MS_WORK_LAYER_NORM] = {4, 0, 1},
+                             [MS_WORK_RMS_NORM] = {4, 0, 1},
+                             [MS_WORK_GELU] = {3, 0, 1},
+                             [MS_WORK_SWIGLU] = {5, 0, 1},
+                             [MS_WORK_ROTARY] = {2, 0, 1},
+                             [MS_WORK_SOFTMAX] = {3, 0, 1},
+                             [MS_WORK_RESIDUAL] = {3, 0, 1}},
+};
+
+void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
+                    double elements) {
+    ms_kernels kernels = builder->model->kernels;
+    const passes *each = is_backward ? &BACKWARD[kernels][work] : &FORWARD[kernels][work];
+    double elements_B = elements * builder->shard.element_B;
+    double bytes = each->elements * elements_B + each->fp32_B * elements;
+    for (int i = 0; i < each->kernels; i++) {
+        ms_cost_memory(builder, name, bytes / each->kernels);
+    }
+}

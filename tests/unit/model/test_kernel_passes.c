@@ -1,0 +1,101 @@
+/* Passes over memory of norms, activations, rotary embedding, softmax, residuals and losses, by the
+ * framework whose kernels run. */
+#include <math.h>
+
+#include "fixture.h"
+
+/* Times of the forward and the backward pass of one rank that computes for nothing [s]. */
+typedef struct pass_times {
+    double forward_s, backward_s;
+} pass_times;
+
+static const double HBM_BPS = 1e13;
+
+static pass_times times_of(const ms_model *model) {
+    ms_gpu_type gpu = fixture_ideal();
+    gpu.peak_flop_per_s = 1e300;
+    gpu.hbm_Bps = HBM_BPS;
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture_run(&fixture, model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+    pass_times times = {.forward_s = fixture_pass_s(&fixture.costs, 0, MS_PASS_F),
+                        .backward_s = fixture_pass_s(&fixture.costs, 0, MS_PASS_B)};
+    fixture_clear(&fixture);
+    return times;
+}
+
+/* What changes of a model moves in bytes, against what is expected. */
+static void expect_bytes(const ms_model *from, const ms_model *to, double forward_B,
+                         double backward_B) {
+    pass_times a = times_of(from), b = times_of(to);
+    double forward = (b.forward_s - a.forward_s) * HBM_BPS;
+    double backward = (b.backward_s - a.backward_s) * HBM_BPS;
+    cr_assert_float_eq(forward, forward_B, 1e-6 * fabs(forward_B) + 1e-3, "%g B, not %g", forward,
+                       forward_B);
+    cr_assert_float_eq(backward, backward_B, 1e-6 * fabs(backward_B) + 1e-3, "%g B, not %g",
+                       backward, backward_B);
+}
+
+/* A Llama layer, 2 bytes an element: two RMS norms of h, SwiGLU of ffn, q and k turned. */
+Test(kernel_passes, eager_llama_layers_write_what_they_compute) {
+    ms_model fused = fixture_llama(1, 1024, 16, 4, 4096), eager = fused;
+    fused.vocab = eager.vocab = 0;
+    eager.kernels = MS_KERNELS_EAGER;
+    double n = 8192, turned = 1024 + 256;
+    expect_bytes(&fused, &eager, n * (2 * 1024 * (2 * 2 + 28) + 4096 * 2 * 2 + turned * 16),
+                 n * (2 * 1024 * (3 * 2 + 72) + 4096 * 4 * 2 + turned * 16));
+}
+
+/* A GPT layer: layer norm and GELU are single kernels in PyTorch, too; masking and dropout are not
+ * part of another one. */
+Test(kernel_passes, eager_gpt_layers_mask_and_drop_apart) {
+    ms_model fused = fixture_gpt(1, 1024, 16, 0), eager = fused;
+    eager.kernels = MS_KERNELS_EAGER;
+    double n = 2048, scores = 16.0 * 2048 * 2048;
+    expect_bytes(&fused, &eager, scores * 2 * 2 + n * 2 * 1024 * 2 * 2, scores * 2 * 2);
+    eager.dropout = fused.dropout = 0;
+    expect_bytes(&fused, &eager, scores * 2 * 2, scores * 2 * 2);
+}
+
+/* Half of the norms find their input in registers, and leave their gradient there. */
+Test(kernel_passes, compiled_layers_spare_a_pass_of_half_of_the_norms) {
+    ms_model fused = fixture_llama(1, 1024, 16, 4, 4096), compiled = fused;
+    fused.vocab = compiled.vocab = 0;
+    compiled.kernels = MS_KERNELS_COMPILED;
+    double plane_B = 8192.0 * 1024 * 2;
+    expect_bytes(&fused, &compiled, -plane_B, -2 * plane_B);
+}
+
+/* 2 bytes a logit: 38 and 14 over a split vocabulary, 22 and 26 as PyTorch has it, 2 and 4 fused. */
+Test(kernel_passes, losses_move_their_bytes) {
+    ms_model split = fixture_llama(1, 1024, 16, 4, 4096), plain = split, fused = split;
+    plain.loss = MS_LOSS_PLAIN;
+    fused.loss = MS_LOSS_FUSED;
+    double logits = 8192.0 * 128256;
+    expect_bytes(&split, &plain, (22 - 38) * logits, (26 - 14) * logits);
+    expect_bytes(&split, &fused, (2 - 38) * logits, (4 - 14) * logits);
+}
+
+/* An operation a kernel is launched as often. */
+Test(kernel_passes, eager_kernels_are_launched_one_by_one) {
+    ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
+    model.vocab = 0;
+    ms_gpu_type gpu = fixture_ideal();
+    int calls[2] = {0, 0};
+    for (int is_eager = 0; is_eager < 2; is_eager++) {
+        model.kernels = is_eager ? MS_KERNELS_EAGER : MS_KERNELS_FUSED;
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture_run(&fixture, &model, &gpu);
+        ms_pass_plan plan = fixture.costs.stage[0].passes[MS_PASS_F];
+        for (int i = plan.first; i < plan.first + plan.count; i++) {
+            const ms_segment *segment = &fixture.costs.segments[i];
+            for (int u = segment->use_first; u < segment->use_first + segment->uses; u++) {
+                calls[is_eager] += fixture.costs.uses[u].calls;
+            }
+        }
+        fixture_clear(&fixture);
+    }
+    cr_assert_eq(calls[1] - calls[0], 2 * 5 + 1 + 2, "%d and %d", calls[0], calls[1]);
+}
