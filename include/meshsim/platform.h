@@ -56,6 +56,41 @@ typedef struct ms_attention_rates {
     ms_attention_rate forward, backward;
 } ms_attention_rates;
 
+/** Kernels that a measured table can have, and their sizes. */
+typedef enum ms_measured_kernel {
+    MS_MEASURED_GEMM,               /**< m, n, k, batch */
+    MS_MEASURED_GEMM_ACCUMULATE,    /**< the same, added to a gradient */
+    MS_MEASURED_ATTENTION,          /**< causal: batch, sequence, heads, key and value heads, size
+                                       of a query and of a value */
+    MS_MEASURED_ATTENTION_BACKWARD, /**< the same */
+    MS_MEASURED_MEMORY,             /**< bytes read and written */
+    MS_MEASURED_COUNT,
+} ms_measured_kernel;
+
+enum { MS_MEASURED_SIZES = 6 };
+
+/** A measured kernel. */
+typedef struct ms_measured_row {
+    double sizes[MS_MEASURED_SIZES];
+    double time_s;
+} ms_measured_row;
+
+/** Measured kernels of a GPU type. */
+typedef struct ms_kernel_table {
+    const ms_measured_row *rows[MS_MEASURED_COUNT];
+    int counts[MS_MEASURED_COUNT];
+} ms_kernel_table;
+
+/** Time of a kernel by the cost model [s]. */
+typedef double (*ms_measured_curve)(const void *context, const double *sizes);
+
+/** How many times as long as the cost model says a kernel takes by measurement: what was measured
+ * at these sizes, else the mean of what was measured at sizes that are all within a factor of two,
+ * in logarithms and weighted by the inverse square of their distance. table: NULL: none.  sizes: of
+ * the kernel.  Returns 0 where nothing is near enough.  O(rows). */
+double ms_measured_ratio(const ms_kernel_table *table, ms_measured_kernel kernel,
+                         const double *sizes, ms_measured_curve curve, const void *context);
+
 /** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
 typedef struct ms_gpu_type {
     const char *name;
@@ -75,8 +110,9 @@ typedef struct ms_gpu_type {
     ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
-    double pcie_Bps;        /**< to or from the host, each way [B/s]; 0: not given */
-    double host_Bps;        /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
+    const ms_kernel_table *measured; /**< NULL: none */
+    double pcie_Bps;                 /**< to or from the host, each way [B/s]; 0: not given */
+    double host_Bps; /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
     double compute_slowdown[MS_COLL_COUNT]; /**< by kind of communication: how many times as long
                                                computations take while one runs on the GPU, 1..2 */
 } ms_gpu_type;

@@ -65,32 +65,78 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
  * products, of query and of value width, backward three of query and two of value width.
  * Source: Dao, FlashAttention-2, arXiv:2307.08691, section 4.1 (causal: divided by 2; backward: 2.5
  * times forward), algorithm 2 for the widths. */
-static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+static ms_fused_work flash_work(const ms_cost_builder *builder, const attention_work *work,
+                                bool is_backward) {
     const ms_shard *shard = &builder->shard;
     double query = work->core->query_dim, value = work->core->value_dim;
     /* a product over all scores is 2 q s d; half of them are masked */
     double scores = shard->batch * work->heads * work->queries * shard->sequence * work->share;
     double io_B = shard->batch * (work->queries * work->heads + work->keys * work->kv_heads) *
                   (query + value) * shard->element_B;
+    double efficiency =
+        ms_fused_attention_efficiency(builder, shape_of(builder, work, is_backward), is_backward);
+    if (is_backward) { /* q, k, v, out, dout in; dq, dk, dv out */
+        return (ms_fused_work){
+            .flop = scores * (3 * query + 2 * value), .bytes = 2 * io_B, .efficiency = efficiency};
+    }
+    return (ms_fused_work){
+        .flop = scores * (query + value), .bytes = io_B, .efficiency = efficiency};
+}
+
+/* Attention of whole sequences as a measured table has it. */
+typedef struct flash_curve {
+    const ms_cost_builder *builder;
+    bool is_backward;
+} flash_curve;
+
+static double flash_curve_s(const void *context, const double *sizes) {
+    const flash_curve *curve = context;
+    ms_cost_builder builder = *curve->builder;
+    builder.shard.batch = sizes[0];
+    builder.shard.sequence = sizes[1];
+    const ms_core core = {
+        .heads = sizes[2], .kv_heads = sizes[3], .query_dim = sizes[4], .value_dim = sizes[5]};
+    const attention_work whole = {.core = &core,
+                                  .heads = core.heads,
+                                  .kv_heads = core.kv_heads,
+                                  .queries = sizes[1],
+                                  .keys = sizes[1],
+                                  .share = 1};
+    ms_fused_work work = flash_work(&builder, &whole, curve->is_backward);
+    return ms_work_time_s(builder.gpu, &work, NULL);
+}
+
+/* Pieces of a sequence are no kernels that a table has. */
+static double measured_flash(const ms_cost_builder *builder, const attention_work *work,
+                             bool is_backward) {
+    const flash_curve curve = {.builder = builder, .is_backward = is_backward};
+    const double sizes[MS_MEASURED_SIZES] = {builder->shard.batch,  work->queries,
+                                             work->heads,           work->kv_heads,
+                                             work->core->query_dim, work->core->value_dim};
+    bool is_whole = work->queries == builder->shard.sequence && work->keys == work->queries;
+    if (!is_whole || builder->gpu->measured == NULL) {
+        return 0;
+    }
+    return ms_measured_ratio(builder->gpu->measured,
+                             is_backward ? MS_MEASURED_ATTENTION_BACKWARD : MS_MEASURED_ATTENTION,
+                             sizes, flash_curve_s, &curve);
+}
+
+static void add_flash_part(ms_cost_builder *builder, const attention_work *work, bool is_backward) {
     char shape[96];
     name_shape(builder, work, shape, sizeof shape);
+    ms_fused_work fused = flash_work(builder, work, is_backward);
+    fused.shape = shape;
+    fused.measured = measured_flash(builder, work, is_backward);
+    ms_cost_fused(builder, is_backward ? "attention_backward" : "attention", fused);
+}
+
+static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     if (parts & MS_PART_FORWARD) {
-        double efficiency =
-            ms_fused_attention_efficiency(builder, shape_of(builder, work, false), false);
-        ms_cost_fused(builder, "attention",
-                      (ms_fused_work){.flop = scores * (query + value),
-                                      .bytes = io_B,
-                                      .efficiency = efficiency,
-                                      .shape = shape});
+        add_flash_part(builder, work, false);
     }
-    if (parts & MS_PART_INPUT) { /* q, k, v, out, dout in; dq, dk, dv out */
-        double efficiency =
-            ms_fused_attention_efficiency(builder, shape_of(builder, work, true), true);
-        ms_cost_fused(builder, "attention_backward",
-                      (ms_fused_work){.flop = scores * (3 * query + 2 * value),
-                                      .bytes = 2 * io_B,
-                                      .efficiency = efficiency,
-                                      .shape = shape});
+    if (parts & MS_PART_INPUT) {
+        add_flash_part(builder, work, true);
     }
 }
 

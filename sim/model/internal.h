@@ -187,8 +187,11 @@ typedef struct ms_fused_work {
     double flop, bytes;
     double exposed_B;  /**< part of bytes that arithmetic never hides [B] */
     double efficiency; /**< share of the peak the arithmetic reaches */
+    double measured;   /**< as ms_measured_ratio returns it; 0: the time is the model's */
     const char *shape;
 } ms_fused_work;
+/** Time of a kernel by the cost model [s].  *is_memory_bound_out: may be NULL. */
+double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, bool *is_memory_bound_out);
 /** Add a fused kernel. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
 /** Products of several experts in one kernel. */

@@ -153,8 +153,8 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     segment->uses++;
 }
 
-static double work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
-                          bool *is_memory_bound_out) {
+double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
+                      bool *is_memory_bound_out) {
     double time_s =
         ms_roofline_s(gpu, work->flop, work->bytes, work->efficiency, is_memory_bound_out);
     if (work->exposed_B > 0) {
@@ -165,14 +165,23 @@ static double work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
 
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work) {
     ms_kernel kernel = {.name = name, .shape = work.shape, .flop = work.flop, .bytes = work.bytes};
-    kernel.time_s = work_time_s(builder->gpu, &work, &kernel.is_memory_bound);
+    kernel.time_s = ms_work_time_s(builder->gpu, &work, &kernel.is_memory_bound);
+    kernel.time_s *= work.measured > 0 ? work.measured : 1;
     use_kernel(builder, &kernel);
+}
+
+static double memory_curve_s(const void *context, const double *sizes) {
+    const ms_cost_builder *builder = context;
+    return ms_roofline_s(builder->gpu, 0, sizes[0], 1, NULL);
 }
 
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     char shape[40];
     write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
-    ms_cost_fused(builder, name, (ms_fused_work){.bytes = bytes, .efficiency = 1, .shape = shape});
+    ms_fused_work work = {.bytes = bytes, .efficiency = 1, .shape = shape};
+    work.measured = ms_measured_ratio(builder->gpu->measured, MS_MEASURED_MEMORY, &bytes,
+                                      memory_curve_s, builder);
+    ms_cost_fused(builder, name, work);
 }
 
 /* Work of a matrix product.  result_B: bytes moved per element of C. */
@@ -187,6 +196,28 @@ static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape sha
                            .efficiency = gemm_efficiency(builder->gpu, shape, element_B)};
 }
 
+/* A product on a GPU type, adding its results to what is there or not. */
+typedef struct gemm_curve {
+    const ms_cost_builder *builder;
+    double result_B;
+} gemm_curve;
+
+static double gemm_curve_s(const void *context, const double *sizes) {
+    const gemm_curve *curve = context;
+    ms_gemm_shape shape = {sizes[0], sizes[1], sizes[2], sizes[3]};
+    ms_fused_work work = gemm_work(curve->builder, shape, curve->result_B);
+    return ms_work_time_s(curve->builder->gpu, &work, NULL);
+}
+
+static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape, double result_B) {
+    const gemm_curve curve = {.builder = builder, .result_B = result_B};
+    const double sizes[] = {shape.m, shape.n, shape.k, shape.batch};
+    bool is_added = result_B > builder->shard.element_B;
+    return ms_measured_ratio(builder->gpu->measured,
+                             is_added ? MS_MEASURED_GEMM_ACCUMULATE : MS_MEASURED_GEMM, sizes,
+                             gemm_curve_s, &curve);
+}
+
 static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
                      double result_B) {
     char text[96];
@@ -197,6 +228,7 @@ static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape s
         write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f", shape.m, shape.n, shape.k);
     }
     ms_fused_work work = gemm_work(builder, shape, result_B);
+    work.measured = measured_gemm(builder, shape, result_B);
     work.shape = text;
     ms_cost_fused(builder, name, work);
 }
@@ -223,7 +255,7 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
                 work.busiest.n, work.busiest.k, work.busiest.batch);
     ms_kernel kernel = {.name = name, .shape = text, .flop = mean.flop, .bytes = mean.bytes};
-    kernel.time_s = work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
+    kernel.time_s = ms_work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
     use_kernel(builder, &kernel);
     if (work.is_weight_gradient && !is_fused) {
         ms_cost_accumulate(builder, work.mean.m * work.mean.n * work.mean.batch);

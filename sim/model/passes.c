@@ -20,8 +20,8 @@
  *
  * Compiled: TorchInductor fuses as above, and the second norm of a block with the residual before
  * it, so that half of the norms find their input in registers: one pass less for them each way.
- * Source: Ansel et al., PyTorch 2, ASPLOS'24, section 5 (fusion of pointwise kernels and reductions,
- * not beyond what is compiled as one: torchtitan compiles each block). */
+ * Source: Ansel et al., PyTorch 2, ASPLOS'24, section 5 (fusion of pointwise kernels and
+ * reductions, not beyond what is compiled as one: torchtitan compiles each block). */
 #include "model/internal.h"
 
 typedef struct passes {

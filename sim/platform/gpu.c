@@ -6,12 +6,14 @@
 #include "meshsim/input.h"
 #include "platform/files.h"
 #include "platform/gpu_attention.h"
+#include "platform/measured.h"
 
 typedef struct gpu_file {
     const char *type; /* which file the rest builds on */
     ms_gpu_type gpu;
     double slowdown; /* compute_slowdown where it is one number for all kinds */
     ms_gpu_attention attention;
+    const char *measured; /* the table's file */
 } gpu_file;
 
 /* Longest chain of types that build on each other. */
@@ -170,6 +172,10 @@ static const ms_field FIELDS[] = {
      .offset = AT(kernel_launch_s),
      .fallback = "0 s",
      .help = "fixed time of each kernel beside its roofline time"},
+    {.key = "measured",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(gpu_file, measured),
+     .help = "CSV of measured kernels: kernel,shape,time; they override what the keys above say"},
     {.key = "pcie",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_BANDWIDTH,
@@ -285,6 +291,9 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     if (status == MS_OK) {
         status =
             ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
+    }
+    if (status == MS_OK && read.measured != NULL) {
+        status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);
     }
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",

@@ -67,7 +67,8 @@ Test(kernel_passes, compiled_layers_spare_a_pass_of_half_of_the_norms) {
     expect_bytes(&fused, &compiled, -plane_B, -2 * plane_B);
 }
 
-/* 2 bytes a logit: 38 and 14 over a split vocabulary, 22 and 26 as PyTorch has it, 2 and 4 fused. */
+/* 2 bytes a logit: 38 and 14 over a split vocabulary, 22 and 26 as PyTorch has it, 2 and 4 fused.
+ */
 Test(kernel_passes, losses_move_their_bytes) {
     ms_model split = fixture_llama(1, 1024, 16, 4, 4096), plain = split, fused = split;
     plain.loss = MS_LOSS_PLAIN;
