@@ -193,6 +193,7 @@ typedef struct class_plans {
     double bytes;
     const int *gpus; /* [groups * members] group after group */
     int groups, members;
+    bool is_for_times; /* groups that take the same time as others may be left out */
     ms_coll_class class;
 } class_plans;
 
@@ -239,6 +240,58 @@ static ms_status list_pairs(class_plans *c) {
     c->groups = count;
     c->members = 2;
     return MS_OK;
+}
+
+/* Node that a group lies in; -1: in several. */
+static int node_of(const class_plans *c, int group) {
+    const int *gpus = c->gpus + (size_t)group * (size_t)c->members;
+    int node = ms_platform_node(c->comm->platform, gpus[0]);
+    for (int i = 1; i < c->members; i++) {
+        if (ms_platform_node(c->comm->platform, gpus[i]) != node) {
+            return -1;
+        }
+    }
+    return node;
+}
+
+/* Whether two groups that each lie in one node have the same places in it. */
+static bool lie_alike(const class_plans *c, int a, int b) {
+    const int *one = c->gpus + (size_t)a * (size_t)c->members;
+    const int *other = c->gpus + (size_t)b * (size_t)c->members;
+    int moved = (node_of(c, b) - node_of(c, a)) * c->comm->platform->gpus_per_node;
+    for (int i = 0; i < c->members; i++) {
+        if (one[i] + moved != other[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups of the first node that stand before those of others, if the groups of every node follow
+ * each other and lie as these do; else 0. */
+static int count_repeated(const class_plans *c) {
+    int first = c->groups > 0 ? node_of(c, 0) : -1, count = 0;
+    if (first < 0) {
+        return 0;
+    }
+    while (count < c->groups && node_of(c, count) == first) {
+        count++;
+    }
+    for (int g = count; g < c->groups; g++) {
+        int node = node_of(c, g);
+        bool is_own = g % count == 0 || node == node_of(c, g - 1);
+        if (node < 0 || node == first || !is_own || !lie_alike(c, g % count, g)) {
+            return 0;
+        }
+    }
+    return c->groups % count == 0 ? count : 0;
+}
+
+/* Leave out groups that repeat those of the first node in others: nodes are alike, and what runs
+ * inside one loads nothing outside of it, so that all take the same time. */
+static void keep_first_node(class_plans *c) {
+    int count = c->members > 1 ? count_repeated(c) : 0;
+    c->groups = count > 0 ? count : c->groups;
 }
 
 static bool is_above(double a, double b, double a_next, double b_next) {
@@ -359,6 +412,9 @@ static ms_status build_class(class_plans *c) {
     if (status != MS_OK || c->members < 2) {
         return status;
     }
+    if (c->is_for_times) {
+        keep_first_node(c);
+    }
     ms_coll_request first = {.kind = c->key->kind,
                              .algorithm = c->comm->algorithms.of[c->key->kind],
                              .gpus = c->gpus,
@@ -381,6 +437,7 @@ ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
 }
 
 static ms_status lay_out(class_plans *c, ms_class_times *times) {
+    c->is_for_times = true;
     ms_status status = build_class(c);
     status = status == MS_OK && c->class.groups > 0 ? time_alone(c, &times->alone) : status;
     if (status != MS_OK || c->class.groups == 0) {
@@ -410,6 +467,9 @@ static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
 
 static ms_status list_comms(class_plans *c, ms_class_comms *all) {
     ms_status status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+    if (status == MS_OK) {
+        keep_first_node(c);
+    }
     for (int g = 0; g < c->groups && c->members > 1 && status == MS_OK; g++) {
         ms_nccl_comm comm;
         status = ms_nccl_comm_find(c->comm->platform, c->gpus + (size_t)g * (size_t)c->members,
@@ -482,8 +542,8 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
     int number = *recent - 1;
     bool is_new = false;
     ms_status status = MS_OK;
-    if (number < 0 ||
-        memcmp(&MS_AT(&comm->keys.keys, ms_class_key, number), &sized, sizeof sized) != 0) {
+    /* field by field: bytes just written are not ready to be compared as a block */
+    if (number < 0 || !ms_class_is_same(&MS_AT(&comm->keys.keys, ms_class_key, number), &sized)) {
         status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
         *recent = number < INT16_MAX ? (int16_t)(number + 1) : 0;
     }

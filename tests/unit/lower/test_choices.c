@@ -85,7 +85,7 @@ static void lower(platform_fixture *f, ms_coll_algorithm asked, bool no_fold, ms
                                   .mesh = &mesh,
                                   .program = &program,
                                   .costs = &costs,
-                                  .algorithms = {{[MS_COLL_ALL_REDUCE] = asked}},
+                                  .algorithms = {.of = {[MS_COLL_ALL_REDUCE] = asked}},
                                   .no_fold = no_fold,
                                   .is_validated_late = true};
     cr_assert_eq(ms_lower(&input, &f->diag, dag, is_exact), MS_OK, "%s",
