@@ -88,23 +88,53 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     all->count = to;
 }
 
-static void add_moment(const ms_memory_model *model, ms_vector *all, size_t rank_first) {
+/* Moments of a rank while they are found. */
+typedef struct moment_list {
+    ms_vector *all;
+    size_t rank_first;
+    ms_vector seen; /* of int: moments seen lately, at the places that their hashes say */
+} moment_list;
+
+/* Lists repeat themselves with a period of a few moments. */
+enum { SEEN_MAX = 64 };
+
+/* Whether a moment was there lately; else it is noted. */
+static bool was_seen(moment_list *list, const int *moment, int width) {
+    uint64_t hash = 0;
+    for (int i = 0; i < width; i++) {
+        hash = (hash + (uint64_t)(unsigned)moment[i]) * 0x9E3779B97F4A7C15U;
+    }
+    int *seen = (int *)list->seen.data + (size_t)(hash >> 58) * (size_t)width;
+    if (memcmp(seen, moment, (size_t)width * sizeof *seen) == 0) {
+        return true;
+    }
+    memcpy(seen, moment, (size_t)width * sizeof *seen);
+    return false;
+}
+_Static_assert(SEEN_MAX == 1 << (64 - 58), "a hash's upper bits are a place");
+
+static void add_moment(const ms_memory_model *model, moment_list *list) {
     int width = width_of(model);
+    ms_vector *all = list->all;
     int *moment = ms_vector_add(all, NULL, (size_t)width);
-    if (moment != NULL && width > 0) {
-        write_moment(model, moment);
-        keep_moment(all, rank_first, width);
+    if (moment == NULL || width == 0) {
+        return;
+    }
+    write_moment(model, moment);
+    if (was_seen(list, moment, width)) {
+        all->count -= (size_t)width;
+    } else {
+        keep_moment(all, list->rank_first, width);
     }
 }
 
-/* All moments of one rank; returns how many results it keeps at most. */
-static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
+/* Go through the list of the rank that the model is turned to; returns how many results it keeps at
+ * most. */
+static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
     ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
     ms_program_stop stop;
-    size_t rank_first = all->count;
     int most = 0, inflight = 0;
-    ms_memory_model_enter(model, rank);
-    add_moment(model, all, rank_first);
+    add_moment(model, list);
     while (ms_rank_next(&cursor, &stop)) {
         for (size_t i = 0; i < stop.move_count; i++) {
             ms_memory_model_move(model, &stop.moves[i]);
@@ -113,7 +143,7 @@ static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
             ms_memory_model_start(model, &stop.actions[member]);
             inflight += stop.actions[member].pass == MS_PASS_F;
         }
-        add_moment(model, all, rank_first);
+        add_moment(model, list);
         most = inflight > most ? inflight : most;
         for (int member = 0; member < stop.width; member++) {
             ms_pass pass = (ms_pass)stop.actions[member].pass;
@@ -122,6 +152,21 @@ static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
         }
     }
     return most;
+}
+
+/* All moments of one rank.  *most_out: results it keeps at most.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_rank(ms_memory_model *model, int rank, ms_vector *all, int *most_out) {
+    moment_list list = {.all = all, .rank_first = all->count};
+    ms_vector_init(&list.seen, sizeof(int));
+    ms_memory_model_enter(model, rank);
+    size_t width = (size_t)width_of(model);
+    int *seen = ms_vector_add(&list.seen, NULL, SEEN_MAX * width);
+    for (size_t i = 0; i < SEEN_MAX * width && seen != NULL; i++) {
+        seen[i] = -1; /* as no moment is */
+    }
+    *most_out = seen == NULL ? 0 : follow_rank(model, rank, &list);
+    ms_vector_release(&list.seen);
+    return seen == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Whether rank p - 1 has for each moment of p one with as much of everything, its stages taken for
@@ -165,7 +210,7 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
     ms_vector_init(&all, sizeof(int));
     bool is_short = moments.first == NULL || moments.inflight == NULL || moments.covered_by == NULL;
     for (int p = 0; p < ranks && !is_short; p++) {
-        moments.inflight[p] = add_rank(model, p, &all);
+        is_short = add_rank(model, p, &all, &moments.inflight[p]) != MS_OK;
         moments.first[p + 1] = all.count;
     }
     moments.counts = MS_NEW(arena, int, all.count);
