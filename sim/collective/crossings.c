@@ -19,22 +19,72 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     return ms_crossings_add_weighted(crossings, source, destination, 1);
 }
 
-double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
+ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena *arena) {
+    uint32_t size = 16;
+    while (size < 2 * routes) {
+        size *= 2;
+    }
+    crossings->known = MS_NEW(arena, ms_known_route, size);
+    crossings->known_size = size;
+    return crossings->known == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* Where a route stands in the table, or would. */
+static ms_known_route *place_of(const ms_crossings *crossings, int source, int destination) {
+    uint32_t mask = crossings->known_size - 1;
+    uint32_t at = ((uint32_t)source * 0x9E3779B1U + (uint32_t)destination) & mask;
+    while (crossings->known[at].source != 0 && (crossings->known[at].source != source + 1 ||
+                                                crossings->known[at].destination != destination)) {
+        at = (at + 1) & mask;
+    }
+    return &crossings->known[at];
+}
+
+/* Find a route, and add its links. */
+static ms_known_route add_links(ms_crossings *crossings, int source, int destination, int weight) {
+    const ms_platform *platform = crossings->platform;
     ms_route route;
-    ms_platform_route(crossings->platform, source, destination, &route);
+    ms_platform_route(platform, source, destination, &route);
+    ms_known_route found = {.source = source + 1,
+                            .destination = destination,
+                            .first = (int32_t)crossings->links.count,
+                            .count = route.count};
     ms_flow_link *links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
     for (int i = 0; i < route.count && links != NULL; i++) {
         links[i] = (ms_flow_link){.link = route.links[i], .weight = weight};
     }
-    const ms_platform *platform = crossings->platform;
     bool is_inside = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
-    double latency_s =
+    found.latency_s =
         route.latency_s - (is_inside ? crossings->node_step_s : crossings->net_step_s);
-    crossings->latency_sum_s += latency_s;
-    crossings->latency_max_s = fmax(crossings->latency_max_s, latency_s);
-    crossings->routes++;
     crossings->tier = route.tier > crossings->tier ? route.tier : crossings->tier;
-    return latency_s;
+    return found;
+}
+
+/* The same for a table of routes: one that is there is crossed so many times more. */
+static ms_known_route add_known(ms_crossings *crossings, int source, int destination, int weight) {
+    ms_known_route *known = place_of(crossings, source, destination);
+    if (known->source == 0) {
+        ms_known_route found = add_links(crossings, source, destination, weight);
+        if (2 * crossings->known_count < crossings->known_size) { /* so that a place stays free */
+            *known = found;
+            crossings->known_count++;
+        }
+        return found;
+    }
+    for (int i = 0; i < known->count && !crossings->links.failed; i++) {
+        MS_AT(&crossings->links, ms_flow_link, known->first + i).weight += weight;
+    }
+    return *known;
+}
+
+double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
+    ms_known_route route = crossings->known == NULL
+                               ? add_links(crossings, source, destination, weight)
+                               : add_known(crossings, source, destination, weight);
+    crossings->latency_sum_s += route.latency_s;
+    crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
+    crossings->routes++;
+    return route.latency_s;
 }
 
 static int by_link(const void *a, const void *b) {

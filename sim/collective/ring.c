@@ -42,7 +42,11 @@ static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max
         return status;
     }
     int rings = nodes.channels < rings_max ? nodes.channels : rings_max;
-    for (int ring = 0; ring < rings; ring++) {
+    if (rings >
+        1) { /* inside nodes each takes the ways of the first but one, between them its own */
+        status = ms_crossings_remember(crossings, 2 * (size_t)request->members, arena);
+    }
+    for (int ring = 0; ring < rings && status == MS_OK; ring++) {
         int place = 0;
         for (int node = 0; node < nodes.count; node++) {
             for (int i = 0; i < nodes.runs[node].count; i++) {
@@ -52,7 +56,7 @@ static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max
         add_edges(order, request->members, crossings);
     }
     *rings_out = rings;
-    return MS_OK;
+    return status;
 }
 
 /* Lay rings through the members and add the routes of all their edges to `crossings`. *rings_out:

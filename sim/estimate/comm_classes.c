@@ -163,20 +163,24 @@ ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key 
     return chosen;
 }
 
-/* The same class on the first pipeline ranks that lie alike. */
-static ms_class_key canonical(const ms_comm_classes *comm, const ms_class_key *key) {
-    ms_class_key same = ms_class_as_chosen(comm, key);
+/* Pipeline ranks of a class, as the first ones that lie like them. */
+typedef struct class_ranks {
+    int from, to;
+} class_ranks;
+
+static class_ranks first_ranks(const ms_comm_classes *comm, const ms_class_key *key) {
+    class_ranks ranks = {key->from, key->to};
     int pp = comm->pp;
     if (key->to < 0) {
-        same.from = comm->alike[key->from];
+        ranks.from = comm->alike[key->from];
     } else if (key->to == (key->from + 1) % pp) {
-        same.from = comm->boundary_alike[key->from];
-        same.to = (same.from + 1) % pp;
+        ranks.from = comm->boundary_alike[key->from];
+        ranks.to = (ranks.from + 1) % pp;
     } else if (key->from == (key->to + 1) % pp) {
-        same.to = comm->boundary_alike[key->to];
-        same.from = (same.to + 1) % pp;
+        ranks.to = comm->boundary_alike[key->to];
+        ranks.from = (ranks.to + 1) % pp;
     }
-    return same;
+    return ranks;
 }
 
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
@@ -530,34 +534,51 @@ static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const m
 }
 
 /* Where a key that was asked for lately is noted. */
-static unsigned place_of(const ms_class_key *key) {
-    unsigned sum = 3U * (unsigned)key->from + 5U * (unsigned)key->to + 7U * (unsigned)key->kind;
-    return (sum + key->axes) % MS_RECENT_CLASSES;
+static int16_t *place_of(ms_comm_classes *comm, const ms_class_key *key, class_ranks ranks) {
+    unsigned sum = 3U * (unsigned)ranks.from + 5U * (unsigned)ranks.to + 7U * (unsigned)key->kind;
+    return &comm->recent[(sum + key->axes) % MS_RECENT_CLASSES];
+}
+
+/* Whether a key that is known is the one asked for: `key` among `ranks`, with `bytes`. */
+static bool is_asked_for(const ms_class_key *known, const ms_class_key *key, class_ranks ranks,
+                         double bytes) {
+    return known->from == ranks.from && known->to == ranks.to && known->kind == key->kind &&
+           known->axes == key->axes && known->bytes == bytes &&
+           known->intra_node_share == key->intra_node_share &&
+           known->load_imbalance == key->load_imbalance;
+}
+
+/* Enter a key that is new, and find its class. */
+static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *sized) {
+    int class = 0;
+    ms_class_key by_way = *sized;
+    ms_status status = MS_OK;
+    by_way.bytes = 0.0;
+    if (sized->bytes > 0.0) {
+        status = find_ways(comm, space, &by_way, sized->bytes, &by_way.ways);
+    }
+    status = status == MS_OK ? find_class(comm, space, &by_way, sized->bytes, &class) : status;
+    int32_t kept = (int32_t) class;
+    return ms_vector_add(&comm->class_of, &kept, 1) == NULL ? MS_E_NOMEM : status;
 }
 
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
-    ms_class_key sized = canonical(comm, key);
-    int16_t *recent = &comm->recent[place_of(&sized)];
+    class_ranks ranks = first_ranks(comm, key);
+    double bytes = ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
+    int16_t *recent = place_of(comm, key, ranks);
     int number = *recent - 1;
-    bool is_new = false;
     ms_status status = MS_OK;
-    /* field by field: bytes just written are not ready to be compared as a block */
-    if (number < 0 || !ms_class_is_same(&MS_AT(&comm->keys.keys, ms_class_key, number), &sized)) {
+    if (number < 0 ||
+        !is_asked_for(&MS_AT(&comm->keys.keys, ms_class_key, number), key, ranks, bytes)) {
+        ms_class_key sized = *key;
+        bool is_new = false;
+        sized.from = ranks.from;
+        sized.to = ranks.to;
+        sized.bytes = bytes;
         status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
         *recent = number < INT16_MAX ? (int16_t)(number + 1) : 0;
-    }
-    if (status == MS_OK && is_new) {
-        int class = 0;
-        ms_class_key by_way = sized;
-        by_way.bytes = 0.0;
-        if (sized.bytes > 0.0) {
-            status = find_ways(comm, space, &by_way, sized.bytes, &by_way.ways);
-        }
-        status = status == MS_OK ? find_class(comm, space, &by_way, sized.bytes, &class) : status;
-        int32_t kept = (int32_t) class;
-        bool is_kept = ms_vector_add(&comm->class_of, &kept, 1) != NULL;
-        status = is_kept ? status : MS_E_NOMEM;
+        status = status == MS_OK && is_new ? add_key(comm, space, &sized) : status;
     }
     if (status == MS_OK) {
         int class = MS_AT(&comm->class_of, int32_t, number);

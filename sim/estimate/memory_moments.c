@@ -10,45 +10,39 @@
 enum { COMPARED_MAX = 64 };
 
 /* The model's counts in the order in which they stand in a moment, those that the program never
- * changes left out.  Returns how many there are of the rank that the model is turned to. */
-static int list_counts(const ms_memory_model *model, int *lists[4], size_t sizes[4]) {
+ * changes left out, of the rank that the model is turned to. */
+typedef struct count_lists {
+    int *lists[4];
+    int sizes[4];
+    int width; /* of all */
+} count_lists;
+
+static count_lists list_counts(const ms_memory_model *model) {
     const ms_program *program = model->program;
-    size_t stages = (size_t)model->stage_count, places = stages * (size_t)model->slices;
-    int *const ALL[4] = {model->kept, model->running, model->unsharded, model->rounds};
-    const size_t SIZES[4] = {places, places, program->shard_moves == NULL ? 0 : stages,
-                             program->round > 0 ? stages : 0};
-    size_t width = 0;
+    int stages = model->stage_count, places = stages * model->slices;
+    count_lists counts = {.lists = {model->kept, model->running, model->unsharded, model->rounds},
+                          .sizes = {places, places, program->shard_moves == NULL ? 0 : stages,
+                                    program->round > 0 ? stages : 0}};
     for (int i = 0; i < 4; i++) {
-        lists[i] = ALL[i];
-        sizes[i] = SIZES[i];
-        width += SIZES[i];
+        counts.width += counts.sizes[i];
     }
-    return (int)width;
+    return counts;
 }
 
-static int width_of(const ms_memory_model *model) {
-    int *lists[4];
-    size_t sizes[4];
-    return list_counts(model, lists, sizes);
-}
-
-static void write_moment(const ms_memory_model *model, int *moment) {
-    int *lists[4];
-    size_t sizes[4];
-    list_counts(model, lists, sizes);
+/* Lists are a few counts long, so that a loop is faster than to call for a copy. */
+static void write_moment(const count_lists *counts, int *moment) {
     for (int i = 0; i < 4; i++) {
-        memcpy(moment, lists[i], sizes[i] * sizeof *moment);
-        moment += sizes[i];
+        for (int k = 0; k < counts->sizes[i]; k++) {
+            *moment++ = counts->lists[i][k];
+        }
     }
 }
 
-static void turn_to_moment(ms_memory_model *model, const int *moment) {
-    int *lists[4];
-    size_t sizes[4];
-    list_counts(model, lists, sizes);
+static void turn_to_moment(const count_lists *counts, const int *moment) {
     for (int i = 0; i < 4; i++) {
-        memcpy(lists[i], moment, sizes[i] * sizeof *moment);
-        moment += sizes[i];
+        for (int k = 0; k < counts->sizes[i]; k++) {
+            counts->lists[i][k] = *moment++;
+        }
     }
 }
 
@@ -90,6 +84,7 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
 
 /* Moments of a rank while they are found. */
 typedef struct moment_list {
+    count_lists counts;
     ms_vector *all;
     size_t rank_first;
     ms_vector seen; /* of int: moments seen lately, at the places that their hashes say */
@@ -105,22 +100,23 @@ static bool was_seen(moment_list *list, const int *moment, int width) {
         hash = (hash + (uint64_t)(unsigned)moment[i]) * 0x9E3779B97F4A7C15U;
     }
     int *seen = (int *)list->seen.data + (size_t)(hash >> 58) * (size_t)width;
-    if (memcmp(seen, moment, (size_t)width * sizeof *seen) == 0) {
-        return true;
+    bool is_same = true;
+    for (int i = 0; i < width; i++) {
+        is_same = is_same && seen[i] == moment[i];
+        seen[i] = moment[i];
     }
-    memcpy(seen, moment, (size_t)width * sizeof *seen);
-    return false;
+    return is_same;
 }
 _Static_assert(SEEN_MAX == 1 << (64 - 58), "a hash's upper bits are a place");
 
-static void add_moment(const ms_memory_model *model, moment_list *list) {
-    int width = width_of(model);
+static void add_moment(moment_list *list) {
+    int width = list->counts.width;
     ms_vector *all = list->all;
     int *moment = ms_vector_add(all, NULL, (size_t)width);
     if (moment == NULL || width == 0) {
         return;
     }
-    write_moment(model, moment);
+    write_moment(&list->counts, moment);
     if (was_seen(list, moment, width)) {
         all->count -= (size_t)width;
     } else {
@@ -134,7 +130,7 @@ static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
     ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
     ms_program_stop stop;
     int most = 0, inflight = 0;
-    add_moment(model, list);
+    add_moment(list);
     while (ms_rank_next(&cursor, &stop)) {
         for (size_t i = 0; i < stop.move_count; i++) {
             ms_memory_model_move(model, &stop.moves[i]);
@@ -143,7 +139,7 @@ static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
             ms_memory_model_start(model, &stop.actions[member]);
             inflight += stop.actions[member].pass == MS_PASS_F;
         }
-        add_moment(model, list);
+        add_moment(list);
         most = inflight > most ? inflight : most;
         for (int member = 0; member < stop.width; member++) {
             ms_pass pass = (ms_pass)stop.actions[member].pass;
@@ -159,7 +155,8 @@ static ms_status add_rank(ms_memory_model *model, int rank, ms_vector *all, int 
     moment_list list = {.all = all, .rank_first = all->count};
     ms_vector_init(&list.seen, sizeof(int));
     ms_memory_model_enter(model, rank);
-    size_t width = (size_t)width_of(model);
+    list.counts = list_counts(model);
+    size_t width = (size_t)list.counts.width;
     int *seen = ms_vector_add(&list.seen, NULL, SEEN_MAX * width);
     for (size_t i = 0; i < SEEN_MAX * width && seen != NULL; i++) {
         seen[i] = -1; /* as no moment is */
@@ -193,7 +190,7 @@ static void cover_ranks(ms_memory_model *model, const ms_memory_moments *moments
     size_t width_before = 0;
     for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
         ms_memory_model_enter(model, p);
-        size_t width = (size_t)width_of(model);
+        size_t width = (size_t)list_counts(model).width;
         bool is_like = p > 0 && width > 0 && width == width_before;
         moments->covered_by[p] = is_like && is_covered(moments, p, width) ? p - 1 : -1;
         width_before = width;
@@ -230,9 +227,10 @@ ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_mome
                                     int rank) {
     ms_memory_model_enter(model, rank);
     ms_held_memory peak = {0};
-    size_t width = (size_t)width_of(model);
+    count_lists counts = list_counts(model);
+    size_t width = (size_t)counts.width;
     for (size_t at = moments->first[rank]; at < moments->first[rank + 1]; at += width) {
-        turn_to_moment(model, moments->counts + at);
+        turn_to_moment(&counts, moments->counts + at);
         ms_held_memory now = ms_memory_model_weigh(model);
         bool is_first = at == moments->first[rank];
         peak = is_first || now.total_B > peak.total_B ? now : peak;
