@@ -212,10 +212,11 @@ static ms_status list_groups(class_plans *c) {
     }
     const ms_mesh *view = ms_comm_mesh(c->comm, c->key->axes);
     int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, c->key->from);
-    ms_mesh_members(mesh, inner_axes(mesh), lead, ranks);
+    unsigned others = view == mesh ? c->key->axes : 0; /* whose ranks are no lead but the first */
+    int leads = ms_mesh_members(mesh, inner_axes(mesh) & ~others, lead, ranks);
     int next = 0;
-    for (int i = 0; i < count; i++) {
-        if (ms_mesh_is_lead(view, c->key->axes, ranks[i])) {
+    for (int i = 0; i < leads; i++) {
+        if (view == mesh || ms_mesh_is_lead(view, c->key->axes, ranks[i])) {
             c->members = ms_mesh_members(view, c->key->axes, ranks[i], gpus + next);
             next += c->members;
             c->groups++;

@@ -279,8 +279,36 @@ static void run_passes(pass_run runs[2], clocks *c) {
     runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
 }
 
+/* Sum of a pass's segments from one on, if each holds up the next; *is_chain_out: false if one runs
+ * beside others. */
+static double sum_chain(const ms_pass_view *pass, int first, int count, bool *is_chain_out) {
+    double sum_s = 0.0;
+    for (int i = first; i < first + count; i++) {
+        bool runs = runs_now(&pass->segments[i], pass->unit) && pass->time_s[i] >= 0.0;
+        *is_chain_out = *is_chain_out && !pass->segments[i].is_async;
+        sum_s += runs ? pass->time_s[i] : 0.0;
+    }
+    return sum_s;
+}
+
+/* The map of a pass in which nothing runs beside anything: it takes the sum of its segments from
+ * wherever it starts.  Returns whether the pass is such a one. */
+static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
+    const ms_repeat *repeat = &pass->repeat;
+    bool is_chain = true;
+    double sum_s = sum_chain(pass, 0, pass->count, &is_chain);
+    if (is_chain) {
+        sum_s += repeat->times * sum_chain(pass, repeat->first, repeat->count, &is_chain);
+        map_out->end_s[MS_FROM_RANK] = map_out->end_s[MS_FROM_INPUT] = sum_s;
+    }
+    return is_chain;
+}
+
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out) {
+    if (second == NULL && carried->count == 0 && map_chain(pass, map_out)) {
+        return;
+    }
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
         clocks c = clocks_from(carried, source);
         pass_run start = {.pass = pass,
