@@ -7,7 +7,7 @@
 
 /* Newest moments that a new one is compared with. Lists of passes soon repeat themselves, and then
  * few moments are left; where they do not, more are kept than need be. */
-enum { COMPARED_MAX = 64 };
+enum { COMPARED_MAX = 12 };
 
 /* The model's counts in the order in which they stand in a moment, those that the program never
  * changes left out, of the rank that the model is turned to. */

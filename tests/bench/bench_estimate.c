@@ -3,7 +3,8 @@
  *
  *   bench_estimate [SPECS]     default: all
  *
- * A second round over the same specs counts what known ones allocate. */
+ * Five times, each with an estimator of its own, as a machine's clock goes up and down; the best
+ * one counts. A second round over the same specs tells what known ones allocate. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,30 @@ static int run_all(ms_estimator *estimator, const spec_list *all, int limit, dou
     return done;
 }
 
+/* A round over all specs, told in a line.  Returns specs a second. */
+static double run_round(ms_estimator *estimator, const spec_list *all, int limit,
+                        const char *name) {
+    double time_s = 0.0;
+    size_t before_B = mallinfo2().uordblks + mallinfo2().hblkhd;
+    int done = run_all(estimator, all, limit, &time_s);
+    size_t after_B = mallinfo2().uordblks + mallinfo2().hblkhd;
+    printf("%s: %d of %d specs in %.3f s, %.0f a second, %.1f MB more memory\n", name, done, limit,
+           time_s, done / time_s, 1e-6 * ((double)after_B - (double)before_B));
+    return done / time_s;
+}
+
+/* All specs new, and all known. */
+static double run_both(const spec_list *all, int limit) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_estimator *estimator = ms_estimator_new(&arena);
+    double rate = run_round(estimator, all, limit, "all new");
+    run_round(estimator, all, limit, "all known");
+    ms_estimator_free(estimator);
+    ms_arena_release(&arena);
+    return rate;
+}
+
 int main(int argc, char **argv) {
     ms_arena arena;
     ms_diag diag;
@@ -91,18 +116,12 @@ int main(int argc, char **argv) {
     }
     all.list = MS_NEW(&arena, ms_job_spec, SPECS_MAX);
     add_shapes(&all, &base);
-    ms_estimator *estimator = ms_estimator_new(&arena);
-    int limit = argc > 1 ? atoi(argv[1]) : all.count;
-    for (int round = 0; round < 2; round++) {
-        double time_s = 0.0;
-        size_t before_B = mallinfo2().uordblks + mallinfo2().hblkhd;
-        int done = run_all(estimator, &all, limit, &time_s);
-        size_t after_B = mallinfo2().uordblks + mallinfo2().hblkhd;
-        printf("%s: %d of %d specs in %.3f s, %.0f a second, %.1f MB more memory\n",
-               round == 0 ? "all new" : "all known", done, limit, time_s, done / time_s,
-               1e-6 * ((double)after_B - (double)before_B));
+    double best = 0.0;
+    for (int i = 0; i < 5; i++) {
+        double rate = run_both(&all, argc > 1 ? atoi(argv[1]) : all.count);
+        best = rate > best ? rate : best;
     }
-    ms_estimator_free(estimator);
+    printf("best of five: %.0f new specs a second\n", best);
     ms_arena_release(&arena);
     return 0;
 }
