@@ -7,6 +7,7 @@ usage: test_validate.py MESHSIM [unittest arguments]
 import csv
 import io
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -283,7 +284,7 @@ class Score(unittest.TestCase):
     def test_a_changed_score_is_seen(self):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "meshsim"
-            program.write_text(f"#!/bin/sh\n{PROGRAM} \"$@\" | sed 's/\"n\": 10/\"n\": 11/'\n", encoding="utf-8")
+            program.write_text(f"#!/bin/sh\n{shlex.quote(PROGRAM)} \"$@\" | sed 's/\"n\": 10/\"n\": 11/'\n", encoding="utf-8")
             program.chmod(0o755)
             done = subprocess.run([sys.executable, ROOT / "scripts/score", program, "--group", "simumax"],
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True, timeout=250)
