@@ -157,9 +157,14 @@ double ms_class_bound_s(const ms_class_times *times, double bytes) {
     return on_line(&times->alone, bytes);
 }
 
+/* Bytes of a key that a library chooses by; 0 where none does. */
+static double chosen_bytes(const ms_comm_classes *comm, const ms_class_key *key) {
+    return ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
+}
+
 ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key *key) {
     ms_class_key chosen = *key;
-    chosen.bytes = ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
+    chosen.bytes = chosen_bytes(comm, key);
     return chosen;
 }
 
@@ -183,10 +188,17 @@ static class_ranks first_ranks(const ms_comm_classes *comm, const ms_class_key *
     return ranks;
 }
 
+/* Whether a key that is known is the one asked for: `key` among `ranks`, with `bytes`. */
+static bool is_asked_for(const ms_class_key *known, const ms_class_key *key, class_ranks ranks,
+                         double bytes) {
+    return known->from == ranks.from && known->to == ranks.to && known->kind == key->kind &&
+           known->axes == key->axes && known->bytes == bytes &&
+           known->intra_node_share == key->intra_node_share &&
+           known->load_imbalance == key->load_imbalance;
+}
+
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
-    return a->kind == b->kind && a->axes == b->axes && a->from == b->from && a->to == b->to &&
-           a->intra_node_share == b->intra_node_share && a->load_imbalance == b->load_imbalance &&
-           a->bytes == b->bytes;
+    return is_asked_for(a, b, (class_ranks){b->from, b->to}, b->bytes);
 }
 
 /* A class while it is laid out. */
@@ -540,15 +552,6 @@ static int16_t *place_of(ms_comm_classes *comm, const ms_class_key *key, class_r
     return &comm->recent[(sum + key->axes) % MS_RECENT_CLASSES];
 }
 
-/* Whether a key that is known is the one asked for: `key` among `ranks`, with `bytes`. */
-static bool is_asked_for(const ms_class_key *known, const ms_class_key *key, class_ranks ranks,
-                         double bytes) {
-    return known->from == ranks.from && known->to == ranks.to && known->kind == key->kind &&
-           known->axes == key->axes && known->bytes == bytes &&
-           known->intra_node_share == key->intra_node_share &&
-           known->load_imbalance == key->load_imbalance;
-}
-
 /* Enter a key that is new, and find its class. */
 static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *sized) {
     int class = 0;
@@ -566,7 +569,7 @@ static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_c
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
     class_ranks ranks = first_ranks(comm, key);
-    double bytes = ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
+    double bytes = chosen_bytes(comm, key);
     int16_t *recent = place_of(comm, key, ranks);
     int number = *recent - 1;
     ms_status status = MS_OK;

@@ -224,14 +224,13 @@ static ms_status lay_out_order(const checking *c) {
 }
 
 static checking begin(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job_layout *out) {
-    *out = (ms_job_layout){.precision = precision_of(&spec->precision)};
     return (checking){
         .spec = spec, .cluster = spec->platform.cluster, .arena = arena, .diag = diag, .out = out};
 }
 
 ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                 ms_job_layout *layout_out) {
-    ms_job_layout out;
+    ms_job_layout out = {.precision = precision_of(&spec->precision)};
     checking c = begin(spec, arena, diag, &out);
     if (lay_out_shape(&c)) {
         note(&c, lay_out_order(&c));
@@ -244,7 +243,7 @@ ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_dia
 
 ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                        ms_job_layout *layout_out) {
-    ms_job_layout out;
+    ms_job_layout out = {.precision = precision_of(&spec->precision)};
     checking c = begin(spec, arena, diag, &out);
     if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
         note(&c, ms_spec_count_node_ranks(spec, arena, &out));
@@ -257,11 +256,7 @@ ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
 
 ms_status ms_job_order(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                        ms_job_layout *layout) {
-    checking c = {.spec = spec,
-                  .cluster = spec->platform.cluster,
-                  .arena = arena,
-                  .diag = diag,
-                  .out = layout};
+    checking c = begin(spec, arena, diag, layout);
     return lay_out_order(&c);
 }
 

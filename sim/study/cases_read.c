@@ -19,25 +19,34 @@ static bool is_for_readers(const char *key) {
     return false;
 }
 
-/* Take out of a mapping and of those in it what says nothing to the rules: keys without a value,
- * as what is not published is absent, and keys for readers. */
-static void drop_silent(ms_node *mapping) {
+/* Take the keys out of a mapping that a rule names; it may list them. */
+static void drop_keys(ms_node *mapping, bool (*is_dropped)(void *context, ms_node *child),
+                      void *context) {
     ms_node **place = &mapping->first;
     mapping->last = NULL;
     while (*place != NULL) {
         ms_node *child = *place;
-        if (ms_cases_is_null(child) || is_for_readers(child->key)) {
+        if (is_dropped(context, child)) {
             *place = child->next;
             mapping->count--;
-            continue;
+        } else {
+            mapping->last = child;
+            place = &child->next;
         }
-        bool is_figures = strcmp(child->key, "measured") == 0;
-        if (child->type == MS_NODE_MAPPING && !is_figures) {
-            drop_silent(child);
-        }
-        mapping->last = child;
-        place = &child->next;
     }
+}
+
+/* What says nothing to the rules: keys without a value, as what is not published is absent, and
+ * keys for readers, in a mapping and in those in it. */
+static bool is_silent(void *context, ms_node *child) {
+    if (ms_cases_is_null(child) || is_for_readers(child->key)) {
+        return true;
+    }
+    bool is_figures = strcmp(child->key, "measured") == 0;
+    if (child->type == MS_NODE_MAPPING && !is_figures) {
+        drop_keys(child, is_silent, context);
+    }
+    return false;
 }
 
 /* ---- what has to be there, if only as null ---- */
@@ -127,23 +136,22 @@ static bool is_foreign(const ms_field *fields, const char *key) {
     return true;
 }
 
-/* Take out of a row what tables of other sources have besides, and list it. */
-static void drop_foreign(ms_node *mapping, const part_row *part, ms_buffer *list) {
-    ms_node **place = &mapping->first;
-    mapping->last = NULL;
-    while (*place != NULL) {
-        ms_node *child = *place;
-        if (is_foreign(part->fields, child->key)) {
-            ms_buffer_printf(list, "%s%s%s%s", list->length == 0 ? "" : ", ",
-                             part->name == NULL ? "" : part->name, part->name == NULL ? "" : ".",
-                             child->key);
-            *place = child->next;
-            mapping->count--;
-            continue;
-        }
-        mapping->last = child;
-        place = &child->next;
+/* Keys of a part that no rule knows, while they are listed. */
+typedef struct foreign_listing {
+    const part_row *part;
+    ms_buffer *list;
+} foreign_listing;
+
+/* What tables of other sources have besides. */
+static bool list_foreign(void *context, ms_node *child) {
+    const foreign_listing *listing = context;
+    const char *part = listing->part->name;
+    if (!is_foreign(listing->part->fields, child->key)) {
+        return false;
     }
+    ms_buffer_printf(listing->list, "%s%s%s%s", listing->list->length == 0 ? "" : ", ",
+                     part == NULL ? "" : part, part == NULL ? "" : ".", child->key);
+    return true;
 }
 
 /* *keys_out: the keys without a rule, with commas; NULL: there are none. */
@@ -154,7 +162,8 @@ static ms_status find_foreign(const ms_cases_reading *reading, ms_node *row,
     for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
         ms_node *mapping = PARTS[i].name == NULL ? row : ms_node_get(row, PARTS[i].name);
         if (mapping != NULL && mapping->type == MS_NODE_MAPPING) {
-            drop_foreign(mapping, &PARTS[i], &list);
+            foreign_listing listing = {.part = &PARTS[i], .list = &list};
+            drop_keys(mapping, list_foreign, &listing);
         }
     }
     *keys_out = list.length == 0 ? NULL : ms_arena_strdup(reading->arena, ms_buffer_text(&list));
@@ -314,7 +323,7 @@ static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t
         return ms_config_fault(reading->diag, node, key_path, "expected a case, a mapping of keys");
     }
     ms_status required = check_required(reading, node, key_path);
-    drop_silent(node);
+    drop_keys(node, is_silent, NULL);
     const char *foreign_keys = NULL;
     ms_status status = find_foreign(reading, node, &foreign_keys);
     if (status == MS_OK) {
