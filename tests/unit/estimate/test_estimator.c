@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <math.h>
 
+#include "estimate/stretch.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
 #include "spec_fixture.h"
@@ -52,6 +53,39 @@ static void add_meshes(spec_set *set, const char *workload, const int sizes[][3]
     }
 }
 
+/* Orders and choices that take other ways through the estimate: pairs, slices, blocking sends,
+ * placed gathers, slowed computation, experts, ranks on part of a cluster, given costs. */
+static void add_others(spec_set *set) {
+    static const char *const SETS[][6] = {
+        {"schedule={kind: dualpipev}", "model.layers=32"},
+        {"schedule={kind: dualpipev, overlap: serial}", "model.layers=32"},
+        {"schedule={kind: dualpipe}", "mesh={tp: 1, pp: 4, dp: 2}", "model.layers=32"},
+        {"schedule={kind: seq1f1b, splits: 2}", "model.layers=24"},
+        {"schedule={kind: zbv}", "model.layers=24", "data_parallel.zero=1"},
+        {"schedule={kind: zbh1, sends: blocking}", "model.layers=24"},
+        {"data_parallel={zero: 3, gather_stages: 1}", "model.layers=24"},
+        {"platform.gpu.compute_slowdown=1.3", "data_parallel={zero: 3, overlap_gather: true}",
+         "model.layers=24"},
+        {"platform.gpu.compute_slowdown=1.3", "data_parallel={zero: 1, overlap_reduce: true}",
+         "tensor_parallel={sequence: true, overlap: bulk}", "model.layers=24"},
+        {"schedule={partition: balanced}", "model.layers=23"},
+        {"schedule={first_stage_layers: 9}", "model.layers=20"},
+        {"model.moe={experts: 8, top_k: 2}", "model.bias=false",
+         "mesh={tp: 1, pp: 2, dp: 2, ep: 2, order: [pp, dp, ep, tp]}"},
+        {"platform.nodes=3", "placement={nodes: [1], spares: 1}"},
+        {"recompute=full", "recompute_layers=3", "model.layers=24"},
+        {"steps=3"},
+    };
+    for (size_t i = 0; i < sizeof SETS / sizeof SETS[0]; i++) {
+        size_t count = 0;
+        while (count < 6 && SETS[i][count] != NULL) {
+            count++;
+        }
+        ms_job_spec spec = spec_fixture_read(&set->f, "tiny", SETS[i], count);
+        add(set, &spec);
+    }
+}
+
 /* Jobs on few GPUs with long runs of layers, and those that ship. */
 static void list_specs(spec_set *set) {
     static const int ON_1024[][3] = {{8, 16, 8}, {4, 2, 128}, {8, 1, 128}};
@@ -61,6 +95,7 @@ static void list_specs(spec_set *set) {
                                           "megatron-1t-3072", "palm-540b-6144"};
     add_meshes(set, "gpt3-175b-1024", ON_1024, 3);
     add_meshes(set, "tiny", ON_8, 4);
+    add_others(set);
     for (size_t i = 0; i < sizeof SHIPPED / sizeof SHIPPED[0]; i++) {
         ms_job_spec shipped = spec_fixture_read(&set->f, SHIPPED[i], NULL, 0);
         add(set, &shipped);
@@ -97,6 +132,13 @@ static ms_status estimate_alone(spec_set *set, const ms_job_spec *spec, ms_arena
     return ms_estimate_compute(&input, arena, &set->f.diag, estimate);
 }
 
+/* Sums are rounded in another order.  Where communication slows computation down, the estimator
+ * lets all repetitions of a layer take what the last one takes, a single estimate each its own. */
+static double tolerance_of(const ms_job_spec *spec) {
+    bool is_slowed = ms_stretch_is_needed(spec->platform.cluster->gpu.compute_slowdown);
+    return is_slowed ? 1e-3 : 1e-11;
+}
+
 /* Specs one by one by both, without what pipeline ranks take from each other on shared links, which
  * the estimator leaves out.  Returns how many are legal. */
 static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity) {
@@ -112,8 +154,8 @@ static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity)
         ms_status status = estimate_alone(set, &set->list[i], &arena, &alone);
         cr_assert_eq(ms_estimator_run(estimator, &set->list[i], &mute, &found), status, "%d", i);
         if (status == MS_OK) {
-            cr_assert_lt(fabs(found.step_s / alone.step_s - 1.0), 1e-11, "%d: %.17g not %.17g", i,
-                         found.step_s, alone.step_s);
+            cr_assert_lt(fabs(found.step_s / alone.step_s - 1.0), tolerance_of(&set->list[i]),
+                         "%d: %.17g not %.17g", i, found.step_s, alone.step_s);
             cr_assert_leq(found.lower_bound_s, alone.lower_bound_s * (1.0 + 1e-9), "%d", i);
             cr_assert_geq(found.lower_bound_s, 0.995 * alone.lower_bound_s, "%d", i);
             cr_assert_eq(found.peak_B, alone.ranks[alone.peak_rank].peak_B, "%d", i);
