@@ -152,9 +152,13 @@ typedef struct ms_platform {
     int tier_count;
     int link_count; /**< directed links of all tiers */
     ms_routing routing;
-    bool has_pxn;     /**< cross-rail traffic changes rail over NVLink inside the sending node */
-    bool has_nvls;    /**< NVLink switches reduce and multicast */
-    bool has_amd_cpu; /**< nodes have AMD's processors, not Intel's */
+    bool has_pxn;      /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    bool has_nvls;     /**< NVLink switches reduce and multicast */
+    bool has_amd_cpu;  /**< nodes have AMD's processors, not Intel's */
+    bool is_unordered; /**< NICs may deliver bytes out of order, so that a library does without LL
+                          and LL128 */
+    double nic_latency_s; /**< what a NIC's driver reports to the library as latency of a message,
+                             beside what the library expects of networks [s] */
     const ms_library *library; /**< what collectives are chosen and timed by; NULL: rings by the
                                   latencies of links alone */
     const ms_topology *topology;

@@ -41,6 +41,11 @@ static bool is_spread(const ms_nccl_comm *comm) {
  * them NVLS stays inside a node. */
 static bool is_offered(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
+    /* flags within the data tell that it is there, so it must not overtake itself; a network's
+     * plug-in then sets NCCL_PROTO for the whole process, also for groups inside a node */
+    if (w->platform->is_unordered && w->protocol != MS_LIBRARY_SIMPLE) {
+        return false;
+    }
     if (w->algorithm == MS_LIBRARY_RING) {
         return true;
     }
@@ -156,13 +161,21 @@ static double ring_latency_s(const nccl_way *w, double node_s, double net_s) {
     return (steps - between) * fmax(node_s, overhead_s) + between * net_s;
 }
 
+/* Latency of a step between nodes. With one member per node nothing hides the network's: that of a
+ * tree counts. What the NIC's driver reports comes on top, with Simple once more for the flush. */
+static double net_step_s(const nccl_way *w) {
+    const ms_library *library = w->platform->library;
+    ms_library_algorithm row = is_spread(w->comm) ? MS_LIBRARY_TREE : w->algorithm;
+    double messages = w->protocol == MS_LIBRARY_SIMPLE ? 2.0 : 1.0;
+    return library->net_s[row][w->protocol] + messages * w->platform->nic_latency_s;
+}
+
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
     double base_s = library->base_s[w->algorithm][w->protocol];
     double node_s = library->node_s[w->algorithm][w->protocol];
-    /* with one member per node nothing hides the network's latency: that of a tree counts */
-    double net_s = library->net_s[is_spread(comm) ? MS_LIBRARY_TREE : w->algorithm][w->protocol];
+    double net_s = net_step_s(w);
     double levels = floor_log2(comm->nodes);
     switch (w->algorithm) {
     case MS_LIBRARY_RING:

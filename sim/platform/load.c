@@ -14,6 +14,8 @@ enum { PLACES_MAX = 16 };
 typedef struct node_file {
     int gpus, nics;
     int cpu;
+    double nic_latency_s;
+    bool is_in_order;
 } node_file;
 
 static const char *const CPUS[] = {"intel", "amd", NULL};
@@ -53,6 +55,18 @@ static const ms_field NODE_FIELDS[] = {
      .words = CPUS,
      .fallback = "intel",
      .help = "maker of a node's processors, by which libraries differ"},
+    {.key = "nic_latency",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(node_file, nic_latency_s),
+     .fallback = "0 s",
+     .maximum = 1,
+     .help = "latency that a NIC's driver reports to the library, beside what it expects"},
+    {.key = "in_order",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(node_file, is_in_order),
+     .fallback = "true",
+     .help = "NICs deliver bytes in order, as LL and LL128 need"},
     {.key = NULL},
 };
 
@@ -323,6 +337,8 @@ static ms_status read_library(const platform_file *file, const char *const *plac
                               ms_diag *diag, ms_platform *platform) {
     platform->has_nvls = file->has_nvls;
     platform->has_amd_cpu = file->node.cpu == 1;
+    platform->nic_latency_s = file->node.nic_latency_s;
+    platform->is_unordered = !file->node.is_in_order;
     if (file->library == NULL) {
         return MS_OK;
     }

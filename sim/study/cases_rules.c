@@ -60,6 +60,7 @@ static const cluster_row CLUSTERS[] = {
     {"H100", NULL, "dgx-h100", NULL},
     {"H800", NULL, "h800", NULL},
     {"GB200", NULL, "gb200-nvl72", NULL},
+    {"B200", "EFA", "p6-b200", NULL},
     {"B200", NULL, "dgx-b200", NULL},
     {"TPU-v4", NULL, "tpu-v4-palm", NULL},
     {"TPU v4", NULL, "tpu-v4-palm", NULL},

@@ -26,12 +26,14 @@ CORRECTION = (
     (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9),
 )
 
-# Bandwidths in GB/s of all channels together.
-Machine = collections.namedtuple("Machine", "generation channels intra inter has_nvls is_amd")
+# Bandwidths in GB/s of all channels together; latency in microseconds, as the NIC's driver reports it.
+Machine = collections.namedtuple("Machine", "generation channels intra inter has_nvls is_amd latency in_order")
 
 
 def is_there(kind, name, protocol, ranks, nodes, machine):
     """Whether NCCL has an algorithm with a protocol."""
+    if protocol != SIMPLE and not machine.in_order:
+        return False
     if name == "ring":
         return True
     if name == "tree":
@@ -77,6 +79,7 @@ def bandwidth(kind, name, protocol, ranks, nodes, machine):
 def latency(kind, name, protocol, ranks, nodes, machine):
     """Latency in microseconds."""
     inside, between = NVLINK[name][protocol], NETWORK["tree" if ranks == nodes else name][protocol]
+    between += machine.latency * (2 if protocol == SIMPLE else 1)
     levels = int(math.log2(nodes))
     passes = 2 if kind == "all_reduce" else 1
     value = BASE[name][protocol]
@@ -127,7 +130,7 @@ def draw(source):
     has_nvls = generation in ("hopper", "blackwell") and source.random() < 0.7
     size = int(2 ** source.uniform(3, 34))
     machine = Machine(generation, 12 if generation in ("volta", "ampere") else 16, inter if members == 1 else intra, inter,
-                      has_nvls, source.random() < 0.3)
+                      has_nvls, source.random() < 0.3, source.choice((0, 0, 0, 35, 75)), source.random() < 0.9)
     return source.choice(KINDS), size, members * nodes, nodes, machine
 
 
@@ -135,13 +138,14 @@ def main():
     """Print the table."""
     source = random.Random(10)
     print("/* Made by nccl_cases.py: do not edit. kind, size, ranks, nodes, generation, GB/s of NVLink and network, NVLS, AMD,")
-    print(" * then algorithm, protocol and time [us] of the fastest way. */")
+    print(" * latency [us] and order of the NIC, then algorithm, protocol and time [us] of the fastest way. */")
     print("static const nccl_case NCCL_CASES[] = {")
     for _ in range(250):
         kind, size, ranks, nodes, machine = draw(source)
         best, _, name, protocol = choose(kind, size, ranks, nodes, machine)
         print(f"    {{MS_COLL_{kind.upper()}, {size}.0, {ranks}, {nodes}, MS_GENERATION_{machine.generation.upper()},"
-              f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()},"
+              f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()}, {machine.latency!r}.0,"
+              f" {str(machine.in_order).lower()},"
               f" MS_ALGORITHM_{name.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
     print("};")
 

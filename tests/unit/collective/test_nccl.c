@@ -14,6 +14,8 @@ typedef struct nccl_case {
     ms_gpu_generation generation;
     double intra, inter; /* GB/s */
     bool has_nvls, is_amd;
+    double nic_latency_us;
+    bool is_in_order;
     ms_coll_algorithm algorithm;
     ms_protocol protocol;
     double time_us;
@@ -29,6 +31,8 @@ Test(nccl, choice_equals_the_published_model) {
         f.platform.gpu.generation = c->generation;
         f.platform.has_nvls = c->has_nvls;
         f.platform.has_amd_cpu = c->is_amd;
+        f.platform.nic_latency_s = 1e-6 * c->nic_latency_us;
+        f.platform.is_unordered = !c->is_in_order;
         const ms_nccl_comm comm = {.ranks = c->ranks,
                                    .nodes = c->nodes,
                                    .intra_Bps = 1e9 * c->intra,
@@ -174,6 +178,26 @@ Test(nccl, latency_of_links_beyond_the_librarys_is_added) {
     }
     fixture_release(&near);
     fixture_release(&far);
+}
+
+/* What EFA reports lengthens every step between nodes, and Simple's twice; without order there is
+ * no other protocol. Measured: 378 us for 1 MiB among four nodes. */
+Test(nccl, a_network_without_order_leaves_simple) {
+    platform_fixture f;
+    fixture_platform(&f, "p6-b200", NULL);
+    cr_assert_eq(f.platform.nic_latency_s, 35e-6);
+    cr_assert(f.platform.is_unordered);
+    ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = 1 << 20};
+    ms_coll_plan plan = plan_of(&f, request, 32, 1);
+    cr_assert_eq(plan.algorithm, MS_ALGORITHM_NVLS_TREE);
+    cr_assert_eq(plan.protocol, MS_PROTOCOL_SIMPLE);
+    double time_s = fixture_plan_time_s(&f, &plan);
+    cr_assert_lt(fabs(time_s / 378e-6 - 1.0), 0.15, "%g s", time_s);
+    request.size_B = 1024;
+    cr_assert_eq(plan_of(&f, request, 8, 1).protocol, MS_PROTOCOL_SIMPLE, "inside a node, too");
+    f.platform.is_unordered = false;
+    cr_assert_eq(plan_of(&f, request, 32, 1).protocol, MS_PROTOCOL_LL);
+    fixture_release(&f);
 }
 
 Test(nccl, without_a_library_all_is_as_the_links_say) {

@@ -139,6 +139,7 @@ Test(cases, clusters_go_by_gpu_and_network) {
         {"H100-SXM5 96GB HBM2e 500W cap", "RDMA", "meta-roce-h100", "h100-sxm5-96gb"},
         {"H200-SXM5-141GB", "RDMA", "dgx-h100", "h200-sxm5-141gb"},
         {"B200-SXM6", NULL, "dgx-b200", "b200-sxm6"},
+        {"B200", "EFA 400G per GPU", "p6-b200", "b200-sxm6"},
         {"GB200", NULL, "gb200-nvl72", "gb200"},
         {"A100-PCIe-80GB", NULL, NULL, NULL},
         {"MI300X", NULL, NULL, NULL},
