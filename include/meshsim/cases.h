@@ -89,14 +89,27 @@ typedef struct ms_case_figure {
     double value;     /**< NAN: no number */
 } ms_case_figure;
 
+/** What a pipeline rank's time in a step goes to, as DeepSeek-V3's authors part it: passes that run
+ * alone by their kind, pairs of a forward and a backward pass, the step's end, and waiting. */
+typedef enum ms_step_phase {
+    MS_STEP_FORWARD,  /**< "1F": forward passes that run alone */
+    MS_STEP_BUBBLE,   /**< "bubble": between passes */
+    MS_STEP_BACKWARD, /**< "1B": backward passes that run alone, of input gradients or of both */
+    MS_STEP_WEIGHT,   /**< "1W": weight gradients put off */
+    MS_STEP_PAIR,     /**< "1F1B": a forward and a backward pass that run together */
+    MS_STEP_END,      /**< "optimizer": behind the last pass of all ranks */
+    MS_STEP_PHASE_COUNT,
+} ms_step_phase;
+
 /** What was measured. */
 typedef struct ms_case_measured {
-    double step_s;                 /**< the number to predict; NAN: none */
-    double low_s, high_s;          /**< it is right anywhere between them; NAN: it is one number */
-    double peak_B;                 /**< memory; NAN: none */
-    double static_B;               /**< memory between steps; NAN: none */
-    double forward_s, backward_s;  /**< of a layer; NAN: none */
-    double layer_s;                /**< both; NAN: none */
+    double step_s;                /**< the number to predict; NAN: none */
+    double low_s, high_s;         /**< it is right anywhere between them; NAN: it is one number */
+    double peak_B;                /**< memory; NAN: none */
+    double static_B;              /**< memory between steps; NAN: none */
+    double forward_s, backward_s; /**< of a layer; NAN: none */
+    double layer_s;               /**< both; NAN: none */
+    double phase_s[MS_STEP_PHASE_COUNT]; /**< of a step; NAN: none */
     bool is_last_rank;             /**< memory is that of the last rank, not of the fullest one */
     bool is_allocated;             /**< it counts tensors, not what the allocator reserved */
     const ms_case_figure *figures; /**< [figure_count] everything, as it stands */

@@ -29,7 +29,9 @@ typedef struct ms_validate_finding {
     double backward_s; /**< from there to the end of its last backward pass, likewise */
     double pass_s[MS_OP_OPTIMIZER]; /**< computing time of a pass by its ms_op_kind, the mean over
                                        passes and ranks; recomputation is one of its own */
-    double last_peak_B;             /**< peak memory of the last pipeline rank */
+    double phase_s[MS_STEP_PHASE_COUNT]; /**< of a rank's step, the mean over ranks, which sums to
+                                            the step; NAN where several steps were simulated */
+    double last_peak_B;                  /**< peak memory of the last pipeline rank */
     double last_static_B; /**< of it parameters, gradients and optimizer state, which stay between
                              steps */
 } ms_validate_finding;
@@ -55,7 +57,7 @@ typedef struct ms_validate_row {
     ms_validate_finding finding;
 } ms_validate_row;
 
-/** One comparison of another quantity: memory, a layer's time, a collective's. */
+/** One comparison of another quantity: memory, the time of a layer, a phase or a collective. */
 typedef struct ms_validate_point {
     const char *id;       /**< of its case; of a collective where it ran */
     const char *group;    /**< NULL: none */
@@ -101,6 +103,7 @@ typedef struct ms_validation {
     ms_validate_points memory; /**< of jobs that ran */
     ms_validate_groups memory_groups;
     ms_validate_points layers;
+    ms_validate_points phases; /**< of steps */
     ms_validate_points collectives;
     ms_validate_groups sizes; /**< collectives by size */
     double mean_of_groups;    /**< of the score: mean of the groups' mean errors; NAN: no row */

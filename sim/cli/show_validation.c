@@ -92,6 +92,7 @@ const ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_vali
     const ms_table apart = rows_table(v, v->scored, v->timed, arena);
     const ms_table memory = points_table(&v->memory, MS_VALIDATE_MEMORY_COLUMNS, arena);
     const ms_table layers = points_table(&v->layers, MS_VALIDATE_LAYER_COLUMNS, arena);
+    const ms_table phases = points_table(&v->phases, MS_VALIDATE_LAYER_COLUMNS, arena);
     const ms_table collectives =
         points_table(&v->collectives, MS_VALIDATE_COLLECTIVE_COLUMNS, arena);
     ms_table_add_list(&scored, false, "rows", root);
@@ -104,6 +105,7 @@ const ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_vali
     ms_table_add_list(&memory, false, "memory", root);
     add_groups(root, "memory_groups", &v->memory_groups);
     ms_table_add_list(&layers, false, "layers", root);
+    ms_table_add_list(&phases, false, "phases", root);
     ms_table_add_list(&collectives, false, "collectives", root);
     add_groups(root, "collective_sizes", &v->sizes);
     return root;
@@ -131,8 +133,9 @@ static const ms_table_cell GROUP_CELLS[] = {{"name", -17, ""},
                                             {0}};
 
 static const char LAYER_HEAD[] = "\nlayers\n predicted   measured  error %\n";
+static const char PHASE_HEAD[] = "\nphases of steps\n predicted   measured  error %\n";
 static const ms_table_cell LAYER_CELLS[] = {{"predicted_s", 10, ""}, {"measured_s", 10, NULL},
-                                            {"error", 7, NULL},      {"quantity", -8, "  "},
+                                            {"error", 7, NULL},      {"quantity", -9, "  "},
                                             {"id", -1, NULL},        {0}};
 
 static void add_group_table(const char *title, const ms_validate_groups *groups, ms_arena *arena,
@@ -199,6 +202,7 @@ static void add_left_out(const ms_validation *v, ms_buffer *out) {
 void ms_show_validation_page(const ms_validation *v, ms_arena *arena, ms_buffer *out) {
     const ms_table scored = rows_table(v, 0, v->scored, arena);
     const ms_table layers = points_table(&v->layers, MS_VALIDATE_LAYER_COLUMNS, arena);
+    const ms_table phases = points_table(&v->phases, MS_VALIDATE_LAYER_COLUMNS, arena);
     if (ms_table_kept(&scored) > 0) {
         ms_table_write_page(&scored, ROW_HEAD, ROW_CELLS, out);
         add_marks(v, out);
@@ -211,6 +215,9 @@ void ms_show_validation_page(const ms_validation *v, ms_arena *arena, ms_buffer 
     add_group_table("memory by group", &v->memory_groups, arena, out);
     if (v->layers.count > 0) {
         ms_table_write_page(&layers, LAYER_HEAD, LAYER_CELLS, out);
+    }
+    if (v->phases.count > 0) {
+        ms_table_write_page(&phases, PHASE_HEAD, LAYER_CELLS, out);
     }
     add_group_table("collectives by size", &v->sizes, arena, out);
     add_left_out(v, out);

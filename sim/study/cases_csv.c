@@ -133,6 +133,9 @@ static ms_status add_step(table *t, const row *line) {
                      .backward_s = NAN,
                      .layer_s = NAN},
     };
+    for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
+        c.measured.phase_s[i] = NAN;
+    }
     c.mark.source = NULL; /* the text is gone when the mark is shown */
     ms_vector_add(&reading->out->cases, &c, 1);
     return c.id == NULL ? ms_diag_no_memory(reading->diag)

@@ -25,6 +25,11 @@ static const unit_row PEAKS[] = {{"peak_alloc_bytes", 1, true},
                                  {"peak_memory_gb", 1e9, false},
                                  {"peak_memory_gb_approx", 1e9, false}};
 
+/* Names that phases of a step have. Source: README of the measurements. */
+static const char *const PHASES[MS_STEP_PHASE_COUNT] = {
+    [MS_STEP_FORWARD] = "t_1F_s", [MS_STEP_BUBBLE] = "t_bubble_s", [MS_STEP_BACKWARD] = "t_1B_s",
+    [MS_STEP_WEIGHT] = "t_1W_s",  [MS_STEP_PAIR] = "t_1F1B_s",     [MS_STEP_END] = "t_opt_s"};
+
 static double figure_of(const ms_case_measured *measured, const char *name) {
     for (size_t i = 0; i < measured->figure_count; i++) {
         if (strcmp(measured->figures[i].name, name) == 0) {
@@ -120,6 +125,9 @@ ms_status ms_cases_read_measured(const ms_cases_reading *reading, const ms_node 
     measured.forward_s = figure_of(&measured, "fwd_ms") * MS_IN_S;
     measured.backward_s = figure_of(&measured, "bwd_ms_incl_recompute") * MS_IN_S;
     measured.layer_s = figure_of(&measured, "combined_ms") * MS_IN_S;
+    for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
+        measured.phase_s[i] = figure_of(&measured, PHASES[i]);
+    }
     *measured_out = measured;
     return status;
 }

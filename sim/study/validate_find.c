@@ -1,4 +1,4 @@
-/* What a validated run comes to besides its figures: passes, and the last rank's memory. */
+/* What a validated run comes to besides its figures: passes, phases, the last rank's memory. */
 #include <math.h>
 #include <string.h>
 
@@ -75,6 +75,7 @@ void ms_validate_find(size_t index, const ms_result *result, void *finding_out) 
     memset(&finding, 0, sizeof finding);
     find_passes(result, &finding);
     find_halves(result, &finding);
+    ms_validate_find_phases(result, finding.phase_s);
     find_last_rank(result, &finding);
     memcpy(finding_out, &finding, sizeof finding);
 }

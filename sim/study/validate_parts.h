@@ -11,6 +11,11 @@
 /* In a child: fill the ms_validate_finding of a run. */
 void ms_validate_find(size_t index, const ms_result *result, void *finding_out);
 
+/* Part the step of every pipeline rank into phases.
+ *  phase_s_out: [MS_STEP_PHASE_COUNT] mean over ranks; NAN where several steps were simulated, or
+ * memory ran out. */
+void ms_validate_find_phases(const ms_result *result, double *phase_s_out);
+
 /* Sum errors up by group.  An item of a group without a name is left out. */
 typedef struct ms_error_item {
     const char *group;
@@ -22,7 +27,7 @@ typedef struct ms_error_item {
 ms_status ms_validate_sum_up(const ms_error_item *items, size_t count, ms_arena *arena,
                              ms_validate_groups *groups_out);
 
-/* Memory and layer times of rows that ran, into the validation.  Returns likewise. */
+/* Memory, layer times and phases of rows that ran, into the validation.  Returns likewise. */
 ms_status ms_validate_take_points(ms_arena *arena, ms_validation *validation);
 
 /* Time the study's collectives on idle links, into the validation.  Returns as ms_validate_run. */

@@ -1,4 +1,4 @@
-/* Quantities beside step times: errors by group, memory, layer times, collectives. */
+/* Quantities beside step times: errors by group, memory, layer times, phases, collectives. */
 #include <math.h>
 #include <string.h>
 
@@ -118,10 +118,24 @@ static void add_layer(const ms_validate_row *row, ms_validate_points *points) {
     }
 }
 
+static void add_phases(const ms_validate_row *row, ms_validate_points *points) {
+    static const char *const NAMES[MS_STEP_PHASE_COUNT] = {
+        [MS_STEP_FORWARD] = "1F", [MS_STEP_BUBBLE] = "bubble", [MS_STEP_BACKWARD] = "1B",
+        [MS_STEP_WEIGHT] = "1W",  [MS_STEP_PAIR] = "1F1B",     [MS_STEP_END] = "optimizer"};
+    for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
+        add_point(points, (ms_validate_point){.id = row->id,
+                                              .group = row->group,
+                                              .quantity = NAMES[i],
+                                              .predicted = row->finding.phase_s[i],
+                                              .measured = row->measured->measured.phase_s[i]});
+    }
+}
+
 ms_status ms_validate_take_points(ms_arena *arena, ms_validation *v) {
     v->memory.items = MS_NEW(arena, ms_validate_point, MEMORY_PER_ROW * v->row_count);
     v->layers.items = MS_NEW(arena, ms_validate_point, LAYER_PER_ROW * v->row_count);
-    if (v->memory.items == NULL || v->layers.items == NULL) {
+    v->phases.items = MS_NEW(arena, ms_validate_point, MS_STEP_PHASE_COUNT * v->row_count);
+    if (v->memory.items == NULL || v->layers.items == NULL || v->phases.items == NULL) {
         return MS_E_NOMEM;
     }
     for (size_t i = 0; i < v->row_count; i++) {
@@ -129,6 +143,7 @@ ms_status ms_validate_take_points(ms_arena *arena, ms_validation *v) {
         if (row->reason == NULL) {
             add_memory(row, &v->memory);
             add_layer(row, &v->layers);
+            add_phases(row, &v->phases);
         }
     }
     return sum_up_points(&v->memory, arena, &v->memory_groups);

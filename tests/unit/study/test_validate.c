@@ -179,6 +179,71 @@ Test(validate, a_layer_is_timed_in_halves) {
     cases_end(&f.cases);
 }
 
+/* Phases of a step on two pipeline ranks, whose passes communicate nothing inside. */
+static const double *phases_of(fixture *f, const char *kind, int microbatches) {
+    char data[1024];
+    snprintf(data, sizeof data,
+             "- {id: '%s %d', group: a, schedule_kind: %s, recompute_kind: none, "
+             "score_step_time_s: 1, system: {gpu: A100}, num_gpus: 2, micro_batch: 1, "
+             "global_batch: %d, parallel: {tp: 1, pp: 2, dp: 1}, model: {type: gpt, layers: 4, "
+             "hidden: 1024, heads: 16, ffn: 4096, ffn_mats: 2, vocab: 1024, seq_len: 512}, "
+             "measured: {t_1F_s: 1, t_1F1B_s: 2}}\n",
+             kind, microbatches, kind, microbatches);
+    cases_start(&f->cases);
+    add(f, "c.yaml", data);
+    cr_assert_eq(validate(f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f->cases.messages));
+    cr_assert_null(f->v.rows[0].reason, "%s", f->v.rows[0].reason);
+    const double *phase_s = f->v.rows[0].finding.phase_s;
+    double sum_s = 0;
+    for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
+        sum_s += phase_s[i];
+    }
+    cr_assert_float_eq(sum_s, f->v.rows[0].predicted_s, 1e-12);
+    return phase_s;
+}
+
+/* Six forward passes alone on each rank; 1F1B has neither pairs nor weight gradients of their own,
+ * ZB-H1 puts some of them off, and no phase makes any other computation longer. */
+Test(validate, a_step_is_parted_into_phases) {
+    fixture plain, split;
+    const double *phase_s = phases_of(&plain, "1f1b", 6);
+    const double *pass_s = plain.v.rows[0].finding.pass_s;
+    cr_assert_float_eq(phase_s[MS_STEP_FORWARD], 6 * pass_s[MS_OP_FORWARD], 1e-12);
+    cr_assert_float_eq(phase_s[MS_STEP_BACKWARD], 6 * pass_s[MS_OP_BACKWARD], 1e-12);
+    cr_assert_eq(phase_s[MS_STEP_PAIR], 0);
+    cr_assert_eq(phase_s[MS_STEP_WEIGHT], 0);
+    cr_assert_gt(phase_s[MS_STEP_BUBBLE], 0);
+    cr_assert_gt(phase_s[MS_STEP_END], 0);
+    cr_assert_eq(plain.v.phases.count, 2);
+    cr_assert_str_eq(plain.v.phases.items[0].quantity, "1F");
+    cr_assert_float_eq(plain.v.phases.items[0].error, phase_s[MS_STEP_FORWARD] - 1, 1e-12);
+    cr_assert_str_eq(plain.v.phases.items[1].quantity, "1F1B");
+    phase_s = phases_of(&split, "zbh1", 6);
+    pass_s = split.v.rows[0].finding.pass_s;
+    cr_assert_gt(phase_s[MS_STEP_WEIGHT], 0);
+    cr_assert_float_eq(phase_s[MS_STEP_WEIGHT], 6 * pass_s[MS_OP_WEIGHT_GRAD], 1e-12);
+    cases_end(&plain.cases);
+    cases_end(&split.cases);
+}
+
+/* Of DualPipe's four microbatches a rank of two runs one forward and one backward pass as a pair;
+ * each further one of both directions adds a pair on either stage. */
+Test(validate, pairs_are_a_phase) {
+    fixture few, many;
+    const double *few_s = phases_of(&few, "dualpipe", 4);
+    const double *many_s = phases_of(&many, "dualpipe", 8);
+    const double *few_pass_s = few.v.rows[0].finding.pass_s;
+    const double *many_pass_s = many.v.rows[0].finding.pass_s;
+    double added_s = 8 * (many_pass_s[MS_OP_FORWARD] + many_pass_s[MS_OP_BACKWARD]) -
+                     4 * (few_pass_s[MS_OP_FORWARD] + few_pass_s[MS_OP_BACKWARD]);
+    cr_assert_gt(few_s[MS_STEP_PAIR], 0);
+    cr_assert_gt(added_s, 0);
+    cr_assert_float_eq(many_s[MS_STEP_PAIR] - few_s[MS_STEP_PAIR], added_s, 1e-12);
+    cr_assert_float_eq(many_s[MS_STEP_FORWARD], few_s[MS_STEP_FORWARD], 1e-12);
+    cases_end(&few.cases);
+    cases_end(&many.cases);
+}
+
 /* A ring of 8 on NVLink sends 2 * 7/8 of the buffer at 300 GB/s times 0.783, in 14 steps of 2 times
  * 1.7 us. */
 Test(validate, collectives_are_timed_on_idle_links) {
