@@ -51,6 +51,7 @@ static const cluster_row CLUSTERS[] = {
     {"A100", "Omni-Path", "jean-zay-a100", NULL},
     {"A100", "4x HDR200", "hdr4-a100", NULL},
     {"A100", "4xHDR", "hdr4-a100", NULL},
+    {"Ampere GPUs", "Clos, Tomahawk 4", "bytedance-a100", NULL},
     {"A100", NULL, "dgx-a100", NULL},
     {"a100", NULL, "dgx-a100", NULL},
     {"V100", NULL, "dgx2-v100", NULL},

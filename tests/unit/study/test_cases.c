@@ -134,6 +134,8 @@ Test(cases, clusters_go_by_gpu_and_network) {
         {"A100-SXM4-40GB", "RoCE", "dgx-a100", "a100-sxm4-40gb"},
         {"A100-SXM4-80GB", "Omni-Path", "jean-zay-a100", "a100-sxm4-80gb"},
         {"A100-SXM4", "800 Gbit/s per node (4x HDR200)", "hdr4-a100", "a100-sxm4-80gb"},
+        {"A100-class Ampere (\"NVIDIA Ampere GPUs\")", "3-layer Clos, Tomahawk 4 switches",
+         "bytedance-a100", "a100-sxm4-80gb"},
         {"H100-SXM5-80GB 700W", "RoCE 400G", "meta-roce-h100", "h100-sxm5-80gb"},
         {"H100-SXM5-80GB", NULL, "dgx-h100", "h100-sxm5-80gb"},
         {"H100-SXM5 96GB HBM2e 500W cap", "RDMA", "meta-roce-h100", "h100-sxm5-96gb"},
