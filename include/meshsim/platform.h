@@ -56,6 +56,19 @@ typedef struct ms_attention_rates {
     ms_attention_rate forward, backward;
 } ms_attention_rates;
 
+/** Products of a group of experts, which a library is called for one by one. */
+typedef struct ms_grouped_rate {
+    double call_s;  /**< of a call: no product follows the one before it sooner [s] */
+    double exposed; /**< share of the shorter of arithmetic and memory traffic that the longer one
+                       does not hide, 0..1 */
+} ms_grouped_rate;
+
+/** What a GPU has of its host; 0: not given. */
+typedef struct ms_host_rate {
+    double pcie_Bps;   /**< to or from the host, each way [B/s] */
+    double memory_Bps; /**< a GPU's share of its host's memory bandwidth [B/s] */
+} ms_host_rate;
+
 /** Kernels that a measured table can have, and their sizes. */
 typedef enum ms_measured_kernel {
     MS_MEASURED_GEMM,               /**< m, n, k, batch */
@@ -102,17 +115,17 @@ typedef struct ms_gpu_type {
     double hbm_Bps;         /**< memory bandwidth [B/s] */
     double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
-    double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
-    double gemm_unaligned;  /**< what is left of it where rows are aligned to 2 bytes only, 0..1 */
-    double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
-                               [elements] */
-    int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */
+    double gemm_efficiency;  /**< best share of the peak a large GEMM reaches, 0..1 */
+    double gemm_unaligned;   /**< what is left of it where rows are aligned to 2 bytes only, 0..1 */
+    double gemm_depth_half;  /**< inner dimension at which half of that is reached by the depth ramp
+                                [elements] */
+    int tile_m, tile_n;      /**< output tile of one SM for wave and tile quantisation [elements] */
+    ms_grouped_rate grouped; /**< experts' products */
     ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
     const ms_kernel_table *measured; /**< NULL: none */
-    double pcie_Bps;                 /**< to or from the host, each way [B/s]; 0: not given */
-    double host_Bps; /**< a GPU's share of its host's memory bandwidth [B/s]; 0: not given */
+    ms_host_rate host;
     double compute_slowdown[MS_COLL_COUNT]; /**< by kind of communication: how many times as long
                                                computations take while one runs on the GPU, 1..2 */
 } ms_gpu_type;

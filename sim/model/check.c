@@ -239,7 +239,7 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
 
 static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type *gpu,
                                ms_diag *diag) {
-    if (!layout->is_offloaded || (gpu->pcie_Bps > 0 && gpu->host_Bps > 0)) {
+    if (!layout->is_offloaded || (gpu->host.pcie_Bps > 0 && gpu->host.memory_Bps > 0)) {
         return MS_OK;
     }
     ms_diag_error(diag,

@@ -5,15 +5,21 @@
 
 #include "model/internal.h"
 
+static double arithmetic_s(const ms_gpu_type *gpu, double flop, double efficiency) {
+    return flop > 0 ? flop / (gpu->peak_flop_per_s * gpu->sustained_clock * efficiency) : 0;
+}
+
+static double memory_s(const ms_gpu_type *gpu, double bytes) {
+    return bytes > 0 ? bytes / (gpu->hbm_Bps * gpu->memory_efficiency) : 0;
+}
+
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
                      bool *is_memory_bound_out) {
-    double arithmetic_s =
-        flop > 0 ? flop / (gpu->peak_flop_per_s * gpu->sustained_clock * efficiency) : 0;
-    double memory_s = bytes > 0 ? bytes / (gpu->hbm_Bps * gpu->memory_efficiency) : 0;
+    double computing_s = arithmetic_s(gpu, flop, efficiency), moving_s = memory_s(gpu, bytes);
     if (is_memory_bound_out) {
-        *is_memory_bound_out = memory_s > arithmetic_s;
+        *is_memory_bound_out = moving_s > computing_s;
     }
-    return fmax(arithmetic_s, memory_s) + gpu->kernel_launch_s;
+    return fmax(computing_s, moving_s) + gpu->kernel_launch_s;
 }
 
 /* Output tiles a GEMM library chooses from, as shares of the longer and the shorter side of the GPU
@@ -157,10 +163,7 @@ double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
                       bool *is_memory_bound_out) {
     double time_s =
         ms_roofline_s(gpu, work->flop, work->bytes, work->efficiency, is_memory_bound_out);
-    if (work->exposed_B > 0) {
-        time_s += work->exposed_B / (gpu->hbm_Bps * gpu->memory_efficiency);
-    }
-    return time_s;
+    return time_s + memory_s(gpu, work->exposed_B);
 }
 
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work) {
@@ -246,6 +249,22 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
     ms_cost_accumulate(builder, shape.m * shape.n);
 }
 
+/* Products of `experts` experts, a call of the library for each, which run behind each other on a
+ * few streams. A short one reads its weights before its first and writes its results after its last
+ * multiplication, of which the others' arithmetic hides a part only; and the host issues no call
+ * sooner than it has issued the one before.
+ * Source: Transformer Engine, general_grouped_gemm (a cuBLAS call for each expert over four
+ * streams); the GPU type's file says what it is fitted to. */
+static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, double experts,
+                             bool *is_memory_bound_out) {
+    double shorter_s =
+        fmin(arithmetic_s(gpu, work->flop, work->efficiency), memory_s(gpu, work->bytes));
+    double time_s =
+        ms_roofline_s(gpu, work->flop, work->bytes, work->efficiency, is_memory_bound_out) +
+        fmax(gpu->grouped.exposed * shorter_s, memory_s(gpu, work->exposed_B));
+    return fmax(time_s, experts * gpu->grouped.call_s);
+}
+
 void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
     bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation;
     double result_B = is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B;
@@ -255,7 +274,8 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
                 work.busiest.n, work.busiest.k, work.busiest.batch);
     ms_kernel kernel = {.name = name, .shape = text, .flop = mean.flop, .bytes = mean.bytes};
-    kernel.time_s = ms_work_time_s(builder->gpu, &busiest, &kernel.is_memory_bound);
+    kernel.time_s =
+        grouped_time_s(builder->gpu, &busiest, work.busiest.batch, &kernel.is_memory_bound);
     use_kernel(builder, &kernel);
     if (work.is_weight_gradient && !is_fused) {
         ms_cost_accumulate(builder, work.mean.m * work.mean.n * work.mean.batch);

@@ -19,7 +19,9 @@
  * derivatives.yaml and aten/src/ATen/native/cuda (what a backward pass calls); bytes derived here.
  *
  * Compiled: TorchInductor fuses as above, and the second norm of a block with the residual before
- * it, so that half of the norms find their input in registers: one pass less for them each way.
+ * it. So half of the norms find their input in registers, which is still written for the second
+ * residual: one element less forward. Backward their input's gradient goes straight into the sum
+ * with that of the residual: it is neither written nor read.
  * Source: Ansel et al., PyTorch 2, ASPLOS'24, section 5 (fusion of pointwise kernels and
  * reductions, not beyond what is compiled as one: torchtitan compiles each block). */
 #include "model/internal.h"
@@ -47,14 +49,6 @@ static const passes FORWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_SOFTMAX] = {4, 0, 2},
                           [MS_WORK_RESIDUAL] = {3, 0, 1},
                           [MS_WORK_DROPPED_RESIDUAL] = {5, 1, 2}},
-    [MS_KERNELS_COMPILED] = {[MS_WORK_LAYER_NORM] = {1.5, 0, 1},
-                             [MS_WORK_RMS_NORM] = {1.5, 0, 1},
-                             [MS_WORK_GELU] = {2, 0, 1},
-                             [MS_WORK_SWIGLU] = {3, 0, 1},
-                             [MS_WORK_ROTARY] = {2, 0, 1},
-                             [MS_WORK_SOFTMAX] = {2, 0, 1},
-                             [MS_WORK_RESIDUAL] = {3, 0, 1},
-                             [MS_WORK_DROPPED_RESIDUAL] = {3, 1, 1}},
 };
 
 /* A dropped residual's is two kernels of their own, whatever the framework (ms_cost_residual). */
@@ -73,22 +67,29 @@ static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_ROTARY] = {2, 16, 3},
                           [MS_WORK_SOFTMAX] = {5, 0, 2},
                           [MS_WORK_RESIDUAL] = {3, 0, 1}},
-    [MS_KERNELS_COMPILED] = {[MS_WORK_LAYER_NORM] = {4, 0, 1},
-                             [MS_WORK_RMS_NORM] = {4, 0, 1},
-                             [MS_WORK_GELU] = {3, 0, 1},
-                             [MS_WORK_SWIGLU] = {5, 0, 1},
-                             [MS_WORK_ROTARY] = {2, 0, 1},
-                             [MS_WORK_SOFTMAX] = {3, 0, 1},
-                             [MS_WORK_RESIDUAL] = {3, 0, 1}},
 };
+
+/* What compiled norms move less than fused ones: of half of them one element forward, two backward.
+ */
+static const double COMPILED_LESS = 0.5, COMPILED_LESS_BACKWARD = 1;
+
+static passes passes_of(ms_kernels kernels, ms_work work, bool is_backward) {
+    bool is_compiled = kernels == MS_KERNELS_COMPILED;
+    bool is_norm = work == MS_WORK_LAYER_NORM || work == MS_WORK_RMS_NORM;
+    ms_kernels like = is_compiled ? MS_KERNELS_FUSED : kernels;
+    passes each = is_backward ? BACKWARD[like][work] : FORWARD[like][work];
+    if (is_compiled && is_norm) {
+        each.elements -= is_backward ? COMPILED_LESS_BACKWARD : COMPILED_LESS;
+    }
+    return each;
+}
 
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements) {
-    ms_kernels kernels = builder->model->kernels;
-    const passes *each = is_backward ? &BACKWARD[kernels][work] : &FORWARD[kernels][work];
+    passes each = passes_of(builder->model->kernels, work, is_backward);
     double elements_B = elements * builder->shard.element_B;
-    double bytes = each->elements * elements_B + each->fp32_B * elements;
-    for (int i = 0; i < each->kernels; i++) {
-        ms_cost_memory(builder, name, bytes / each->kernels);
+    double bytes = each.elements * elements_B + each.fp32_B * elements;
+    for (int i = 0; i < each.kernels; i++) {
+        ms_cost_memory(builder, name, bytes / each.kernels);
     }
 }

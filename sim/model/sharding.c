@@ -253,7 +253,7 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
         own * (precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
     double crossing_B = own * (precision->gradient_B + precision->parameter_B);
     return ms_roofline_s(builder->gpu, 0, zeroing_B + clipping_B, 1, NULL) +
-           crossing_B / builder->gpu->pcie_Bps + update_B / builder->gpu->host_Bps;
+           crossing_B / builder->gpu->host.pcie_Bps + update_B / builder->gpu->host.memory_Bps;
 }
 
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count) {

@@ -292,6 +292,17 @@ static inline double fixture_gap(double a, double b) {
     return a == b ? 0 : fabs(a - b) / fmax(fabs(a), fabs(b));
 }
 
+/** The first kernel of a name. */
+static inline const ms_kernel *fixture_kernel(const ms_stage_costs *costs, const char *name) {
+    for (int i = 0; i < costs->kernel_count; i++) {
+        if (strcmp(costs->kernels[i].name, name) == 0) {
+            return &costs->kernels[i];
+        }
+    }
+    cr_assert_fail("no kernel '%s'", name);
+    return NULL;
+}
+
 /** Seed of a property test: MS_SEED when set. */
 static inline uint64_t fixture_seed(void) {
     const char *text = getenv("MS_SEED");

@@ -3,16 +3,6 @@
 
 #include "fixture.h"
 
-static const ms_kernel *kernel_of(const ms_stage_costs *costs, const char *name) {
-    for (int i = 0; i < costs->kernel_count; i++) {
-        if (strcmp(costs->kernels[i].name, name) == 0) {
-            return &costs->kernels[i];
-        }
-    }
-    cr_assert_fail("no kernel '%s'", name);
-    return NULL;
-}
-
 /* A layer of 4,096 tokens on an A100 whose table has some of its kernels. */
 Test(kernel_table, kernels_take_as_long_as_measured) {
     static const ms_measured_row GEMM[] = {{{8192, 1536, 1024, 1, 1, 1}, 1e-3}};
@@ -43,8 +33,8 @@ Test(kernel_table, kernels_take_as_long_as_measured) {
                    {"mlp_up_weight_grad", 0},
                    {"swiglu", 0}};
     for (size_t i = 0; i < sizeof KERNELS / sizeof KERNELS[0]; i++) {
-        double model_s = kernel_of(&plain.costs, KERNELS[i].name)->time_s;
-        double time_s = kernel_of(&measured.costs, KERNELS[i].name)->time_s;
+        double model_s = fixture_kernel(&plain.costs, KERNELS[i].name)->time_s;
+        double time_s = fixture_kernel(&measured.costs, KERNELS[i].name)->time_s;
         double expected_s = KERNELS[i].time_s > 0 ? KERNELS[i].time_s : model_s;
         cr_assert_lt(fixture_gap(time_s, expected_s), 1e-12, "%s: %g s", KERNELS[i].name, time_s);
         cr_assert(KERNELS[i].time_s <= 0 || fixture_gap(model_s, expected_s) > 0.01);

@@ -236,8 +236,8 @@ Test(sharding, offloaded_updates_cross_the_host_link) {
     fixture_costs near, far;
     ms_model model = fixture_llama(2, 1024, 8, 8, 4096);
     ms_gpu_type gpu = fixture_ideal();
-    gpu.pcie_Bps = 25e9;
-    gpu.host_Bps = 50e9;
+    gpu.host.pcie_Bps = 25e9;
+    gpu.host.memory_Bps = 50e9;
     fixture_init(&near);
     near.layout.dp = 4;
     near.layout.zero = 1;
