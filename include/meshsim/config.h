@@ -41,7 +41,7 @@ typedef struct ms_node {
     const char *key;       /**< inside a mapping: its key; else NULL */
     ms_mark key_mark;      /**< where the key stands */
     ms_mark mark;          /**< where the value stands */
-    const char *origin;    /**< "file", "default" or "--set" */
+    const char *origin;    /**< "file", "default", "--set", or what laid it below a file */
     struct ms_node *first; /**< children of a sequence or mapping */
     struct ms_node *last;  /**< newest child */
     struct ms_node *next;  /**< next sibling */
@@ -88,6 +88,9 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key);
  * itself exists.  Returns NULL if `root` is NULL. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out);
 
+/** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
+void ms_node_remove(ms_node *parent, const ms_node *child);
+
 /** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
  * the key; missing mappings on the way are made; `name[2]` or `name.2` reaches an entry of a
  * sequence. Its marks point into the override's own text, shown as file "--set". Returns MS_OK;
@@ -99,6 +102,11 @@ ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms
  * `arena`, their texts are shared.  Returns MS_OK; MS_E_NOMEM, `base` may then be half merged.
  * O(nodes of over, times keys of base). */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
+
+/** Lay `under` below `base`: keys that `base` lacks, or has without a value, are added with their
+ * place and origin, mappings that both have merge key by key, all else of `base` stays.  Returns as
+ * ms_node_overlay. */
+ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena);
 
 /** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
  *  node: a tree as the parser makes it; a plain scalar made by hand is quoted where it must be. */
@@ -196,8 +204,9 @@ ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_pa
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /** Append every key of a table with its value and where it came from, one per line:
- * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", and "key =  # not given" for an
- * absent key without a default, or for an absent mapping that has keys it cannot do without. */
+ * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", "...  # ORIGIN, p.yaml:3" for what
+ * was laid below the file, and "key =  # not given" for an absent key without a default, or for an
+ * absent mapping that has keys it cannot do without. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 

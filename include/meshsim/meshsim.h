@@ -17,6 +17,7 @@
  * | target.h          | files that appear whole or not at all                              |
  * | usage.h           | time and memory that the process has taken                         |
  * | config.h          | YAML documents, field tables, overrides                            |
+ * | find.h            | YAML files found by a name in several folders                      |
  * | input.h           | kinds of input files, told apart                                   |
  * | cells.h           | CSV texts, cell by cell                                            |
  * | ranges.h          | lists of numbers such as 0-7,12                                    |

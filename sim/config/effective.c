@@ -5,12 +5,14 @@
 #include "config/fields.h"
 
 static void add_origin(const ms_node *node, ms_buffer *out) {
-    bool is_file = strcmp(node->origin, "file") == 0 && node->mark.file != NULL;
-    if (is_file) {
-        ms_buffer_printf(out, "  # %s:%d\n", node->mark.file, node->mark.line);
-    } else {
+    bool has_place = node->mark.file != NULL && strcmp(node->origin, "--set") != 0;
+    bool is_file = strcmp(node->origin, "file") == 0;
+    if (!has_place) {
         ms_buffer_printf(out, "  # %s\n", node->origin);
+        return;
     }
+    ms_buffer_printf(out, "  # %s%s%s:%d\n", is_file ? "" : node->origin, is_file ? "" : ", ",
+                     node->mark.file, node->mark.line);
 }
 
 /* A value on one line: scalars as written, lists and mappings in flow style. */

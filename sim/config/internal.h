@@ -56,9 +56,6 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
 /* Puts `child` at the end of a mapping's or sequence's children. */
 void ms_node_append(ms_node *parent, ms_node *child);
 
-/* Takes `child` out of a mapping. */
-void ms_node_remove(ms_node *parent, const ms_node *child);
-
 /* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 

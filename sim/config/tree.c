@@ -140,6 +140,20 @@ ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena) {
     return MS_OK;
 }
 
+ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena) {
+    ms_status status = MS_OK;
+    for (const ms_node *child = under->first; child != NULL && status == MS_OK;
+         child = child->next) {
+        ms_node *place = ms_node_get(base, child->key);
+        if (place == NULL || ms_node_is_null(place)) {
+            status = merge_child(base, child, arena);
+        } else if (place->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
+            status = ms_node_underlay(place, child, arena);
+        }
+    }
+    return status;
+}
+
 bool ms_node_is_null(const ms_node *node) {
     static const char *const NULLS[] = {"", "~", "null", "Null", "NULL"};
     if (node->type != MS_NODE_SCALAR || node->is_quoted) {

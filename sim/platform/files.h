@@ -1,25 +1,9 @@
-/* Files that are named by a path or by a bare name, and the GPU types among them. */
+/* Files that a platform names: its GPU type and its library. */
 #ifndef MS_PLATFORM_FILES_H
 #define MS_PLATFORM_FILES_H
 
+#include "meshsim/find.h"
 #include "meshsim/platform.h"
-
-/* Where files named without a path are looked for. */
-typedef struct ms_file_search {
-    const char *const *folders; /* NULL at the end; NULL: none */
-    const char *subfolder;      /* of each folder, with its slash at the end, or "" */
-} ms_file_search;
-
-/* Path of a YAML file, in `arena`: a name with '/' as it is, and so one with an ending that is in
- * the current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
- * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.
- * Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_find_yaml(const char *name, const ms_file_search *search, ms_arena *arena,
-                       const char **path_out, const char **looked_out);
-
-/* "; did you mean 'NAME'?" with the nearest name that would have been found, "" if none is near.
- * In `arena` or static.  O(files of the folders). */
-const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena);
 
 /* Read a GPU type into *gpu_out.
  * mapping: the platform's `gpu:` mapping (type and overrides). places: folders to look in, NULL at

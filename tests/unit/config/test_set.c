@@ -160,6 +160,26 @@ Test(set, depth_is_bounded) {
     sink_release(&s);
 }
 
+Test(overlay, what_lies_below_fills_gaps_alone) {
+    sink s;
+    sink_init(&s);
+    ms_node *base = NULL;
+    ms_node *under = NULL;
+    cr_assert_eq(sink_parse(&s, "a: 1\nm: {x: 1}\nl: [1]\nempty:\nk: {q: 1}\n", &base), MS_OK);
+    cr_assert_eq(
+        sink_parse(&s, "a: 2\nm: {x: 5, y: {w: 4}}\nl: [3, 4]\nempty: 6\nk: 7\nn: 8\n", &under),
+        MS_OK);
+    cr_assert_eq(ms_node_underlay(base, under, &s.arena), MS_OK);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_node_write(base, &text);
+    cr_assert_str_eq(ms_buffer_text(&text),
+                     "a: 1\nm:\n  x: 1\n  y:\n    w: 4\nl: [1]\nempty: 6\nk:\n  q: 1\nn: 8\n");
+    ms_buffer_release(&text);
+    cr_assert_eq(ms_node_get(base, "n")->mark.line, 6, "where it stands below");
+    sink_release(&s);
+}
+
 Test(overlay, mappings_merge_and_all_else_replaces) {
     sink s;
     sink_init(&s);

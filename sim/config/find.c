@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "platform/files.h"
+#include "meshsim/find.h"
 
 static bool has_ending(const char *name) {
     static const char SUFFIX[] = ".yaml";
@@ -22,27 +22,20 @@ static bool is_same_folder(const char *a, const char *b) {
     return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
 }
 
-ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
-                              const char *const **folders_out) {
-    const char *beside = home == NULL ? "." : home;
-    const char *near = strcmp(beside, ".") == 0 ? "../platforms"
-                                                : ms_arena_printf(arena, "%s/../platforms", beside);
-    const char *installed =
-        data_folder == NULL ? NULL : ms_arena_printf(arena, "%s/platforms", data_folder);
-    const char *places[] = {beside, near, ".", "platforms", installed};
-    enum { PLACES = sizeof places / sizeof places[0] };
-    const char **folders = MS_NEW(arena, const char *, PLACES + 1);
-    if (near == NULL || (installed == NULL && data_folder != NULL) || folders == NULL) {
+ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *arena,
+                          const char *const **folders_out) {
+    const char **folders = MS_NEW(arena, const char *, count + 1);
+    if (folders == NULL) {
         return MS_E_NOMEM;
     }
-    size_t count = 0;
-    for (size_t i = 0; i < PLACES; i++) {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
         bool is_new = places[i] != NULL;
-        for (size_t f = 0; f < count && is_new; f++) {
+        for (size_t f = 0; f < found && is_new; f++) {
             is_new = !is_same_folder(places[i], folders[f]);
         }
         if (is_new) {
-            folders[count++] = places[i];
+            folders[found++] = places[i];
         }
     }
     *folders_out = folders;

@@ -1,8 +1,9 @@
-/* Names of the files that a search could have meant. */
+/* Names of the files that a search could have meant, and of all that it could find. */
 #include <dirent.h>
 #include <string.h>
 
-#include "platform/files.h"
+#include "meshsim/diag.h"
+#include "meshsim/find.h"
 
 /* "NAME.yaml" without its ending, in `arena`; NULL for any other file. */
 static const char *stem_of(ms_arena *arena, const char *file) {
@@ -60,4 +61,41 @@ const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms
         strchr(name, '/') != NULL ? look_beside(name, arena) : look_through(name, search, arena);
     const char *hint = best == NULL ? "" : ms_arena_printf(arena, "; did you mean '%s'?", best);
     return hint == NULL ? "" : hint;
+}
+
+/* The name in a folder that comes next in the alphabet after `last`, if before `next`. */
+static const char *next_in(const char *folder, const char *last, const char *next,
+                           ms_arena *arena) {
+    DIR *entries = opendir(folder);
+    if (entries == NULL) {
+        return next;
+    }
+    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        const char *stem = stem_of(arena, entry->d_name);
+        bool is_after = stem != NULL && (last == NULL || strcmp(stem, last) > 0);
+        next = is_after && (next == NULL || strcmp(stem, next) < 0) ? stem : next;
+    }
+    closedir(entries);
+    return next;
+}
+
+const char *ms_find_yaml_names(const ms_file_search *search, ms_arena *arena) {
+    const char *names = "";
+    const char *last = NULL;
+    for (;;) {
+        const char *next = NULL;
+        for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
+            const char *folder =
+                ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder);
+            next = folder == NULL ? next : next_in(folder, last, next, arena);
+        }
+        const char *longer =
+            next == NULL ? NULL
+                         : ms_arena_printf(arena, "%s%s%s", names, last == NULL ? "" : ", ", next);
+        if (longer == NULL) {
+            return names;
+        }
+        names = longer;
+        last = next;
+    }
 }
