@@ -180,23 +180,23 @@ ms_status ms_measurements_read(const char *path, ms_arena *arena, ms_diag *diag,
 /** Turns cases into jobs; keeps what several of them need. */
 typedef struct ms_case_rules ms_case_rules;
 
-/** Rules that find setups and platforms below a folder.
- *  data_folder: holds workloads/validation/setups and platforms; borrowed.  Returns them in
+/** Rules that find frameworks and platforms below a folder.
+ *  data_folder: holds workloads/frameworks and platforms; borrowed.  Returns them in
  * `arena`; NULL when memory runs out (reported). */
 ms_case_rules *ms_case_rules_new(const char *data_folder, ms_arena *arena, ms_diag *diag);
 
 /** What job a case was. */
 typedef struct ms_case_job {
     ms_job_spec spec;
-    const char *setup;   /**< what its software does where it says nothing */
-    const char *reason;  /**< why there is no job; NULL: there is one */
+    const char *framework; /**< what its software does where it says nothing */
+    const char *reason;    /**< why there is no job; NULL: there is one */
     const char *differs; /**< what is simulated otherwise than it was, with semicolons; "": nothing
                           */
 } ms_case_job;
 
 /** Find the job of a case.
  *  *job_out: in the arena of the rules.  Returns MS_OK, also without a job, see `reason`;
- * MS_E_INPUT (reported) where a setup or platform cannot be read; MS_E_IO; MS_E_NOMEM. */
+ * MS_E_INPUT (reported) where a framework or platform cannot be read; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job *job_out);
 
 /** Put a spec of ms_case_rules on the cluster that a source's words name.

@@ -46,6 +46,12 @@ enum { MS_SPEC_USUAL = -1 };
 /** Sequences per step at most: far above any run, and a count that fits into an int. */
 enum { MS_BATCH_MAX = 100000000 };
 
+/** The software that runs the job: whose choices stand below the workload's own keys. */
+typedef struct ms_spec_framework {
+    const char *name; /**< of its profile, as the user writes it; NULL: none */
+    bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
+} ms_spec_framework;
+
 /** The cluster: how it is named, and what it is. */
 typedef struct ms_spec_platform {
     const char *file; /**< name or path, as the user writes it; relative to the spec's folder if it
@@ -169,6 +175,7 @@ typedef struct ms_job_spec {
     const char *description;
     const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
                          */
+    ms_spec_framework framework;
     ms_spec_platform platform;
     ms_spec_mesh mesh;
     ms_rank_placement_choice placement;
@@ -196,6 +203,20 @@ typedef struct ms_job_spec {
  * MS_E_NOMEM. */
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
+
+/** Read what a framework's profile chooses, as the spec of a small model on one GPU, for who sets
+ * sizes, mesh, batch and cluster by hand.
+ *  name: of the profile.  data_folder: installed data, whose `workloads/frameworks` is searched
+ * last.  *spec_out: in `arena`, it comes from no file; choices that need more ranks than one are
+ * still there.  Returns as ms_job_spec_read. */
+ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
+                                   ms_diag *diag, ms_job_spec *spec_out);
+
+/** Take back what a spec has chosen as its framework does and what its sizes leave no place for,
+ * such as sequence parallelism with one tp rank. Reading a workload does so with the choices that
+ * are its framework's alone.  spec: from no file; a spec without a framework stays as it is.  O(1).
+ */
+void ms_job_spec_fit_framework(ms_job_spec *spec);
 
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);

@@ -48,7 +48,7 @@ typedef struct ms_validate_row {
     bool fits;          /**< in memory, as simulated; it ran, so it did */
     bool is_suspect;    /**< the source's data contradict each other */
     bool is_stated;     /**< the source says what was recomputed */
-    const char *setup;
+    const char *framework;
     const char *platform;
     const char *differs; /**< what is simulated otherwise; NULL: nothing */
     const char *mark;    /**< what a page has behind the row */
@@ -115,7 +115,7 @@ typedef struct ms_validate_study {
     const ms_measurements *measurements;
     const char *group;       /**< cases of this group alone; NULL: all */
     const char *id;          /**< this case alone; NULL: all */
-    const char *data_folder; /**< of setups and platforms */
+    const char *data_folder; /**< of frameworks and platforms */
     int jobs;                /**< simulations at once */
     void (*progress)(void *context, size_t done, size_t count); /**< NULL: nobody asks */
     void *context;
@@ -130,7 +130,7 @@ extern const ms_table_column MS_VALIDATE_GROUP_COLUMNS[];
 
 /** Simulate measured runs and compare.
  *  *validation_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) where no case is of the group
- * or id asked for, or a setup cannot be read; MS_E_IO; MS_E_NOMEM. */
+ * or id asked for, or a framework cannot be read; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_validate_run(const ms_validate_study *study, ms_arena *arena, ms_diag *diag,
                           ms_validation *validation_out);
 

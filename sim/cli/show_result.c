@@ -58,6 +58,9 @@ static void show_meshes(const ms_job *job, ms_buffer *out) {
 
 void ms_show_job(const ms_job *job, ms_buffer *out) {
     ms_buffer_printf(out, "workload   %s\n", job->name);
+    if (job->spec.framework.name != NULL) {
+        ms_buffer_printf(out, "framework  %s\n", job->spec.framework.name);
+    }
     ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name,
                      job->platform.nodes, job->platform.nodes == 1 ? "" : "s",
                      job->platform.gpus_per_node, job->platform.gpu.name);

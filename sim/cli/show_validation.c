@@ -166,7 +166,7 @@ static void add_marks(const ms_validation *v, ms_buffer *out) {
     }
     if (unstated > 0) {
         ms_buffer_printf(out,
-                         "%zu do not state what is recomputed, and have their setup's choice; "
+                         "%zu do not state what is recomputed, and have their framework's choice; "
                          "without them\n  the mean of groups is %.1f %%\n",
                          unstated, 100.0 * v->stated_mean);
     }
@@ -294,7 +294,7 @@ void ms_show_validation_case(const ms_validate_row *row, ms_buffer *out) {
     ms_buffer_printf(out, "case       %s, group %s\nsource     %s\n", row->id, row->group,
                      c->source == NULL ? "not named" : c->source);
     ms_buffer_printf(out, "stands at  %s:%d\n", c->mark.file, c->mark.line);
-    ms_buffer_printf(out, "setup      %s, on %s\n", row->setup,
+    ms_buffer_printf(out, "framework  %s, on %s\n", row->framework,
                      row->platform == NULL ? "no platform" : row->platform);
     if (row->differs != NULL) {
         ms_show_wrapped("otherwise  ", row->differs, out);

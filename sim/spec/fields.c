@@ -186,6 +186,20 @@ static const ms_field EXPERT_FIELDS[] = {
     {0},
 };
 
+static const ms_field FRAMEWORK_FIELDS[] = {
+    {.key = "name",
+     .type = MS_FIELD_STRING,
+     .offset = AT(framework.name),
+     .is_required = true,
+     .help = "a profile by its name or path: its choices hold where the workload says nothing"},
+    {.key = "expanded",
+     .type = MS_FIELD_BOOL,
+     .offset = AT(framework.is_expanded),
+     .fallback = "false",
+     .help = "its choices stand in this file already, as in a trace: no profile is read"},
+    {0},
+};
+
 /* Its other keys are those of the platform's file. */
 static const ms_field PLATFORM_FIELDS[] = {
     {.key = "file",
@@ -201,6 +215,11 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .type = MS_FIELD_STRING,
      .offset = AT(description),
      .help = "what it is and where its figures come from"},
+    {.key = "framework",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = FRAMEWORK_FIELDS,
+     .help = "the software: a profile's name, or {name: NAME, expanded: true}"},
     {.key = "platform",
      .type = MS_FIELD_NODE,
      .offset = TEXT(platform),

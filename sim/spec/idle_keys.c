@@ -4,7 +4,7 @@
  * something. A value that asks for nothing (`offload: false`) is not worth a note. */
 #include <string.h>
 
-#include "meshsim/spec.h"
+#include "spec/internal.h"
 
 /* At most one note per key of the file. */
 enum { KEYS_MAX = 64 };
@@ -18,11 +18,11 @@ typedef struct finding {
     int count;
 } finding;
 
-/* The node of a dotted path; NULL: the user did not give it. */
+/* The node of a dotted path; NULL: the user did not give it, or the framework did. */
 static const ms_node *node_at(const ms_job_spec *spec, const char *path) {
     bool is_given = false;
     const ms_node *node = ms_node_at(spec->source.root, path, &is_given);
-    return is_given ? node : NULL;
+    return is_given && !ms_spec_is_choice(node) ? node : NULL;
 }
 
 /* Note a key that the user gave, for the first reason found.  is_idle: it asks for something, and

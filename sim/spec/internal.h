@@ -7,6 +7,25 @@
 /* What stands before the path of a file in schedule.kind. */
 #define MS_SPEC_CSV_PREFIX "csv:"
 
+/* `key: NAME` means `key: {member: NAME}`, so that overrides find a mapping.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena);
+
+/* Lay the choices of the framework that a workload's tree names below its keys.  folder: of the
+ * workload.  is_alone: the workload is there for the profile's sake, and gets experts where the
+ * profile chooses something of theirs.  Returns MS_OK, also where it names none; MS_E_INPUT,
+ * MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
+                                ms_node *root, ms_arena *arena, ms_diag *diag);
+
+/* Take back choices that came from the framework and that the job has no place for, in the spec and
+ * in its tree.  root: with the framework's choices laid below; NULL: the spec comes from no file,
+ * and all its choices are the framework's. */
+void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root);
+
+/* Whether a key's node came from a framework's profile. */
+bool ms_spec_is_choice(const ms_node *node);
+
 /* Load the platform that the workload's mapping, or the request, names, with the workload's changes
  * laid over it, into spec->platform.  Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
 ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,

@@ -26,25 +26,10 @@ static const char *folder_of(ms_arena *arena, const char *path) {
     return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
 }
 
-/* `platform: name` means `platform: {file: name}`, so that overrides find a mapping. */
-static ms_status normalise_platform(ms_node *root, ms_arena *arena) {
-    ms_node *platform = ms_node_get(root, "platform");
-    if (platform == NULL || platform->type != MS_NODE_SCALAR) {
-        return MS_OK;
-    }
-    ms_node *file = MS_NEW(arena, ms_node, 1);
-    if (file == NULL) {
-        return MS_E_NOMEM;
-    }
-    *file = *platform;
-    file->key = "file";
-    file->next = NULL;
-    platform->type = MS_NODE_MAPPING;
-    platform->text = NULL;
-    platform->first = file;
-    platform->last = file;
-    platform->count = 1;
-    return MS_OK;
+/* Keys that may hold a name in place of a mapping. */
+static ms_status normalise(ms_node *root, ms_arena *arena) {
+    ms_status status = ms_spec_normalise(root, "platform", "file", arena);
+    return status == MS_OK ? ms_spec_normalise(root, "framework", "name", arena) : status;
 }
 
 /* The --set overrides in the order given. */
@@ -54,7 +39,7 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     for (size_t i = 0; i < request->set_count; i++) {
         ms_status status = ms_node_set(root, request->sets[i], arena, diag);
         if (status == MS_OK) {
-            status = normalise_platform(root, arena); /* it may have named another platform */
+            status = normalise(root, arena); /* it may have named another platform */
         }
         first = first == MS_OK ? status : first;
     }
@@ -73,7 +58,8 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
     static const struct {
         const char *mapping; /* NULL: the root */
         const char *key;
-    } OF_MODELS[] = {{NULL, "precision"},
+    } OF_MODELS[] = {{NULL, "framework"},
+                     {NULL, "precision"},
                      {NULL, "tensor_parallel"},
                      {NULL, "context_parallel"},
                      {NULL, "data_parallel"},
@@ -109,7 +95,7 @@ static ms_status read_tree(reading *r) {
         status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
     }
     if (status == MS_OK) {
-        status = normalise_platform(r->root, r->arena);
+        status = normalise(r->root, r->arena);
     }
     return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
 }
@@ -198,15 +184,20 @@ static ms_status read_fidelity(reading *r) {
     return MS_OK;
 }
 
-/* The effective workload as YAML, and with the origin of every value. */
+/* The effective workload as YAML, which holds the framework's choices as its own, and with the
+ * origin of every value. */
 static ms_status write_texts(reading *r) {
     ms_spec_source *source = &r->text.spec.source;
     ms_buffer text;
     ms_buffer effective;
     ms_buffer_init(&text);
     ms_buffer_init(&effective);
-    ms_node_write(r->root, &text);
     ms_config_write_effective(r->root, MS_WORKLOAD_FIELDS, "", &effective);
+    if (r->text.spec.framework.name != NULL &&
+        ms_node_set(r->root, "framework.expanded=true", r->arena, r->diag) != MS_OK) {
+        text.failed = true;
+    }
+    ms_node_write(r->root, &text);
     bool has_failed = text.failed || effective.failed;
     source->text = ms_arena_strdup(r->arena, ms_buffer_text(&text));
     source->effective_text = ms_arena_strdup(r->arena, ms_buffer_text(&effective));
@@ -249,21 +240,36 @@ static void read_parts(reading *r) {
     note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
 }
 
+/* What the tree says, its framework's choices below it. */
+static void read_root(reading *r, bool is_frameworks) {
+    ms_job_spec *spec = &r->text.spec;
+    note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
+                                  r->diag));
+    note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
+    note(r, check_choice(r->root, &r->text, r->diag));
+    read_parts(r);
+    spec->framework.is_expanded = spec->framework.name != NULL;
+}
+
+static void begin(reading *r) {
+    ms_job_spec *spec = &r->text.spec;
+    spec->schedule.chunks = MS_SPEC_USUAL; /* a key that is given and wrong leaves it so */
+    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+    spec->folder = folder_of(r->arena, r->request->workload);
+    spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
+}
+
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
     reading r = {.request = request, .arena = arena, .diag = diag};
     ms_job_spec *spec = &r.text.spec;
     ms_status status = read_tree(&r);
-    spec->schedule.chunks = MS_SPEC_USUAL; /* a key that is given and wrong leaves it so */
-    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
-    spec->folder = folder_of(arena, request->workload);
-    spec->source = (ms_spec_source){.path = request->workload, .root = r.root};
+    begin(&r);
     if (status != MS_OK || spec->folder == NULL) {
         return status == MS_OK ? MS_E_NOMEM : status;
     }
-    note(&r, ms_config_read(r.root, MS_WORKLOAD_FIELDS, "", &r.text, arena, diag));
-    note(&r, check_choice(r.root, &r.text, diag));
-    read_parts(&r);
+    read_root(&r, false);
+    ms_spec_fit_choices(spec, r.root);
     if (r.status != MS_OK) {
         ms_job_layout layout;
         give_up_batch(&r);
@@ -277,6 +283,36 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     }
     if (r.status == MS_OK) {
         *spec_out = *spec;
+    }
+    return r.status;
+}
+
+/* A job of the smallest sizes for a framework's choices to stand in. */
+static const char SMALLEST[] = "framework: {name: its name}\n"
+                               "platform: {file: ideal, nodes: 1}\n"
+                               "mesh: {dp: 1}\n"
+                               "model: {layers: 1, hidden: 128, heads: 1, ffn: 128, vocab: 128, "
+                               "sequence: 128}\n"
+                               "batch: {global: 1}\n";
+
+ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
+                                   ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.workload = "framework", .data_folder = data_folder};
+    reading r = {.request = &request, .arena = arena, .diag = diag};
+    ms_status status =
+        ms_yaml_parse(SMALLEST, sizeof SMALLEST - 1, request.workload, arena, diag, &r.root);
+    if (status == MS_OK) {
+        ms_node *word = ms_node_get(ms_node_get(r.root, "framework"), "name");
+        word->text = name;
+        word->mark = (ms_mark){.file = NULL}; /* no file says it */
+    }
+    begin(&r);
+    if (status != MS_OK || r.text.spec.folder == NULL) {
+        return status == MS_OK ? ms_diag_no_memory(diag) : status;
+    }
+    read_root(&r, true);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
     }
     return r.status;
 }

@@ -7,13 +7,13 @@
 #include "study/cases_rules.h"
 
 /* A source's software by its group, and where a group has two, by what tells them apart. */
-typedef struct setup_row {
+typedef struct framework_row {
     const char *group;
     bool asks_parallel_block; /* only models with attention and MLP side by side */
-    const char *setup;
-} setup_row;
+    const char *framework;
+} framework_row;
 
-static const setup_row SETUPS[] = {
+static const framework_row FRAMEWORKS[] = {
     {"narayanan21", false, "megatron-lm-2021"},
     {"megatron20", false, "megatron-lm-2021"},
     {"vtrain", false, "megatron-lm-2021"},
@@ -32,8 +32,8 @@ static const setup_row SETUPS[] = {
     {"simumax", false, "simumax"},
 };
 /* Of other groups: who shards parameters runs FSDP, everyone else Megatron Core. */
-static const char SHARDING_SETUP[] = "torchtitan";
-static const char USUAL_SETUP[] = "megatron-core";
+static const char SHARDING_FRAMEWORK[] = "torchtitan";
+static const char USUAL_FRAMEWORK[] = "megatron-core";
 enum { ZERO_OF_FSDP = 3 };
 
 /* A platform by what a source calls its GPU, and where that leaves several, its network. */
@@ -97,39 +97,34 @@ ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...) {
     return t->out->reason == NULL ? ms_diag_no_memory(t->rules->diag) : MS_E_NO;
 }
 
-/* ---- setups ---- */
+/* ---- frameworks ---- */
 
-static const char *setup_name(const ms_case *c) {
-    for (size_t i = 0; i < sizeof SETUPS / sizeof SETUPS[0]; i++) {
-        bool goes = !SETUPS[i].asks_parallel_block || c->model.traits.has_parallel_block;
-        if (strcmp(SETUPS[i].group, c->group) == 0 && goes) {
-            return SETUPS[i].setup;
+static const char *framework_name(const ms_case *c) {
+    for (size_t i = 0; i < sizeof FRAMEWORKS / sizeof FRAMEWORKS[0]; i++) {
+        bool goes = !FRAMEWORKS[i].asks_parallel_block || c->model.traits.has_parallel_block;
+        if (strcmp(FRAMEWORKS[i].group, c->group) == 0 && goes) {
+            return FRAMEWORKS[i].framework;
         }
     }
-    return c->parallel.zero == ZERO_OF_FSDP ? SHARDING_SETUP : USUAL_SETUP;
+    return c->parallel.zero == ZERO_OF_FSDP ? SHARDING_FRAMEWORK : USUAL_FRAMEWORK;
 }
 
-ms_status ms_case_find_setup(ms_case_rules *rules, const ms_case *c,
-                             const ms_case_setup **setup_out) {
-    const char *name = setup_name(c);
-    for (int i = 0; i < rules->setup_count; i++) {
-        if (strcmp(rules->setups[i].name, name) == 0) {
-            *setup_out = &rules->setups[i];
+ms_status ms_case_find_framework(ms_case_rules *rules, const ms_case *c,
+                                 const ms_case_framework **framework_out) {
+    const char *name = framework_name(c);
+    for (int i = 0; i < rules->framework_count; i++) {
+        if (strcmp(rules->frameworks[i].name, name) == 0) {
+            *framework_out = &rules->frameworks[i];
             return MS_OK;
         }
     }
-    const char *path = ms_arena_printf(rules->arena, "%s/workloads/validation/setups/%s.yaml",
-                                       rules->data_folder, name);
-    if (path == NULL) {
-        return ms_diag_no_memory(rules->diag);
-    }
-    const ms_job_request request = {.workload = path, .data_folder = rules->data_folder};
-    ms_case_setup *setup = &rules->setups[rules->setup_count];
-    ms_status status = ms_job_spec_read(&request, rules->arena, rules->diag, &setup->spec);
+    ms_case_framework *framework = &rules->frameworks[rules->framework_count];
+    ms_status status = ms_job_spec_of_framework(name, rules->data_folder, rules->arena, rules->diag,
+                                                &framework->spec);
     if (status == MS_OK) {
-        setup->name = name;
-        rules->setup_count++; /* as many as the table has at most */
-        *setup_out = setup;
+        framework->name = name;
+        rules->framework_count++; /* as many as the table has at most */
+        *framework_out = framework;
     }
     return status;
 }

@@ -4,13 +4,13 @@
 
 #include "meshsim/cases.h"
 
-enum { MS_CASE_SETUPS_MAX = 32, MS_CASE_CLUSTERS_MAX = 256 };
+enum { MS_CASE_FRAMEWORKS_MAX = 32, MS_CASE_CLUSTERS_MAX = 256 };
 
-/* A setup that has been read. */
-typedef struct ms_case_setup {
+/* A framework that has been read. */
+typedef struct ms_case_framework {
     const char *name;
     ms_job_spec spec;
-} ms_case_setup;
+} ms_case_framework;
 
 /* A platform that has been loaded. */
 typedef struct ms_case_cluster {
@@ -24,8 +24,8 @@ struct ms_case_rules {
     const char *data_folder;
     ms_arena *arena;
     ms_diag *diag;
-    ms_case_setup setups[MS_CASE_SETUPS_MAX];
-    int setup_count;
+    ms_case_framework frameworks[MS_CASE_FRAMEWORKS_MAX];
+    int framework_count;
     ms_case_cluster clusters[MS_CASE_CLUSTERS_MAX];
     int cluster_count;
 };
@@ -38,9 +38,10 @@ typedef struct ms_case_translation {
     ms_buffer differs;
 } ms_case_translation;
 
-/* The setup of a case's software.  *setup_out: kept by the rules.  Returns as ms_case_translate. */
-ms_status ms_case_find_setup(ms_case_rules *rules, const ms_case *c,
-                             const ms_case_setup **setup_out);
+/* The framework of a case's software.  *framework_out: kept by the rules.  Returns as
+ * ms_case_translate. */
+ms_status ms_case_find_framework(ms_case_rules *rules, const ms_case *c,
+                                 const ms_case_framework **framework_out);
 
 /* Put a job on the cluster that a source's words name, of at least so many GPUs; MS_E_NO where
  * none goes by them.  Returns as ms_case_translate. */
@@ -57,8 +58,8 @@ ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...)
 /* Whether a text holds a word; a text that is not given holds none. */
 bool ms_case_says(const char *text, const char *word);
 
-/* The model of a case, with the choices of its setup's model, into the job's spec.  Returns MS_OK;
- * MS_E_NO (refused); MS_E_NOMEM (reported). */
+/* The model of a case, with the choices of its framework's model, into the job's spec.  Returns
+ * MS_OK; MS_E_NO (refused); MS_E_NOMEM (reported). */
 ms_status ms_case_set_model(ms_case_translation *t);
 
 /* Its pipeline schedule and which stage has which layers.  Returns likewise. */

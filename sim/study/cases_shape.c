@@ -10,13 +10,13 @@ static const double GPT_DROPOUT = 0.1;
 
 /* ---- the model ---- */
 
-/* What a family has where neither the case nor a setup of that family says more. */
-static void set_family(const ms_case_model *m, const ms_model *of_setup, ms_model *model) {
+/* What a family has where neither the case nor a framework of that family says more. */
+static void set_family(const ms_case_model *m, const ms_model *of_framework, ms_model *model) {
     bool is_gpt = strcmp(m->type, "gpt") == 0;
-    bool setup_is_gpt = !of_setup->is_gated;
+    bool framework_is_gpt = !of_framework->is_gated;
     model->is_gated = m->ffn_mats == GATED_MATRICES;
-    if (is_gpt == setup_is_gpt) {
-        return; /* the setup's choices go with it */
+    if (is_gpt == framework_is_gpt) {
+        return; /* the framework's choices go with it */
     }
     model->has_bias = is_gpt;
     model->is_rms_norm = !is_gpt;
@@ -56,7 +56,7 @@ static void set_sizes(const ms_case_model *m, ms_model *model) {
     model->mla = m->experts.mla;
 }
 
-/* Experts keep the setup's choices: limits, overlap and what is sent as what. */
+/* Experts keep the framework's choices: limits, overlap and what is sent as what. */
 static void set_experts(const ms_case_experts *e, ms_moe *moe) {
     if (e->experts == 0) {
         *moe = (ms_moe){.experts = 0};
@@ -75,9 +75,9 @@ static void set_experts(const ms_case_experts *e, ms_moe *moe) {
 ms_status ms_case_set_model(ms_case_translation *t) {
     const ms_case_model *m = &t->c->model;
     ms_model *model = &t->out->spec.model;
-    const ms_model of_setup = *model;
+    const ms_model of_framework = *model;
     model->name = t->c->id;
-    set_family(m, &of_setup, model);
+    set_family(m, &of_framework, model);
     set_sizes(m, model);
     set_traits(&m->traits, model);
     set_experts(&m->experts, &model->moe);
@@ -237,7 +237,7 @@ static ms_status set_partition(ms_case_translation *t, long count) {
     }
     bool is_balanced = t->out->spec.schedule.partition.kind == MS_PARTITION_BALANCED;
     if (p->vpp == 0 && is_balanced) {
-        return MS_OK; /* stages are the setup's, and so are their layers */
+        return MS_OK; /* stages are the framework's, and so are their layers */
     }
     return share_layers(t, stages);
 }
@@ -248,8 +248,8 @@ static bool is_interleaved(ms_schedule_kind kind) {
     return ms_schedule_kind_traits(kind).takes_group;
 }
 
-/* The order of a kind that all sources' words are brought to. Interleaved is the setup's own form
- * of it, and with V of 1 plain; one stage alone has no order. */
+/* The order of a kind that all sources' words are brought to. Interleaved is the framework's own
+ * form of it, and with V of 1 plain; one stage alone has no order. */
 static ms_status set_kind(ms_case_translation *t) {
     const char *kind = t->c->schedule.kind;
     ms_spec_schedule *schedule = &t->out->spec.schedule;
@@ -269,7 +269,6 @@ static ms_status set_kind(ms_case_translation *t) {
 ms_status ms_case_set_schedule(ms_case_translation *t) {
     ms_spec_schedule *schedule = &t->out->spec.schedule;
     const ms_case_parallel *p = &t->c->parallel;
-    bool is_post_validated = schedule->step_end == MS_STEP_END_POST_VALIDATION;
     ms_status status = set_kind(t);
     if (status != MS_OK) {
         return status;
@@ -282,11 +281,6 @@ ms_status ms_case_set_schedule(ms_case_translation *t) {
     } else {
         schedule->chunks = 0;
         schedule->group = 0;
-    }
-    bool is_zero_bubble = schedule->kind == MS_SCHEDULE_ZBH1 || schedule->kind == MS_SCHEDULE_ZBH2;
-    if (is_post_validated && !is_zero_bubble) { /* it came with these orders */
-        schedule->step_end = MS_STEP_END_SYNCHRONOUS;
-        t->out->spec.simulation.steps = 1;
     }
     int traits_chunks = ms_schedule_kind_traits(schedule->kind).chunks;
     int chunks = schedule->chunks > 0 ? schedule->chunks : traits_chunks > 0 ? traits_chunks : 1;

@@ -1,4 +1,4 @@
-/* From a case to its job: sizes as published, and what is not, by the setup of its software. */
+/* From a case to its job: sizes as published, and what is not, by the framework of its software. */
 #include <math.h>
 #include <string.h>
 
@@ -201,24 +201,11 @@ static void set_sharding(ms_case_translation *t) {
         spec->data.zero = 1; /* DeepSpeed calls that stage 0, and shards the optimizer's state */
     }
     spec->data.keeps_parameters = spec->data.zero == SHARDED_PARAMETERS && p->reshards == 0;
-    if (spec->data.zero < 2) {
-        spec->data.reduce = MS_SPEC_USUAL;
-    }
-    if (spec->data.zero == 0) {
-        spec->data.has_gather_overlap = false; /* nothing is gathered */
-    }
     bool has_tp = p->tp > 1;
     bool has_sequence = p->has_sequence_parallel == 1;
     spec->tensor.has_sequence_parallel = has_tp && has_sequence;
     spec->tensor.allows_slow = true; /* what ran, ran */
-    if (!spec->tensor.has_sequence_parallel) {
-        spec->tensor.overlap = MS_TP_OVERLAP_NONE;
-    }
-    spec->has_scatter_gather =
-        spec->has_scatter_gather && has_tp && p->pp > 1 && !spec->tensor.has_sequence_parallel;
-    if (or_one(p->cp) == 1) {
-        spec->context = (ms_spec_context){.kind = MS_CP_RING, .overlap = MS_SPEC_USUAL};
-    }
+    ms_job_spec_fit_framework(spec);
 }
 
 /* ---- recomputation ---- */
@@ -243,7 +230,8 @@ static ms_status set_named_parts(ms_case_translation *t, const char *words) {
 }
 
 /* What is recomputed: in the source's kinds. Which parts `selective` and `partial` mean, and what
- * runs where it is not stated, the setup says; without a word of it, `selective` is the attention.
+ * runs where it is not stated, the framework says; without a word of it, `selective` is the
+ * attention.
  */
 static ms_status set_recompute(ms_case_translation *t) {
     static const char *const KINDS[] = {"none", "full", "selective"}; /* as in ms_recompute */
@@ -251,13 +239,13 @@ static ms_status set_recompute(ms_case_translation *t) {
     const char *words = t->c->schedule.recompute_words;
     ms_spec_recompute *recompute = &spec_of(t)->recompute;
     if (kind == NULL || strcmp(kind, "unstated") == 0) {
-        return MS_OK; /* as the setup has it */
+        return MS_OK; /* as the framework has it */
     }
     if (strcmp(kind, "partial") == 0 && ms_case_says(words, "[")) {
         return set_named_parts(t, words);
     }
-    bool is_setups = recompute->parts != 0;
-    if (is_setups && (strcmp(kind, "partial") == 0 || strcmp(kind, "selective") == 0)) {
+    bool is_frameworks = recompute->parts != 0;
+    if (is_frameworks && (strcmp(kind, "partial") == 0 || strcmp(kind, "selective") == 0)) {
         recompute->kind = MS_RECOMPUTE_NONE;
         return MS_OK;
     }
@@ -303,14 +291,14 @@ static ms_status translate(ms_case_translation *t) {
 }
 
 ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job *job_out) {
-    const ms_case_setup *setup = NULL;
+    const ms_case_framework *framework = NULL;
     *job_out = (ms_case_job){.differs = ""};
-    ms_status status = ms_case_find_setup(rules, c, &setup);
+    ms_status status = ms_case_find_framework(rules, c, &framework);
     if (status != MS_OK) {
         return status;
     }
-    job_out->setup = setup->name;
-    job_out->spec = ms_job_spec_derive(&setup->spec);
+    job_out->framework = framework->name;
+    job_out->spec = ms_job_spec_derive(&framework->spec);
     job_out->spec.name = c->id;
     job_out->spec.description = c->source;
     ms_case_translation t = {.rules = rules, .c = c, .out = job_out};

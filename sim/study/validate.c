@@ -90,7 +90,7 @@ static ms_status plan_row(validation_run *run, size_t index) {
     }
     const char *words = row->measured->schedule.recompute;
     row->is_stated = words != NULL && strcmp(words, "unstated") != 0;
-    row->setup = job.setup;
+    row->framework = job.framework;
     row->differs = job.differs[0] == '\0' ? NULL : job.differs;
     row->reason = job.reason;
     if (job.reason == NULL) {

@@ -24,7 +24,7 @@ const ms_table_column MS_VALIDATE_ROW_COLUMNS[] = {
     {"suspect", MS_COLUMN_BOOL, .offset = ROW(is_suspect)},
     {"recompute_stated", MS_COLUMN_BOOL, .offset = ROW(is_stated)},
     {"mark", MS_COLUMN_TEXT, .offset = ROW(mark), .is_page_only = true},
-    {"setup", MS_COLUMN_TEXT, .offset = ROW(setup)},
+    {"framework", MS_COLUMN_TEXT, .offset = ROW(framework)},
     {"platform", MS_COLUMN_TEXT, .offset = ROW(platform)},
     {"differs", MS_COLUMN_TEXT, .offset = ROW(differs), .is_optional = true},
     {"mfu", MS_COLUMN_NUMBER, .offset = ROW(figures.mfu)},

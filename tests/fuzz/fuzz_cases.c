@@ -26,7 +26,7 @@ static void translate(ms_case_rules *rules, const ms_case *c, ms_arena *arena, m
     require(c->id != NULL && c->group != NULL);
     require(ms_case_translate(rules, c, &job) == MS_OK);
     require(diag->errors == 0);
-    require(job.setup != NULL && job.differs != NULL);
+    require(job.framework != NULL && job.differs != NULL);
     if (job.reason == NULL && is_small(&job.spec, c->gpus)) {
         ms_status status = ms_job_lay_out(&job.spec, arena, diag, &layout);
         require((status == MS_OK) == (diag->errors == 0));

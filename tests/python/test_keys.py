@@ -104,6 +104,8 @@ ON_TWO_NODES = ("platform.nodes=2", "placement.spares=0")
 ROUNDS = ("schedule.kind=interleaved", "schedule.v=2", "data_parallel.zero=2", "data_parallel.reduce=round")
 # A list where a key has more than one way of being idle.
 CASES = {
+    "framework.name": Case(None, "megatron-lm-2021", "dense"),
+    "framework.expanded": Case("true", "false", "dense", "framework.name=megatron-lm-2021"),
     "platform.file": Case("dgx-a100", "dgx-h100", "dense"),
     "platform.nodes": Case(1, 2, "dense", "mesh.dp=4", idle=[]),
     "mesh.tp": Case(2, 4, "dense", *ON_TWO_NODES),

@@ -28,6 +28,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(name, "name='a: name'", s->name = "a: name")                                                 \
     X(number_name, "name='12'", s->name = "12")                                                    \
     X(description, "description='two # words'", s->description = "two # words")                    \
+    X(framework, "framework={name: theirs, expanded: true}",                                       \
+      s->framework = ((ms_spec_framework){"theirs", true}))                                        \
     X(tp, "mesh.tp=4", ms_spec_set_axis(s, "tp", 4))                                               \
     X(pp, "mesh.pp=16", ms_spec_set_axis(s, "pp", 16))                                             \
     X(nodes, "placement.nodes=[0-1, 3]",                                                           \
@@ -136,8 +138,8 @@ static bool is_mapping(const char *line) {
 /* A new key without a line above would be neither written nor compared here. The mappings below
  * have readers of their own, and no line for each of their keys. */
 Test(spec, every_key_has_a_change) {
-    static const char *const OTHERS[] = {"platform.", "mesh.",        "model.",
-                                         "costs.",    "expert_mesh.", "placement.file "};
+    static const char *const OTHERS[] = {"platform.",    "mesh.",           "model.",    "costs.",
+                                         "expert_mesh.", "placement.file ", "framework."};
     ms_buffer keys;
     ms_buffer_init(&keys);
     ms_job_spec_write_keys(&keys);

@@ -33,7 +33,7 @@ Test(cases, what_is_published_goes_into_the_job) {
     const ms_case_job job = cases_job(&f, &(case_words){.id = "gpt3"});
     lay_out(&f, &job);
     const ms_job_spec *spec = &job.spec;
-    cr_assert_str_eq(job.setup, "megatron-lm-2021");
+    cr_assert_str_eq(job.framework, "megatron-lm-2021");
     cr_assert_str_eq(job.differs, "");
     cr_assert_str_eq(spec->name, "gpt3");
     cr_assert_str_eq(spec->platform.cluster->name, "selene-a100");
@@ -62,7 +62,7 @@ Test(cases, what_is_published_goes_into_the_job) {
     cr_assert_eq(model->sequence, 2048);
     cr_assert_not(model->is_gated);
     cr_assert(model->has_bias && model->has_positions && model->has_tied_embeddings);
-    cr_assert_eq(model->attention, MS_ATTENTION_UNFUSED); /* the setup's */
+    cr_assert_eq(model->attention, MS_ATTENTION_UNFUSED); /* the framework's */
     cases_end(&f);
 }
 
@@ -70,7 +70,7 @@ Test(cases, kernels_are_those_that_notes_name) {
     static const struct {
         const char *id, *more;
         ms_kernels kernels;
-    } ROWS[] = {{"silent", "", MS_KERNELS_COMPILED}, /* the setup's */
+    } ROWS[] = {{"silent", "", MS_KERNELS_COMPILED}, /* the framework's */
                 {"compiled", ", notes: torch.compile", MS_KERNELS_COMPILED},
                 {"eager", ", notes: no torch.compile", MS_KERNELS_EAGER}};
     cases_fixture f;
@@ -92,7 +92,7 @@ Test(cases, kernels_are_those_that_notes_name) {
     cases_end(&f);
 }
 
-Test(cases, a_family_that_is_not_the_setups_has_its_own_traits) {
+Test(cases, a_family_that_is_not_the_frameworks_has_its_own_traits) {
     cases_fixture f;
     cases_start(&f);
     const ms_case_job job = cases_job(
@@ -307,7 +307,7 @@ Test(cases, experts_are_replicas_to_the_rest) {
     expect_axis(&job.spec, 2, "ep", 8);
     cr_assert_eq(job.spec.model.moe.experts, 256);
     cr_assert_eq(job.spec.model.moe.shared_ffn, 2048);
-    cr_assert_eq(job.spec.model.moe.node_limit, 4); /* the setup's */
+    cr_assert_eq(job.spec.model.moe.node_limit, 4); /* the framework's */
     cr_assert_eq(job.spec.model.mla.kv_rank, 512);
     cr_assert_eq(job.spec.model.mtp_layers, 1);
     cr_assert_eq(job.spec.recompute.parts,
@@ -332,7 +332,7 @@ Test(cases, experts_are_replicas_to_the_rest) {
 
 /* ---- what is recomputed, and in which precision ---- */
 
-Test(cases, recomputation_is_the_sources_or_the_setups) {
+Test(cases, recomputation_is_the_sources_or_the_frameworks) {
     static const struct {
         const char *group, *kind;
         ms_recompute recompute;
@@ -340,7 +340,7 @@ Test(cases, recomputation_is_the_sources_or_the_setups) {
     } ROWS[] = {
         {"korthikanti22", "selective", MS_RECOMPUTE_SELECTIVE, 0},
         {"korthikanti22", "none", MS_RECOMPUTE_NONE, 0},
-        {"korthikanti22", "unstated", MS_RECOMPUTE_FULL, 0}, /* the setup's */
+        {"korthikanti22", "unstated", MS_RECOMPUTE_FULL, 0}, /* the framework's */
         {"torchtitan", "selective", MS_RECOMPUTE_NONE,
          MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS | MS_RECOMPUTE_PRODUCTS},
         {"torchtitan", "full", MS_RECOMPUTE_FULL, 0},

@@ -1,0 +1,341 @@
+/* The framework of a workload: its profile found, laid below the workload's keys, and fitted. */
+#include <string.h>
+
+#include "meshsim/find.h"
+#include "spec/internal.h"
+
+/* What stands before a profile's name in the origin of its nodes. */
+static const char ORIGIN[] = "framework ";
+
+bool ms_spec_is_choice(const ms_node *node) {
+    return node != NULL && strncmp(node->origin, ORIGIN, sizeof ORIGIN - 1) == 0;
+}
+
+ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
+    ms_node *mapping = ms_node_get(root, key);
+    if (mapping == NULL || mapping->type != MS_NODE_SCALAR) {
+        return MS_OK;
+    }
+    ms_node *name = MS_NEW(arena, ms_node, 1);
+    if (name == NULL) {
+        return MS_E_NOMEM;
+    }
+    *name = *mapping;
+    name->key = member;
+    name->next = NULL;
+    mapping->type = MS_NODE_MAPPING;
+    mapping->text = NULL;
+    mapping->first = name;
+    mapping->last = name;
+    mapping->count = 1;
+    return MS_OK;
+}
+
+/* ---- finding ---- */
+
+/* One framework's reading. */
+typedef struct profile_lookup {
+    const ms_node *place; /* the workload's key that names it */
+    const char *name;
+    const char *folder; /* of the workload */
+    bool is_alone;      /* the workload is there for the profile's sake */
+    ms_arena *arena;
+    ms_diag *diag;
+} profile_lookup;
+
+/* Folders of profiles: the workload's, the current one's, and those that come with meshsim. */
+static ms_status find_folders(const profile_lookup *ld, const char *data_folder,
+                              const char *const **folders_out) {
+    const char *places[] = {
+        ms_arena_printf(ld->arena, "%s/frameworks", ld->folder), "frameworks",
+        "workloads/frameworks",
+        data_folder == NULL ? NULL
+                            : ms_arena_printf(ld->arena, "%s/workloads/frameworks", data_folder)};
+    bool has_all = places[0] != NULL && (places[3] != NULL || data_folder == NULL);
+    return has_all
+               ? ms_find_folders(places, sizeof places / sizeof places[0], ld->arena, folders_out)
+               : MS_E_NOMEM;
+}
+
+/* The profile's path; a path in the workload starts at its folder. */
+static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
+                              const char **path_out) {
+    ms_file_search search = {.subfolder = ""};
+    const char *looked = NULL;
+    bool is_relative = strchr(ld->name, '/') != NULL && ld->name[0] != '/';
+    const char *name =
+        is_relative ? ms_arena_printf(ld->arena, "%s/%s", ld->folder, ld->name) : ld->name;
+    ms_status status = name == NULL ? MS_E_NOMEM : find_folders(ld, data_folder, &search.folders);
+    status = status == MS_OK ? ms_find_yaml(name, &search, ld->arena, path_out, &looked) : status;
+    if (status != MS_OK || *path_out != NULL) {
+        return status;
+    }
+    return ms_config_fault(ld->diag, ld->place->mark.file == NULL ? NULL : ld->place, "framework",
+                           "no framework '%s'%s (known: %s)", ld->name,
+                           ms_find_yaml_hint(name, &search, ld->arena),
+                           ms_find_yaml_names(&search, ld->arena));
+}
+
+/* ---- reading ---- */
+
+/* What a profile says about itself, and what it cannot say: sizes are the workload's. */
+static const char *const OWN[] = {"name", "description"};
+static const char *const NOT_ITS[] = {"framework",
+                                      "platform",
+                                      "mesh",
+                                      "placement",
+                                      "expert_mesh",
+                                      "costs",
+                                      "batch",
+                                      "fidelity",
+                                      "schedule.stage_layers",
+                                      "schedule.first_stage_layers",
+                                      "schedule.last_stage_layers",
+                                      "model.name",
+                                      "model.layers",
+                                      "model.hidden",
+                                      "model.heads",
+                                      "model.kv_heads",
+                                      "model.head_dim",
+                                      "model.ffn",
+                                      "model.vocab",
+                                      "model.sequence",
+                                      "model.parameters_override",
+                                      "model.mtp_layers",
+                                      "model.mla",
+                                      "model.moe.experts",
+                                      "model.moe.top_k",
+                                      "model.moe.ffn",
+                                      "model.moe.shared_experts",
+                                      "model.moe.shared_ffn",
+                                      "model.moe.first_dense_layers",
+                                      "model.moe.every",
+                                      "model.moe.imbalance",
+                                      "model.moe.seed"};
+
+/* Keys that say how models of a family are made: they go with the profile's own family alone. */
+static const char *const FAMILY[] = {"dropout",   "bias",  "norm",
+                                     "positions", "gated", "tied_embeddings"};
+
+#define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
+
+static ms_status check_profile(const ms_node *profile, ms_diag *diag) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < COUNT_OF(NOT_ITS); i++) {
+        bool is_there = false;
+        const ms_node *node = ms_node_at(profile, NOT_ITS[i], &is_there);
+        if (is_there) {
+            status = ms_config_fault(diag, node, NOT_ITS[i],
+                                     "a framework's profile holds choices; this is the workload's "
+                                     "to say");
+        }
+    }
+    return status;
+}
+
+/* Take a key out of a mapping that has it. */
+static void drop(ms_node *mapping, const char *key) {
+    const ms_node *child = ms_node_get(mapping, key);
+    if (child != NULL) {
+        ms_node_remove(mapping, child);
+    }
+}
+
+/* Leave what the workload's model has no use for out of the profile's: how models of another family
+ * are made, and experts where there are none. */
+static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
+    ms_node *choices = ms_node_get(profile, "model");
+    const ms_node *model = ms_node_get(root, "model");
+    const ms_node *given = ms_node_get(model, "type"), *own = ms_node_get(choices, "type");
+    bool is_other = given != NULL && own != NULL && given->type == MS_NODE_SCALAR &&
+                    own->type == MS_NODE_SCALAR && strcmp(given->text, own->text) != 0;
+    for (size_t i = 0; is_other && i < COUNT_OF(FAMILY); i++) {
+        drop(choices, FAMILY[i]);
+    }
+    if (choices != NULL && !ld->is_alone) {
+        drop(choices, "type"); /* the workload's to say */
+    }
+    bool has_experts = ms_node_get(model, "moe") != NULL;
+    if (has_experts || ms_node_get(choices, "moe") == NULL) {
+        return MS_OK;
+    }
+    if (ld->is_alone) {
+        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
+    }
+    drop(choices, "moe");
+    return MS_OK;
+}
+
+static void mark_origin(ms_node *node, const char *origin) {
+    node->origin = origin;
+    for (ms_node *child = node->first; child != NULL; child = child->next) {
+        mark_origin(child, origin);
+    }
+}
+
+/* The name of the workload's framework; NULL: it names none whose choices are wanted. */
+static const ms_node *name_of(const ms_node *root) {
+    const ms_node *framework = ms_node_get(root, "framework");
+    const ms_node *name = ms_node_get(framework, "name");
+    const ms_node *expanded = ms_node_get(framework, "expanded");
+    bool is_expanded =
+        expanded != NULL && expanded->type == MS_NODE_SCALAR && strcmp(expanded->text, "true") == 0;
+    bool is_model = ms_node_get(root, "model") != NULL; /* else refused beside costs */
+    bool is_name = name != NULL && name->type == MS_NODE_SCALAR && name->text[0] != '\0';
+    return is_name && is_model && !is_expanded ? name : NULL;
+}
+
+ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
+                                ms_node *root, ms_arena *arena, ms_diag *diag) {
+    const ms_node *name = name_of(root);
+    if (name == NULL) {
+        return MS_OK;
+    }
+    const profile_lookup ld = {name, name->text, folder, is_alone, arena, diag};
+    const char *path = NULL;
+    const char *origin = ms_arena_printf(arena, "%s%s", ORIGIN, name->text);
+    ms_node *profile = NULL;
+    ms_status status = origin == NULL ? MS_E_NOMEM : MS_OK;
+    status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
+    status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
+    status = status == MS_OK ? check_profile(profile, diag) : status;
+    status = status == MS_OK ? choose_model(profile, root, &ld) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < COUNT_OF(OWN); i++) {
+        drop(profile, OWN[i]);
+    }
+    mark_origin(profile, origin);
+    return ms_node_underlay(root, profile, arena);
+}
+
+/* ---- fitting ---- */
+
+/* A key by its mapping and its own name; at the root without a mapping. */
+typedef struct choice_key {
+    const char *mapping; /* NULL: the root */
+    const char *key;
+} choice_key;
+
+/* The mapping that holds a key, if the key came from the framework; NULL: it did not. */
+static ms_node *holder_of(ms_node *root, choice_key at) {
+    ms_node *mapping = at.mapping == NULL ? root : ms_node_get(root, at.mapping);
+    return ms_spec_is_choice(ms_node_get(mapping, at.key)) ? mapping : NULL;
+}
+
+/* Whether a choice is to go that the job has no place for; it goes from the tree at once.  root:
+ * NULL: the spec comes from no file, all its choices are the framework's. */
+static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
+    ms_node *holder = holder_of(root, at);
+    if (is_idle && holder != NULL) {
+        drop(holder, at.key);
+    }
+    return is_idle && (root == NULL || holder != NULL);
+}
+
+static int size_of(const ms_spec_mesh *mesh, const char *name) {
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (strcmp(mesh->names[axis], name) == 0) {
+            return mesh->sizes[axis];
+        }
+    }
+    return 1;
+}
+
+/* Whether an order goes through groups of microbatches, and takes any number of virtual stages. */
+static bool is_interleaved(const ms_spec_schedule *schedule) {
+    return schedule->kind != MS_SCHEDULE_CUSTOM &&
+           ms_schedule_kind_traits(schedule->kind).takes_group;
+}
+
+static void fit_data(ms_node *root, ms_job_spec *spec) {
+    ms_spec_data *data = &spec->data;
+    bool is_odd_round = data->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
+    if (takes_back(root, data->zero < 2 || is_odd_round, (choice_key){"data_parallel", "reduce"})) {
+        data->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
+    }
+    if (takes_back(root, data->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
+        data->has_gather_overlap = false; /* nothing is gathered */
+    }
+}
+
+static void fit_tensor(ms_node *root, ms_job_spec *spec) {
+    bool is_alone = size_of(&spec->mesh, "tp") <= 1;
+    ms_spec_tensor *tensor = &spec->tensor;
+    if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
+        tensor->has_sequence_parallel = false;
+    }
+    if (takes_back(root, !tensor->has_sequence_parallel,
+                   (choice_key){"tensor_parallel", "overlap"})) {
+        tensor->overlap = MS_TP_OVERLAP_NONE;
+    }
+    bool is_whole = is_alone || size_of(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
+    if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
+        spec->has_scatter_gather = false;
+    }
+}
+
+static void fit_context(ms_node *root, ms_job_spec *spec) {
+    bool is_alone = size_of(&spec->mesh, "cp") <= 1;
+    if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
+        spec->context.kind = MS_CP_RING;
+    }
+    if (takes_back(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
+        spec->context.overlap = MS_SPEC_USUAL;
+    }
+}
+
+/* A stage alone has no order. Validating updates afterwards came with the orders that split
+ * backward passes. */
+static void fit_schedule(ms_node *root, ms_job_spec *spec) {
+    ms_spec_schedule *schedule = &spec->schedule;
+    if (takes_back(root, size_of(&spec->mesh, "pp") <= 1, (choice_key){"schedule", "kind"})) {
+        schedule->kind = MS_SCHEDULE_1F1B;
+        schedule->csv = NULL;
+    }
+    if (takes_back(root, !is_interleaved(schedule), (choice_key){"schedule", "v"})) {
+        schedule->chunks = 0;
+    }
+    bool is_late = schedule->step_end == MS_STEP_END_POST_VALIDATION;
+    bool is_split = schedule->kind == MS_SCHEDULE_ZBH1 || schedule->kind == MS_SCHEDULE_ZBH2;
+    if (is_late && takes_back(root, !is_split, (choice_key){"schedule", "step_end"})) {
+        schedule->step_end = MS_STEP_END_SYNCHRONOUS;
+        if (takes_back(root, true, (choice_key){NULL, "steps"})) {
+            spec->simulation.steps = 1;
+        }
+    }
+}
+
+/* A model without latents has no products out of them to recompute. */
+static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
+    const choice_key at = {NULL, "recompute_parts"};
+    unsigned parts = spec->recompute.parts & ~(unsigned)MS_RECOMPUTE_LATENT_UP;
+    bool is_idle = spec->model.mla.kv_rank == 0 && parts != spec->recompute.parts;
+    if (!is_idle || (root != NULL && holder_of(root, at) == NULL)) {
+        return;
+    }
+    ms_node *list = ms_node_get(root, at.key);
+    const ms_node *entry = list == NULL ? NULL : list->first;
+    while (entry != NULL && strcmp(entry->text, "latent_up") != 0) {
+        entry = entry->next;
+    }
+    if (entry != NULL) {
+        ms_node_remove(list, entry);
+    }
+    spec->recompute.parts = parts;
+}
+
+void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
+    if (spec->framework.name != NULL) {
+        fit_schedule(root, spec);
+        fit_data(root, spec);
+        fit_tensor(root, spec);
+        fit_context(root, spec);
+        fit_recomputation(root, spec);
+    }
+}
+
+void ms_job_spec_fit_framework(ms_job_spec *spec) {
+    ms_spec_fit_choices(spec, NULL);
+}
