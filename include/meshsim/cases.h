@@ -185,6 +185,11 @@ typedef struct ms_case_rules ms_case_rules;
  * `arena`; NULL when memory runs out (reported). */
 ms_case_rules *ms_case_rules_new(const char *data_folder, ms_arena *arena, ms_diag *diag);
 
+/** Override keys of every job and of every platform that the rules find from then on.
+ *  sets: "key.path=value" as --set has them, applied in order.  A key platform.tiers.*.KEY is that
+ * of every tier.  Borrowed.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_case_rules_override(ms_case_rules *rules, const ms_words *sets);
+
 /** What job a case was. */
 typedef struct ms_case_job {
     ms_job_spec spec;

@@ -10,6 +10,7 @@
  * | buffer.h          | growing text and vectors                                           |
  * | diag.h            | diagnostics with place, source line and caret                      |
  * | units.h           | numbers with units                                                 |
+ * | checksum.h        | checksums of texts                                                 |
  * | random.h          | random numbers that are the same everywhere                        |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
@@ -58,6 +59,7 @@
  * | compare.h         | what differs between two results, and what a guard lets pass       |
  * | cases.h           | measured runs: reading them, and what job each of them was         |
  * | validate.h        | measured runs simulated, predicted against measured                |
+ * | ablation.h        | what each mechanism of the cost model buys                         |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  */

@@ -218,6 +218,13 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
  */
 void ms_job_spec_fit_framework(ms_job_spec *spec);
 
+/** Derive a spec with other values of some keys, as ms_job_spec_read applies overrides to a file.
+ *  sets: "key.path=value", applied in order; those of the platform's keys change nothing, see
+ * ms_spec_set_cluster.  *spec_out: comes from no file, in `arena`, and shares the platform.
+ *  Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_NOMEM. */
+ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                               ms_diag *diag, ms_job_spec *spec_out);
+
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);
 
@@ -240,6 +247,8 @@ typedef struct ms_spec_cluster {
     const char *file;        /**< name or path of a platform file */
     const char *gpu_type;    /**< in the place of the platform's own; NULL: that one */
     int nodes;               /**< >= 1 */
+    const ms_words *sets;    /**< overrides "key.path=value" of the platform's keys, in order; NULL:
+                                none */
     const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
 } ms_spec_cluster;
 

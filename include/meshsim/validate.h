@@ -23,6 +23,13 @@
 
 MS_BEGIN_DECLS
 
+/** Rows that a group of the score has at least if some of them are fitted to. */
+enum { MS_VALIDATE_GROUP_MIN = 6 };
+
+/** Whether a row is left out of fits by its id alone. Source: CRC-32 of the id is a multiple of 3,
+ * as Python's zlib.crc32(id.encode()) % 3 == 0. */
+bool ms_validate_is_third(const char *id);
+
 /** What a run comes to besides its figures. */
 typedef struct ms_validate_finding {
     double forward_s;  /**< first forward pass of the first rank, with its communication */
@@ -48,6 +55,8 @@ typedef struct ms_validate_row {
     bool fits;          /**< in memory, as simulated; it ran, so it did */
     bool is_suspect;    /**< the source's data contradict each other */
     bool is_stated;     /**< the source says what was recomputed */
+    bool is_unseen; /**< left out when parameters are fitted: a third of the ids, by their CRC-32,
+                         and all of groups under MS_VALIDATE_GROUP_MIN rows */
     const char *framework;
     const char *platform;
     const char *differs; /**< what is simulated otherwise; NULL: nothing */
@@ -115,6 +124,7 @@ typedef struct ms_validate_study {
     const ms_measurements *measurements;
     const char *group;       /**< cases of this group alone; NULL: all */
     const char *id;          /**< this case alone; NULL: all */
+    ms_words sets;           /**< overrides of every job, as ms_case_rules_override has them */
     const char *data_folder; /**< of frameworks and platforms */
     int jobs;                /**< simulations at once */
     void (*progress)(void *context, size_t done, size_t count); /**< NULL: nobody asks */

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/show_ablation.h"
 #include "cli/show_validation.h"
 #include "cli/worker_options.h"
 #include "meshsim/target.h"
@@ -21,6 +22,14 @@ static const ms_option OPTIONS[] = {
      .argument = "ID",
      .arguments = 1,
      .help = "one case in full: its job, where the time goes, what its source publishes"},
+    {.name = "ablation",
+     .help = "simulate once more without each mechanism, and tell what each one buys"},
+    {.name = "set",
+     .argument = "key.path=value",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "override a key of every job, or of every platform as platform.KEY; "
+             "platform.tiers.*.KEY is that of every tier"},
     {.name = "jobs",
      .argument = "J",
      .arguments = 1,
@@ -63,15 +72,15 @@ static ms_status read_files(const ms_invocation *call, ms_measurements *measurem
 }
 
 /* Write what an option asks for; nothing without it. */
-static ms_status write_option(const ms_invocation *call, const char *option, const ms_validation *v,
-                              void (*write)(const ms_validation *, ms_arena *, ms_buffer *)) {
+static ms_status write_option(const ms_invocation *call, const char *option, const ms_ablation *a,
+                              void (*write)(const ms_ablation *, ms_arena *, ms_buffer *)) {
     const char *path = ms_cli_value(call, option, NULL);
     if (path == NULL) {
         return MS_OK;
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    write(v, call->arena, &text);
+    write(a, call->arena, &text);
     ms_status status = text.failed || call->arena->has_failed
                            ? ms_diag_no_memory(call->diag)
                            : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
@@ -79,10 +88,31 @@ static ms_status write_option(const ms_invocation *call, const char *option, con
     return status;
 }
 
-static ms_status show(const ms_invocation *call, const ms_validation *v) {
-    ms_status status = write_option(call, "csv", v, ms_show_validation_csv);
+static void write_csv(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {
+    if (a->count > 0) {
+        ms_show_ablation_csv(a, arena, out);
+    } else {
+        ms_show_validation_csv(&a->whole, arena, out);
+    }
+}
+
+static void write_plot(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {
+    ms_show_validation_plot(&a->whole, arena, out);
+}
+
+static ms_status print_json(const ms_invocation *call, const ms_ablation *a) {
+    ms_value *root = ms_show_validation_tree(call, &a->whole);
+    if (a->count > 0) {
+        ms_show_ablation_list(a, call->arena, root);
+    }
+    return ms_cli_print_json(call, root);
+}
+
+/* a: without rows where no ablation was asked for. */
+static ms_status show(const ms_invocation *call, const ms_ablation *a) {
+    ms_status status = write_option(call, "csv", a, write_csv);
     if (status == MS_OK) {
-        status = write_option(call, "plot", v, ms_show_validation_plot);
+        status = write_option(call, "plot", a, write_plot);
     }
     bool is_taken = strcmp(ms_cli_value(call, "csv", ""), "-") == 0 ||
                     strcmp(ms_cli_value(call, "plot", ""), "-") == 0;
@@ -90,36 +120,42 @@ static ms_status show(const ms_invocation *call, const ms_validation *v) {
         return status;
     }
     if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, ms_show_validation_tree(call, v));
+        return print_json(call, a);
     }
     ms_buffer page;
     ms_buffer_init(&page);
-    if (ms_cli_has(call, "explain")) {
-        ms_show_validation_case(&v->rows[0], &page);
+    if (a->count > 0) {
+        ms_show_ablation_page(a, call->arena, &page);
+    } else if (ms_cli_has(call, "explain")) {
+        ms_show_validation_case(&a->whole.rows[0], &page);
     } else {
-        ms_show_validation_page(v, call->arena, &page);
+        ms_show_validation_page(&a->whole, call->arena, &page);
     }
     return ms_cli_print_page(call, &page);
 }
 
 static ms_status run(const ms_invocation *call) {
     ms_measurements measurements;
-    ms_validation validation;
+    ms_ablation ablation = {.count = 0};
     double start_s = ms_wall_s();
+    ms_given sets = ms_cli_all(call, "set");
     ms_measurements_init(&measurements);
     ms_validate_study study = {.measurements = &measurements,
                                .group = ms_cli_value(call, "group", NULL),
                                .id = ms_cli_value(call, "explain", NULL),
+                               .sets = {.items = sets.values, .count = sets.count},
                                .data_folder = ms_cli_data_folder(call->arena),
                                .progress = ms_cli_show_progress,
                                .context = &start_s};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? check_targets(call) : status;
     status = status == MS_OK ? read_files(call, &measurements) : status;
-    if (status == MS_OK) {
-        status = ms_validate_run(&study, call->arena, call->diag, &validation);
+    if (status == MS_OK && ms_cli_has(call, "ablation")) {
+        status = ms_ablation_run(&study, MS_MECHANISMS, call->arena, call->diag, &ablation);
+    } else if (status == MS_OK) {
+        status = ms_validate_run(&study, call->arena, call->diag, &ablation.whole);
     }
-    status = status == MS_OK ? show(call, &validation) : status;
+    status = status == MS_OK ? show(call, &ablation) : status;
     ms_measurements_release(&measurements);
     return status;
 }
@@ -136,7 +172,8 @@ const ms_command ms_cmd_validate = {
         "predicted against measured step times with their error (predicted / measured - 1), by "
         "group and over all (the mean of the groups' mean errors, so that a large table does not "
         "drown a small one). Memory, times of single layers and collectives are tables of their "
-        "own beside it. A run that cannot be simulated is skipped with the reason. "
+        "own beside it. A run that cannot be simulated is skipped with the reason. --ablation "
+        "tells by how much the mean error grows without each mechanism of the cost model. "
         "workloads/validation/README.md says what the files hold.",
     .example = "meshsim validate workloads/validation/cases.yaml --group korthikanti22",
     .run = run,

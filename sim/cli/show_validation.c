@@ -85,7 +85,7 @@ static void add_skipped(ms_value *root, const ms_validation *v) {
     }
 }
 
-const ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_validation *v) {
+ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_validation *v) {
     ms_arena *arena = call->arena;
     ms_value *root = ms_value_new_object(arena);
     const ms_table scored = rows_table(v, 0, v->scored, arena);

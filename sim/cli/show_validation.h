@@ -6,7 +6,7 @@
 #include "meshsim/validate.h"
 
 /** The tree of --json.  Lack of memory shows in the call's arena. */
-const ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_validation *v);
+ms_value *ms_show_validation_tree(const ms_invocation *call, const ms_validation *v);
 
 /** Append the page. */
 void ms_show_validation_page(const ms_validation *v, ms_arena *arena, ms_buffer *out);

@@ -35,6 +35,10 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
  * MS_E_INPUT, every fault reported. */
 ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag);
 
+/* The tree of a spec's workload file, as ms_job_spec_write writes it.  *root_out: in `arena`.
+ * Returns MS_OK; MS_E_NOMEM (not reported). */
+ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out);
+
 /* As ms_job_lay_out, of a spec that may lack parts, which are then left unchecked: their faults are
  * known. */
 ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,

@@ -175,7 +175,13 @@ ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster,
     }
     const ms_job_request request = {.data_folder = cluster->data_folder};
     ms_job_spec changed = *spec;
-    ms_status status = ms_spec_load_platform(&request, &root, arena, diag, &changed);
+    ms_status status = MS_OK;
+    for (size_t i = 0; cluster->sets != NULL && i < cluster->sets->count && status == MS_OK; i++) {
+        status = ms_node_set(&root, cluster->sets->items[i], arena, diag);
+    }
+    if (status == MS_OK) {
+        status = ms_spec_load_platform(&request, &root, arena, diag, &changed);
+    }
     if (status == MS_OK) {
         spec->platform = changed.platform;
     }

@@ -12,7 +12,8 @@ typedef struct reading {
     ms_diag *diag;
     ms_node *root;
     ms_spec_text text;
-    ms_status status; /* first fault of any part */
+    bool keeps_platform; /* it is in text.spec already */
+    ms_status status;    /* first fault of any part */
 } reading;
 
 static bool note(reading *r, ms_status status) {
@@ -220,7 +221,7 @@ static void give_up_batch(reading *r) {
 /* Mappings that have readers of their own, each whether or not the others could be read. */
 static void read_parts(reading *r) {
     ms_job_spec *spec = &r->text.spec;
-    if (r->text.platform != NULL) {
+    if (r->text.platform != NULL && !r->keeps_platform) {
         note(r, ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
     }
     if (r->text.mesh != NULL) {
@@ -251,10 +252,15 @@ static void read_root(reading *r, bool is_frameworks) {
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
+/* Keys that are given and wrong leave these as they are. */
+static void leave_open(ms_job_spec *spec) {
+    spec->schedule.chunks = MS_SPEC_USUAL;
+    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+}
+
 static void begin(reading *r) {
     ms_job_spec *spec = &r->text.spec;
-    spec->schedule.chunks = MS_SPEC_USUAL; /* a key that is given and wrong leaves it so */
-    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+    leave_open(spec);
     spec->folder = folder_of(r->arena, r->request->workload);
     spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
 }
@@ -311,6 +317,29 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
         return status == MS_OK ? ms_diag_no_memory(diag) : status;
     }
     read_root(&r, true);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+    }
+    return r.status;
+}
+
+ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                               ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
+    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    ms_status status = ms_spec_write_root(spec, arena, &r.root);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    status = apply_request(&request, r.root, arena, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    r.text.spec = (ms_job_spec){.folder = spec->folder,
+                                .platform = spec->platform,
+                                .source = {.path = spec->source.path, .root = r.root}};
+    leave_open(&r.text.spec);
+    read_root(&r, false);
     if (r.status == MS_OK) {
         *spec_out = ms_job_spec_derive(&r.text.spec);
     }

@@ -74,17 +74,19 @@ static const char *kind_text(const ms_spec_schedule *schedule, ms_arena *arena) 
                                  : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
 }
 
+ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
+    ms_spec_text text = {.spec = *spec,
+                         .schedule_kind = kind_text(&spec->schedule, arena),
+                         .all_reduce = all_reduce_text(spec)};
+    ms_status status = text.schedule_kind == NULL ? MS_E_NOMEM : write_parts(spec, arena, &text);
+    return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
+}
+
 ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_node *root = NULL;
-    ms_spec_text text = {.spec = *spec,
-                         .schedule_kind = kind_text(&spec->schedule, &scratch),
-                         .all_reduce = all_reduce_text(spec)};
-    ms_status status = text.schedule_kind == NULL ? MS_E_NOMEM : write_parts(spec, &scratch, &text);
-    if (status == MS_OK) {
-        status = ms_config_write(MS_WORKLOAD_FIELDS, &text, &scratch, &root);
-    }
+    ms_status status = ms_spec_write_root(spec, &scratch, &root);
     if (status == MS_OK) {
         ms_node_write(root, out);
         status = out->failed ? MS_E_NOMEM : MS_OK;

@@ -83,6 +83,24 @@ ms_case_rules *ms_case_rules_new(const char *data_folder, ms_arena *arena, ms_di
     return rules;
 }
 
+static const char PLATFORM_PREFIX[] = "platform.";
+enum { PLATFORM_PREFIX_LENGTH = sizeof PLATFORM_PREFIX - 1 };
+
+ms_status ms_case_rules_override(ms_case_rules *rules, const ms_words *sets) {
+    rules->platform_sets.items = MS_NEW(rules->arena, const char *, sets->count);
+    rules->job_sets.items = MS_NEW(rules->arena, const char *, sets->count);
+    if (rules->platform_sets.items == NULL || rules->job_sets.items == NULL) {
+        return ms_diag_no_memory(rules->diag);
+    }
+    for (size_t i = 0; i < sets->count; i++) {
+        const char *set = sets->items[i];
+        bool is_platforms = strncmp(set, PLATFORM_PREFIX, PLATFORM_PREFIX_LENGTH) == 0;
+        ms_words *list = is_platforms ? &rules->platform_sets : &rules->job_sets;
+        list->items[list->count++] = is_platforms ? set + PLATFORM_PREFIX_LENGTH : set;
+    }
+    return MS_OK;
+}
+
 void ms_case_differs(ms_case_translation *t, const char *what) {
     ms_buffer_printf(&t->differs, "%s%s", t->differs.length == 0 ? "" : "; ", what);
 }
@@ -146,6 +164,45 @@ static bool is_same(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+static const char ANY_TIER[] = "tiers.*.";
+enum { ANY_TIER_LENGTH = sizeof ANY_TIER - 1 };
+
+/* The overrides of a platform; one of any tier is one of each tier that `platform` has. */
+static ms_status spread_sets(const ms_case_rules *rules, const ms_platform *platform,
+                             ms_words *sets_out) {
+    size_t most = rules->platform_sets.count * (size_t)platform->tier_count;
+    *sets_out = (ms_words){.items = MS_NEW(rules->arena, const char *, most)};
+    bool has_all = sets_out->items != NULL;
+    for (size_t i = 0; i < rules->platform_sets.count && has_all; i++) {
+        const char *set = rules->platform_sets.items[i];
+        bool is_any = strncmp(set, ANY_TIER, ANY_TIER_LENGTH) == 0;
+        for (int t = 0; t < (is_any ? platform->tier_count : 1) && has_all; t++) {
+            const char *one = is_any
+                                  ? ms_arena_printf(rules->arena, "tiers.%s.%s",
+                                                    platform->tiers[t].name, set + ANY_TIER_LENGTH)
+                                  : set;
+            sets_out->items[sets_out->count++] = one;
+            has_all = one != NULL;
+        }
+    }
+    return has_all ? MS_OK : ms_diag_no_memory(rules->diag);
+}
+
+/* Load a platform with the overrides; the names of its tiers are known only once it is there. */
+static ms_status load_overridden(ms_case_rules *rules, const ms_spec_cluster *cluster,
+                                 ms_job_spec *spec) {
+    ms_status status = ms_spec_set_cluster(spec, cluster, rules->arena, rules->diag);
+    if (status != MS_OK || rules->platform_sets.count == 0) {
+        return status;
+    }
+    ms_words sets;
+    ms_spec_cluster changed = *cluster;
+    changed.sets = &sets;
+    status = spread_sets(rules, spec->platform.cluster, &sets);
+    return status == MS_OK ? ms_spec_set_cluster(spec, &changed, rules->arena, rules->diag)
+                           : status;
+}
+
 /* Load a platform of so many nodes, once. */
 static ms_status load(ms_case_rules *rules, const cluster_row *row, int nodes, ms_job_spec *spec) {
     for (int i = 0; i < rules->cluster_count; i++) {
@@ -156,8 +213,11 @@ static ms_status load(ms_case_rules *rules, const cluster_row *row, int nodes, m
             return MS_OK;
         }
     }
-    const ms_spec_cluster cluster = {row->file, row->gpu_type, nodes, rules->data_folder};
-    ms_status status = ms_spec_set_cluster(spec, &cluster, rules->arena, rules->diag);
+    const ms_spec_cluster cluster = {.file = row->file,
+                                     .gpu_type = row->gpu_type,
+                                     .nodes = nodes,
+                                     .data_folder = rules->data_folder};
+    ms_status status = load_overridden(rules, &cluster, spec);
     if (status == MS_OK && rules->cluster_count < MS_CASE_CLUSTERS_MAX) {
         rules->clusters[rules->cluster_count++] =
             (ms_case_cluster){row->file, row->gpu_type, nodes, spec->platform};

@@ -22,6 +22,8 @@ typedef struct ms_case_cluster {
 
 struct ms_case_rules {
     const char *data_folder;
+    ms_words platform_sets; /* overrides of platforms, without "platform." */
+    ms_words job_sets;      /* of everything else */
     ms_arena *arena;
     ms_diag *diag;
     ms_case_framework frameworks[MS_CASE_FRAMEWORKS_MAX];

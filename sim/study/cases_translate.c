@@ -307,6 +307,10 @@ ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job 
         ms_buffer_printf(&t.differs, "no rule for %s", c->foreign_keys);
     }
     status = translate(&t);
+    if (status == MS_OK && rules->job_sets.count > 0) {
+        status = ms_job_spec_override(&job_out->spec, &rules->job_sets, rules->arena, rules->diag,
+                                      &job_out->spec);
+    }
     job_out->differs = ms_arena_strdup(rules->arena, ms_buffer_text(&t.differs));
     bool has_failed = t.differs.failed || job_out->differs == NULL;
     ms_buffer_release(&t.differs);

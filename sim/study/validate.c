@@ -3,8 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "meshsim/checksum.h"
 #include "meshsim/workers.h"
 #include "study/validate_parts.h"
+
+/* One id in so many is left out when parameters are fitted. */
+enum { UNSEEN_SHARE = 3 };
 
 typedef struct validation_run {
     const ms_validate_study *study;
@@ -44,6 +48,25 @@ static ms_status refuse_choice(const validation_run *run) {
     return MS_E_INPUT;
 }
 
+bool ms_validate_is_third(const char *id) {
+    return ms_crc32_add(0, id, strlen(id)) % UNSEEN_SHARE == 0;
+}
+
+/* Cases of a group that have a step time in the score, chosen or not. */
+static int group_size(const ms_validate_study *study, const char *group) {
+    const ms_vector *cases = &study->measurements->cases;
+    int count = 0;
+    for (size_t i = 0; i < cases->count; i++) {
+        const ms_case *c = &MS_AT(cases, ms_case, i);
+        count += c->use == MS_CASE_SCORED && strcmp(c->group, group) == 0;
+    }
+    return count;
+}
+
+static bool is_unseen(const ms_validate_study *study, const ms_case *c) {
+    return ms_validate_is_third(c->id) || group_size(study, c->group) < MS_VALIDATE_GROUP_MIN;
+}
+
 /* Rows of the chosen cases of one use. */
 static void add_rows(validation_run *run, ms_case_use use) {
     const ms_vector *cases = &run->study->measurements->cases;
@@ -56,6 +79,7 @@ static void add_rows(validation_run *run, ms_case_use use) {
                                                             .group = c->group,
                                                             .is_core = c->is_core,
                                                             .is_suspect = c->is_suspect,
+                                                            .is_unseen = is_unseen(run->study, c),
                                                             .predicted_s = NAN,
                                                             .measured_s = NAN,
                                                             .error = NAN,
@@ -188,7 +212,7 @@ static ms_status sum_up(const validation_run *run, row_range range,
     return ms_validate_sum_up(items, count, run->arena, groups_out);
 }
 
-static double mean_of(const ms_validate_groups *groups) {
+double ms_validate_mean(const ms_validate_groups *groups) {
     double sum = 0;
     for (size_t i = 0; i < groups->count; i++) {
         sum += groups->items[i].mean_abs_error;
@@ -206,8 +230,8 @@ static ms_status conclude(validation_run *run) {
     if (!has_all) {
         return ms_diag_no_memory(run->diag);
     }
-    out->mean_of_groups = mean_of(&out->groups);
-    out->stated_mean = mean_of(&stated);
+    out->mean_of_groups = ms_validate_mean(&out->groups);
+    out->stated_mean = ms_validate_mean(&stated);
     return MS_OK;
 }
 
@@ -219,7 +243,9 @@ ms_status ms_validate_run(const ms_validate_study *study, ms_arena *arena, ms_di
                           .diag = diag,
                           .rules = ms_case_rules_new(study->data_folder, arena, diag),
                           .out = validation_out};
-    ms_status status = run.rules == NULL ? MS_E_NOMEM : list_rows(&run);
+    ms_status status =
+        run.rules == NULL ? MS_E_NOMEM : ms_case_rules_override(run.rules, &study->sets);
+    status = status == MS_OK ? list_rows(&run) : status;
     status = status == MS_OK ? plan_rows(&run) : status;
     status = status == MS_OK ? simulate(&run) : status;
     status = status == MS_OK ? conclude(&run) : status;

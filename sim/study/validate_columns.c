@@ -22,6 +22,7 @@ const ms_table_column MS_VALIDATE_ROW_COLUMNS[] = {
      .print = MS_PRINT_PERCENT, .digits = 1},
     {"fits", MS_COLUMN_BOOL, .offset = ROW(fits)},
     {"suspect", MS_COLUMN_BOOL, .offset = ROW(is_suspect)},
+    {"unseen", MS_COLUMN_BOOL, .offset = ROW(is_unseen)},
     {"recompute_stated", MS_COLUMN_BOOL, .offset = ROW(is_stated)},
     {"mark", MS_COLUMN_TEXT, .offset = ROW(mark), .is_page_only = true},
     {"framework", MS_COLUMN_TEXT, .offset = ROW(framework)},

@@ -27,6 +27,9 @@ typedef struct ms_error_item {
 ms_status ms_validate_sum_up(const ms_error_item *items, size_t count, ms_arena *arena,
                              ms_validate_groups *groups_out);
 
+/* Mean of the groups' mean errors; NAN without a group. */
+double ms_validate_mean(const ms_validate_groups *groups);
+
 /* Memory, layer times and phases of rows that ran, into the validation.  Returns likewise. */
 ms_status ms_validate_take_points(ms_arena *arena, ms_validation *validation);
 

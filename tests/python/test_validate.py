@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -193,6 +194,69 @@ class Errors(InFolder):
                               (places["exact"], places["slow"]))
         self.assertLess(x1, x0)
         self.assertAlmostEqual(y1, y0, delta=0.11)  # both predict the same
+
+
+class Mechanisms(InFolder):
+    """Overrides of every job, and what each mechanism buys."""
+
+    def test_overrides_reach_jobs_and_platforms(self):
+        path = self.write(CASE % ("one", "narayanan21", 1.0))
+        one = tree(path)["rows"][0]["predicted_s"]
+        workload = self.write(WORKLOAD, "w.yaml")
+        for key in ("model.attention=fused", "platform.gpu.kernel_launch=0 s", "platform.tiers.nvlink.efficiency=1"):
+            done = run("run", workload, "--platform", ROOT / "platforms/selene-a100.yaml", "--json", "--set", key)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            changed = tree(path, "--set", key)["rows"][0]["predicted_s"]
+            self.assertEqual(changed, json.loads(done.stdout)["step_time_s"], key)
+            self.assertNotEqual(changed, one, key)
+        each = [word for tier in ("nvlink", "rail", "spine", "core") for word in ("--set", f"platform.tiers.{tier}.efficiency=1")]
+        self.assertEqual(tree(path, "--set", "platform.tiers.*.efficiency=1"), tree(path, *each))
+        for key in ("modl.attention=fused", "platform.gpu.kernel_lunch=0 s", "platform.tiers.rial.latency=0 s"):
+            done = run("validate", path, "--set", key)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), key)
+            self.assertIn("did you mean", done.stderr)
+
+    def test_an_ablation_is_a_validation_without_each_mechanism(self):
+        """Measured is what is predicted: every mechanism buys the whole error that its absence makes."""
+        step_s = tree(self.write(CASE % ("one", "narayanan21", 1.0)))["rows"][0]["predicted_s"]
+        path = self.write("".join(CASE % (f"row{i}", "narayanan21", step_s) for i in range(6)))
+        found = tree(path, "--ablation")
+        self.assertEqual(found["mean_of_groups"], 0)
+        unseen = sum(zlib.crc32(f"row{i}".encode()) % 3 == 0 for i in range(6))
+        self.assertIn(unseen, range(1, 6))
+        rows = {row["mechanism"]: row for row in found["ablation"]}
+        self.assertGreater(len(rows), 15)
+        for name in ("attention generation", "GEMM tiles and waves", "achieved bandwidth"):
+            row = rows[name]
+            sets = [word for key in row["off"].split(", ") for word in ("--set", key)]
+            error = abs(tree(path, *sets)["rows"][0]["error"])
+            self.assertGreater(error, 1e-6)
+            for key in ("gain", "fitted_gain", "unseen_gain", "most_gain"):
+                self.assertAlmostEqual(row[key], error, delta=1e-12)
+            self.assertEqual((row["moved"], row["most"], row["groups"]), (6, "narayanan21", {"narayanan21": row["gain"]}))
+        self.assertEqual((rows["blocking sends"]["moved"], rows["blocking sends"]["gain"]), (0, 0))
+        self.assertIsNone(rows["blocking sends"]["most"])
+
+    def test_an_ablation_has_a_page_and_csv(self):
+        path = self.write(CASE % ("one", "narayanan21", 1.0))
+        page = run("validate", path, "--ablation").stdout
+        self.assertRegex(page, r"\nattention generation +1 +\S+ +-?\d+\.\d\d ")
+        self.assertLessEqual(max(map(len, page.splitlines())), 80)
+        rows = list(csv.DictReader(io.StringIO(run("validate", path, "--ablation", "--csv", "-").stdout)))
+        self.assertIn({"mechanism": "NVLS", "off": "platform.nvls=false"}, [{key: row[key] for key in ("mechanism", "off")} for row in rows])
+
+    def test_unseen_rows_are_a_third_and_small_groups(self):
+        """Of a group of six the rows whose CRC-32 is a multiple of three, of one of five all."""
+        large = [f"row{i}" for i in range(6)]
+        path = self.write("".join(CASE % (name, "narayanan21", 1.0) for name in large) +
+                          "".join(CASE % (f"few{i}", "vtrain", 1.0) for i in range(5)))
+        found = {row["id"]: row["unseen"] for row in tree(path)["rows"]}
+        for name in large:
+            self.assertIs(found[name], zlib.crc32(name.encode()) % 3 == 0, name)
+        for i in range(5):
+            self.assertIs(found[f"few{i}"], True)
+        self.assertEqual({row["id"]: row["unseen"] for row in tree(path, "--group", "vtrain")["rows"]},
+                         {f"few{i}": True for i in range(5)})
 
 
 class Faults(InFolder):

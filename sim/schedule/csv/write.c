@@ -1,34 +1,21 @@
 /* Compute-only CSV: one line per rank, cells "<stage><pass><mb>", overlapped pairs
  * "(<cell>;<cell>)OVERLAP_F_B", LF ends, no header, no empty cells. Source: the format of
  * torch.distributed.pipelining (_PipelineScheduleRuntime._load_csv, "compute_only"). */
+#include "meshsim/checksum.h"
 #include "schedule/internal.h"
 
 /* Takes the text piece by piece, so that the checksum needs no copy of it. */
 typedef struct text_sink {
     ms_buffer *buffer; /* NULL: only the checksum */
     uint32_t crc;
-    uint32_t table[256];
 } text_sink;
-
-/* Source: ISO 3309 / RFC 1952 section 8, reversed polynomial 0xEDB88320, as in zlib. */
-static void fill_crc_table(uint32_t table[256]) {
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t remainder = byte;
-        for (int bit = 0; bit < 8; bit++) {
-            remainder = (remainder & 1U) != 0 ? (remainder >> 1) ^ 0xEDB88320U : remainder >> 1;
-        }
-        table[byte] = remainder;
-    }
-}
 
 static void put(text_sink *sink, const char *text, size_t length) {
     if (sink->buffer != NULL) {
         ms_buffer_add(sink->buffer, text, length);
         return;
     }
-    for (size_t i = 0; i < length; i++) {
-        sink->crc = sink->table[(sink->crc ^ (unsigned char)text[i]) & 0xFFU] ^ (sink->crc >> 8);
-    }
+    sink->crc = ms_crc32_add(sink->crc, text, length);
 }
 
 /* Decimal digits of a number >= 0, right-aligned in front of `end`. Returns their start. */
@@ -80,8 +67,7 @@ void ms_program_write_csv(const ms_program *program, ms_buffer *out) {
 }
 
 uint32_t ms_program_crc32(const ms_program *program) {
-    text_sink sink = {.crc = 0xFFFFFFFFU};
-    fill_crc_table(sink.table);
+    text_sink sink = {.buffer = NULL};
     put_program(&sink, program);
-    return sink.crc ^ 0xFFFFFFFFU;
+    return sink.crc;
 }

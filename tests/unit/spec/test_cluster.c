@@ -49,3 +49,23 @@ Test(cluster, one_that_cannot_be_loaded_changes_nothing) {
     }
     spec_fixture_release(&f);
 }
+
+Test(cluster, its_keys_can_be_overridden) {
+    spec_fixture f;
+    spec_fixture_init(&f);
+    ms_job_spec spec = spec_fixture_read_text(&f, TEXT);
+    const char *sets[] = {"gpu.kernel_launch=7 us", "tiers.rail.efficiency=0.5", "library=none"};
+    const ms_words list = {sets, 3};
+    ms_spec_cluster cluster = {
+        .file = "dgx-h100", .nodes = 2, .sets = &list, .data_folder = MS_SOURCE_DIR};
+    cr_assert_eq(ms_spec_set_cluster(&spec, &cluster, &f.arena, &f.diag), MS_OK);
+    const ms_platform *found = spec.platform.cluster;
+    cr_assert_float_eq(found->gpu.kernel_launch_s, 7e-6, 1e-18);
+    cr_assert_eq(found->tiers[1].efficiency, 0.5);
+    cr_assert_null(found->library);
+    cr_assert_eq(found->nodes, 2);
+    sets[1] = "tiers.rial.efficiency=0.5";
+    cr_assert_eq(ms_spec_set_cluster(&spec, &cluster, &f.arena, &f.diag), MS_E_INPUT);
+    cr_assert_eq(spec.platform.cluster, found);
+    spec_fixture_release(&f);
+}

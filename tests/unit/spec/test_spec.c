@@ -256,6 +256,13 @@ Test(spec, each_field_counts_and_derives_as_its_override) {
         cr_assert(ms_job_spec_is_equal(&derived, &set), "%s", TABLE[i].set);
         ms_job_spec again = write_and_read(&f, &derived);
         cr_assert(ms_job_spec_is_equal(&derived, &again), "%s", TABLE[i].set);
+        const char *one[] = {TABLE[i].set};
+        ms_job_spec overridden;
+        cr_assert_eq(
+            ms_job_spec_override(&base, &(ms_words){one, 1}, &f.arena, &f.diag, &overridden), MS_OK,
+            "%s", TABLE[i].set);
+        cr_assert(ms_job_spec_is_equal(&derived, &overridden), "%s, overridden", TABLE[i].set);
+        cr_assert_eq(overridden.platform.cluster, base.platform.cluster);
     }
     spec_fixture_release(&f);
 }
@@ -449,5 +456,22 @@ Test(spec, idle_keys_are_those_of_the_file) {
     cr_assert_str_eq(keys.items[1].key, "context_parallel.kind");
     cr_assert_eq(ms_idle_keys_find(&derived, &s.job, &s.costs, &f.arena, &f.diag, &keys), MS_OK);
     cr_assert_eq(keys.count, 0);
+    spec_fixture_release(&f);
+}
+
+Test(spec, a_bad_override_is_told_and_changes_nothing) {
+    static const char *const BAD[] = {"modl.layers=2", "model.layers=two", "batch", "mesh.tp=0"};
+    spec_fixture f;
+    spec_fixture_init(&f);
+    const ms_job_spec base = spec_fixture_read(&f, "tiny", NULL, 0);
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        const char *one[] = {BAD[i]};
+        ms_job_spec spec = base;
+        int before = f.diag.errors;
+        cr_assert_neq(ms_job_spec_override(&base, &(ms_words){one, 1}, &f.arena, &f.diag, &spec),
+                      MS_OK, "%s", BAD[i]);
+        cr_assert_eq(memcmp(&spec, &base, sizeof spec), 0, "%s", BAD[i]);
+        cr_assert_gt(f.diag.errors, before, "%s", BAD[i]);
+    }
     spec_fixture_release(&f);
 }

@@ -1,0 +1,25 @@
+/* Mechanisms of the cost model and what switches each of them off. */
+#include "meshsim/ablation.h"
+
+const ms_mechanism MS_MECHANISMS[] = {
+    /* kernels */
+    {"attention generation", {"model.attention=fused"}}, /* as the GPU type's own kernel */
+    {"eager kernels", {"model.kernels=fused"}},
+    {"accumulation kernel", {"model.fused_accumulation=true"}},
+    {"loss kernels", {"model.loss=vocab_parallel"}},
+    {"GEMM depth", {"platform.gpu.gemm_depth_half=0"}},
+    {"GEMM tiles and waves", {"platform.gpu.tile_m=1", "platform.gpu.tile_n=1"}},
+    {"GEMM alignment", {"platform.gpu.gemm_unaligned=1"}},
+    {"HBM efficiency", {"platform.gpu.memory_efficiency=1"}},
+    {"kernel launch", {"platform.gpu.kernel_launch=0 s"}},
+    {"power-limited clock", {"platform.gpu.sustained_clock=1"}},
+    /* communication */
+    {"NCCL tuning", {"platform.library=none"}}, /* rings at every size */
+    {"NVLS", {"platform.nvls=false"}},
+    {"achieved bandwidth", {"platform.tiers.*.efficiency=1"}},
+    {"link latency", {"platform.tiers.*.latency=0 s"}},
+    {"link sharing", {"fidelity=analytic"}},
+    {"compute slow-down", {"platform.gpu.compute_slowdown=1"}},
+    {"blocking sends", {"schedule.sends=async"}},
+    {0},
+};
