@@ -56,6 +56,14 @@ typedef struct ms_attention_rates {
     ms_attention_rate forward, backward;
 } ms_attention_rates;
 
+/** Matrix products of rows that are not aligned to the 16 bytes that are copied at a time. */
+typedef struct ms_unaligned_rate {
+    double
+        share; /**< what is left of the throughput where rows are aligned to 2 bytes only, 0..1 */
+    double batched_flop_per_s; /**< peak of batched ones, which run without matrix units [FLOP/s];
+                                  0: like others */
+} ms_unaligned_rate;
+
 /** Products of a group of experts, which a library is called for one by one. */
 typedef struct ms_grouped_rate {
     double call_s;  /**< of a call: no product follows the one before it sooner [s] */
@@ -115,8 +123,8 @@ typedef struct ms_gpu_type {
     double hbm_Bps;         /**< memory bandwidth [B/s] */
     double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
-    double gemm_efficiency;  /**< best share of the peak a large GEMM reaches, 0..1 */
-    double gemm_unaligned;   /**< what is left of it where rows are aligned to 2 bytes only, 0..1 */
+    double gemm_efficiency;      /**< best share of the peak a large GEMM reaches, 0..1 */
+    ms_unaligned_rate unaligned; /**< GEMMs of rows that are not aligned to 16 bytes */
     double gemm_depth_half;  /**< inner dimension at which half of that is reached by the depth ramp
                                 [elements] */
     int tile_m, tile_n;      /**< output tile of one SM for wave and tile quantisation [elements] */

@@ -81,13 +81,20 @@ static double alignment_B(double elements, double element_B) {
 }
 
 /* What is left of a kernel's throughput when rows are not aligned to the 16 bytes that an SM copies
- * at a time: each halving down to 2 bytes takes as much.
+ * at a time: each halving down to 2 bytes takes as much. Batched products may have no kernel with
+ * matrix units for such rows.
  * Source: NVIDIA, Matrix Multiplication Background User's Guide, section 2.2 (dimensions in
  * multiples of 16 bytes); steps between are an interpolation. */
 static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double bytes = fmin(fmin(alignment_B(shape.m, element_B), alignment_B(shape.n, element_B)),
                         alignment_B(shape.k, element_B));
-    return bytes >= 16 ? 1 : pow(gpu->gemm_unaligned, log2(16 / bytes) / 3);
+    if (bytes >= 16) {
+        return 1;
+    }
+    double vector_flop_per_s = gpu->unaligned.batched_flop_per_s;
+    return shape.batch > 1 && vector_flop_per_s > 0
+               ? vector_flop_per_s / gpu->peak_flop_per_s
+               : pow(gpu->unaligned.share, log2(16 / bytes) / 3);
 }
 
 /* Share of the peak a GEMM reaches by arithmetic alone. */
@@ -265,11 +272,27 @@ static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, 
     return fmax(time_s, experts * gpu->grouped.call_s);
 }
 
+/* Work of a group. Tokens are rows of activations and their gradients, never elements of a row, so
+ * how many there are needs no alignment. */
+static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape shape,
+                                  bool is_weight_gradient, double result_B) {
+    double element_B = builder->shard.element_B;
+    ms_gemm_shape rows = {.m = is_weight_gradient ? shape.m : 0,
+                          .n = shape.n,
+                          .k = is_weight_gradient ? 0 : shape.k,
+                          .batch = 1};
+    ms_fused_work work = gemm_work(builder, shape, result_B);
+    work.efficiency *= aligned_share(builder->gpu, rows, element_B) /
+                       aligned_share(builder->gpu, shape, element_B);
+    return work;
+}
+
 void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
     bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation;
     double result_B = is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B;
-    ms_fused_work mean = gemm_work(builder, work.mean, result_B);
-    ms_fused_work busiest = gemm_work(builder, work.busiest, result_B);
+    bool is_weight = work.is_weight_gradient;
+    ms_fused_work mean = grouped_work(builder, work.mean, is_weight, result_B);
+    ms_fused_work busiest = grouped_work(builder, work.busiest, is_weight, result_B);
     char text[96]; /* enough digits to tell the loads of two layers apart */
     write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
                 work.busiest.n, work.busiest.k, work.busiest.batch);

@@ -37,7 +37,7 @@ static inline ms_gpu_type fixture_a100(void) {
                          .gemm_depth_half = 150,
                          .tile_m = 128,
                          .tile_n = 256,
-                         .gemm_unaligned = 1,
+                         .unaligned.share = 1,
                          .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {0.68}},
                                                            .backward = {.efficiency = {0.54}}},
                          .memory_efficiency = 0.85,
@@ -56,7 +56,7 @@ static inline ms_gpu_type fixture_ideal(void) {
                          .gemm_depth_half = 0,
                          .tile_m = 1,
                          .tile_n = 1,
-                         .gemm_unaligned = 1,
+                         .unaligned.share = 1,
                          .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {1}},
                                                            .backward = {.efficiency = {1}}},
                          .memory_efficiency = 1};

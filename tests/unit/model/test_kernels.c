@@ -99,7 +99,7 @@ Test(kernels, rows_that_are_not_aligned_cost_throughput) {
                 {4096, 4098, 4096, 4, 1}, {4096, 4099, 4096, 4, 2}, {4096.5, 4096, 4096, 2, 0}};
     ms_gpu_type gpu = fixture_ideal();
     gpu.hbm_Bps = 1e300;
-    gpu.gemm_unaligned = 0.125;
+    gpu.unaligned.share = 0.125;
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         ms_gemm_shape shape = {ROWS[i].m, ROWS[i].n, ROWS[i].k, 1};
         double whole_s = 2 * shape.m * shape.n * shape.k / 1e15;
@@ -107,5 +107,26 @@ Test(kernels, rows_that_are_not_aligned_cost_throughput) {
         cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, shape, ROWS[i].element_B),
                                  whole_s * tiles * pow(2, ROWS[i].halvings)),
                      1e-12, "row %zu", i);
+    }
+}
+
+/* Heads of 108 elements of 2 bytes: batched products run at the rate without matrix units, as
+ * slow in any step of alignment; a single product, and heads of 112, keep theirs. */
+Test(kernels, batched_rows_that_are_not_aligned_have_no_matrix_units) {
+    ms_gpu_type gpu = fixture_ideal();
+    gpu.hbm_Bps = 1e300;
+    gpu.unaligned = (ms_unaligned_rate){.share = 0.125, .batched_flop_per_s = 4e13};
+    const struct {
+        ms_gemm_shape shape;
+        double flop_per_s;
+    } ROWS[] = {{{2048, 2048, 108, 32}, 4e13},
+                {{2048, 107, 2048, 32}, 4e13},
+                {{2048, 2048, 112, 32}, 1e15},
+                {{2048, 2048, 108, 1}, 1e15 / 2}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        ms_gemm_shape shape = ROWS[i].shape;
+        double flop = 2 * shape.m * shape.n * shape.k * shape.batch;
+        cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, shape, 2), flop / ROWS[i].flop_per_s), 1e-12,
+                     "row %zu", i);
     }
 }

@@ -224,6 +224,7 @@ static const bad_case BAD[] = {
     {"dgx-a100", "{gpu: {reserve: 80 GiB}}", "leaves no memory: 80 GiB of 80 GiB"},
     {"dgx-a100", "{gpu: {speed: 3}}", "gpu.speed: unknown key"},
     {"dgx-a100", "{gpu: {sustained_clock: 0}}", "gpu.sustained_clock: expected 0.1 to 1"},
+    {"dgx-a100", "{gpu: {gemm_unaligned_batched: 0 FLOP/s}}", "gpu.gemm_unaligned_batched:"},
     {"dgx-a100", "{gpu: {expert_call: 9}}", "gpu.expert_call: expected a unit"},
     {"dgx-a100", "{gpu: {expert_exposed: 1.1}}", "gpu.expert_exposed: expected 0 to 1"},
     {"dgx-a100", "{gpu: {attention: {flash4: {d64: [0.5, 0.5]}}}}",
