@@ -14,6 +14,12 @@
  * one that is added later, and so the graph may wait for itself, which the engine reports. The
  * graphs of the lowering (meshsim/lower.h) are sorted: there every dependency has a lower number.
  *
+ * Launching: the host of a rank launches the rank's operations one after the other, in the order in
+ * which they are added, without waiting for any of them, but before a synchronising one, which it
+ * launches once that could start. A communication does not start before all of its members' hosts
+ * have launched it, a computation does not end before (sim/engine/host.md). What follows a
+ * synchronising operation on its rank depends on it.
+ *
  * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
  * identical ones, whose load on shared links is in the weights of its flows.
  */
@@ -67,6 +73,7 @@ typedef struct ms_dag_phase {
 /** What an operation does; shared by all operations that do the same. */
 typedef struct ms_dag_work {
     double time_s; /**< computation: its time; communication: 0 */
+    double host_s; /**< time the host of each member's rank takes to launch it [s] */
     double flop;   /**< computation: executed FLOP */
     double bytes;  /**< computation: HBM traffic; communication: bytes each member sends [B] */
     double size_B; /**< communication: full buffer [B] */
@@ -79,6 +86,7 @@ typedef struct ms_dag_work {
     uint8_t algorithm;   /**< ms_coll_algorithm of the plan */
     uint8_t protocol;    /**< ms_protocol of the plan */
     bool is_communication;
+    bool is_synchronising; /**< a member's host launches it only once all it waits for has ended */
     double load_imbalance; /**< communication: what its flows carry over the mean of its members; 0:
                               1 */
     bool is_pipelined;     /**< releases its stream before its last latency */

@@ -33,6 +33,7 @@ typedef struct ms_estimate_input {
     const ms_program *program;
     const ms_stage_costs *costs;
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
+    ms_spec_host host;          /**< how ranks launch their operations */
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     bool is_validated_late;     /**< ranks update without waiting for the norm */
     int steps;                  /**< optimizer steps; 0 means 1 */

@@ -19,6 +19,7 @@
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -31,6 +32,7 @@ typedef struct ms_lower_input {
     const ms_program *program;
     const ms_stage_costs *costs;
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
+    ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     int steps;                  /**< optimizer steps, one after the other; 0 means 1 */

@@ -256,6 +256,12 @@ typedef enum ms_when {
     MS_WHEN_ROUND, /**< the last one of each round (of the schedule) */
 } ms_when;
 
+/** Kernels that a segment calls. */
+typedef struct ms_segment_kernels {
+    int use_first, uses; /**< ms_stage_costs.uses[use_first .. use_first + uses) */
+    int launches;        /**< calls of all of them together */
+} ms_segment_kernels;
+
 /** A piece of a pass: either computation on the compute stream or a collective.
  *  A collective that is not asynchronous holds up all that follows on its rank. An asynchronous one
  * starts when the segments before it have ended and runs beside those after it, in order with the
@@ -290,7 +296,7 @@ typedef struct ms_segment {
     bool is_between_directions; /**< collective of a step's end: among the two pipeline ranks that
                                hold the same stages, rank by rank, once all that the passes started
                                has ended; group_axes is not used */
-    int use_first, uses;        /**< kernels called: kernel_uses[use_first .. use_first + uses) */
+    ms_segment_kernels kernels; /**< called; of a collective none are counted */
 } ms_segment;
 
 /** Segments of a pass that run several times, one time right after the other. */
@@ -358,6 +364,7 @@ typedef struct ms_stage_costs {
     int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
+    int optimizer_launches;  /**< kernels that it launches on each rank */
     /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
      * over gradients that the passes do not reduce, and over parameters that they do not gather.
      * Experts' stand apart: their groups leave ep out. NULL: none. */

@@ -155,6 +155,19 @@ typedef struct ms_spec_recompute {
     int layers;     /**< full: first layers of each virtual stage; 0: all */
 } ms_spec_recompute;
 
+/** Where the host waits for its GPU, bits. */
+typedef enum ms_host_sync {
+    MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
+                             has sent and waits for */
+    MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
+} ms_host_sync;
+
+/** How the host of a rank launches its kernels, one after the other. */
+typedef struct ms_spec_host {
+    double launch_s; /**< time per launch; 0: the host is never waited for [s] */
+    unsigned syncs;  /**< MS_SYNC_ bits */
+} ms_spec_host;
+
 /** How it is simulated. */
 typedef struct ms_spec_simulation {
     int steps; /**< optimizer steps, >= 1 */
@@ -193,6 +206,7 @@ typedef struct ms_job_spec {
     double allocator_overhead; /**< share of activations and working memory lost on top */
     ms_spec_recompute recompute;
     ms_coll_choices algorithms; /**< what collectives are laid out by */
+    ms_spec_host host;          /**< without a model nothing is launched */
     ms_spec_simulation simulation;
     ms_spec_source source;
 } ms_job_spec;
@@ -350,6 +364,11 @@ typedef struct ms_open_stages {
 /** The open stages of a spec that does not list its layers stage by stage.
  *  stages: S, virtual stages, >= 1.  O(1). */
 ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
+
+/** How the host of a spec's ranks launches: given costs are launched in no time. */
+static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
+    return spec->has_model ? spec->host : (ms_spec_host){.launch_s = 0.0};
+}
 
 /** Bytes per element. */
 double ms_dtype_B(ms_dtype dtype);

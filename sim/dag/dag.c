@@ -225,7 +225,7 @@ static const char *find_bad_slowdown(const ms_dag *dag) {
 static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->work_count; i++) {
         const ms_dag_work *work = &dag->works[i];
-        if (!is_amount(work->time_s)) {
+        if (!is_amount(work->time_s) || !is_amount(work->host_s)) {
             return "a work with a time that is negative or not finite";
         }
         if (work->is_communication != (work->phase_count > 0)) {

@@ -68,9 +68,9 @@ static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
     replay->starts = MS_NEW(scratch, ms_start, ops);
     replay->next_first = MS_NEW(scratch, int32_t, ops + 1);
     replay->next = MS_NEW(scratch, int32_t, edges);
-    return replay->work_time_s != NULL && replay->work_transfer_s != NULL &&
-           replay->starts != NULL && replay->next_first != NULL && replay->next != NULL &&
-           alloc_queue(replay, scratch);
+    return ms_host_init(&replay->host, dag, scratch) == MS_OK && replay->work_time_s != NULL &&
+           replay->work_transfer_s != NULL && replay->starts != NULL &&
+           replay->next_first != NULL && replay->next != NULL && alloc_queue(replay, scratch);
 }
 
 static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
@@ -147,11 +147,15 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
     return MS_OK;
 }
 
-/* Queue the start of `op`, and ask the cache for what will be read first when its time comes. */
+/* Queue the start of `op`, for which all is there but maybe its launch, and ask the cache for what
+ * will be read first when its time comes. */
 static inline void queue_start(ms_replay *replay, int32_t op) {
     __builtin_prefetch(&replay->dag->ops[op]);
     __builtin_prefetch(&replay->next_first[op]);
     __builtin_prefetch(&replay->timeline.end_s[op], 1);
+    if (replay->host.launches != NULL) {
+        replay->starts[op].time_s = ms_host_start_s(&replay->host, op, replay->starts[op].time_s);
+    }
     ms_event_queue_add(&replay->queue, (ms_event){.time_s = replay->starts[op].time_s, .op = op});
 }
 

@@ -3,7 +3,8 @@
  * What both engines share: the replay of the operation graph, and the account of the links.
  *
  * What happens leaves a queue in the order of time. Once the ends of all its dependencies are
- * known, an operation's start is known and waits in the queue; when its time comes, its end is
+ * known, an operation's start is known, no earlier than the hosts of its ranks have launched it
+ * (host.h), and waits in the queue; when its time comes, its end is
  * known as well, exactly, with two exceptions. Where a transfer has to share links with others, the
  * operation is handed to the engine, which settles it later. Where communication slows computations
  * down (slowdown.h), a computation's end waits in the queue and moves with what communicates beside
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "engine/event_queue.h"
+#include "engine/host.h"
 #include "engine/slowdown.h"
 #include "meshsim/arena.h"
 #include "meshsim/dag.h"
@@ -58,6 +60,7 @@ typedef struct ms_replay {
     int32_t *next_first;     /**< [op_count + 1] successors of op i: next[next_first[i]] .. */
     int32_t *next;           /**< operation that waits for the end, or ~operation on the stream */
     ms_event_queue queue;    /**< starts, and ends that are no known dates, that lie ahead */
+    ms_host host;            /**< which holds starts back that are not launched yet */
     double limit_s;          /**< nothing later may happen yet: INFINITY, or the engine's clock */
     bool has_slowdown;       /**< communication slows computations down */
     ms_slowdown slowdown;    /**< if so */

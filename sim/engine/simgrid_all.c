@@ -14,6 +14,7 @@ typedef struct op_progress {
     int32_t phase; /* communication: index into ms_dag_network.phases */
     int32_t left;  /* of its phase, what has not ended: flows, then the latency */
     bool is_late;  /* the latency of the phase passes */
+    bool is_ready; /* all it waits for has ended, but it is not launched yet */
 } op_progress;
 
 typedef struct whole_run {
@@ -138,23 +139,38 @@ static void end_computation(whole_run *run, int32_t op) {
     ms_replay_end(run->replay, op, ms_bridge_clock_s());
 }
 
+static void begin_computation(whole_run *run, int32_t op) {
+    double time_s = work_of(run, op)->time_s;
+    int32_t host = first_stream(run->replay->dag, op);
+    run->on_stream[host] = op;
+    run->replay->timeline.timers++;
+    if (time_s > 0.0) {
+        keep_status(run, ms_bridge_set_speed(host, slowest_kind(run, op)));
+        keep_status(run, ms_bridge_compute(time_s, host, op));
+    } else {
+        end_computation(run, op);
+    }
+}
+
+/* Begin an operation that is launched. */
+static void begin_launched(whole_run *run, int32_t op) {
+    const ms_dag_work *work = work_of(run, op);
+    if (work->is_communication) {
+        run->steps[op].phase = work->phase_first;
+        communicate(run, op, 1);
+        advance(run, op);
+    } else {
+        begin_computation(run, op);
+    }
+}
+
 static void begin(void *context, ms_event start) {
     whole_run *run = context;
-    const ms_dag_work *work = work_of(run, start.op);
-    if (work->is_communication) {
-        run->steps[start.op].phase = work->phase_first;
-        communicate(run, start.op, 1);
-        advance(run, start.op);
-        return;
-    }
-    int32_t host = first_stream(run->replay->dag, start.op);
-    run->on_stream[host] = start.op;
-    run->replay->timeline.timers++;
-    if (work->time_s > 0.0) {
-        keep_status(run, ms_bridge_set_speed(host, slowest_kind(run, start.op)));
-        keep_status(run, ms_bridge_compute(work->time_s, host, start.op));
+    if (start.time_s > ms_bridge_clock_s()) { /* its host launches it then */
+        run->steps[start.op].is_ready = true;
+        keep_status(run, ms_bridge_wake(start.time_s, start.op));
     } else {
-        end_computation(run, start.op);
+        begin_launched(run, start.op);
     }
 }
 
@@ -164,10 +180,16 @@ static void on_computed(void *context, int32_t op) {
     ms_replay_drain(run->replay);
 }
 
-static void on_latency(void *context, int32_t op) {
+/* A latency of an operation has passed, or its host has launched it. */
+static void on_timer(void *context, int32_t op) {
     whole_run *run = context;
-    run->steps[op].left--;
-    advance(run, op);
+    if (run->steps[op].is_ready) {
+        run->steps[op].is_ready = false;
+        begin_launched(run, op);
+    } else {
+        run->steps[op].left--;
+        advance(run, op);
+    }
     ms_replay_drain(run->replay);
 }
 
@@ -175,7 +197,7 @@ static void on_flow(void *context, int32_t index) {
     whole_run *run = context;
     ms_flow_record *record = &run->replay->account.records[index];
     record->end_s = ms_bridge_clock_s();
-    on_latency(run, record->owner);
+    on_timer(run, record->owner);
 }
 
 static bool alloc_run(whole_run *run, bool **is_ours, ms_arena *scratch) {
@@ -212,7 +234,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
                                    .speeds = speeds,
                                    .speed_count = MS_COLL_COUNT,
                                    .context = run,
-                                   .on_wake = on_latency,
+                                   .on_wake = on_timer,
                                    .on_flow = on_flow,
                                    .on_computed = on_computed};
     keep_status(run, ms_simgrid_start(&run->setup, replay, scratch, diag));

@@ -32,7 +32,8 @@ static double choose_precision_s(const ms_replay *replay, double *busy_s) {
     const ms_dag *dag = replay->dag;
     double busiest_s = 0.0;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        double time_s = replay->work_time_s[dag->ops[op].work];
+        int32_t work = dag->ops[op].work;
+        double time_s = replay->work_time_s[work] + dag->works[work].host_s;
         for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
             double *busy = &busy_s[dag->member_stream[j]];
             *busy += time_s;

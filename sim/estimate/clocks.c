@@ -6,13 +6,14 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_clocks *clock
     const ms_program *program = order->program;
     int ranks = program->spec.pipeline_ranks;
     *clocks_out = (ms_clocks){.rank_s = MS_NEW(arena, double, ranks),
+                              .host_s = MS_NEW(arena, double, ranks),
                               .stream_s = MS_NEW(arena, double, MS_CARRIED_MAX *ranks),
                               .queue_s = MS_NEW(arena, double, order->queue_count),
                               .arrival_s = MS_NEW(arena, double, 2 * order->op_count),
                               .unsharded_s = MS_NEW(arena, double, program->stages)};
-    return clocks_out->rank_s == NULL || clocks_out->stream_s == NULL ||
-                   clocks_out->queue_s == NULL || clocks_out->arrival_s == NULL ||
-                   clocks_out->unsharded_s == NULL
+    return clocks_out->rank_s == NULL || clocks_out->host_s == NULL ||
+                   clocks_out->stream_s == NULL || clocks_out->queue_s == NULL ||
+                   clocks_out->arrival_s == NULL || clocks_out->unsharded_s == NULL
                ? MS_E_NOMEM
                : MS_OK;
 }
@@ -29,6 +30,10 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
         if (unshard->time_s < 0.0) {
             continue;
         }
+        if (times->launch_s > 0.0) {
+            clocks->host_s[op->rank] += times->launch_s;
+            start_s = later(start_s, clocks->host_s[op->rank]);
+        }
         if (unshard->stream >= 0) {
             double *stream_s = &clocks->stream_s[op->rank * MS_CARRIED_MAX + unshard->stream];
             start_s = later(start_s, *stream_s);
@@ -39,20 +44,40 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
     }
 }
 
+/* The latest that clocks lead to. */
+static double latest(const double *from_s, const double *entries_s, int count) {
+    double latest_s = -INFINITY;
+    for (int i = 0; i < count; i++) {
+        latest_s = later(latest_s, from_s[i] + entries_s[i]);
+    }
+    return latest_s;
+}
+
+/* A pass that its rank's host may hold up.  rank_s, input_s: as it starts; host_s: the host's
+ * clock, which goes on.  Returns its end. */
+static double run_launched(double *host_s, const ms_pass_map *map, double rank_s, double input_s) {
+    const double from_s[] = {
+        [MS_FROM_RANK] = rank_s, [MS_FROM_INPUT] = input_s, [MS_FROM_HOST] = *host_s};
+    *host_s = latest(from_s, map->host_s, MS_FROM_STREAM);
+    return latest(from_s, map->end_s, MS_FROM_STREAM);
+}
+
 /* A pass whose collectives outlive it, or wait for those of passes before. */
-static double run_carrying(double *stream_s, const ms_pass_map *map, int carried, double rank_s,
-                           double input_s) {
+static double run_carrying(ms_clocks *clocks, const ms_order_times *times, const ms_pass_map *map,
+                           int32_t rank, double input_s) {
+    double *stream_s = &clocks->stream_s[rank * MS_CARRIED_MAX], *host_s = &clocks->host_s[rank];
     double from[MS_CLOCKS], streams[MS_CARRIED_MAX];
-    int count = MS_FROM_STREAM + carried;
-    double end_s = -INFINITY;
-    from[MS_FROM_RANK] = rank_s;
+    int carried = times->carried, count = MS_FROM_STREAM + carried;
+    from[MS_FROM_RANK] = clocks->rank_s[rank];
     from[MS_FROM_INPUT] = input_s;
+    from[MS_FROM_HOST] = *host_s;
     for (int k = 0; k < carried; k++) {
         from[MS_FROM_STREAM + k] = stream_s[k];
         streams[k] = -INFINITY;
     }
+    *host_s = times->launch_s > 0.0 ? latest(from, map->host_s, count) : *host_s;
+    double end_s = latest(from, map->end_s, count);
     for (int i = 0; i < count; i++) {
-        end_s = later(end_s, from[i] + map->end_s[i]);
         for (int k = 0; k < carried; k++) {
             streams[k] = later(streams[k], from[i] + map->stream_s[k][i]);
         }
@@ -79,6 +104,16 @@ static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_t
     return *queue_s + time->latency_s;
 }
 
+/* When a message can leave that is ready at `end_s`: its rank's host has launched it, too. */
+static double launch_message(double *host_s, const ms_order_times *times, int message,
+                             double end_s) {
+    if (message < 0 || times->launch_s <= 0.0) {
+        return end_s;
+    }
+    *host_s += times->launch_s;
+    return later(end_s, *host_s);
+}
+
 /* When all inputs of a pass or pair are there. */
 static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
@@ -97,13 +132,18 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
             input_s = later(input_s, clocks->unsharded_s[slot->second_stage]);
         }
     }
-    *rank_s = times->carried == 0
-                  ? later(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT])
-                  : run_carrying(clocks->stream_s + (size_t)op->rank * MS_CARRIED_MAX, map,
-                                 times->carried, *rank_s, input_s);
+    double *host_s = &clocks->host_s[op->rank];
+    if (times->carried > 0) {
+        *rank_s = run_carrying(clocks, times, map, op->rank, input_s);
+    } else if (times->launch_s > 0.0) {
+        *rank_s = run_launched(host_s, map, *rank_s, input_s);
+    } else {
+        *rank_s = later(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
+    }
     double end_s = *rank_s;
     for (int i = 0; i < 2; i++) {
-        double arrival_s = hand_on(clocks, order, times, op->sends[i], end_s);
+        double ready_s = launch_message(host_s, times, op->sends[i], end_s);
+        double arrival_s = hand_on(clocks, order, times, op->sends[i], ready_s);
         clocks->arrival_s[2 * at + i] = arrival_s;
         *rank_s = times->is_blocking ? later(*rank_s, arrival_s) : *rank_s;
     }
@@ -118,17 +158,28 @@ static bool is_plain(const ms_order *order, const ms_order_times *times) {
 
 /* The same as run_op for all operations of such an order, in a third of the time: a search spends
  * most of its own here. */
-static void run_plain(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
+static inline void run_plain(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
+                             bool is_launched) {
     double *arrival_s = clocks->arrival_s;
     for (int at = 0; at < order->op_count; at++) {
         const ms_order_op *op = &order->ops[at];
         const double *map_s = times->maps[op->slot]->end_s;
-        double end_s = clocks->rank_s[op->rank] + map_s[MS_FROM_RANK];
-        if (op->inputs[0] >= 0) {
-            end_s = later(end_s, arrival_s[op->inputs[0]] + map_s[MS_FROM_INPUT]);
+        double *host_s = &clocks->host_s[op->rank];
+        double end_s = clocks->rank_s[op->rank];
+        if (is_launched) {
+            double input_s = op->inputs[0] < 0 ? -INFINITY : arrival_s[op->inputs[0]];
+            end_s = run_launched(host_s, times->maps[op->slot], end_s, input_s);
+        } else {
+            end_s += map_s[MS_FROM_RANK];
+            if (op->inputs[0] >= 0) {
+                end_s = later(end_s, arrival_s[op->inputs[0]] + map_s[MS_FROM_INPUT]);
+            }
         }
         clocks->rank_s[op->rank] = end_s;
         int message = op->sends[0];
+        if (is_launched) {
+            end_s = launch_message(host_s, times, message, end_s);
+        }
         if (message >= 0) {
             double *queue_s = &clocks->queue_s[order->queues[message]];
             *queue_s = later(end_s, *queue_s) + times->messages[message].transfer_s;
@@ -140,7 +191,11 @@ static void run_plain(ms_clocks *clocks, const ms_order *order, const ms_order_t
 
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     if (is_plain(order, times)) {
-        run_plain(clocks, order, times);
+        if (times->launch_s > 0.0) {
+            run_plain(clocks, order, times, true);
+        } else {
+            run_plain(clocks, order, times, false);
+        }
         return;
     }
     for (int at = 0; at < order->op_count; at++) {

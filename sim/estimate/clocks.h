@@ -28,12 +28,14 @@ typedef struct ms_order_times {
     int carried;                     /* communicators */
     bool waits_for_unshards;   /* whole passes do, though of theirs only computations need to */
     bool is_blocking;          /* a rank that sends waits for the arrival */
+    double launch_s;           /* time per launch of a rank's host; 0: it is never waited for */
     ms_queue_sharing *sharing; /* of messages; NULL: they take nothing from each other */
 } ms_order_times;
 
 /* When what is under way ends. All storage is the caller's. */
 typedef struct ms_clocks {
     double *rank_s;      /* [P] */
+    double *host_s;      /* [P] the rank's host has launched all so far */
     double *stream_s;    /* [P * MS_CARRIED_MAX] */
     double *queue_s;     /* [queues] streams of messages */
     double *arrival_s;   /* [2 * operations] results where they are needed */

@@ -117,6 +117,7 @@ static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
     ms_step_input step = {.program = in->program,
                           .order = &order,
                           .costs = in->costs,
+                          .host = in->host,
                           .is_blocking = in->is_blocking,
                           .is_validated_late = in->is_validated_late,
                           .steps = in->steps};

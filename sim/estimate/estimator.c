@@ -303,6 +303,7 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     ms_step_input step = {.program = &it->order->order.program,
                           .order = &it->order->in_order,
                           .costs = &it->costs->costs,
+                          .host = ms_spec_host_of(spec),
                           .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
                           .is_validated_late =
                               spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,

@@ -61,6 +61,13 @@ static void stretch_passes(map_table *t, const ms_pass_view *pass, const ms_pass
     memcpy(t->time_s, t->stretched_s, (size_t)count * sizeof *t->time_s);
 }
 
+/* Whether the rank's host waits for its GPU before a pass: before none of a pair. */
+static bool synchronises(const map_table *t, const ms_order_slot *slot) {
+    return (t->timing->host.syncs & MS_SYNC_MESSAGES) &&
+           t->order->program->spec.pipeline_ranks > 1 && slot->pass != MS_PASS_W &&
+           slot->second_stage < 0;
+}
+
 static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
@@ -71,7 +78,9 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
                                   .time_s = time_s,
                                   .count = plan->count,
                                   .repeat = plan->repeat,
-                                  .unit = i == 0 ? slot->unit : slot->second_unit};
+                                  .unit = i == 0 ? slot->unit : slot->second_unit,
+                                  .launch_s = t->timing->host.launch_s,
+                                  .synchronises = synchronises(t, slot)};
         ms_status status = ms_segment_times(t->timing, views[i].segments, plan->count,
                                             t->order->program->stage_rank[slot->stage], time_s);
         if (status != MS_OK) {
@@ -236,6 +245,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     look_at_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,
+                                  .launch_s = timing->host.launch_s,
                                   .waits_for_unshards = timing->kind == MS_TIME_EXPECTED};
     ms_status status = maps == NULL ? MS_E_NOMEM : find_maps(&table, arena, maps);
     status = status == MS_OK ? find_messages(&table, arena, times_out) : status;

@@ -12,6 +12,7 @@ static const double STEADY = 1e-13;
 /* Clocks of a rank while passes run. */
 typedef struct clocks {
     double computed_s; /* the compute stream is free */
+    double host_s;     /* the host has launched all so far */
     int ids[STREAMS_MAX];
     double free_s[STREAMS_MAX];
     int count;
@@ -27,7 +28,9 @@ typedef struct pass_run {
     int times_left; /* that the pass's repeating segments are still to run */
     clocks *before; /* the rank's, and below the chain's, where they began to run last */
     double chain_before_s;
-    bool is_held; /* the newest segment is a collective that holds up those behind it */
+    bool is_held;  /* the newest segment is a collective that holds up those behind it */
+    bool is_bound; /* by the host, since the repeating segments began to run last */
+    bool is_synchronised;
     ms_pass_op *ops;
     int op_count;
     ms_stretch *stretch; /* of the rank; NULL: nothing is slowed down */
@@ -87,15 +90,29 @@ static void note_op(pass_run *run, double start_s, double end_s, int layer) {
     }
 }
 
+/* Launch a segment that could start at `start_s`, and takes `time_s` of what has to be launched
+ * before its end; when it starts. */
+static double launch(pass_run *run, clocks *c, int launches, double start_s, double time_s) {
+    double launch_s = run->pass->launch_s;
+    if (launch_s <= 0.0 || launches == 0) {
+        return start_s;
+    }
+    c->host_s += launches * launch_s;
+    run->is_bound = run->is_bound || c->host_s - time_s > start_s;
+    return fmax(start_s, c->host_s - time_s);
+}
+
 static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, double time_s) {
     double *free_s = free_of(c, ms_communicator_of(segment));
     double start_s = fmax(fmax(run->chain_s, *free_s), waited_s(run, segment));
     if (!segment->is_async) {
         start_s = fmax(start_s, run->inputs_s);
         run->inputs_s = -INFINITY;
+        start_s = launch(run, c, 1, start_s, 0.0);
         run->chain_s = start_s + time_s;
         run->is_held = true;
     } else {
+        start_s = launch(run, c, 1, start_s, 0.0);
         run->end_s[run->next] = start_s + time_s;
     }
     *free_s = start_s + time_s;
@@ -119,6 +136,11 @@ static void run_segment(pass_run *run, clocks *c) {
     double start_s = fmax(fmax(run->chain_s, run->inputs_s), waited_s(run, segment));
     start_s = fmax(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
+    if (!run->is_synchronised) {
+        c->host_s = fmax(c->host_s, start_s);
+        run->is_synchronised = true;
+    }
+    start_s = launch(run, c, segment->kernels.launches, start_s, segment->time_s);
     if (run->stretch != NULL) {
         time_s = ms_stretch_end_s(run->stretch, start_s, time_s) - start_s;
         run->stretched_s[run->next] = time_s;
@@ -129,6 +151,8 @@ static void run_segment(pass_run *run, clocks *c) {
 
 static void note_clocks(pass_run *run, const clocks *c) {
     run->before->computed_s = c->computed_s;
+    run->before->host_s = c->host_s;
+    run->is_bound = false;
     run->before->count = c->count;
     for (int i = 0; i < c->count; i++) {
         run->before->free_s[i] = c->free_s[i];
@@ -150,13 +174,21 @@ static bool has_moved_by(double by_s, double from_s, double to_s) {
     return from_s == to_s || fabs(to_s - from_s - by_s) <= STEADY * fabs(to_s);
 }
 
+/* Whether the host's clock went on as the others did, or by less and without holding any segment
+ * up: then it will hold up none. */
+static bool is_host_steady(const pass_run *run, const clocks *c, double by_s) {
+    double host_s = run->before->host_s;
+    return has_moved_by(by_s, host_s, c->host_s) || (!run->is_bound && c->host_s - host_s < by_s);
+}
+
 /* Whether all clocks went on by the same time since the repeating segments began to run: then they
  * do so every time, as what follows from them only adds and takes the later of two. */
 static bool is_steady(const pass_run *run, const clocks *c, double by_s) {
     const ms_repeat *repeat = &run->pass->repeat;
     const double *end_s = run->end_s + repeat->first;
     bool is_same = isfinite(by_s) && c->count == run->before->count &&
-                   has_moved_by(by_s, run->before->computed_s, c->computed_s);
+                   has_moved_by(by_s, run->before->computed_s, c->computed_s) &&
+                   is_host_steady(run, c, by_s);
     for (int i = 0; i < c->count && is_same; i++) {
         is_same = has_moved_by(by_s, run->before->free_s[i], c->free_s[i]);
     }
@@ -178,6 +210,9 @@ static void run_left(pass_run *run, clocks *c, double by_s) {
         end_s[i] += end_s[i] == end_s[i - repeat->count] ? 0.0 : sum_s;
     }
     c->computed_s += c->computed_s == run->before->computed_s ? 0.0 : sum_s;
+    if (c->host_s > -INFINITY) {
+        c->host_s += run->times_left * (c->host_s - run->before->host_s);
+    }
     run->chain_s += sum_s;
     run->times_left = 0;
 }
@@ -254,7 +289,7 @@ void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count) 
 
 /* Clocks of which one stands at 0 and the others play no part. */
 static clocks clocks_from(const ms_carried *carried, int source) {
-    clocks c = {.computed_s = -INFINITY};
+    clocks c = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
     for (int k = 0; k < carried->count; k++) {
         *free_of(&c, carried->ids[k]) = source == MS_FROM_STREAM + k ? 0.0 : -INFINITY;
     }
@@ -291,17 +326,85 @@ static double sum_chain(const ms_pass_view *pass, int first, int count, bool *is
     return sum_s;
 }
 
+/* The clocks of a rank on which nothing runs beside anything. */
+typedef struct chain_clocks {
+    double end_s;  /* of what ran last */
+    double host_s; /* the host has launched it */
+    bool is_synchronised;
+} chain_clocks;
+
+/* Run a pass's segments from one on, each of which holds up the next. */
+static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *c) {
+    for (int i = first; i < first + count; i++) {
+        const ms_segment *segment = &pass->segments[i];
+        int launches = segment->is_collective ? 1 : segment->kernels.launches;
+        double own_s = segment->is_collective ? 0.0 : segment->time_s;
+        if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
+            continue;
+        }
+        if (!c->is_synchronised && !segment->is_collective) {
+            c->host_s = fmax(c->host_s, c->end_s);
+            c->is_synchronised = true;
+        }
+        c->host_s += launches * pass->launch_s;
+        c->end_s = fmax(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
+    }
+}
+
+/* Run the repeating segments all times. What the host holds up takes the time of the slower of the
+ * two every time but once, in which the other catches up. */
+static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c) {
+    const ms_repeat *repeat = &pass->repeat;
+    chain_clocks once = {.end_s = -INFINITY, .host_s = 0.0, .is_synchronised = true};
+    if (repeat->times == 0) {
+        return;
+    }
+    run_chain(pass, repeat->first, repeat->count, &once);
+    double by_s = (repeat->times - 1) * fmax(sum_s, once.host_s);
+    c->end_s = fmax(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
+    c->host_s += repeat->times * once.host_s;
+}
+
+/* The entries from one clock of a map of a pass in which nothing runs beside anything.  sum_s: of
+ * the repeating segments. */
+static void map_launched_chain(const ms_pass_view *pass, int source, double sum_s,
+                               ms_pass_map *map_out) {
+    chain_clocks c = {.end_s = source == MS_FROM_HOST ? -INFINITY : 0.0,
+                      .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY,
+                      .is_synchronised = !pass->synchronises};
+    int until = pass->repeat.first + pass->repeat.count;
+    run_chain(pass, 0, until, &c);
+    repeat_chain(pass, sum_s, &c);
+    run_chain(pass, until, pass->count - until, &c);
+    map_out->end_s[source] = c.end_s;
+    map_out->host_s[source] = c.host_s;
+}
+
 /* The map of a pass in which nothing runs beside anything: it takes the sum of its segments from
- * wherever it starts.  Returns whether the pass is such a one. */
+ * wherever it starts, or longer where the host launches them more slowly.  Returns whether the pass
+ * is such a one. */
 static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     const ms_repeat *repeat = &pass->repeat;
     bool is_chain = true;
     double sum_s = sum_chain(pass, 0, pass->count, &is_chain);
-    if (is_chain) {
-        sum_s += repeat->times * sum_chain(pass, repeat->first, repeat->count, &is_chain);
-        map_out->end_s[MS_FROM_RANK] = map_out->end_s[MS_FROM_INPUT] = sum_s;
+    if (!is_chain) {
+        return false;
     }
-    return is_chain;
+    double repeated_s = sum_chain(pass, repeat->first, repeat->count, &is_chain);
+    sum_s += repeat->times * repeated_s;
+    map_out->end_s[MS_FROM_RANK] = map_out->end_s[MS_FROM_INPUT] = sum_s;
+    for (int source = 0; source < MS_FROM_STREAM && pass->launch_s > 0.0; source++) {
+        map_launched_chain(pass, source, repeated_s, map_out);
+    }
+    return true;
+}
+
+/* Nothing depends on a clock. */
+static void map_forget(ms_pass_map *map, int source, int carried) {
+    map->end_s[source] = map->host_s[source] = -INFINITY;
+    for (int k = 0; k < carried; k++) {
+        map->stream_s[k][source] = -INFINITY;
+    }
 }
 
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
@@ -311,8 +414,13 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
     }
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
         clocks c = clocks_from(carried, source);
+        if (source == MS_FROM_HOST && pass->launch_s <= 0.0) {
+            map_forget(map_out, source, carried->count);
+            continue;
+        }
         pass_run start = {.pass = pass,
                           .end_s = end_s,
+                          .is_synchronised = !pass->synchronises,
                           .chain_s = source == MS_FROM_RANK ? 0.0 : -INFINITY,
                           .inputs_s = source == MS_FROM_INPUT ? 0.0 : -INFINITY};
         pass_run runs[2] = {start, start};
@@ -320,6 +428,7 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         runs[1].end_s = end_s + pass->count;
         run_passes(runs, &c);
         map_out->end_s[source] = runs[0].chain_s;
+        map_out->host_s[source] = c.host_s;
         for (int k = 0; k < carried->count; k++) {
             map_out->stream_s[k][source] = c.free_s[k];
         }
@@ -328,9 +437,13 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
 
 void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
                      double *end_s, double *stretched_s) {
-    clocks c = {.computed_s = -INFINITY};
+    clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
     ms_stretch stretch = {.factors = factors};
-    pass_run start = {.pass = pass, .end_s = end_s, .inputs_s = -INFINITY, .stretch = &stretch};
+    pass_run start = {.pass = pass,
+                      .end_s = end_s,
+                      .inputs_s = -INFINITY,
+                      .is_synchronised = true,
+                      .stretch = &stretch};
     pass_run runs[2] = {start, start};
     runs[0].stretched_s = stretched_s;
     runs[1].pass = second;
@@ -341,9 +454,13 @@ void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const
 
 int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_op *ops_out,
                 double *until_out) {
-    clocks c = {.computed_s = -INFINITY};
-    pass_run run = {
-        .pass = pass, .end_s = end_s, .chain_s = from_s, .inputs_s = -INFINITY, .ops = ops_out};
+    clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
+    pass_run run = {.pass = pass,
+                    .end_s = end_s,
+                    .chain_s = from_s,
+                    .inputs_s = -INFINITY,
+                    .is_synchronised = true,
+                    .ops = ops_out};
     run_on(&run, &c, false);
     *until_out = run.chain_s;
     return run.op_count;

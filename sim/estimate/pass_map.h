@@ -10,12 +10,19 @@
 enum { MS_CARRIED_MAX = 4 };
 
 /* Clocks that a pass starts from: when its rank has done all before it, when its inputs are there,
- * and when each carried communicator is free. */
-enum { MS_FROM_RANK, MS_FROM_INPUT, MS_FROM_STREAM, MS_CLOCKS = MS_FROM_STREAM + MS_CARRIED_MAX };
+ * when the rank's host has launched all before it, and when each carried communicator is free. */
+enum {
+    MS_FROM_RANK,
+    MS_FROM_INPUT,
+    MS_FROM_HOST,
+    MS_FROM_STREAM,
+    MS_CLOCKS = MS_FROM_STREAM + MS_CARRIED_MAX
+};
 
 /* Clock after the pass = max over clocks before it of clock + entry; -INFINITY: does not depend. */
 typedef struct ms_pass_map {
     double end_s[MS_CLOCKS];                    /* of the rank */
+    double host_s[MS_CLOCKS];                   /* of its host; not set where launches are free */
     double stream_s[MS_CARRIED_MAX][MS_CLOCKS]; /* of each carried communicator */
 } ms_pass_map;
 
@@ -37,8 +44,10 @@ typedef struct ms_pass_view {
     const double *time_s; /* [count] of each one; a collective among one rank, which does not run:
                              negative */
     int count;
-    ms_repeat repeat; /* as in the pass's plan */
-    unsigned unit;    /* MS_UNIT_ bits */
+    ms_repeat repeat;  /* as in the pass's plan */
+    unsigned unit;     /* MS_UNIT_ bits */
+    double launch_s;   /* time per launch of the rank's host; 0: it is never waited for */
+    bool synchronises; /* the host waits for the GPU before it launches the first computation */
 } ms_pass_view;
 
 /* An operation of a pass that starts with free communicators, for who asks when it ran. */

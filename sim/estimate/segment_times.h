@@ -3,6 +3,7 @@
 #define MS_ESTIMATE_SEGMENT_TIMES_H
 
 #include "estimate/comm_classes.h"
+#include "meshsim/spec.h"
 
 /* What the times are for. */
 typedef enum ms_time_kind {
@@ -14,6 +15,7 @@ typedef enum ms_time_kind {
 typedef struct ms_timing {
     ms_comm_classes *comm;
     ms_plan_space *space;
+    ms_spec_host host; /* how ranks launch their operations */
     ms_time_kind kind;
     double excess; /* largest share of a time so far that it would not take alone on the links */
 } ms_timing;

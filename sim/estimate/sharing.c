@@ -278,12 +278,17 @@ static ms_status begin_op(sharing_run *run, int c) {
     return status;
 }
 
+/* When a chain can begin with a collective. */
+static double ready_s(const ms_chain *chain, const ms_chained *op) {
+    return fmax(fmax(*chain->rank_s, *op->stream_s), op->launched_s);
+}
+
 /* When the next collective of a chain can begin. */
 static void look_ahead(sharing_run *run, int c) {
     const ms_chain *chain = &run->chains[c];
     chain_state *state = &run->states[c];
     if (state->next < chain->count) {
-        state->start_s = fmax(*chain->rank_s, *chain->ops[state->next].stream_s);
+        state->start_s = ready_s(chain, &chain->ops[state->next]);
     }
 }
 
@@ -398,7 +403,7 @@ static void run_apart(const ms_chain *chains, int count) {
     for (int c = 0; c < count; c++) {
         for (int i = 0; i < chains[c].count; i++) {
             const ms_chained *op = &chains[c].ops[i];
-            *chains[c].rank_s = fmax(*chains[c].rank_s, *op->stream_s) + op->time_s;
+            *chains[c].rank_s = ready_s(&chains[c], op) + op->time_s;
             *op->stream_s = *chains[c].rank_s;
         }
     }

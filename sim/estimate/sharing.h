@@ -10,8 +10,9 @@
 typedef struct ms_chained {
     ms_class_key key;
     double bytes;
-    double time_s;    /* without others beside it */
-    double *stream_s; /* when its communicator is free; set to its end */
+    double time_s;     /* without others beside it */
+    double *stream_s;  /* when its communicator is free; set to its end */
+    double launched_s; /* when the rank's host has launched it */
 } ms_chained;
 
 /* Collectives of one pipeline rank, one after the other. */

@@ -39,6 +39,12 @@ static double wait_for_rank(stepping *s, int p) {
     return s->clocks.rank_s[p];
 }
 
+/* When a pipeline rank's host has launched so much more. */
+static double launched_s(stepping *s, int p, int launches) {
+    s->clocks.host_s[p] += launches * s->in->host.launch_s;
+    return s->in->host.launch_s > 0.0 ? s->clocks.host_s[p] : 0.0;
+}
+
 /* A collective in the groups of one pipeline rank, which waits for it. */
 static ms_status run_group(stepping *s, int p, const ms_segment *segment) {
     double time_s = 0.0;
@@ -46,7 +52,7 @@ static ms_status run_group(stepping *s, int p, const ms_segment *segment) {
     if (status == MS_OK && time_s >= 0.0) {
         double *stream_s = stream_of(s, p, segment);
         double *rank_s = &s->clocks.rank_s[p];
-        *rank_s = fmax(*rank_s, *stream_s) + time_s;
+        *rank_s = fmax(fmax(*rank_s, *stream_s), launched_s(s, p, 1)) + time_s;
         *stream_s = *rank_s;
     }
     return status;
@@ -60,6 +66,7 @@ static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
     if (status == MS_OK) {
         double time_s = ms_timing_of(s->timing, times, bytes);
         double start_s = fmax(wait_for_rank(s, p), wait_for_rank(s, q));
+        start_s = fmax(start_s, fmax(launched_s(s, p, 1), launched_s(s, q, 1)));
         s->clocks.rank_s[p] = s->clocks.rank_s[q] = start_s + time_s;
     }
     return status;
@@ -78,6 +85,7 @@ static ms_status visit_group(void *context, int p, const ms_segment *segment) {
             (ms_chained){.key = ms_class_of_segment(segment, p),
                          .bytes = segment->coll_B,
                          .time_s = time_s,
+                         .launched_s = launched_s(s, p, 1),
                          .stream_s = stream_of(s, p, segment)};
     }
     return status;
@@ -111,7 +119,7 @@ static void visit_meeting(void *context) {
     double latest_s = 0.0;
     run_chains(s);
     for (int p = 0; p < s->timing->comm->pp; p++) {
-        latest_s = fmax(latest_s, wait_for_rank(s, p));
+        latest_s = fmax(latest_s, fmax(wait_for_rank(s, p), launched_s(s, p, 1)));
     }
     for (int p = 0; p < s->timing->comm->pp; p++) {
         s->clocks.rank_s[p] = latest_s + s->norm_s;
@@ -121,8 +129,14 @@ static void visit_meeting(void *context) {
 static void visit_update(void *context, int p) {
     stepping *s = context;
     run_chains(s);
-    wait_for_rank(s, p);
-    s->clocks.rank_s[p] += s->in->costs->optimizer_s[p];
+    double ready_s = wait_for_rank(s, p);
+    double time_s = s->in->costs->optimizer_s[p];
+    bool is_waited = (s->in->host.syncs & MS_SYNC_NORM) && !s->in->is_validated_late;
+    if (time_s > 0.0 && is_waited) {
+        s->clocks.host_s[p] = fmax(s->clocks.host_s[p], ready_s);
+    }
+    double end_s = time_s > 0.0 ? launched_s(s, p, s->in->costs->optimizer_launches) : 0.0;
+    s->clocks.rank_s[p] = fmax(ready_s + time_s, end_s);
 }
 
 static ms_step_ending step_end_of(const ms_step_input *in, const ms_comm_classes *comm) {
@@ -151,12 +165,14 @@ static bool is_synchronised(const ms_step_input *in, const ms_comm_classes *comm
     return ms_step_end_meets(&end);
 }
 
-/* Steps that are run: where all ranks meet, the second is like all others. */
+/* Steps that are run: where all ranks meet, and their hosts with them, the second is like all
+ * others. */
 enum { STEPS_RUN_MAX = 4 };
 
 static ms_status run_steps(stepping *s, double *step_s_out) {
     int steps = s->in->steps > 1 ? s->in->steps : 1;
-    int most = s->norm_s >= 0.0 ? 2 : STEPS_RUN_MAX;
+    bool is_ahead = s->in->host.launch_s > 0.0 && !(s->in->host.syncs & MS_SYNC_NORM);
+    int most = s->norm_s >= 0.0 && !is_ahead ? 2 : STEPS_RUN_MAX;
     int count = steps < most ? steps : most;
     double end_s[STEPS_RUN_MAX] = {0};
     for (int i = 0; i < count; i++) {
@@ -237,7 +253,8 @@ static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *
 
 ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out) {
-    ms_timing timing = {.comm = place->comm, .space = place->space, .kind = MS_TIME_EXPECTED};
+    ms_timing timing = {
+        .comm = place->comm, .space = place->space, .host = in->host, .kind = MS_TIME_EXPECTED};
     double step_s = 0.0;
     ms_status status = run_step(in, &timing, place->scratch, &step_s);
     double bound_s = step_s;

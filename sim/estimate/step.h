@@ -5,12 +5,14 @@
 #include "estimate/clocks.h"
 #include "estimate/segment_times.h"
 #include "estimate/sharing.h"
+#include "meshsim/spec.h"
 
 /* What is run. */
 typedef struct ms_step_input {
     const ms_program *program;
     const ms_order *order; /* of the program */
     const ms_stage_costs *costs;
+    ms_spec_host host; /* how ranks launch their operations */
     bool is_blocking;
     bool is_validated_late;
     int steps;

@@ -18,6 +18,7 @@ static void add_crossing(ms_works *w, const ms_flow_link *crossing) {
 /* The work of a plan that stands for all groups of a class. */
 static int32_t add_work(ms_works *w, const ms_fold_request *request, const ms_coll_plan *plan) {
     ms_dag_work work = {
+        .host_s = w->launch_s,
         .bytes = plan->sent_B,
         .size_B = plan->size_B,
         .stands_for = request->groups,

@@ -48,14 +48,14 @@ static int longest_pass(const ms_stage_costs *costs) {
 
 static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = l->in->costs;
-    size_t segments = (size_t)costs->segment_count;
+    size_t works = 2 * (size_t)costs->segment_count;
     l->runs = MS_NEW(arena, int, (size_t)l->in->program->stages *MS_PASS_COUNT);
     l->members = MS_NEW(arena, int, l->ranks.per_pp);
-    l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, segments)};
+    l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
     if (l->runs == NULL || l->members == NULL || l->computations.segment == NULL) {
         return MS_E_NOMEM;
     }
-    memset(l->computations.segment, 0xFF, segments * sizeof *l->computations.segment);
+    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
     return ms_waiting_init(&l->waiting, &l->ranks, l->in->program, longest_pass(costs), arena);
 }
 
@@ -111,6 +111,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
         status = ms_works_init(&l.works, input->platform, ms_ranks_are_folded(&l.ranks), &scratch,
                                diag, dag_out);
         l.works.algorithms = input->algorithms;
+        l.works.launch_s = input->host.launch_s;
     }
     status = status == MS_OK ? lower_all(&l, &scratch, diag) : status;
     if (status == MS_E_NOMEM) {

@@ -11,7 +11,8 @@
 /* Computations made so far. */
 typedef struct ms_computations {
     int32_t none;     /* one that takes no time, -1 until used */
-    int32_t *segment; /* [segments] of a segment, -1 until used */
+    int32_t *segment; /* [2 * segments] of a segment: launched ahead, and after a synchronisation;
+                         -1 until used */
 } ms_computations;
 
 /* What is lowered, and the state of each part. */
@@ -51,8 +52,8 @@ static inline ms_waits *ms_next(const ms_lowering *l, int p) {
     return l->waiting.next + (size_t)p * (size_t)l->waiting.count;
 }
 
-/* The work of a computation segment, made on first use. */
-int32_t ms_segment_work(ms_lowering *l, int segment);
+/* The work of a computation segment, made on first use.  is_synchronising: as in ms_dag_work. */
+int32_t ms_segment_work(ms_lowering *l, int segment, bool is_synchronising);
 /* The work that takes no time, made on first use. */
 int32_t ms_no_work(ms_lowering *l);
 /* Emit a computation, the operation at hand, on every simulated rank of pipeline rank `p`.  op: its

@@ -15,12 +15,19 @@ static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
     return ms_arrived(l, action->pass != MS_PASS_F, action->stage, action->mb);
 }
 
+/* Whether the rank's host waits for its GPU before a pass that runs alone: messages are exchanged
+ * there, which weights' gradients have nothing to do with. */
+static bool synchronises(const ms_lowering *l, const ms_action *action) {
+    return (l->in->host.syncs & MS_SYNC_MESSAGES) && l->ranks.pp > 1 && action->pass != MS_PASS_W;
+}
+
 /* A pass of which nothing has been lowered. */
 static ms_pass_state begin_pass(const ms_lowering *l, int p, const ms_action *action) {
     return (ms_pass_state){.p = p,
                            .action = action,
                            .plan = &ms_lowering_cost(l, action)->passes[action->pass],
                            .inputs = {inputs_of(l, action), NULL},
+                           .is_synchronised = !synchronises(l, action),
                            .next = ms_next(l, p),
                            .ended = l->waiting.ended[0],
                            .is_awaited = l->waiting.is_awaited[0]};
@@ -31,6 +38,7 @@ void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
     for (int i = 0; i < 2; i++) {
         states_out[i] = begin_pass(l, p, &pair[i]);
         states_out[i].inputs[1] = inputs_of(l, &pair[1 - i]);
+        states_out[i].is_synchronised = true;
         states_out[i].next = l->waiting.pair[i];
         states_out[i].ended = l->waiting.ended[i];
         states_out[i].is_awaited = l->waiting.is_awaited[i];
@@ -118,7 +126,8 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
         return lower_collective(l, state, segment, &op);
     }
     op.kind = segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : op.kind;
-    op.work = ms_segment_work(l, index);
+    op.work = ms_segment_work(l, index, !state->is_synchronised);
+    state->is_synchronised = true;
     lower_compute(l, state, segment, &op);
     return MS_OK;
 }

@@ -69,7 +69,8 @@ static int32_t norm_work(ms_lowering *l) {
     int tier = -1;
     double latency_s =
         size_B > 0.0 ? ms_coll_world_sum_s(l->in->platform, l->in->mesh, &tier) : 0.0;
-    ms_dag_work work = {.bytes = 2.0 * (ranks - 1) / ranks * size_B,
+    ms_dag_work work = {.host_s = l->in->host.launch_s,
+                        .bytes = 2.0 * (ranks - 1) / ranks * size_B,
                         .size_B = size_B,
                         .stands_for = 1,
                         .group_size = ranks,
@@ -107,6 +108,9 @@ static void update(void *context, int p) {
         return;
     }
     ms_dag_work work = {.time_s = time_s,
+                        .host_s = l->in->costs->optimizer_launches * l->in->host.launch_s,
+                        .is_synchronising =
+                            (l->in->host.syncs & MS_SYNC_NORM) && !l->in->is_validated_late,
                         .stands_for = ms_ranks_folded(&l->ranks),
                         .group_size = 1,
                         .tier = -1,

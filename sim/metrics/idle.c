@@ -8,6 +8,10 @@ static const double OVERLAP_TOLERANCE = 1e-9;
  * its start and end are rounded. */
 static const double SLOWED_TOLERANCE = 1e-12;
 
+/* What starts no later than this, and this share of the time, after its cause has ended, its host
+ * has not held back: the engine takes ends as far apart for one (replay.c). */
+static const double LAUNCHED_TOLERANCE = 4e-12;
+
 /* A gap of a rank's compute stream. */
 typedef struct idle_gap {
     double from_s, to_s;
@@ -51,10 +55,17 @@ static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *g, i
     return dag->ranks[other].pp != dag->ranks[g->rank].pp ? g->bubble : MS_TIME_IMBALANCE;
 }
 
+/* From when on what `op` released, and what started at `to_s`, waited for its host alone: the end
+ * of `op`, or `to_s` itself where that is no earlier. */
+static double launched_from_s(const ms_timeline *timeline, int32_t op, double to_s) {
+    double end_s = timeline->end_s[op];
+    return to_s - end_s > LAUNCHED_TOLERANCE * (1.0 + to_s) ? end_s : to_s;
+}
+
 /* Split a gap, walking back from its end. Each communication of the chain covers the time from its
- * start to the start of the next: a pipelined message lets its successor start before its own end,
- * and nothing must count twice. The walk stops at the gap's start: whatever came before had ended
- * by then. */
+ * start to the start of the next, or to its end where that had yet to be launched: a pipelined
+ * message lets its successor start before its own end, and nothing must count twice. The walk stops
+ * at the gap's start: whatever came before had ended by then. */
 static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector *spans) {
     const ms_timeline *timeline = ops->timeline;
     size_t first = spans->count;
@@ -65,6 +76,9 @@ static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector 
         if (++steps > timeline->op_count) {
             return MS_E_BUG;
         }
+        double until_s = clamp(launched_from_s(timeline, op, to_s), g->from_s, to_s);
+        add_span(spans, until_s, to_s, MS_TIME_OTHER);
+        to_s = until_s;
         double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
         add_part(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)),
                  MS_OTHER_NORM);
@@ -231,6 +245,9 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
         if (++steps > timeline->op_count) {
             return MS_E_BUG;
         }
+        double until_s = clamp(launched_from_s(timeline, op, to_s), window->from_s, to_s);
+        ms_sum_add(&sums[MS_TIME_OTHER], to_s - until_s);
+        to_s = until_s;
         double from_s = clamp(timeline->start_s[op], window->from_s, to_s);
         ms_time_category category =
             ms_dag_is_compute(ops->dag, op)

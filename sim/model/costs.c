@@ -167,6 +167,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int stage = 0; stage < costs->stages; stage++) {
         add_stage(builder, costs, stage, ranks);
     }
+    costs->optimizer_launches = 1; /* as its time is that of one kernel */
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count);

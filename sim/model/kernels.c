@@ -150,11 +150,13 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     segment->time_s += kernel->time_s;
     segment->flop += kernel->flop;
     segment->bytes_moved += kernel->bytes;
+    ms_segment_kernels *called = &segment->kernels;
+    called->launches++;
     if (!is_listed) {
-        segment->uses++;
+        called->uses++;
         return;
     }
-    for (int i = segment->use_first; i < segment->use_first + segment->uses; i++) {
+    for (int i = called->use_first; i < called->use_first + called->uses; i++) {
         ms_kernel_use *use = &MS_AT(&builder->uses, ms_kernel_use, i);
         if (use->kernel == index) {
             use->calls++;
@@ -163,7 +165,7 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     }
     ms_kernel_use use = {.kernel = index, .calls = 1};
     ms_vector_add(&builder->uses, &use, 1);
-    segment->uses++;
+    called->uses++;
 }
 
 double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,

@@ -36,7 +36,7 @@ void ms_cost_begin_plan(ms_cost_builder *builder) {
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
-        last->uses == 0 && last->wait_count == 0 && last->layer == builder->layer) {
+        last->kernels.uses == 0 && last->wait_count == 0 && last->layer == builder->layer) {
         builder->segments.count--;
     }
 }
@@ -50,7 +50,7 @@ void ms_cost_compute(ms_cost_builder *builder) {
     drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
                           .layer = builder->layer,
-                          .use_first = (int)builder->uses.count};
+                          .kernels = {.use_first = (int)builder->uses.count}};
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
@@ -114,7 +114,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .coll_intra_node_B = comm->intra_node_B,
                           .coll_load_imbalance = comm->load_imbalance,
                           .is_between_directions = comm->is_between_directions,
-                          .use_first = (int)builder->uses.count};
+                          .kernels = {.use_first = (int)builder->uses.count}};
     ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);
     return comm->is_async ? newest(builder) : 0;
@@ -142,7 +142,7 @@ void ms_cost_compute_after(ms_cost_builder *builder, int after) {
     drop_empty(builder);
     ms_segment segment = {.is_recompute = builder->is_recompute,
                           .layer = builder->layer,
-                          .use_first = (int)builder->uses.count};
+                          .kernels = {.use_first = (int)builder->uses.count}};
     ms_cost_wait(builder, &segment, after);
     ms_vector_add(&builder->segments, &segment, 1);
 }

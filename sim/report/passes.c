@@ -121,6 +121,14 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
              &(ms_idle_piece){.event = -1, .cause = MS_IDLE_HOST});
 }
 
+/* When what `event` released, and what started at `to`, waited for its host alone: from the event's
+ * end on, unless that is `to` but for rounding [ps]. */
+static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
+    const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
+    int64_t end = trace->events.end_ps[event];
+    return to - end > ROUNDING ? end : to;
+}
+
 /* Split a gap: the communications on the chain of causes that leads to what ended it, then the
  * computation at the head of the chain, which pictures leave white. */
 static void add_waiting(collecting *c, const gap *g) {
@@ -130,7 +138,12 @@ static void add_waiting(collecting *c, const gap *g) {
     for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
          step++, at = trace->events.cause[at]) {
         int64_t start = trace->events.start_ps[at] > g->from ? trace->events.start_ps[at] : g->from;
-        int64_t end = trace->events.end_ps[at] < to ? trace->events.end_ps[at] : to;
+        int64_t end = launched_from(trace, at, to);
+        if (end >= start && end < to) {
+            add_idle(c, g, (const int64_t[]){end, to},
+                     &(ms_idle_piece){.event = -1, .cause = MS_IDLE_HOST});
+            to = end;
+        }
         if (end > start) {
             add_wait(c, g, at, (const int64_t[]){start, end});
             to = start;

@@ -8,6 +8,7 @@ ms_estimate_input ms_job_estimate_input(const ms_job *job) {
                                .program = &job->program,
                                .costs = &job->costs,
                                .algorithms = job->spec.algorithms,
+                               .host = ms_spec_host_of(&job->spec),
                                .is_blocking = job->is_blocking,
                                .is_validated_late = job->is_validated_late,
                                .steps = job->spec.simulation.steps,

@@ -125,8 +125,8 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
         }
         const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
         const ms_segment *segment = &costs->segments[tag];
-        for (int u = 0; u < segment->uses; u++) {
-            const ms_kernel_use *use = &costs->uses[segment->use_first + u];
+        for (int u = 0; u < segment->kernels.uses; u++) {
+            const ms_kernel_use *use = &costs->uses[segment->kernels.use_first + u];
             calls[use->kernel] += (double)use->calls * dag->ranks[stream->rank].multiplicity;
         }
     }

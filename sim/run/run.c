@@ -13,6 +13,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .program = &job->program,
                             .costs = &job->costs,
                             .algorithms = job->spec.algorithms,
+                            .host = ms_spec_host_of(&job->spec),
                             .no_fold = job->no_fold,
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,

@@ -209,6 +209,26 @@ static const ms_field PLATFORM_FIELDS[] = {
     {0},
 };
 
+static const char *const SYNCS[] = {"messages", "norm", NULL}; /* bits as ms_host_sync */
+
+static const ms_field HOST_FIELDS[] = {
+    {.key = "launch",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = AT(host.launch_s),
+     .fallback = "0 s",
+     .minimum = 0,
+     .maximum = 1,
+     .help = "time in which a rank's host launches one kernel or communication; 0 s: CUDA graphs, "
+             "or not counted"},
+    {.key = "sync",
+     .type = MS_FIELD_FLAGS,
+     .offset = AT(host.syncs),
+     .words = SYNCS,
+     .help = "where the host waits for its GPU: messages between stages, the gradient's norm"},
+    {0},
+};
+
 const ms_field MS_WORKLOAD_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the workload"},
     {.key = "description",
@@ -294,6 +314,11 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = 0,
      .fields = COLLECTIVE_FIELDS,
      .help = "how collectives are carried out"},
+    {.key = "host",
+     .type = MS_FIELD_MAP,
+     .offset = 0,
+     .fields = HOST_FIELDS,
+     .help = "how fast the hosts launch what the GPUs run"},
     {.key = "memory",
      .type = MS_FIELD_MAP,
      .offset = 0,

@@ -87,6 +87,17 @@ static bool has_all_reduce(const finding *f) {
     return is_tied;
 }
 
+static void check_host(finding *f) {
+    static const char GIVEN[] = "given 'costs' are launched in no time";
+    const ms_spec_host *host = &f->spec->host;
+    note(f, "host.launch", host->launch_s > 0 && !f->spec->has_model, GIVEN);
+    note(f, "host.sync", host->syncs != 0 && !f->spec->has_model, GIVEN);
+    note(f, "host.sync", host->syncs != 0 && host->launch_s <= 0,
+         "'host.launch' is 0: the host is never late");
+    note(f, "host.sync", host->syncs == MS_SYNC_MESSAGES && f->layout->pp <= 1,
+         "mesh.pp is 1: no stage sends anything");
+}
+
 static void check_algorithms(finding *f) {
     note(f, "collectives.algorithms.all_reduce",
          f->spec->algorithms.of[MS_COLL_ALL_REDUCE] != MS_ALGORITHM_AUTO && !has_all_reduce(f),
@@ -250,6 +261,7 @@ ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_o
     }
     check_schedule(&f, has_no_gaps);
     check_algorithms(&f);
+    check_host(&f);
     if (spec->has_model) {
         check_tensor(&f);
         check_context(&f);

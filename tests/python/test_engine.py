@@ -19,6 +19,7 @@ from parts import load_tests  # noqa: F401 (unittest looks for it)
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
 SLOW = "platform.gpu.compute_slowdown={p2p: 1.2, all_reduce: 1.3, all_gather: 1.5, reduce_scatter: 1.4, all_to_all: 1.25, ring_shift: 1.1}"
+HOST = ("host.launch=60 us", "host.sync=[messages, norm]")
 TOO_LARGE = set() if os.environ.get("MS_ALL") else {"megatron-1t-3072"}  # 920,000 operations
 SAME = ("rank", "stream", "kind", "mb", "cause")
 
@@ -56,6 +57,9 @@ for path in sorted((ROOT / "workloads").glob("*.yaml")):
         name = path.stem.replace("-", "_")
         setattr(Engine, f"test_{name}", lambda self, workload=path: self.check_workload(workload, []))
         setattr(Engine, f"test_{name}_slowed", lambda self, workload=path: self.check_workload(workload, [SLOW]))
+for path, settings in (("tiny", []), ("textbook-70b-64", [SLOW]), ("tiny", ["schedule.kind=dualpipe", SLOW])):
+    setattr(Engine, f"test_{path.replace('-', '_')}_launched_{len(settings)}",
+            lambda self, workload=ROOT / f"workloads/{path}.yaml", settings=tuple(settings): self.check_workload(workload, [*settings, *HOST]))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ static void add_choices(spec_set *set, const ms_job_spec *base) {
         spec->recompute.parts = 0;
         spec->recompute.layers = i / 16 == MS_RECOMPUTE_FULL ? 2 : 0;
         spec->data.bucket_B = i % 3 == 0 ? 3e8 : 0;
+        spec->host.launch_s = i % 5 * 1e-4; /* faster than the kernels, about as fast, slower */
+        spec->host.syncs = (unsigned)i % 4;
     }
 }
 
@@ -125,6 +127,7 @@ static ms_status estimate_alone(spec_set *set, const ms_job_spec *spec, ms_arena
                                .program = &job.program,
                                .costs = &costs,
                                .algorithms = spec->algorithms,
+                               .host = spec->host,
                                .fidelity = spec->simulation.fidelity,
                                .no_sharing = true,
                                .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,

@@ -355,6 +355,32 @@ Test(idle, other_is_the_norm_and_the_host) {
     fixture_release(&f);
 }
 
+/* A pass (0-2), a collective that its host launches a second late (3-4), a pass (4-5). */
+Test(idle, a_host_holds_up_a_collective) {
+    dag_fixture f;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    int32_t one = fixture_work(&f, 0, MS_OP_FORWARD, 2.0, -1);
+    int32_t comm = fixture_add_comm(
+        &f, &(fixture_comm){
+                .axis = MS_AXIS_TP, .kind = MS_COLL_ALL_REDUCE, .latency_s = 1.0, .group_size = 2});
+    fixture_join(&f, 0, MS_AXIS_TP, one);
+    int32_t two = fixture_work(&f, 0, MS_OP_FORWARD, 1.0, comm);
+    fixture_run(&f);
+    for (int32_t op = comm; op <= two; op++) {
+        f.timeline.start_s[op] += 1.0;
+        f.timeline.end_s[op] += 1.0;
+    }
+    f.timeline.makespan_s += 1.0;
+    ms_metrics m = compute(&f);
+    EXPECT_TIME(&m, 0, [MS_TIME_COMPUTE] = 3.0, [MS_TIME_EXPOSED_TP] = 1.0, [MS_TIME_OTHER] = 1.0);
+    cr_assert_float_eq(m.ranks[0].other_s[MS_OTHER_HOST], 1.0, 1e-12);
+    cr_assert_float_eq(m.critical_s[MS_TIME_COMPUTE], 3.0, 1e-12);
+    cr_assert_float_eq(m.critical_s[MS_TIME_EXPOSED_TP], 1.0, 1e-12);
+    cr_assert_float_eq(m.critical_s[MS_TIME_OTHER], 1.0, 1e-12);
+    fixture_release(&f);
+}
+
 Test(idle, sorts_of_collectives_keep_apart) {
     dag_fixture f;
     fixture_init(&f);

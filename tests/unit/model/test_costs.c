@@ -2,7 +2,8 @@
 
 static double sum_of_uses_s(const ms_stage_costs *costs, const ms_segment *segment) {
     double sum = 0;
-    for (int i = segment->use_first; i < segment->use_first + segment->uses; i++) {
+    for (int i = segment->kernels.use_first; i < segment->kernels.use_first + segment->kernels.uses;
+         i++) {
         cr_assert_lt(costs->uses[i].kernel, costs->kernel_count);
         cr_assert_gt(costs->uses[i].calls, 0);
         sum += costs->uses[i].calls * costs->kernels[costs->uses[i].kernel].time_s;
@@ -15,7 +16,7 @@ static void check_invariants(const ms_stage_costs *costs) {
     for (int i = 0; i < costs->segment_count; i++) {
         const ms_segment *segment = &costs->segments[i];
         if (segment->is_collective) {
-            cr_assert(segment->coll_B > 0 && segment->time_s == 0 && segment->uses == 0);
+            cr_assert(segment->coll_B > 0 && segment->time_s == 0 && segment->kernels.uses == 0);
             cr_assert(segment->axis > MS_AXIS_NONE && segment->axis < MS_AXIS_COUNT);
         } else {
             cr_assert(segment->time_s > 0);

@@ -92,7 +92,8 @@ Test(kernel_passes, eager_kernels_are_launched_one_by_one) {
         ms_pass_plan plan = fixture.costs.stage[0].passes[MS_PASS_F];
         for (int i = plan.first; i < plan.first + plan.count; i++) {
             const ms_segment *segment = &fixture.costs.segments[i];
-            for (int u = segment->use_first; u < segment->use_first + segment->uses; u++) {
+            for (int u = segment->kernels.use_first;
+                 u < segment->kernels.use_first + segment->kernels.uses; u++) {
                 calls[is_eager] += fixture.costs.uses[u].calls;
             }
         }

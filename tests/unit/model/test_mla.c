@@ -34,7 +34,8 @@ static kernel_sum sum_kernels(const ms_stage_costs *costs, ms_pass pass, const c
     ms_pass_plan plan = costs->stage[0].passes[pass];
     for (int i = plan.first; i < plan.first + plan.count; i++) {
         const ms_segment *segment = &costs->segments[i];
-        for (int use = segment->use_first; use < segment->use_first + segment->uses; use++) {
+        for (int use = segment->kernels.use_first;
+             use < segment->kernels.use_first + segment->kernels.uses; use++) {
             const ms_kernel *kernel = &costs->kernels[costs->uses[use].kernel];
             double calls = strcmp(kernel->name, name) == 0 ? costs->uses[use].calls : 0;
             sum.flop += calls * kernel->flop;

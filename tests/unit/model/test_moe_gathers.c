@@ -4,7 +4,8 @@
 /* Whether a segment computes with routed experts' weights. */
 static bool multiplies_experts(const ms_stage_costs *costs, const ms_segment *segment) {
     bool multiplies = false;
-    for (int i = segment->use_first; i < segment->use_first + segment->uses; i++) {
+    for (int i = segment->kernels.use_first; i < segment->kernels.use_first + segment->kernels.uses;
+         i++) {
         const char *name = costs->kernels[costs->uses[i].kernel].name;
         multiplies = multiplies || strncmp(name, "expert_up", 9) == 0 ||
                      strncmp(name, "expert_down", 11) == 0;

@@ -163,7 +163,8 @@ static double kernel_s(const ms_stage_costs *costs, const char *name) {
     ms_pass_plan plan = costs->stage[0].passes[MS_PASS_B];
     for (int i = plan.first; i < plan.first + plan.count; i++) {
         const ms_segment *segment = &costs->segments[i];
-        for (int use = segment->use_first; use < segment->use_first + segment->uses; use++) {
+        for (int use = segment->kernels.use_first;
+             use < segment->kernels.use_first + segment->kernels.uses; use++) {
             const ms_kernel *kernel = &costs->kernels[costs->uses[use].kernel];
             sum += strcmp(kernel->name, name) == 0 ? costs->uses[use].calls * kernel->time_s : 0;
         }

@@ -302,7 +302,8 @@ Test(slices, add_gradients_of_the_keys_they_saw) {
         double bytes = 0, calls = 0;
         for (int i = plan.first; i < plan.first + plan.count; i++) {
             const ms_segment *segment = &costs->segments[i];
-            for (int u = segment->use_first; u < segment->use_first + segment->uses; u++) {
+            for (int u = segment->kernels.use_first;
+                 u < segment->kernels.use_first + segment->kernels.uses; u++) {
                 const ms_kernel *kernel = &costs->kernels[costs->uses[u].kernel];
                 if (strcmp(kernel->name, "kv_gradient_merge") == 0) {
                     calls += costs->uses[u].calls;

@@ -85,6 +85,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(offload, "data_parallel.offload=true", s->data.is_offloaded = true)                          \
     X(scatter, "pipeline.scatter_gather=true", s->has_scatter_gather = true)                       \
     X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
+    X(launch, "host.launch=5.3 us", s->host.launch_s = 5.3e-6)                                     \
+    X(sync, "host.sync=[messages, norm]", s->host.syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM)         \
     X(full, "recompute=full", s->recompute.kind = MS_RECOMPUTE_FULL)                               \
     X(selective, "recompute=selective", s->recompute.kind = MS_RECOMPUTE_SELECTIVE)                \
     X(parts, "recompute_parts=[norms, activations]",                                               \

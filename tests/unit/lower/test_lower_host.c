@@ -1,0 +1,23 @@
+/* What hosts have to launch, and where they wait. */
+#include "lower_fixture.h"
+
+/* Two ranks, a forward and a backward pass of one computation each: hosts wait before every pass
+ * and before the update. */
+Test(lower_host, launches_what_is_lowered) {
+    lower_fixture x;
+    lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+    lower_set_plain_passes(&x);
+    x.segments[0].kernels.launches = 3;
+    x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
+    x.costs.optimizer_launches = 7;
+    x.input.is_validated_late = false;
+    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM};
+    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_OK);
+    for (int32_t op = 0; op < x.dag.op_count; op++) {
+        const ms_dag_work *work = &x.dag.works[x.dag.ops[op].work];
+        int launches = work->is_communication ? 1 : x.dag.ops[op].kind == MS_OP_OPTIMIZER ? 7 : 3;
+        cr_assert_float_eq(work->host_s, 2e-6 * launches, 1e-18, "operation %d", op);
+        cr_assert_eq(work->is_synchronising, !work->is_communication, "operation %d", op);
+    }
+    lower_release(&x);
+}
