@@ -5,6 +5,7 @@ usage: test_validate.py MESHSIM [unittest arguments]
 """
 
 import csv
+import importlib.util
 import io
 import json
 import shlex
@@ -323,6 +324,55 @@ class Faults(InFolder):
         self.assertEqual(run("validate", CASES, "--csv", "-", "--json").returncode, 2)
         done = run("validate", CASES, "--plot", self.folder / "no" / "p.svg")
         self.assertEqual(done.returncode, 4)
+
+
+def load_misses():
+    """The module of scripts/score that explains misses."""
+    spec = importlib.util.spec_from_file_location("misses", ROOT / "scripts/misses.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Misses(unittest.TestCase):
+    """Classes of misses: each row above 10 % has one, each class a row."""
+
+    TEXT = "[slow ones]\nrows = steps/a/*\nsign = +\nreason = two\n  lines\n[rest]\nrows = steps/b/x steps/a/*\nreason = other\n"
+
+    def test_rows_go_to_their_first_class(self):
+        module = load_misses()
+        classes = module.read_misses(self.TEXT)
+        self.assertEqual(classes[0].reason, "two lines")
+        errors, complaints = module.explain(classes, [("steps/a/one", 0.2), ("steps/a/two", -0.3), ("steps/b/x", 0.11)])
+        self.assertEqual((errors, complaints), ({"slow ones": [0.2], "rest": [-0.3, 0.11]}, []))
+        self.assertEqual(module.miss_lines(classes, errors)[2:],
+                         ["| slow ones | 1 | 20 | +20 | two lines |", "| rest | 2 | 20 | -10 | other |"])
+
+    def test_what_is_not_explained_is_told(self):
+        module = load_misses()
+        classes = module.read_misses(self.TEXT)
+        _, complaints = module.explain(classes, [("steps/c/new", -0.25), ("steps/b/x", 0.3)])
+        self.assertEqual(len(complaints), 2)
+        self.assertIn("steps/c/new misses by -25.0 %", complaints[0])
+        self.assertIn("[slow ones] explains no row", complaints[1])
+        self.assertEqual(len(module.explain(classes, [("steps/b/x", 0.3)], is_whole=False)[1]), 0)
+        for text in ("[a]\nrows = x\n", "[a]\nrows = x\nreason = y\nsgin = +\n", "[a]\nrows = x\nreason = y\nsign = plus\n"):
+            with self.assertRaises(module.Faulty):
+                module.read_misses(text)
+
+    def test_rows_within_a_tenth_need_no_reason(self):
+        module = load_misses()
+        point = {"kind": "all_reduce", "system": "s", "ranks": 8, "size_B": 1048576.0, "error": 0.2}
+        tree = {"rows": [{"group": "g", "id": "i", "error": -0.1}, {"group": "g", "id": "j", "error": 0.101}], "apart_rows":
+                [{"group": "h", "id": "k", "error": None}], "memory": [], "layers": [{"id": "l", "quantity": "forward", "error": -1}],
+                "phases": [], "collectives": [point]}
+        self.assertEqual(module.missed_rows(tree), [("steps/g/j", 0.101), ("layers/l/forward", -1),
+                                                    ("collectives/all_reduce/s/8/1048576", 0.2)])
+
+    def test_fits_are_found_in_comments(self):
+        text = ("a: 1  # Source: x\nb: 0.5 # Fit: 12 shapes,\n       # of which 4 were left out\nc: 2 us # large. Fit: the same\n"
+                "d: 3 # as b's, which is a fit: an estimate\n")
+        self.assertEqual(load_misses().fits_of(text), [("b", "0.5", "12 shapes, of which 4 were left out"), ("c", "2 us", "the same")])
 
 
 class Score(unittest.TestCase):
