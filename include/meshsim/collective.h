@@ -104,7 +104,9 @@ typedef struct ms_coll_request {
                               size_B is that between nodes; 0: every pair of members exchanges [B] */
     double load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, its time
                               counts; 0: 1 */
-    bool is_coarse;        /**< all-to-all: tell messages apart by their outermost tier only */
+    bool is_stepped;       /**< lay every step out by itself, for fidelity `step` */
+    bool is_coarse;        /**< all-to-all: tell messages apart by their outermost tier only;
+                              stepped: do not tell them apart */
 } ms_coll_request;
 
 /** A row of the table of algorithms: one way to lay out collectives of one kind. */

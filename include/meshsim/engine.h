@@ -5,8 +5,8 @@
  *
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
- * fairly; fidelity `flow`). For tests, the environment variable MESHSIM_ENGINE=simgrid has SimGrid
- * find every date of a flow run, also those that are known without it.
+ * fairly; fidelities `flow` and `step`). For tests, the environment variable MESHSIM_ENGINE=simgrid
+ * has SimGrid find every date of a flow run, also those that are known without it.
  */
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
@@ -47,13 +47,11 @@ typedef struct ms_timeline {
  * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM. Where
  * memory runs out within SimGrid, which does not survive that, the process reports it and ends at
  * once with exit code 4.  At most
- * one MS_FIDELITY_FLOW run per process: SimGrid's clock never resets (a second is MS_E_RANGE,
- * reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word. */
+ * one run in another fidelity than MS_FIDELITY_ANALYTIC per process: SimGrid's clock never resets
+ * (a second is MS_E_RANGE, reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word.
+ */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,
                         ms_timeline *timeline_out);
-
-/** Name of a fidelity ("analytic", "flow"); static storage. */
-const char *ms_fidelity_name(ms_fidelity fidelity);
 
 /** Version of the SimGrid library this program runs with, such as "3.32"; static storage. */
 const char *ms_engine_simgrid_version(void);

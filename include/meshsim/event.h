@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "meshsim/decls.h"
+#include "meshsim/status.h"
 
 MS_BEGIN_DECLS
 
@@ -70,15 +71,26 @@ typedef enum ms_pass {
     MS_PASS_COUNT,
 } ms_pass;
 
-/** How closely an engine follows transfers: each alone on its way, or sharing links as flows. */
-typedef enum ms_fidelity { MS_FIDELITY_ANALYTIC, MS_FIDELITY_FLOW } ms_fidelity;
+/** How closely an engine follows transfers: each alone on its way, sharing links as flows, or as
+ * flows with every step of a collective played by itself (sim/collective/steps.md). */
+typedef enum ms_fidelity {
+    MS_FIDELITY_ANALYTIC,
+    MS_FIDELITY_FLOW,
+    MS_FIDELITY_STEP,
+    MS_FIDELITY_COUNT,
+} ms_fidelity;
 
 /** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
  * NULL. */
 const char *ms_axis_name(ms_axis axis);
 const char *ms_coll_kind_name(ms_coll_kind kind);
 const char *ms_op_kind_name(ms_op_kind kind);
+const char *ms_fidelity_name(ms_fidelity fidelity);
 const char *ms_pass_name(ms_pass pass);
+
+/** The fidelity that a user's word means: analytic, flow or step.  Returns MS_OK; MS_E_RANGE for
+ * any other word, *fidelity_out untouched. */
+ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out);
 
 /** Axis of a name; MS_AXIS_OTHER for any name that is not a known axis. */
 ms_axis ms_axis_from_name(const char *name);

@@ -34,6 +34,7 @@ typedef struct ms_lower_input {
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
     ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
+    bool is_stepped;            /**< every step of a collective by itself: fidelity `step` */
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     int steps;                  /**< optimizer steps, one after the other; 0 means 1 */
     bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else
@@ -60,6 +61,7 @@ typedef struct ms_collective_row {
     int members;                 /**< on GPUs 0..members-1; 2 for p2p */
     const double *sizes_B;       /**< [count] full buffers */
     int count;
+    bool is_stepped; /**< every step by itself: fidelity `step` */
 } ms_collective_row;
 
 /** Lower a row of collectives, one after the other on one communicator, on an otherwise idle

@@ -10,6 +10,7 @@ static const char *const OPERATIONS[MS_OP_KIND_COUNT] = {
     "forward",   "input_gradient", "weight_gradient", "backward",   "recompute",  "optimizer",
     "p2p",       "all_reduce",     "reduce_scatter",  "all_gather", "all_to_all", "broadcast",
     "ring_shift"};
+static const char *const FIDELITIES[MS_FIDELITY_COUNT] = {"analytic", "flow", "step"};
 static const char *const PASSES[MS_PASS_COUNT] = {"F", "I", "W", "B"};
 
 const char *ms_axis_name(ms_axis axis) {
@@ -22,6 +23,20 @@ const char *ms_coll_kind_name(ms_coll_kind kind) {
 
 const char *ms_op_kind_name(ms_op_kind kind) {
     return (unsigned)kind < MS_OP_KIND_COUNT ? OPERATIONS[kind] : "unknown";
+}
+
+const char *ms_fidelity_name(ms_fidelity fidelity) {
+    return (unsigned)fidelity < MS_FIDELITY_COUNT ? FIDELITIES[fidelity] : "unknown";
+}
+
+ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out) {
+    for (int f = 0; f < MS_FIDELITY_COUNT; f++) {
+        if (strcmp(name, FIDELITIES[f]) == 0) {
+            *fidelity_out = (ms_fidelity)f;
+            return MS_OK;
+        }
+    }
+    return MS_E_RANGE;
 }
 
 const char *ms_pass_name(ms_pass pass) {

@@ -53,7 +53,8 @@ static const ms_option OPTIONS[] = {
      .argument = "L",
      .arguments = 1,
      .fallback = "flow",
-     .help = "analytic (no contention) or flow (transfers share links)"},
+     .help = "analytic (no contention), flow (transfers share links) or step (and collectives are "
+             "played step by step)"},
     MS_OPTION_JSON,
     {0},
 };
@@ -96,10 +97,9 @@ static ms_status read_choice(const ms_invocation *call, ms_sizes_study *s) {
         return MS_E_USAGE;
     }
     const char *fidelity = ms_cli_value(call, "fidelity", "flow");
-    if (strcmp(fidelity, "analytic") == 0) {
-        s->fidelity = MS_FIDELITY_ANALYTIC;
-    } else if (strcmp(fidelity, "flow") != 0) {
-        ms_diag_error(call->diag, "unknown fidelity '%s'; expected analytic or flow", fidelity);
+    if (ms_fidelity_read(fidelity, &s->fidelity) != MS_OK) {
+        ms_diag_error(call->diag, "unknown fidelity '%s'; expected analytic, flow or step",
+                      fidelity);
         return MS_E_USAGE;
     }
     return MS_OK;

@@ -27,7 +27,8 @@
     }
 #define MS_FIDELITY_FIELDS                                                                         \
     .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",       \
-    .help = "analytic (no contention) or flow (transfers share links)"
+    .help = "analytic (no contention), flow (transfers share links) or step (and collectives are " \
+            "played step by step)"
 #define MS_OPTION_FIDELITY                                                                         \
     { MS_FIDELITY_FIELDS }
 #define MS_OPTION_OVERLAP                                                                          \

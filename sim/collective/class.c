@@ -183,11 +183,59 @@ static ms_status align_flows(const class_layout *c, ms_coll_plan *plans, int gro
     return status;
 }
 
+/* Whether on links of a group's plan the flows of phase `p` carry less than all groups bring, as
+ * others cross them with flows of a kind that this group has elsewhere. */
+static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
+    bool lacks = false;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        for (int f = 0; f < flows_in(plan, p); f++) {
+            const ms_flow *flow = &plan->phases[p].flows[f];
+            for (int i = 0; i < flow->count; i++) {
+                c->link_load[flow->links[i].link] += sign * flow->links[i].load;
+            }
+        }
+        for (int f = 0; f < flows_in(plan, p) && sign < 0; f++) {
+            const ms_flow *flow = &plan->phases[p].flows[f];
+            for (int i = 0; i < flow->count; i++) {
+                lacks = lacks || c->link_load[flow->links[i].link] > 0;
+            }
+        }
+    }
+    return lacks;
+}
+
+/* Whether each group's loaded plan tells what all groups bring, which steps ask for: their messages
+ * are of several kinds where a flow fidelity has one flow. */
+static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
+    bool lacks = false;
+    for (int p = 0; p < plans[0].phase_count && c->groups > 1 && !lacks; p++) {
+        if (p > 0 && plans[0].phases[p].flows == plans[0].phases[p - 1].flows) {
+            continue; /* the same step again */
+        }
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            for (int g = 0; g < c->groups && sign < 0 && !lacks; g++) {
+                lacks = lacks_load(c, &plans[g], p);
+            }
+            for (int g = 0; g < c->groups; g++) {
+                for (int f = 0; f < flows_in(&plans[g], p); f++) {
+                    load_links(c, &plans[g].phases[p].flows[f], sign);
+                }
+            }
+        }
+    }
+    return !lacks;
+}
+
 /* Plans of all groups with the same flows in the same places, each loaded by all groups. */
 static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
     together->plans = together->own;
     together->is_even = have_same_flows(together->own, c->groups);
     ms_status status = MS_OK;
+    bool has_steps = c->first->is_stepped && together->own[0].algorithm != MS_ALGORITHM_DIRECT;
+    if (together->is_even && has_steps) {
+        load_class(c, together->own, c->groups);
+        together->is_even = tells_all_load(c, together->own);
+    }
     if (!together->is_even) {
         together->plans = MS_NEW(c->arena, ms_coll_plan, c->groups);
         status = together->plans == NULL ? MS_E_NOMEM : build_plans(c, true, together->plans);

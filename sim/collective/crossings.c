@@ -6,13 +6,18 @@
 
 #include "meshsim/random.h"
 
-void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform) {
+void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
+                       const ms_coll_request *request) {
     *crossings = (ms_crossings){.platform = platform, .tier = -1};
+    crossings->is_stepped = request != NULL && request->is_stepped;
+    crossings->is_coarse = request != NULL && request->is_coarse;
     ms_vector_init(&crossings->links, sizeof(ms_flow_link));
+    ms_vector_init(&crossings->messages, sizeof(ms_message));
 }
 
 void ms_crossings_release(ms_crossings *crossings) {
     ms_vector_release(&crossings->links);
+    ms_vector_release(&crossings->messages);
 }
 
 double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
@@ -84,6 +89,10 @@ double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destin
     crossings->latency_sum_s += route.latency_s;
     crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
     crossings->routes++;
+    if (crossings->is_stepped) {
+        const ms_message message = {.source = source, .destination = destination};
+        ms_vector_add(&crossings->messages, &message, 1);
+    }
     return route.latency_s;
 }
 

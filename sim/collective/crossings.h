@@ -2,6 +2,7 @@
 #ifndef MS_COLLECTIVE_CROSSINGS_H
 #define MS_COLLECTIVE_CROSSINGS_H
 
+#include "collective/exchange.h"
 #include "meshsim/buffer.h"
 #include "meshsim/collective.h"
 
@@ -23,9 +24,14 @@ typedef struct ms_crossings {
     double latency_max_s; /* of the slowest route, at least 0 */
     int routes;           /* added so far */
     int tier;             /* outermost crossed, -1 none */
+    bool is_stepped;      /* messages are kept, for plans of fidelity `step` */
+    bool is_coarse;       /* they need not be told apart */
+    ms_vector messages;   /* of ms_message, those of routes that were added */
 } ms_crossings;
 
-void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform);
+/* request: decides whether messages are kept; NULL: they are not. */
+void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
+                       const ms_coll_request *request);
 void ms_crossings_release(ms_crossings *crossings);
 /* Remember routes from here on, as many different ones as `routes`, since the rings of several
  * channels take the same ways inside nodes. More than these are found anew each time.  Returns

@@ -6,7 +6,7 @@
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     ms_crossings crossings;
-    ms_crossings_init(&crossings, platform);
+    ms_crossings_init(&crossings, platform, NULL);
     double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]);
     ms_status status = ms_crossings_plan(&crossings, request->size_B, latency_s, arena, plan);
     plan->sent_B = request->size_B;
@@ -26,7 +26,8 @@ ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *r
     ms_status status =
         phase == NULL ? MS_E_NOMEM : ms_exchange_init(platform, request, arena, &exchange);
     if (status == MS_OK) {
-        status = ms_route_kinds_fold(&exchange, request->is_coarse, arena, phase, &plan->tier);
+        const ms_message_set set = ms_exchange_messages(&exchange);
+        status = ms_route_kinds_fold(&set, request->is_coarse, arena, phase, &plan->tier);
     }
     if (status != MS_OK) {
         return status;

@@ -53,7 +53,7 @@ static int landing(const ms_exchange *e, int source, int place, const ms_node_ru
 
 /* Messages from the members of one node to those of another, or among them. */
 static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_node_run *to,
-                        void (*visit)(void *context, const ms_message *message), void *context) {
+                        ms_message_visit *each, void *context) {
     bool is_across = e->is_by_node && from != to;
     ms_message m = {.family = e->is_by_node && from == to ? MS_FAMILY_FORWARDS : MS_FAMILY_PAIRS};
     for (int i = 0; i < from->count; i++) {
@@ -61,18 +61,26 @@ static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_
         for (int j = 0; j < (is_across ? 1 : to->count); j++) {
             m.destination = is_across ? landing(e, m.source, i, to) : e->nodes.gpus[to->first + j];
             if (m.destination != m.source) {
-                visit(context, &m);
+                each(context, &m);
             }
         }
     }
 }
 
-void ms_exchange_visit(const ms_exchange *exchange,
-                       void (*visit)(void *context, const ms_message *message), void *context) {
+static void visit(const void *source, ms_message_visit *each, void *context) {
+    const ms_exchange *exchange = source;
     for (int from = 0; from < exchange->nodes.count; from++) {
         for (int to = 0; to < exchange->nodes.count; to++) {
-            visit_nodes(exchange, &exchange->nodes.runs[from], &exchange->nodes.runs[to], visit,
+            visit_nodes(exchange, &exchange->nodes.runs[from], &exchange->nodes.runs[to], each,
                         context);
         }
     }
+}
+
+ms_message_set ms_exchange_messages(const ms_exchange *exchange) {
+    return (ms_message_set){.platform = exchange->platform,
+                            .message_B = {exchange->message_B[MS_FAMILY_PAIRS],
+                                          exchange->message_B[MS_FAMILY_FORWARDS]},
+                            .visit = visit,
+                            .source = exchange};
 }

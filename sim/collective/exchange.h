@@ -22,13 +22,23 @@ typedef struct ms_message {
     int family;
 } ms_message;
 
+typedef void ms_message_visit(void *context, const ms_message *message);
+
+/* Messages that run together: visit(source, each, context) calls each(context, message) for every
+ * one, always in the same order. */
+typedef struct ms_message_set {
+    const ms_platform *platform;
+    double message_B[MS_FAMILY_COUNT];
+    void (*visit)(const void *source, ms_message_visit *each, void *context);
+    const void *source;
+} ms_message_set;
+
 /* Lay out an all-to-all request of >= 2 members.  *exchange_out: in `arena`.  Returns MS_OK;
  * MS_E_NOMEM.  O(members) (see ms_node_order_find). */
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out);
 
-/* Call visit(context, message) for every message, always in the same order.  O(members^2). */
-void ms_exchange_visit(const ms_exchange *exchange,
-                       void (*visit)(void *context, const ms_message *message), void *context);
+/* The messages of an all-to-all, O(members^2).  exchange: lasts as long. */
+ms_message_set ms_exchange_messages(const ms_exchange *exchange);
 
 #endif

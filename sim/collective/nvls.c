@@ -7,8 +7,23 @@
 
 #include "collective/algorithms.h"
 #include "collective/nodes.h"
+#include "collective/steps.h"
 #include "collective/tree.h"
 #include "collective/tuned.h"
+
+/* A collective while it is laid out. */
+typedef struct nvls_layout {
+    const ms_coll_request *request;
+    ms_arena *arena;
+    ms_node_order order;
+    ms_tuned tuned;
+    ms_crossings inside, between;
+    double inside_B, between_B; /* across each link of a GPU; along each edge of a tree */
+} nvls_layout;
+
+static int steps_of(const nvls_layout *l) {
+    return ms_steps_of_chunks(l->inside.platform, l->request->size_B);
+}
 
 /* Every link of every member inside its node once, up and down. */
 static void add_node_links(const ms_node_order *order, ms_crossings *crossings) {
@@ -21,55 +36,92 @@ static void add_node_links(const ms_node_order *order, ms_crossings *crossings) 
     }
 }
 
-/* The trees between nodes as a second flow of the plan's phase; their latency is added. */
-static ms_status add_trees(const ms_node_order *order, const ms_coll_request *request,
-                           const ms_tuned *tuned, ms_crossings *crossings, ms_arena *arena,
-                           ms_coll_plan *plan) {
-    double depth_s = 0.0;
-    ms_status status = ms_tree_add(order, false, crossings, arena, &depth_s);
-    ms_coll_plan trees = {.tier = -1};
-    if (status == MS_OK) {
-        status = ms_crossings_plan(crossings, request->size_B / (MS_TREES * order->channels), 0.0,
-                                   arena, &trees);
+/* What switches carry inside nodes and trees between them in the same chunks, one by one. */
+static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan *plan) {
+    size_t inside = l->inside.messages.count;
+    size_t count = inside + l->between.messages.count;
+    ms_message *messages = MS_NEW(l->arena, ms_message, count);
+    if (messages == NULL || l->inside.messages.failed || l->between.messages.failed) {
+        return MS_E_NOMEM;
     }
-    ms_flow *flows = status == MS_OK ? MS_NEW(arena, ms_flow, 2) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        messages[i] = i < inside ? MS_AT(&l->inside.messages, ms_message, i)
+                                 : MS_AT(&l->between.messages, ms_message, i - inside);
+        messages[i].family = i < inside ? 0 : 1;
+    }
+    const ms_step_messages all = {
+        .messages = messages, .count = (int)count, .message_B = {l->inside_B, l->between_B}};
+    return ms_steps_repeat(l->inside.platform, &all, steps_of(l), latency_s, l->arena, plan);
+}
+
+/* The same as two flows of one phase. */
+static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan) {
+    ms_coll_plan trees = {.tier = -1};
+    ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);
     if (flows == NULL) {
-        return status == MS_OK ? MS_E_NOMEM : status;
+        return MS_E_NOMEM;
+    }
+    ms_status status = ms_crossings_plan(&l->inside, l->inside_B, latency_s, l->arena, plan);
+    if (status == MS_OK) {
+        status = ms_crossings_plan(&l->between, l->between_B, 0.0, l->arena, &trees);
+    }
+    if (status != MS_OK) {
+        return status;
     }
     flows[0] = plan->phases[0].flows[0];
     flows[1] = trees.phases[0].flows[0];
     flows[1].kind = 1;
-    plan->phases[0] =
-        (ms_phase){.latency_s = ms_tuned_latency_s(tuned, depth_s), .flows = flows, .count = 2};
+    plan->phases[0].flows = flows;
+    plan->phases[0].count = 2;
     plan->tier = trees.tier;
     return MS_OK;
 }
 
+static ms_status plan_with_trees(nvls_layout *l, ms_coll_plan *plan) {
+    double depth_s = 0.0;
+    ms_status status = ms_tree_add(&l->order, false, &l->between, l->arena, &depth_s);
+    double latency_s = ms_tuned_latency_s(&l->tuned, depth_s);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (l->request->is_stepped && !l->request->is_coarse) {
+        return plan_steps(l, latency_s, plan);
+    }
+    status = plan_flows(l, latency_s, plan);
+    bool is_split = status == MS_OK && l->request->is_stepped;
+    return is_split ? ms_steps_split(steps_of(l), l->arena, plan) : status;
+}
+
+/* Lay out what nodes do, then trees if it has any. */
+static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
+    bool is_all_reduce = l->request->kind == MS_COLL_ALL_REDUCE;
+    double n = l->request->members;
+    double size_B = l->request->size_B;
+    double copies = is_all_reduce ? 1.0 + 1.0 / l->order.runs[0].count : 1.0;
+    l->inside_B = copies * size_B / l->tuned.share;
+    l->between_B = size_B / (MS_TREES * l->order.channels);
+    add_node_links(&l->order, &l->inside);
+    plan->sent_B = is_all_reduce ? size_B : (n - 1.0) / n * size_B;
+    if (l->request->algorithm == MS_ALGORITHM_NVLS_TREE) {
+        return plan_with_trees(l, plan);
+    }
+    return ms_steps_plan(&l->inside, l->inside_B,
+                         ms_tuned_latency_s(&l->tuned, l->inside.latency_max_s), steps_of(l),
+                         l->arena, plan);
+}
+
 ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
-    ms_crossings inside, between;
-    ms_tuned tuned;
-    ms_node_order order;
-    ms_status status = ms_tuned_find(platform, request, &inside, &tuned);
-    ms_crossings_init(&between, platform);
-    between.node_step_s = inside.node_step_s;
-    between.net_step_s = inside.net_step_s;
+    nvls_layout l = {.request = request, .arena = arena};
+    ms_status status = ms_tuned_find(platform, request, &l.inside, &l.tuned);
+    ms_crossings_init(&l.between, platform, request);
+    l.between.node_step_s = l.inside.node_step_s;
+    l.between.net_step_s = l.inside.net_step_s;
     if (status == MS_OK) {
-        status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
+        status = ms_node_order_find(platform, request->gpus, request->members, arena, &l.order);
     }
-    if (status == MS_OK) {
-        bool is_all_reduce = request->kind == MS_COLL_ALL_REDUCE;
-        double n = request->members;
-        double copies = is_all_reduce ? 1.0 + 1.0 / order.runs[0].count : 1.0;
-        add_node_links(&order, &inside);
-        plan->sent_B = is_all_reduce ? request->size_B : (n - 1.0) / n * request->size_B;
-        status = ms_crossings_plan(&inside, copies * request->size_B / tuned.share,
-                                   ms_tuned_latency_s(&tuned, inside.latency_max_s), arena, plan);
-    }
-    if (status == MS_OK && request->algorithm == MS_ALGORITHM_NVLS_TREE) {
-        status = add_trees(&order, request, &tuned, &between, arena, plan);
-    }
-    ms_crossings_release(&inside);
-    ms_crossings_release(&between);
+    status = status == MS_OK ? plan_all(&l, plan) : status;
+    ms_crossings_release(&l.inside);
+    ms_crossings_release(&l.between);
     return status;
 }

@@ -3,7 +3,29 @@
  * Source: S. Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at scale
  * (2025), section on the reversed Bruck algorithm. */
 #include "collective/algorithms.h"
+#include "collective/steps.h"
 #include "collective/tuned.h"
+
+/* Rounds of a group. */
+typedef struct pat_rounds {
+    int first_distance, count;
+} pat_rounds;
+
+static pat_rounds rounds_of(int members) {
+    pat_rounds rounds = {.first_distance = 1, .count = 1};
+    for (; 2 * rounds.first_distance < members; rounds.first_distance *= 2) {
+        rounds.count++;
+    }
+    return rounds;
+}
+
+/* Parts that every member sends in a round: twice as many as in the one before, and all that are
+ * left over the last distance. */
+static int parts_in(int members, int round, const pat_rounds *rounds) {
+    int parts = 1 << round;
+    int left = members - parts; /* 2^round - 1 are sent before it */
+    return round == rounds->count - 1 || parts > left ? left : parts;
+}
 
 /* A round in which every member sends `parts` parts to the one `distance` further. */
 static void add_round(const ms_coll_request *request, int distance, int parts,
@@ -15,27 +37,48 @@ static void add_round(const ms_coll_request *request, int distance, int parts,
     }
 }
 
+/* Every round as a step of its own; its messages are those of `all` in their turn. */
+static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *request, double part_B,
+                             double latency_s, ms_arena *arena, ms_coll_plan *plan) {
+    pat_rounds rounds = rounds_of(request->members);
+    ms_phase *phases = MS_NEW(arena, ms_phase, rounds.count);
+    ms_status status = phases == NULL || all->messages.failed ? MS_E_NOMEM : MS_OK;
+    for (int round = 0; round < rounds.count && status == MS_OK; round++) {
+        int first = round * request->members;
+        const ms_step_messages messages = {
+            .messages = &MS_AT(&all->messages, ms_message, first),
+            .count = request->members,
+            .message_B = {part_B * parts_in(request->members, round, &rounds)}};
+        ms_coll_plan one = {.tier = -1};
+        status =
+            ms_steps_repeat(all->platform, &messages, 1, latency_s / rounds.count, arena, &one);
+        if (status == MS_OK) {
+            phases[round] = one.phases[0];
+        }
+    }
+    plan->tier = all->tier;
+    plan->phases = phases;
+    plan->phase_count = rounds.count;
+    return status;
+}
+
 ms_status ms_pat_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     int n = request->members;
-    int distance = 1, rounds = 1, parts = 1, left = n - 1;
-    for (; 2 * distance < n; distance *= 2) {
-        rounds++;
-    }
+    pat_rounds rounds = rounds_of(n);
     ms_crossings crossings;
     ms_tuned tuned;
     ms_status status = ms_tuned_find(platform, request, &crossings, &tuned);
-    for (; distance >= 1 && status == MS_OK; distance /= 2) {
-        int sent = distance == 1 || parts > left ? left : parts;
-        add_round(request, distance, sent, &crossings);
-        left -= sent;
-        parts *= 2;
+    for (int round = 0; round < rounds.count && status == MS_OK; round++) {
+        add_round(request, rounds.first_distance >> round, parts_in(n, round, &rounds), &crossings);
     }
     plan->sent_B = (n - 1.0) / n * request->size_B;
     if (status == MS_OK) {
-        status = ms_crossings_plan(&crossings, request->size_B / n / tuned.share,
-                                   ms_tuned_latency_s(&tuned, rounds * crossings.latency_max_s),
-                                   arena, plan);
+        double part_B = request->size_B / n / tuned.share;
+        double latency_s = ms_tuned_latency_s(&tuned, rounds.count * crossings.latency_max_s);
+        status = request->is_stepped && !request->is_coarse
+                     ? plan_rounds(&crossings, request, part_B, latency_s, arena, plan)
+                     : ms_crossings_plan(&crossings, part_B, latency_s, arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;

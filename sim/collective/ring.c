@@ -1,9 +1,11 @@
 /* Collectives around rings. */
 #include <limits.h>
+#include <math.h>
 
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
 #include "collective/nodes.h"
+#include "collective/steps.h"
 #include "collective/tuned.h"
 
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
@@ -85,8 +87,9 @@ ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *reque
         double passes = (n - 1.0) * (request->kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0);
         double links_s = passes * crossings.latency_sum_s / crossings.routes;
         plan->sent_B = passes / n * request->size_B;
-        status = ms_crossings_plan(&crossings, plan->sent_B / rings / tuned.share,
-                                   ms_tuned_latency_s(&tuned, links_s), arena, plan);
+        int steps = (int)fmin(passes, MS_STEPS_MAX);
+        status = ms_steps_plan(&crossings, plan->sent_B / rings / tuned.share,
+                               ms_tuned_latency_s(&tuned, links_s), steps, arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;
@@ -96,12 +99,12 @@ ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *requ
                         ms_arena *arena, ms_coll_plan *plan) {
     ms_crossings crossings;
     int rings = 0;
-    ms_crossings_init(&crossings, platform);
+    ms_crossings_init(&crossings, platform, request);
     ms_status status = lay_rings(request, 1, arena, &crossings, &rings);
     if (status == MS_OK) {
         plan->sent_B = request->size_B;
         status =
-            ms_crossings_plan(&crossings, request->size_B, crossings.latency_max_s, arena, plan);
+            ms_steps_plan(&crossings, request->size_B, crossings.latency_max_s, 1, arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;

@@ -23,7 +23,7 @@ typedef struct kind_table {
 } kind_table;
 
 typedef struct folding {
-    const ms_exchange *exchange;
+    const ms_message_set *set;
     ms_arena *scratch;
     bool is_coarse;
     ms_vector links;   /* of crossed_link */
@@ -64,7 +64,7 @@ static void note_link(folding *f, int32_t link) {
     if (f->slots[slot] >= 0) {
         return;
     }
-    crossed_link fresh = {.link = link, .colour = ms_link_colour(f->exchange->platform, link)};
+    crossed_link fresh = {.link = link, .colour = ms_link_colour(f->set->platform, link)};
     f->slots[slot] = (int32_t)f->links.count;
     ms_vector_add(&f->links, &fresh, 1);
 }
@@ -72,7 +72,7 @@ static void note_link(folding *f, int32_t link) {
 static void note_message(void *context, const ms_message *m) {
     folding *f = context;
     ms_route route;
-    ms_platform_route(f->exchange->platform, m->source, m->destination, &route);
+    ms_platform_route(f->set->platform, m->source, m->destination, &route);
     for (int i = 0; i < route.count; i++) {
         note_link(f, route.links[i]);
     }
@@ -112,7 +112,7 @@ static void count_message(void *context, const ms_message *m) {
     folding *f = context;
     ms_route route;
     int32_t places[MS_ROUTE_LINKS_MAX];
-    ms_platform_route(f->exchange->platform, m->source, m->destination, &route);
+    ms_platform_route(f->set->platform, m->source, m->destination, &route);
     for (int i = 0; i < route.count; i++) {
         places[i] = f->slots[find_slot(f, route.links[i])];
     }
@@ -132,7 +132,7 @@ static void count_messages(folding *f, kind_table *table) {
         MS_AT(&f->links, crossed_link, i).sum = 0;
     }
     f->table = table;
-    ms_exchange_visit(f->exchange, count_message, f);
+    f->set->visit(f->set->source, count_message, f);
 }
 
 static void tell_links_apart(folding *f) {
@@ -188,7 +188,7 @@ static ms_status make_flow(const folding *f, const kind_table *table, int k, ms_
         return MS_E_NOMEM;
     }
     *flow_out = (ms_flow){
-        .bytes = f->exchange->message_B[table->family[k]], .kind = table->kinds[k], .links = links};
+        .bytes = f->set->message_B[table->family[k]], .kind = table->kinds[k], .links = links};
     for (size_t i = 0; i < f->links.count; i++) {
         if (crossings[i] > 0) {
             links[flow_out->count++] =
@@ -209,7 +209,7 @@ static int by_kind(const void *a, const void *b) {
 
 static ms_status fold(folding *f, ms_arena *arena, ms_phase *phase_out) {
     kind_table *table = NULL;
-    ms_exchange_visit(f->exchange, note_message, f);
+    f->set->visit(f->set->source, note_message, f);
     ms_status status = f->links.failed ? MS_E_NOMEM : refine(f, &table);
     if (status != MS_OK) {
         return status;
@@ -228,10 +228,10 @@ static ms_status fold(folding *f, ms_arena *arena, ms_phase *phase_out) {
     return status;
 }
 
-ms_status ms_route_kinds_fold(const ms_exchange *exchange, bool is_coarse, ms_arena *arena,
+ms_status ms_route_kinds_fold(const ms_message_set *set, bool is_coarse, ms_arena *arena,
                               ms_phase *phase_out, int *tier_out) {
     ms_arena scratch;
-    folding f = {.exchange = exchange, .scratch = &scratch, .is_coarse = is_coarse, .tier = -1};
+    folding f = {.set = set, .scratch = &scratch, .is_coarse = is_coarse, .tier = -1};
     ms_arena_init(&scratch);
     ms_vector_init(&f.links, sizeof(crossed_link));
     ms_status status = fold(&f, arena, phase_out);

@@ -1,4 +1,5 @@
-/* The messages of an all-to-all as few flows: one per kind of route. See route_kinds.md. */
+/* Messages that run together, as those of an all-to-all, as few flows: one per kind of route. See
+ * route_kinds.md. */
 #ifndef MS_COLLECTIVE_ROUTE_KINDS_H
 #define MS_COLLECTIVE_ROUTE_KINDS_H
 
@@ -7,11 +8,11 @@
 /* Flows of one phase at most; where messages have more kinds, similar ones are taken together. */
 enum { MS_ROUTE_KINDS_MAX = 256 };
 
-/* Fold the messages of `exchange` into the flows of *phase_out, in `arena`, and its latency: the
+/* Fold the messages of `set` into the flows of *phase_out, in `arena`, and its latency: the
  * longest of a message, one that crosses and one that is forwarded one after the other.
  * is_coarse: kinds differ by the outermost tier only.  *tier_out: outermost crossed.  Returns
- * MS_OK; MS_E_NOMEM.  O(members^2 * links of a route * rounds of refinement). */
-ms_status ms_route_kinds_fold(const ms_exchange *exchange, bool is_coarse, ms_arena *arena,
+ * MS_OK; MS_E_NOMEM.  O(messages * links of a route * rounds of refinement). */
+ms_status ms_route_kinds_fold(const ms_message_set *set, bool is_coarse, ms_arena *arena,
                               ms_phase *phase_out, int *tier_out);
 
 #endif

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "collective/algorithms.h"
+#include "collective/steps.h"
 #include "collective/tuned.h"
 
 /* Latencies between a node and what it hangs from, and along its chain, one way [s]. */
@@ -125,8 +126,8 @@ ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *reque
         /* every edge carries its tree's share once up and once down */
         double edge_B = request->size_B / (MS_TREES * order.channels) / tuned.share;
         plan->sent_B = 2.0 * (request->members - 1.0) / request->members * request->size_B;
-        status =
-            ms_crossings_plan(&crossings, edge_B, ms_tuned_latency_s(&tuned, links_s), arena, plan);
+        status = ms_steps_plan(&crossings, edge_B, ms_tuned_latency_s(&tuned, links_s),
+                               ms_steps_of_chunks(platform, request->size_B), arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;

@@ -7,7 +7,7 @@
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;
-    ms_crossings_init(crossings, platform);
+    ms_crossings_init(crossings, platform, request);
     *tuned_out = (ms_tuned){.share = 1.0};
     if (request->protocol == MS_PROTOCOL_AUTO) {
         return MS_OK;

@@ -6,10 +6,6 @@
 
 #include "engine/replay.h"
 
-const char *ms_fidelity_name(ms_fidelity fidelity) {
-    return fidelity == MS_FIDELITY_ANALYTIC ? "analytic" : "flow";
-}
-
 /* What the environment asks for: all on SimGrid, a test of the engine (README.md, choice 1). */
 static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
     const char *mode = getenv("MESHSIM_ENGINE");

@@ -50,6 +50,7 @@ ms_status ms_fold_work(ms_works *w, const ms_fold_request *request, int32_t *wor
     ms_coll_request first = request->group;
     first.algorithm = w->algorithms.of[first.kind];
     first.protocol = w->algorithms.protocol;
+    first.is_stepped = w->is_stepped;
     ms_coll_class class;
     ms_coll_plan plan;
     ms_status status = ms_coll_class_build(w->platform, &first, request->groups, w->link_load,

@@ -112,6 +112,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
                                diag, dag_out);
         l.works.algorithms = input->algorithms;
         l.works.launch_s = input->host.launch_s;
+        l.works.is_stepped = input->is_stepped;
     }
     status = status == MS_OK ? lower_all(&l, &scratch, diag) : status;
     if (status == MS_E_NOMEM) {

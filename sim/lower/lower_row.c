@@ -42,6 +42,7 @@ ms_status ms_lower_collectives(const ms_platform *platform, const ms_collective_
     ms_status status = ms_works_init(&works, platform, false, &scratch, diag, dag_out);
     works.algorithms.of[row->kind] = row->algorithm;
     works.algorithms.protocol = row->protocol;
+    works.is_stepped = row->is_stepped;
     status = status == MS_OK ? lower_row(&works, row) : status;
     if (status == MS_OK) {
         status = ms_dag_finish(dag_out, diag);

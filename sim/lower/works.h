@@ -48,6 +48,7 @@ typedef struct ms_works {
     ms_coll_choices
         algorithms;     /* asked for, by kind; part of no key, as they are those of all works */
     double launch_s;    /* time a rank's host takes to launch a communication */
+    bool is_stepped;    /* collectives are laid out step by step */
     bool is_folded;     /* one simulated group stands for others */
     bool is_exact;      /* it does so exactly, as far as is known */
     ms_vector keys;     /* of ms_work_key */

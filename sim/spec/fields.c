@@ -5,7 +5,7 @@ static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};          /* 
 static const char *const RECOMPUTES[] = {"none", "full", "selective", NULL}; /* as ms_recompute */
 static const char *const RECOMPUTE_PARTS[] = {"norms", "latent_up", "activations", "products",
                                               NULL}; /* bits as ms_recompute_part */
-static const char *const FIDELITIES[] = {"analytic", "flow", NULL};
+static const char *const FIDELITIES[] = {"analytic", "flow", "step", NULL}; /* as ms_fidelity */
 
 double ms_dtype_B(ms_dtype dtype) {
     return dtype == MS_DTYPE_FP32 ? 4.0 : 2.0;
@@ -354,7 +354,8 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .offset = AT(simulation.fidelity),
      .fallback = "flow",
      .words = FIDELITIES,
-     .help = "analytic: no contention; flow: transfers share links"},
+     .help = "analytic: no contention; flow: transfers share links; step: and collectives are "
+             "played step by step"},
     {.former = "seed",
      .help = "nothing was drawn by it; 'model.moe.seed' draws how unevenly experts are chosen, "
              "'platform.routing_seed' the routes that 'ecmp' hashes"},

@@ -173,13 +173,9 @@ static ms_status read_fidelity(reading *r) {
     if (name == NULL) {
         return MS_OK;
     }
-    ms_fidelity *fidelity = &r->text.spec.simulation.fidelity;
-    if (strcmp(name, "analytic") == 0) {
-        *fidelity = MS_FIDELITY_ANALYTIC;
-    } else if (strcmp(name, "flow") == 0) {
-        *fidelity = MS_FIDELITY_FLOW;
-    } else {
-        ms_diag_error(r->diag, "unknown fidelity '%s'; expected 'analytic' or 'flow'", name);
+    if (ms_fidelity_read(name, &r->text.spec.simulation.fidelity) != MS_OK) {
+        ms_diag_error(r->diag, "unknown fidelity '%s'; expected 'analytic', 'flow' or 'step'",
+                      name);
         return MS_E_USAGE;
     }
     return MS_OK;

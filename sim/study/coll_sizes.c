@@ -78,7 +78,8 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
                              .protocol = study->protocol,
                              .members = study->ranks,
                              .sizes_B = study->sizes_B,
-                             .count = study->count};
+                             .count = study->count,
+                             .is_stepped = study->fidelity == MS_FIDELITY_STEP};
     double start_s = ms_wall_s();
     ms_dag dag;
     ms_timeline timeline;

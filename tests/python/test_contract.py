@@ -301,6 +301,15 @@ class Physics(unittest.TestCase):
             self.assertLessEqual(analytic["step_time_s"], flow["step_time_s"] * (1 + 1e-9), name)
             self.assertEqual(analytic["engine"]["flows"], 0, name)
 
+    def test_steps_take_as_long_as_flows(self):
+        for name in ("tiny", "textbook-70b-64"):
+            flow, step = (result("run", workload(name), "--fidelity", fidelity) for fidelity in ("flow", "step"))
+            bound_s = result("check", workload(name), "--fidelity", "step")["estimate"]["lower_bound_s"]
+            self.assertEqual(step["fidelity"], "step")
+            self.assertGreaterEqual(step["engine"]["flows"], flow["engine"]["flows"])
+            self.assertAlmostEqual(step["step_time_s"] / flow["step_time_s"], 1, delta=0.01)
+            self.assertLessEqual(bound_s, step["step_time_s"])
+
     def test_published_step_times(self):
         # Narayanan et al., SC'21: 140 and 163 hardware TFLOP/s per GPU
         for name, published_s in (("gpt3-175b-1024", 31.47), ("megatron-1t-3072", 102.6)):

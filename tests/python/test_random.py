@@ -93,7 +93,7 @@ def random_job(source):
     if sets["platform.node.gpus"] < 8:
         sets["platform.node.nics"] = sets["platform.node.gpus"]
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
-    words += source.choice([[], [], ["--no-fold"]]) + source.choice([[], ["--fidelity", "analytic"]])
+    words += source.choice([[], [], ["--no-fold"]]) + source.choice([[], ["--fidelity", "analytic"], ["--fidelity", "step"]])
     return words
 
 

@@ -75,7 +75,7 @@ Test(cli_check, lists_keys_without_a_workload) {
     ms_run_result r = MS_RUN("check", "--keys");
     cr_assert_eq(r.exit_code, 0, "%s", ms_run_err(&r));
     cr_assert_not_null(strstr(ms_run_out(&r), "\nmodel.moe.top_k =  # required, count, 1 to "));
-    cr_assert_not_null(strstr(ms_run_out(&r), "\nfidelity = flow  # analytic or flow: "));
+    cr_assert_not_null(strstr(ms_run_out(&r), "\nfidelity = flow  # analytic, flow or step: "));
     ms_run_release(&r);
     static const char *const WORDS[][2] = {
         {TINY, "'--keys' leaves no place for an argument"},

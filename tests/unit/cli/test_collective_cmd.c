@@ -134,7 +134,7 @@ static const failing_case FAILING[] = {
     {{"all_gather", FLAT, "--algorithm", "tree"},
      2,
      "algorithm 'tree' is not built for all_gather"},
-    {{"all_reduce", FLAT, "--fidelity", "step"}, 2, "unknown fidelity 'step'"},
+    {{"all_reduce", FLAT, "--fidelity", "steps"}, 2, "unknown fidelity 'steps'"},
     {{"all_reduce", "--platform", "flatt"}, 3, "no platform 'flatt'"},
     {{"all_reduce", FLAT, "--set", "platform.nods=4"}, 3, "did you mean 'nodes'?"},
     {{"all_reduce", FLAT, "--set", "tiers.fabrik.latency=1 us"}, 3, "did you mean 'fabric'?"},
