@@ -65,13 +65,16 @@ static double loss_kept_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
-/* During it: the logits with their fp32 gradient; plain, two fp32 gradients, and over a split
- * vocabulary the probabilities besides; fused, nothing besides them.  Source: PyTorch,
+/* During it, besides. Over a split vocabulary: the logits forward, of which a copy in fp32 becomes
+ * the probabilities in place, and backward these become their own gradient, of which a copy in the
+ * logits' type goes on. Plain: two fp32 gradients, and over a split vocabulary the probabilities
+ * besides. Fused: nothing.
+ * Source: Megatron-LM, megatron.core.tensor_parallel.cross_entropy; PyTorch,
  * torch/distributed/tensor/parallel/loss.py (tensors alive at once). */
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plain_B = shard->tp > 1 ? 12 : 8;
-    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = shard->element_B + 4,
+    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = shard->element_B,
                         [MS_LOSS_PLAIN] = plain_B,
                         [MS_LOSS_FUSED] = 0};
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
@@ -180,21 +183,30 @@ static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_conte
     return layers * ms_core_key_value_B(builder, &core, slices * shard->tokens);
 }
 
-/* Largest that exists only during a pass: a layer's, or the logits with their fp32 gradient; what
- * the stage receives and sends; gathered parameters and gradients on their way. */
-static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
-    const ms_shard *shard = &builder->shard;
-    double layer_B = 0, head_B = 0;
+/* What a layer works with, beyond the loss's tensors: these are gone when the layers are passed
+ * backward, and not there yet when they are passed forward, so that the layer has their place. */
+static double layers_working_B(const ms_cost_builder *builder, ms_stage_content content) {
+    double layer_B = 0, loss_B = 0;
     int modules = content.is_last ? builder->model->mtp_layers : 0; /* behind the last layer */
     for (int i = 0; i < content.layers + modules; i++) {
         layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i, i));
     }
     if (content.is_last && builder->model->vocab > 0) {
-        head_B = loss_working_B(builder);
+        loss_B = (1 + modules) * loss_kept_B(builder);
     }
+    return fmax(layer_B - loss_B, 0);
+}
+
+/* Largest that exists only during a pass: a layer's, or the loss's; what the stage receives and
+ * sends; gathered parameters and gradients on their way. */
+static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
+    const ms_shard *shard = &builder->shard;
+    bool has_loss = content.is_last && builder->model->vocab > 0;
+    double head_B = has_loss ? loss_working_B(builder) : 0;
     bool has_neighbour = !(content.is_first && content.is_last);
     double boundary_B = has_neighbour ? 2 * shard->plane * shard->element_B : 0;
-    return fmax(layer_B, head_B) + boundary_B + waiting_gradients_B(builder, content) +
+    return fmax(layers_working_B(builder, content), head_B) + boundary_B +
+           waiting_gradients_B(builder, content) +
            ms_unit_buffers_B(builder, largest_unit(builder, content));
 }
 
