@@ -129,6 +129,8 @@ typedef struct ms_case {
     const char *group;
     const char *source;       /**< for readers; NULL: none */
     const char *notes;        /**< NULL: none */
+    const char *provenance;   /**< how it was read, with a date; NULL: not said */
+    ms_words arguments;       /**< of the run, each with its value behind a space; count 0: none */
     const char *foreign_keys; /**< keys that no rule knows, with commas; NULL: none */
     ms_mark mark;             /**< where it stands */
     ms_case_use use;

@@ -151,7 +151,8 @@ typedef struct ms_rank_memory {
     double peak_B;      /**< highest total */
     double peak_time_s; /**< first instant at which it is reached */
     double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B,
-        other_B; /**< at that instant, sum is peak_B */
+        other_B;        /**< at that instant, sum is peak_B */
+    double framework_B; /**< of other_B, what framework and libraries hold all the time */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
     int inflight_peak; /**< (stage, mb) pairs whose activations are kept at once, at most

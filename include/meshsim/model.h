@@ -79,6 +79,7 @@ typedef enum ms_loss {
     MS_LOSS_VOCAB_PARALLEL, /**< Megatron-LM's, in place */
     MS_LOSS_PLAIN,          /**< PyTorch's over fp32 logits */
     MS_LOSS_FUSED,          /**< one kernel each way, the gradient in place of the logits */
+    MS_LOSS_COMPILED,       /**< Megatron-LM's with what lies between its reductions compiled */
 } ms_loss;
 
 /** Whose memory-bound kernels run: norms, activations, rotary embedding, softmax, residuals. */
@@ -180,6 +181,29 @@ typedef struct ms_expert_mesh {
     int dp; /**< ranks that hold the same experts */
 } ms_expert_mesh;
 
+/** Whose matrix products hold workspaces. */
+typedef enum ms_libraries {
+    MS_LIBRARIES_NONE,
+    MS_LIBRARIES_TORCH,              /**< cuBLAS, a workspace for each of PyTorch's two threads */
+    MS_LIBRARIES_TRANSFORMER_ENGINE, /**< and Transformer Engine's own */
+} ms_libraries;
+
+/** Buffers that a framework keeps from the first pass on, bits. */
+typedef enum ms_framework_buffer {
+    MS_BUFFER_GROUPED_PRODUCTS = 1, /**< workspaces of the experts' products: one for each stream */
+    MS_BUFFER_GATHER = 2,           /**< where the output layer gathers the sequence */
+    MS_BUFFER_WEIGHT_GRADIENTS = 4, /**< placeholders for weight gradients that went straight into
+                                       the gradient buffer, one for each shape */
+    MS_BUFFER_SCORES = 8,           /**< a score matrix of unfused attention */
+} ms_framework_buffer;
+
+/** What a framework and its libraries hold for themselves. */
+typedef struct ms_framework_memory {
+    ms_libraries libraries;
+    double cublas_B; /**< workspace of one handle of cuBLAS [B]; 0: what PyTorch takes on the GPU */
+    unsigned buffers; /**< MS_BUFFER_ bits */
+} ms_framework_memory;
+
 /** How one pass is laid out over the GPUs. */
 typedef struct ms_model_layout {
     int tp;                     /**< tensor-parallel degree */
@@ -220,9 +244,10 @@ typedef struct ms_model_layout {
     bool is_offloaded;         /**< optimizer state and update on the host */
     double allocator_overhead; /**< share of activations and working memory that the allocator
                                   loses on top */
-    bool has_scatter_gather;   /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
-                                  restores it at the receiver */
-    const int *stage_layers;   /**< [P*V] transformer layers per virtual stage */
+    ms_framework_memory framework;
+    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
+                                restores it at the receiver */
+    const int *stage_layers; /**< [P*V] transformer layers per virtual stage */
     int directions; /**< of the pipeline; in two of them every stage's parameters are twice among
                        the pipeline ranks; 0 means 1 */
     int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is
@@ -331,6 +356,8 @@ typedef struct ms_stage_memory {
     double unsharded_B; /**< whole parameters, beside parameter_B while the schedule has the stage
                           gathered; 0: it does not say */
     double unsharded_transformer_B; /**< share of them that belongs to transformer layers */
+    double framework_B; /**< buffers of the framework; the stages of a rank share theirs: it has
+                           those of the stage with most */
 } ms_stage_memory;
 
 /** One virtual stage. */
@@ -371,6 +398,7 @@ typedef struct ms_stage_costs {
     ms_pass_plan *before_update, *after_update;
     double allocator_overhead; /**< share of activations and working memory that the allocator loses
                                   on top */
+    double workspace_B;        /**< of libraries, on every rank [B] */
     double forward_flop;   /**< matrix FLOP of one forward pass of one sequence through the whole
                               model, attention not halved */
     double attention_flop; /**< the attention-score share of it (halved by the causal convention) */

@@ -24,7 +24,8 @@ MS_BEGIN_DECLS
 typedef struct ms_held_memory {
     double total_B; /**< sum of those up to other_B */
     double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B;
-    double other_B; /**< what the allocator loses */
+    double other_B;     /**< what the allocator loses, and framework_B */
+    double framework_B; /**< what framework and libraries hold for themselves */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
     int inflight;      /**< (stage, mb) pairs whose activations are kept */

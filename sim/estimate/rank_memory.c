@@ -1,5 +1,6 @@
 #include "meshsim/rank_memory.h"
 
+#include <math.h>
 #include <string.h>
 
 ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *costs,
@@ -91,13 +92,24 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
     }
 }
 
+/* Workspaces of libraries, and buffers of the framework, which the rank's stages share. */
+static double framework_B(const ms_memory_model *model) {
+    double largest_B = 0;
+    for (int place = 0; place < model->stage_count; place++) {
+        int stage = ms_program_model_stage(model->program, model->stages[place]);
+        largest_B = fmax(largest_B, model->costs->stage[stage].memory.framework_B);
+    }
+    return model->costs->workspace_B + largest_B;
+}
+
 ms_held_memory ms_memory_model_weigh(const ms_memory_model *model) {
-    ms_held_memory held = {0};
+    ms_held_memory held = {.framework_B = framework_B(model)};
     for (int place = 0; place < model->stage_count; place++) {
         weigh_states(model, place, &held);
         weigh_slices(model, place, &held);
     }
-    held.other_B = model->costs->allocator_overhead * (held.activation_B + held.buffer_B);
+    held.other_B =
+        held.framework_B + model->costs->allocator_overhead * (held.activation_B + held.buffer_B);
     held.total_B = held.parameter_B + held.gradient_B + held.optimizer_B + held.activation_B +
                    held.buffer_B + held.other_B;
     return held;

@@ -177,6 +177,7 @@ static ms_rank_memory memory_at(double time_s, const ms_held_memory *held) {
         .activation_B = held->activation_B,
         .buffer_B = held->buffer_B,
         .other_B = held->other_B,
+        .framework_B = held->framework_B,
         .transformer_B = held->transformer_B,
     };
 }

@@ -228,7 +228,8 @@ static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_c
     ms_cost_builder builder = *given;
     builder.shard = ms_shard_of(model, layout, given->precision);
     ms_stage_costs costs = {.parameters_total = ms_model_parameters(model),
-                            .allocator_overhead = layout->allocator_overhead};
+                            .allocator_overhead = layout->allocator_overhead,
+                            .workspace_B = ms_workspace_B(&builder)};
     ms_count_flop(model, layout, &costs);
     ms_cost_begin(&builder);
     status = ms_moe_loads_new(&builder, &builder.moe_loads);

@@ -55,16 +55,23 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
  * (gradient read twice and result once, 4 each, 4 out), the copy back (4 in). Source: passes of
  * PyTorch's nn.functional.cross_entropy on CUDA; bytes derived here. Fused: logits in; backward
  * logits in, their gradient out in the same place. Source: Dao-AILab flash-attention,
- * flash_attn/ops/triton/cross_entropy.py. */
+ * flash_attn/ops/triton/cross_entropy.py. Compiled: the copy to fp32 with its maximum (e in, 4
+ * out), exponential with its sum (4 in, 4 out), division (4 in, 4 out); backward the gradient (4
+ * in, e out). Source: megatron.core.fusions.fused_cross_entropy, a compiled function between two
+ * reductions; bytes derived here. */
 typedef struct loss_bytes {
     double elements; /* of logits as they are */
     double fp32_B;
 } loss_bytes;
 
-static const loss_bytes LOSS[] = {
-    [MS_LOSS_VOCAB_PARALLEL] = {1, 36}, [MS_LOSS_PLAIN] = {1, 20}, [MS_LOSS_FUSED] = {1, 0}};
-static const loss_bytes LOSS_BACKWARD[] = {
-    [MS_LOSS_VOCAB_PARALLEL] = {1, 12}, [MS_LOSS_PLAIN] = {1, 24}, [MS_LOSS_FUSED] = {2, 0}};
+static const loss_bytes LOSS[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 36},
+                                  [MS_LOSS_PLAIN] = {1, 20},
+                                  [MS_LOSS_FUSED] = {1, 0},
+                                  [MS_LOSS_COMPILED] = {1, 20}};
+static const loss_bytes LOSS_BACKWARD[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 12},
+                                           [MS_LOSS_PLAIN] = {1, 24},
+                                           [MS_LOSS_FUSED] = {2, 0},
+                                           [MS_LOSS_COMPILED] = {1, 4}};
 
 static double loss_B(const ms_cost_builder *builder, const loss_bytes *losses) {
     const ms_shard *shard = &builder->shard;

@@ -347,6 +347,12 @@ typedef struct ms_stage_content {
     bool is_first, is_last;
 } ms_stage_content;
 
+/** Workspaces that libraries hold on a rank [B]. */
+double ms_workspace_B(const ms_cost_builder *builder);
+
+/** Buffers that the framework keeps for a stage from the first pass on [B]. */
+double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content content);
+
 /** Units of a stage, in forward order: `ms_stage_unit_count` of them. */
 int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content);
 /** One of them.  index: 0-based. */

@@ -42,6 +42,17 @@ static double kept_width(const ms_cost_builder *builder, double ffn) {
     return inner_width(builder->model, ffn) - (is_repeated ? ffn : 0);
 }
 
+/* Of a routed expert: the gate's weight of a copy is applied to the result of its activation, in
+ * the same kernel where that is gated; else that result is kept besides, to be multiplied again
+ * with the gradient.
+ * Source: Megatron-LM, megatron.core.transformer.moe.experts (bias_act_func) and
+ * megatron.core.fusions.fused_bias_swiglu (weighted_bias_swiglu_impl). */
+static double routed_width(const ms_cost_builder *builder, double ffn) {
+    bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
+    bool is_weighted_apart = !builder->model->is_gated && !is_repeated;
+    return kept_width(builder, ffn) + (is_weighted_apart ? ffn : 0);
+}
+
 /* Copies are kept as they came: in the element they were sent in, if they were. */
 static double copy_element_B(const ms_cost_builder *builder) {
     double sent_B = builder->model->moe.dispatch_element_B;
@@ -69,7 +80,7 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double inner_e = moe->kept_element_B > 0 ? moe->kept_element_B : e;
     double shared_B = inner_e * shard->tokens * kept_width(builder, shared);
     double copy_B = copy_element_B(builder) * model->hidden +
-                    inner_e * kept_width(builder, moe->ffn / ms_expert_tp(builder->layout));
+                    inner_e * routed_width(builder, moe->ffn / ms_expert_tp(builder->layout));
     return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
 }
 

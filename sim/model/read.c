@@ -14,7 +14,7 @@ static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
                                          "flash3",  "cudnn", NULL};
-static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", NULL};
+static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", "compiled", NULL};
 static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 
 typedef struct model_text {
@@ -85,7 +85,7 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, loss),
      .fallback = "vocab_parallel",
      .words = LOSSES,
-     .help = "Megatron-LM's, in place, PyTorch's, or one kernel each way"},
+     .help = "Megatron-LM's, in place or compiled, PyTorch's, or one kernel each way"},
     {.key = "kernels",
      .type = MS_FIELD_ENUM,
      .offset = offsetof(model_text, kernels),

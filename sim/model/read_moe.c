@@ -169,9 +169,6 @@ static ms_status check_mla(const place *at, const ms_model *model) {
                  model->heads, model->kv_heads);
         status = fault(at, "mla", "kv_rank", why);
     }
-    if (model->attention == MS_ATTENTION_UNFUSED) {
-        status = fault(at, "mla", "kv_rank", "needs a fused 'attention'");
-    }
     if (model->has_bias) {
         status =
             fault(at, "mla", "kv_rank", "biases in its products are not built: set 'bias: false'");

@@ -161,6 +161,24 @@ static bool recomputes_all(const ms_model_layout *layout) {
     return is_all;
 }
 
+/* Buffers of the framework for what the job has not. */
+static void check_framework(finding *f) {
+    const ms_framework_memory *framework = &f->layout->framework;
+    const ms_model *model = &f->spec->model;
+    bool has_engine = framework->libraries == MS_LIBRARIES_TRANSFORMER_ENGINE;
+    bool has_sequence = f->layout->has_sequence_parallel && f->layout->tp > 1;
+    unsigned used = 0;
+    used |= has_engine && model->moe.experts > 0 ? MS_BUFFER_GROUPED_PRODUCTS : 0;
+    used |= has_sequence && model->vocab > 0 ? MS_BUFFER_GATHER : 0;
+    used |= model->has_fused_accumulation ? MS_BUFFER_WEIGHT_GRADIENTS : 0;
+    used |= model->attention == MS_ATTENTION_UNFUSED ? MS_BUFFER_SCORES : 0;
+    note(f, "memory.buffers", framework->buffers != 0 && (framework->buffers & used) == 0,
+         "the job has none of what these buffers are for");
+    note(f, "memory.cublas_workspace",
+         framework->cublas_B > 0 && framework->libraries == MS_LIBRARIES_NONE,
+         "no libraries are named ('memory.libraries')");
+}
+
 static void check_precision(finding *f) {
     note(f, "precision.parameters", f->spec->precision.parameters == MS_DTYPE_FP16,
          "fp16 has the bytes and the FLOP/s of bf16");
@@ -267,6 +285,7 @@ ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_o
         check_context(&f);
         check_replicas(&f);
         check_precision(&f);
+        check_framework(&f);
         check_model(&f);
     }
     if (spec->has_model && spec->model.moe.experts > 0) {

@@ -3,6 +3,9 @@
 
 #define AT(member) offsetof(ms_spec_text, spec.member)
 
+static const char *const BUFFERS[] = {"grouped_products", "gather", "weight_gradients", "scores",
+                                      NULL}; /* bits as ms_framework_buffer */
+
 const ms_field MS_TENSOR_FIELDS[] = {
     {.key = "sequence",
      .type = MS_FIELD_BOOL,
@@ -122,5 +125,24 @@ const ms_field MS_MEMORY_FIELDS[] = {
      .minimum = 0,
      .maximum = 10,
      .help = "share of activations and working memory that the allocator loses on top"},
+    {.key = "libraries",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(framework.libraries),
+     .fallback = "none",
+     .words = (const char *const[]){"none", "torch", "transformer_engine", NULL},
+     .help = "whose matrix products hold workspaces"},
+    {.key = "cublas_workspace",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BYTES,
+     .offset = AT(framework.cublas_B),
+     .fallback = "0 B",
+     .minimum = 0,
+     .maximum = 1e12,
+     .help = "workspace of each handle of cuBLAS; 0 B: what PyTorch takes on the GPU"},
+    {.key = "buffers",
+     .type = MS_FIELD_FLAGS,
+     .offset = AT(framework.buffers),
+     .words = BUFFERS,
+     .help = "what the framework keeps from the first pass on"},
     {0},
 };

@@ -112,7 +112,8 @@ const ms_field MS_CASE_FIELDS[] = {
     FIELD(STRING, "source", ROW_AT(row.source), "where it was published"),
     FIELD(NODE, "table", ROW_AT(unread), "where in the source"),
     FIELD(NODE, "url", ROW_AT(unread), "address of the source"),
-    FIELD(NODE, "provenance", ROW_AT(unread), "how it was read"),
+    FIELD(STRING, "provenance", ROW_AT(row.provenance),
+          "how it was read, and when it was put there"),
     FIELD(NODE, "trust", ROW_AT(unread), "A+, A, B+ or B"),
     FIELD(STRING, "group", ROW_AT(row.group), "cases that are scored together"),
     FIELD(BOOL, "core", ROW_AT(row.is_core), "of the recommended first set"),
@@ -138,7 +139,7 @@ const ms_field MS_CASE_FIELDS[] = {
     NUMBER_FIELD("score_peak_alloc_bytes", ROW_AT(score_B), "peak memory to predict, in bytes"),
     FIELD(STRING, "notes", ROW_AT(row.notes), "what is assumed or missing"),
     FIELD(WORDS, "flags", ROW_AT(flags), "the same as words"),
-    FIELD(NODE, "args", ROW_AT(unread), "arguments of the run"),
+    FIELD(WORDS, "args", ROW_AT(row.arguments), "arguments of the run"),
     FIELD(NODE, "other_versions", ROW_AT(unread), "the same with other software"),
     {0},
 };

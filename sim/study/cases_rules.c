@@ -30,6 +30,8 @@ static const framework_row FRAMEWORKS[] = {
     {"mpt", false, "composer"},
     {"torchtitan", false, "torchtitan"},
     {"simumax", false, "simumax"},
+    {"megatron_ci", false, "megatron-core"},
+    {"megatron_ci_small", false, "megatron-core"},
 };
 /* Of other groups: who shards parameters runs FSDP, everyone else Megatron Core. */
 static const char SHARDING_FRAMEWORK[] = "torchtitan";

@@ -286,6 +286,7 @@ static ms_status translate(ms_case_translation *t) {
         set_kernels(t);
         set_sharding(t);
         set_layer(t);
+        ms_case_set_arguments(t);
     }
     return status;
 }

@@ -76,6 +76,26 @@ Test(rank_memory, actions_allocate_and_free) {
     fixture_release(&f);
 }
 
+/* A rank has the workspaces once, and the buffers of the stage with most, all the time. */
+Test(rank_memory, stages_share_what_the_framework_holds) {
+    fixture f;
+    fixture_init(&f);
+    ms_schedule_spec spec = SPEC(MS_SCHEDULE_INTERLEAVED, 2, 2, 2, 0);
+    ms_program program = fixture_build(&f, &spec);
+    ms_stage_costs costs = even_costs(&f, 1);
+    costs.workspace_B = 50.0;
+    costs.stage[1].memory.framework_B = 5.0;
+    costs.stage[3].memory.framework_B = 7.0;
+    ms_memory_model model = make_model(&f, &program, &costs);
+    ms_held_memory first = peak_of(&f, &model, 0), last = peak_of(&f, &model, 1);
+    cr_assert_eq(first.framework_B, 50.0);
+    cr_assert_eq(last.framework_B, 57.0);
+    cr_assert_eq(last.other_B, 57.0);
+    ms_memory_model_enter(&model, 1);
+    cr_assert_float_eq(ms_memory_model_weigh(&model).total_B, 2 * 900.0 + 57, 1e-9);
+    fixture_release(&f);
+}
+
 /* Three stages at a time are whole; a rank that has three of its eight holds three. */
 Test(rank_memory, unsharded_stages_are_whole) {
     fixture f;

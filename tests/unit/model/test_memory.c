@@ -166,6 +166,28 @@ Test(memory, fused_loss_holds_the_logits_alone) {
     fixture_clear(&fused);
 }
 
+/* Compiled between its reductions: the copy in fp32 and the probabilities stand beside each other.
+ */
+Test(memory, compiled_loss_works_with_a_second_copy) {
+    ms_model model = fixture_llama(2, 1024, 16, 16, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs in_place, compiled;
+    fixture_init(&in_place);
+    fixture_run(&in_place, &model, &gpu);
+    model.loss = MS_LOSS_COMPILED;
+    fixture_init(&compiled);
+    fixture_run(&compiled, &model, &gpu);
+    const ms_stage_memory *a = &in_place.costs.stage[0].memory;
+    const ms_stage_memory *b = &compiled.costs.stage[0].memory;
+    double logits = 8192.0 * 128256;
+    cr_assert_eq(b->activation_B, a->activation_B);
+    cr_assert_lt(fixture_gap(b->working_B - a->working_B, 4 * logits), 1e-9);
+    cr_assert_lt(fixture_pass_s(&compiled.costs, 0, MS_PASS_F),
+                 fixture_pass_s(&in_place.costs, 0, MS_PASS_F));
+    fixture_clear(&in_place);
+    fixture_clear(&compiled);
+}
+
 /* Norms, activations and every second product: a token keeps its layer input, the MLP's result, q,
  * v, the attention's output and one of gate and value, and a log-sum-exp per head. */
 Test(memory, every_second_product_keeps_the_other_ones) {

@@ -380,6 +380,28 @@ Test(moe, activations_follow_the_closed_form) {
     }
 }
 
+/* The gate's weight is applied to the result of a plain activation in a kernel of its own, which
+ * keeps it: first product, result, weighted result. */
+Test(moe, plain_experts_keep_their_result_unweighted_too) {
+    ms_model model = fixture_small_moe(1);
+    model.is_gated = false;
+    model.moe.shared_experts = 0;
+    ms_gpu_type gpu = fixture_a100();
+    double kept_B[2];
+    for (int i = 0; i < 2; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout.recompute_parts = i == 0 ? 0 : MS_RECOMPUTE_ACTIVATIONS;
+        fixture_run(&fixture, &model, &gpu);
+        kept_B[i] = fixture.costs.stage[0].memory.activation_B;
+        fixture_clear(&fixture);
+    }
+    double attention = 4 * 1024 + 2 * (1024 + 2 * 256) + 2 * 1024 + 4 * 16;
+    double token = attention + 4 * 1024 + 4 * (16 + 2.0 * 4);
+    cr_assert_lt(fixture_gap(kept_B[0], 2048 * (token + 4 * 2 * (1024 + 3 * 512))), 1e-14);
+    cr_assert_lt(fixture_gap(kept_B[1], 2048 * (token + 4 * 2 * (1024 + 512))), 1e-14);
+}
+
 Test(moe, clashing_degrees_are_refused_with_numbers) {
     const struct {
         int ep, node_ranks, tp, experts, top_k, node_limit;

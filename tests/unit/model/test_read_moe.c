@@ -87,9 +87,6 @@ Test(read_moe, faults_name_key_and_numbers) {
         {LLAMA "ffn: 64, mla: {kv_rank: 8, qk_nope: 8, qk_rope: 4}}", "v_dim"},
         {LLAMA "ffn: 64, kv_heads: 2, mla: {kv_rank: 8, qk_nope: 8, qk_rope: 4, v_dim: 8}}",
          "keys and values for all 4 heads, 'kv_heads' is 2"},
-        {LLAMA "ffn: 64, attention: unfused, mla: {kv_rank: 8, qk_nope: 8, qk_rope: 4, v_dim: "
-               "8}}",
-         "needs a fused 'attention'"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         fixture_costs fixture;

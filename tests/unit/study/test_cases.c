@@ -330,6 +330,64 @@ Test(cases, experts_are_replicas_to_the_rest) {
     cases_end(&f);
 }
 
+/* ---- arguments of Megatron-LM ---- */
+
+static ms_case_job argued_job(cases_fixture *f, const char *id, const char *more) {
+    ms_case_job job =
+        cases_job(f, &(case_words){.id = id,
+                                   .group = "megatron_ci_small",
+                                   .system = "gpu: H100-SXM5-80GB",
+                                   .model = EXPERTS,
+                                   .parallel = "tp: 2, pp: 2, vpp: 1, dp: 2, ep: 4, etp: 1, sp: "
+                                               "true, zero: 1",
+                                   .gpus = 8,
+                                   .batch = "micro_batch: 1, global_batch: 8",
+                                   .more = more});
+    lay_out(f, &job);
+    return job;
+}
+
+Test(cases, arguments_choose_kernels_and_buffers) {
+    cases_fixture f;
+    cases_start(&f);
+    ms_case_job job = argued_job(&f, "engine",
+                                 ", args: [--moe-grouped-gemm, --hidden-dropout 0.0]"
+                                 ", provenance: 'x (2025-10-02)'");
+    const ms_framework_memory *framework = &job.spec.framework;
+    cr_assert_str_eq(job.setup, "megatron-core");
+    cr_assert_eq(framework->libraries, MS_LIBRARIES_TRANSFORMER_ENGINE);
+    cr_assert_eq(framework->cublas_B, 0);
+    cr_assert_eq(framework->buffers,
+                 MS_BUFFER_GROUPED_PRODUCTS | MS_BUFFER_GATHER | MS_BUFFER_WEIGHT_GRADIENTS);
+    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_FUSED);
+    cr_assert_eq(job.spec.model.dropout, 0);
+    cr_assert_eq(job.spec.model.loss, MS_LOSS_VOCAB_PARALLEL);
+    cr_assert_not(job.spec.data.has_reduce_overlap);
+    job = argued_job(&f, "own",
+                     ", args: [--transformer-impl local, --deterministic-mode, --fp16, "
+                     "--cross-entropy-loss-fusion, --overlap-grad-reduce]"
+                     ", provenance: 'x (2025-09-30)'");
+    cr_assert_eq(job.spec.framework.cublas_B, 32.0 * 1048576);
+    cr_assert_eq(job.spec.framework.buffers, MS_BUFFER_GATHER | MS_BUFFER_SCORES);
+    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
+    cr_assert_eq(job.spec.model.dropout, 0.1);
+    cr_assert_eq(job.spec.model.loss, MS_LOSS_COMPILED);
+    cr_assert_eq(job.spec.precision.gradients, MS_DTYPE_FP16);
+    cr_assert(job.spec.data.has_reduce_overlap);
+    job = argued_job(&f, "others",
+                     ", args: [--attention-backend unfused, --no-gradient-accumulation-fusion, "
+                     "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
+                     "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local]"
+                     ", provenance: 'x (2026-01-01)'");
+    cr_assert_eq(job.spec.framework.buffers, MS_BUFFER_GATHER);
+    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
+    cr_assert_eq(job.spec.model.loss, MS_LOSS_FUSED);
+    cr_assert_not(job.spec.model.has_fused_accumulation);
+    cr_assert_eq(job.spec.model.moe.capacity_factor, 1.5);
+    cr_assert_str_eq(job.differs, "CUDA graphs hold no memory of their own");
+    cases_end(&f);
+}
+
 /* ---- what is recomputed, and in which precision ---- */
 
 Test(cases, recomputation_is_the_sources_or_the_frameworks) {
