@@ -244,7 +244,7 @@ typedef struct ms_model_layout {
     bool is_offloaded;         /**< optimizer state and update on the host */
     double allocator_overhead; /**< share of activations and working memory that the allocator
                                   loses on top */
-    ms_framework_memory framework;
+    ms_framework_memory framework_memory;
     bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
                                 restores it at the receiver */
     const int *stage_layers; /**< [P*V] transformer layers per virtual stage */

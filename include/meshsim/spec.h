@@ -204,7 +204,7 @@ typedef struct ms_job_spec {
     ms_spec_data data;
     bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
     double allocator_overhead; /**< share of activations and working memory lost on top */
-    ms_framework_memory framework;
+    ms_framework_memory framework_memory;
     ms_spec_recompute recompute;
     ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_host host;          /**< without a model nothing is launched */

@@ -22,7 +22,7 @@ static bool is_hopper_or_later(const ms_gpu_type *gpu) {
 }
 
 double ms_workspace_B(const ms_cost_builder *builder) {
-    const ms_framework_memory *framework = &builder->layout->framework;
+    const ms_framework_memory *framework = &builder->layout->framework_memory;
     if (framework->libraries == MS_LIBRARIES_NONE) {
         return 0;
     }
@@ -75,10 +75,10 @@ static double placeholder_B(const ms_cost_builder *builder, ms_stage_content con
 
 double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
-    unsigned buffers = builder->layout->framework.buffers;
+    unsigned buffers = builder->layout->framework_memory.buffers;
     double sum_B = 0;
-    if ((buffers & MS_BUFFER_GATHER) && builder->layout->has_sequence_parallel &&
-        content.is_last && shard->vocab > 0) {
+    if ((buffers & MS_BUFFER_GATHER) && builder->layout->has_sequence_parallel && content.is_last &&
+        shard->vocab > 0) {
         sum_B += shard->tokens * shard->hidden * shard->element_B;
     }
     if (buffers & MS_BUFFER_WEIGHT_GRADIENTS) {

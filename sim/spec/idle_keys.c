@@ -163,7 +163,7 @@ static bool recomputes_all(const ms_model_layout *layout) {
 
 /* Buffers of the framework for what the job has not. */
 static void check_framework(finding *f) {
-    const ms_framework_memory *framework = &f->layout->framework;
+    const ms_framework_memory *framework = &f->layout->framework_memory;
     const ms_model *model = &f->spec->model;
     bool has_engine = framework->libraries == MS_LIBRARIES_TRANSFORMER_ENGINE;
     bool has_sequence = f->layout->has_sequence_parallel && f->layout->tp > 1;

@@ -83,7 +83,7 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
                              .bucket_B = data->bucket_B,
                              .is_offloaded = data->is_offloaded,
                              .allocator_overhead = spec->allocator_overhead,
-                             .framework = spec->framework,
+                             .framework_memory = spec->framework_memory,
                              .has_scatter_gather = spec->has_scatter_gather};
 }
 

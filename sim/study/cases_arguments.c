@@ -88,7 +88,7 @@ static void set_framework(const ms_case *c, ms_job_spec *spec) {
     bool has_placeholders = spec->model.has_fused_accumulation && is_since(c, PLACEHOLDERS_SINCE);
     buffers |= has_placeholders ? MS_BUFFER_WEIGHT_GRADIENTS : 0;
     buffers |= is_local(c) && is_unfused(c) ? MS_BUFFER_SCORES : 0;
-    spec->framework = (ms_framework_memory){
+    spec->framework_memory = (ms_framework_memory){
         .libraries = has_engine ? MS_LIBRARIES_TRANSFORMER_ENGINE : MS_LIBRARIES_TORCH,
         .cublas_B = is_given(c, "--deterministic-mode") ? DETERMINISTIC_B : 0,
         .buffers = buffers};
@@ -96,8 +96,7 @@ static void set_framework(const ms_case *c, ms_job_spec *spec) {
 
 static void set_data(const ms_case *c, ms_job_spec *spec) {
     spec->data.has_reduce_overlap = is_given(c, "--overlap-grad-reduce");
-    spec->data.has_gather_overlap =
-        spec->data.zero > 0 && is_given(c, "--overlap-param-gather");
+    spec->data.has_gather_overlap = spec->data.zero > 0 && is_given(c, "--overlap-param-gather");
     if (is_given(c, "--fp16")) { /* gradients are accumulated in fp32 beside bf16 alone */
         spec->precision.parameters = MS_DTYPE_FP16;
         spec->precision.gradients = MS_DTYPE_FP16;

@@ -296,7 +296,7 @@ class Svg(Run):
         root = ElementTree.parse(path).getroot()
         self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
         texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
-        for word in ("pp 0", "pp 1", "F7", "B7", "B backward", "1.2 GiB"):
+        for word in ("pp 0", "pp 1", "F7", "B7", "B backward", "1.1 GiB"):
             self.assertIn(word, texts)
 
     def test_stacked_pictures_are_xml_with_a_title_each(self):

@@ -10,7 +10,7 @@ static double workspace_B(ms_libraries libraries, ms_gpu_generation generation, 
     gpu.generation = generation;
     fixture_costs fixture;
     fixture_init(&fixture);
-    fixture.layout.framework =
+    fixture.layout.framework_memory =
         (ms_framework_memory){.libraries = libraries, .cublas_B = cublas_B, .buffers = buffers};
     fixture_run(&fixture, &model, &gpu);
     cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
@@ -52,7 +52,7 @@ static double buffer_B(const ms_model *model, int stage, unsigned buffers) {
     fixture.layout.pp = 2;
     fixture.layout.tp = 2;
     fixture.layout.has_sequence_parallel = true;
-    fixture.layout.framework.buffers = buffers;
+    fixture.layout.framework_memory.buffers = buffers;
     fixture_run(&fixture, model, &gpu);
     cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
     double found_B = fixture.costs.stage[stage].memory.framework_B;

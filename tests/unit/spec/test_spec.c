@@ -87,10 +87,10 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
     X(launch, "host.launch=5.3 us", s->host.launch_s = 5.3e-6)                                     \
     X(sync, "host.sync=[messages, norm]", s->host.syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM)         \
-    X(libraries, "memory.libraries=torch", s->framework.libraries = MS_LIBRARIES_TORCH)            \
-    X(cublas, "memory.cublas_workspace=32 MiB", s->framework.cublas_B = 32.0 * 1048576)            \
+    X(libraries, "memory.libraries=torch", s->framework_memory.libraries = MS_LIBRARIES_TORCH)     \
+    X(cublas, "memory.cublas_workspace=32 MiB", s->framework_memory.cublas_B = 32.0 * 1048576)     \
     X(buffers, "memory.buffers=[gather, scores]",                                                  \
-      s->framework.buffers = MS_BUFFER_GATHER | MS_BUFFER_SCORES)                                  \
+      s->framework_memory.buffers = MS_BUFFER_GATHER | MS_BUFFER_SCORES)                           \
     X(full, "recompute=full", s->recompute.kind = MS_RECOMPUTE_FULL)                               \
     X(selective, "recompute=selective", s->recompute.kind = MS_RECOMPUTE_SELECTIVE)                \
     X(parts, "recompute_parts=[norms, activations]",                                               \

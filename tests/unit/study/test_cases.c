@@ -353,8 +353,8 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     ms_case_job job = argued_job(&f, "engine",
                                  ", args: [--moe-grouped-gemm, --hidden-dropout 0.0]"
                                  ", provenance: 'x (2025-10-02)'");
-    const ms_framework_memory *framework = &job.spec.framework;
-    cr_assert_str_eq(job.setup, "megatron-core");
+    const ms_framework_memory *framework = &job.spec.framework_memory;
+    cr_assert_str_eq(job.spec.framework.name, "megatron-core");
     cr_assert_eq(framework->libraries, MS_LIBRARIES_TRANSFORMER_ENGINE);
     cr_assert_eq(framework->cublas_B, 0);
     cr_assert_eq(framework->buffers,
@@ -367,8 +367,8 @@ Test(cases, arguments_choose_kernels_and_buffers) {
                      ", args: [--transformer-impl local, --deterministic-mode, --fp16, "
                      "--cross-entropy-loss-fusion, --overlap-grad-reduce]"
                      ", provenance: 'x (2025-09-30)'");
-    cr_assert_eq(job.spec.framework.cublas_B, 32.0 * 1048576);
-    cr_assert_eq(job.spec.framework.buffers, MS_BUFFER_GATHER | MS_BUFFER_SCORES);
+    cr_assert_eq(job.spec.framework_memory.cublas_B, 32.0 * 1048576);
+    cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER | MS_BUFFER_SCORES);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
     cr_assert_eq(job.spec.model.dropout, 0.1);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_COMPILED);
@@ -379,7 +379,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
                      "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
                      "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local]"
                      ", provenance: 'x (2026-01-01)'");
-    cr_assert_eq(job.spec.framework.buffers, MS_BUFFER_GATHER);
+    cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_FUSED);
     cr_assert_not(job.spec.model.has_fused_accumulation);
