@@ -38,6 +38,7 @@ typedef enum ms_attention_kernel {
     MS_ATTENTION_FLASH2,
     MS_ATTENTION_FLASH3,
     MS_ATTENTION_CUDNN,
+    MS_ATTENTION_TRITON, /**< the first generation's algorithm, written in Triton */
     MS_ATTENTION_COUNT,
 } ms_attention_kernel;
 

@@ -7,8 +7,9 @@
 /* The GPU type's own kernel is taken to have every size. Sizes of heads that a generation has
  * kernels for; smaller heads are padded to the next one. Source: HazyResearch flash-attention 1.0,
  * csrc/flash_attn (16, 32, 64, 128); Dao-AILab flash-attention 2, csrc/flash_attn/src (multiples of
- * 32); its hopper folder (64 to 256); NVIDIA cuDNN, scaled dot product attention (multiples of 8 up
- * to 256). */
+ * 32), and its port to Triton, flash_attn (powers of two up to 128); its
+ * hopper folder (64 to 256); NVIDIA cuDNN, scaled dot product attention (multiples of 8 up to 256).
+ */
 static const int SIZES_1[] = {16, 32, 64, 128, 0};
 static const int SIZES_2[] = {32, 64, 96, 128, 160, 192, 224, 256, 0};
 static const int SIZES_3[] = {64, 96, 128, 192, 256, 0};
@@ -22,9 +23,8 @@ static double padded(ms_attention_kernel kernel, double width) {
     if (kernel == MS_ATTENTION_CUDNN) {
         return width > CUDNN_MAX ? 0 : CUDNN_STEP * ceil(width / CUDNN_STEP);
     }
-    const int *sizes = kernel == MS_ATTENTION_FLASH1   ? SIZES_1
-                       : kernel == MS_ATTENTION_FLASH2 ? SIZES_2
-                                                       : SIZES_3;
+    bool is_first = kernel == MS_ATTENTION_FLASH1 || kernel == MS_ATTENTION_TRITON;
+    const int *sizes = is_first ? SIZES_1 : kernel == MS_ATTENTION_FLASH2 ? SIZES_2 : SIZES_3;
     while (*sizes > 0 && *sizes < width) {
         sizes++;
     }
@@ -35,9 +35,11 @@ typedef struct head_size {
     double query, value;
 } head_size;
 
-/* The first two generations have queries and values of one size: the smaller is padded. */
+/* The first two generations, and the port, have queries and values of one size: the smaller is
+ * padded. */
 static head_size padded_head(ms_attention_kernel kernel, double query, double value) {
-    bool is_one = kernel == MS_ATTENTION_FLASH1 || kernel == MS_ATTENTION_FLASH2;
+    bool is_one = kernel != MS_ATTENTION_FUSED && kernel != MS_ATTENTION_FLASH3 &&
+                  kernel != MS_ATTENTION_CUDNN;
     return (head_size){.query = padded(kernel, is_one ? fmax(query, value) : query),
                        .value = padded(kernel, is_one ? fmax(query, value) : value)};
 }

@@ -13,7 +13,7 @@ static const char *const TYPES[] = {"gpt", "llama", NULL};
 static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
-                                         "flash3",  "cudnn", NULL};
+                                         "flash3",  "cudnn", "triton", NULL};
 static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", "compiled", NULL};
 static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 

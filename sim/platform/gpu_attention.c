@@ -34,11 +34,10 @@ static const ms_field KERNEL_FIELDS[] = {
         .fields = KERNEL_FIELDS, .help = "shares of the peak by the size of a head"                \
     }
 
-const ms_field MS_GPU_ATTENTION_FIELDS[] = {KERNEL_FIELD("flash1", MS_ATTENTION_FLASH1),
-                                            KERNEL_FIELD("flash2", MS_ATTENTION_FLASH2),
-                                            KERNEL_FIELD("flash3", MS_ATTENTION_FLASH3),
-                                            KERNEL_FIELD("cudnn", MS_ATTENTION_CUDNN),
-                                            {.key = NULL}};
+const ms_field MS_GPU_ATTENTION_FIELDS[] = {
+    KERNEL_FIELD("flash1", MS_ATTENTION_FLASH1), KERNEL_FIELD("flash2", MS_ATTENTION_FLASH2),
+    KERNEL_FIELD("flash3", MS_ATTENTION_FLASH3), KERNEL_FIELD("cudnn", MS_ATTENTION_CUDNN),
+    KERNEL_FIELD("triton", MS_ATTENTION_TRITON), {.key = NULL}};
 
 double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
     double efficiency = 0, below = 0;
