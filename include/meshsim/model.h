@@ -157,11 +157,57 @@ typedef enum ms_cp_kind {
     MS_CP_ALL_TO_ALL, /**< q, k, v turned from tokens to heads, the output back */
 } ms_cp_kind;
 
-/** Bytes per element of what is stored. */
+/** What shares a scale among the operands of products in fp8.
+ *  Source of the names: Transformer Engine (DelayedScaling, Float8CurrentScaling,
+ * Float8BlockScaling), torchao (tensorwise, rowwise). */
+typedef enum ms_scaling {
+    MS_SCALING_DELAYED,   /**< a tensor, by the maxima of steps before */
+    MS_SCALING_CURRENT,   /**< a tensor, by its own maximum, which is found first */
+    MS_SCALING_ROWWISE,   /**< a row along the inner dimension */
+    MS_SCALING_BLOCKWISE, /**< 128 elements of an activation's row, 128 x 128 of a weight */
+} ms_scaling;
+
+/** Products, bits. */
+typedef enum ms_product_kind {
+    MS_PRODUCT_PROJECTIONS = 1, /**< before and behind the attention */
+    MS_PRODUCT_MLP = 2,         /**< of dense layers and shared experts */
+    MS_PRODUCT_EXPERTS = 4,     /**< of routed experts */
+    MS_PRODUCT_HEAD = 8,
+} ms_product_kind;
+
+/** Ranks among which maxima of tensors are shared before they become scales. */
+typedef enum ms_amax_group {
+    MS_AMAX_REPLICAS, /**< those that share a layer, and those that hold replicas of it */
+    MS_AMAX_TENSOR,   /**< those that share a layer */
+    MS_AMAX_NONE,
+} ms_amax_group;
+
+/** In what type something is held or sent. */
+typedef enum ms_product_type {
+    MS_TYPE_OF_PARAMETERS,
+    MS_TYPE_OF_PRODUCTS,
+} ms_product_type;
+
+/** Which products multiply in which number format. */
+typedef struct ms_products {
+    ms_product_format format;          /**< PLAIN: all else is unused */
+    ms_scaling scaling;                /**< of fp8 */
+    unsigned kinds;                    /**< MS_PRODUCT_ bits; 0: all but the head */
+    ms_product_type weight_gradients;  /**< what the products that give them multiply in */
+    ms_product_type kept;              /**< in what products' inputs wait for the backward pass */
+    ms_product_type tensor_gathers;    /**< in what tp ranks gather tokens */
+    ms_product_type parameter_gathers; /**< in what replicas gather parameters */
+    int first_plain_layers;            /**< first layers whose products all stay as they were */
+    int last_plain_layers;             /**< last ones */
+    ms_amax_group amax;                /**< delayed scaling: who shares maxima */
+} ms_products;
+
+/** Bytes per element of what is stored, and what products multiply. */
 typedef struct ms_precision {
     double parameter_B; /**< working parameters and activations, 2 */
     double gradient_B;  /**< accumulated gradients, 2 or 4 */
     double optimizer_B; /**< per parameter: master copy and moments, 12 for Adam with fp32 */
+    ms_products products;
 } ms_precision;
 
 /** After which microbatches the gradients of a virtual stage are reduced. */

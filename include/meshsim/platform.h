@@ -78,6 +78,36 @@ typedef struct ms_host_rate {
     double memory_Bps; /**< a GPU's share of its host's memory bandwidth [B/s] */
 } ms_host_rate;
 
+/** Number formats that products with weights can multiply in. */
+typedef enum ms_product_format {
+    MS_PRODUCT_PLAIN, /**< that of the working parameters */
+    MS_PRODUCT_FP8,   /**< 8 bits; scales of 32 bits, of tensors, rows or blocks of 128 elements */
+    MS_PRODUCT_MXFP8, /**< 8 bits; a scale of 8 bits for every 32 elements */
+    MS_PRODUCT_NVFP4, /**< 4 bits; a scale of 8 bits for every 16 elements */
+    MS_PRODUCT_COUNT,
+} ms_product_format;
+
+/** Layouts of operands that a format's products take. */
+typedef enum ms_product_layouts {
+    MS_LAYOUTS_ANY,
+    MS_LAYOUTS_TN, /**< both contiguous along the inner dimension: products of gradients need
+                      transposed copies */
+} ms_product_layouts;
+
+/** Products in a number format on a GPU type. */
+typedef struct ms_product_rate {
+    double peak_flop_per_s; /**< dense matrix peak [FLOP/s]; 0: the GPU has no such products */
+    double sustained_clock; /**< share of the peak's clock held under the power limit, 0..1 */
+    double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
+    ms_product_layouts layouts;
+} ms_product_rate;
+
+/** Products besides those in the working type, one at a time. */
+typedef struct ms_product_rates {
+    ms_product_rate of[MS_PRODUCT_COUNT]; /**< by format; not PLAIN */
+    ms_grouped_rate grouped;              /**< experts' */
+} ms_product_rates;
+
 /** Kernels that a measured table can have, and their sizes. */
 typedef enum ms_measured_kernel {
     MS_MEASURED_GEMM,               /**< m, n, k, batch */
@@ -126,10 +156,10 @@ typedef struct ms_gpu_type {
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
     double gemm_efficiency;      /**< best share of the peak a large GEMM reaches, 0..1 */
     ms_unaligned_rate unaligned; /**< GEMMs of rows that are not aligned to 16 bytes */
-    double gemm_depth_half;  /**< inner dimension at which half of that is reached by the depth ramp
-                                [elements] */
-    int tile_m, tile_n;      /**< output tile of one SM for wave and tile quantisation [elements] */
-    ms_grouped_rate grouped; /**< experts' products */
+    double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
+                               [elements] */
+    int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */
+    ms_product_rates products;
     ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */

@@ -118,6 +118,7 @@ typedef struct ms_spec_precision {
     ms_dtype parameters;
     ms_dtype gradients;
     double optimizer_B; /**< optimizer state per parameter [B] */
+    ms_products products;
 } ms_spec_precision;
 
 /** How tp ranks share a layer. */

@@ -20,16 +20,16 @@ static void add_qkv(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_cost_column(builder, parts, &QKV, shard->hidden, shard->qkv_width);
     if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) { /* the keys' part */
-        ms_cost_gemm(builder, QKV.forward,
-                     (ms_gemm_shape){shard->tokens, shard->kv_width, shard->hidden, 1});
+        ms_cost_product(builder, QKV.forward,
+                        (ms_gemm_shape){shard->tokens, shard->kv_width, shard->hidden, 1});
     }
 }
 
 static void add_output(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
-        ms_cost_gemm(builder, OUTPUT.forward,
-                     (ms_gemm_shape){shard->tokens, shard->hidden, shard->q_width, 1});
+        ms_cost_product(builder, OUTPUT.forward,
+                        (ms_gemm_shape){shard->tokens, shard->hidden, shard->q_width, 1});
     }
     ms_cost_row(builder, parts, &OUTPUT, shard->q_width, shard->hidden);
 }
@@ -48,7 +48,7 @@ static void add_core(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_norm, add_qkv,    add_rotary,
-                                      add_core,     add_output, ms_cost_residual};
+    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_qkv,         add_rotary, add_core,
+                                      add_output,           ms_cost_residual};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

@@ -24,11 +24,17 @@ void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const char *name = is_rms ? "rms_norm" : "layer_norm";
     ms_work work = is_rms ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_passes(builder, name, work, false, shard->plane);
+        ms_cost_passes(builder, name, work, false, shard->plane * ms_norm_share(builder));
     }
     if (parts & MS_PART_INPUT) {
         ms_cost_passes(builder, "norm_backward", work, true, shard->plane);
     }
+}
+
+void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts) {
+    builder->product.side = MS_SIDE_COLUMN;
+    ms_cost_norm(builder, parts);
+    builder->product.side = MS_SIDE_NONE;
 }
 
 /* Bias, dropout and residual forward; backward dropout, and the sum of the gradients
@@ -58,14 +64,18 @@ void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear
                        ms_linear_size size) {
     double tokens = size.tokens, in = size.in, out = size.out;
     if (parts & MS_PART_FORWARD) {
-        ms_cost_gemm(builder, names->forward, (ms_gemm_shape){tokens, out, in, 1});
+        ms_cost_input_cast(builder, size);
+        ms_cost_product(builder, names->forward, (ms_gemm_shape){tokens, out, in, 1});
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_gemm(builder, names->input, (ms_gemm_shape){tokens, in, out, 1});
+        ms_cost_gradient_cast(builder, size);
+        ms_cost_product(builder, names->input, (ms_gemm_shape){tokens, in, out, 1});
     }
     if (parts & MS_PART_WEIGHT) {
+        ms_cost_input_columns(builder, size);
         ms_cost_weight_gradient(builder, names->weight, (ms_gemm_shape){out, in, tokens, 1});
-        if (builder->model->has_bias) { /* column sums of the output's gradient */
+        if (builder->model->has_bias &&
+            !ms_sums_bias_in_cast(builder)) { /* column sums of the output's gradient */
             ms_cost_memory(builder, names->bias, tokens * out * builder->shard.element_B);
         }
     }

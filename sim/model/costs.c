@@ -142,14 +142,21 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
                       rank_parameters *ranks) {
     const ms_model_layout *layout = builder->layout;
     const ms_stage_cost *cost = &costs->stage[stage];
-    double split_tokens =
-        ms_split_token_parameters(builder, content_of(layout, stage, cost->layer_first));
+    ms_stage_content content = content_of(layout, stage, cost->layer_first);
+    double split_tokens = ms_split_token_parameters(builder, content);
+    ms_parameter_count count = {.dense = cost->parameters - cost->expert_parameters,
+                                .expert = cost->expert_parameters};
+    if (builder->precision->products.format != MS_PRODUCT_PLAIN) {
+        count = ms_stage_parameters(builder, content);
+    }
     int first = ms_stage_owner(layout, 0, stage);
     for (int way = 0; way < 2 && (way == 0 || layout->directions > 1); way++) {
         int owner = ms_stage_owner(layout, way, stage);
         if (way == 0 || owner != first) {
-            ranks[owner].count.dense += cost->parameters - cost->expert_parameters;
-            ranks[owner].count.expert += cost->expert_parameters;
+            ranks[owner].count.dense += count.dense;
+            ranks[owner].count.expert += count.expert;
+            ranks[owner].count.dense_quantized += count.dense_quantized;
+            ranks[owner].count.expert_quantized += count.expert_quantized;
             ranks[owner].split_tokens += split_tokens;
         }
     }
@@ -158,7 +165,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
 /* What pipeline ranks do once per step. */
 static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     const ms_model_layout *layout = builder->layout;
-    const ms_parameter_count none = {0, 0};
+    const ms_parameter_count none = {.dense = 0};
     bool has_gather = layout->zero >= 1 && !ms_unshards_in_passes(layout);
     rank_parameters *ranks = MS_NEW(builder->arena, rank_parameters, layout->pp);
     if (ranks == NULL) {

@@ -87,7 +87,8 @@ static void add_head_forward(ms_cost_builder *builder) {
     }
     ms_cost_compute(builder);
     ms_cost_norm(builder, MS_PART_FORWARD);
-    ms_cost_gemm(builder, "head", (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
+    ms_cost_product(builder, "head",
+                    (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
     ms_cost_memory(builder, "cross_entropy", loss_B(builder, LOSS));
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
@@ -103,8 +104,8 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "cross_entropy_backward", loss_B(builder, LOSS_BACKWARD));
-        ms_cost_gemm(builder, "head_input_grad",
-                     (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
+        ms_cost_product(builder, "head_input_grad",
+                        (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
         ms_cost_norm(builder, MS_PART_INPUT);
     }
     if (parts & MS_PART_WEIGHT) {
@@ -121,6 +122,7 @@ void ms_cost_head(ms_cost_builder *builder, ms_pass pass) {
     if (builder->shard.vocab <= 0) {
         return;
     }
+    builder->product.kind = MS_PRODUCT_HEAD;
     switch (pass) {
     case MS_PASS_F:
         add_head_forward(builder);
@@ -135,4 +137,5 @@ void ms_cost_head(ms_cost_builder *builder, ms_pass pass) {
         add_head_backward(builder, MS_PART_INPUT | MS_PART_WEIGHT);
         break;
     }
+    builder->product.kind = (ms_product_kind)0;
 }

@@ -42,6 +42,13 @@ typedef struct ms_shard {
     double accumulation_B; /**< gradient element that weight gradients are added to [B] */
 } ms_shard;
 
+/** What a matrix product multiplies. */
+typedef struct ms_operands {
+    double element_B; /**< [B] */
+    double scale_B;   /**< an element's share of the scales [B] */
+    double speed;     /**< of a large product, over that of one in the working type */
+} ms_operands;
+
 /** Sizes of one rank, in the first slice of a sequence.  tp: degree that was checked against the
  * model.  Pure. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
@@ -73,8 +80,10 @@ enum { MS_PART_FORWARD = 1, MS_PART_INPUT = 2, MS_PART_WEIGHT = 4 };
 
 /** Parameters of which one rank holds a share [count]. */
 typedef struct ms_parameter_count {
-    double dense;  /**< alike on all replicas */
-    double expert; /**< of routed experts, which differ over ep */
+    double dense;            /**< alike on all replicas */
+    double expert;           /**< of routed experts, which differ over ep */
+    double dense_quantized;  /**< of `dense`, weights of products in fewer bits */
+    double expert_quantized; /**< of `expert` */
 } ms_parameter_count;
 
 /** What is gathered and reduced as a whole: a transformer layer, the embedding, the head or an MTP
@@ -111,6 +120,20 @@ typedef struct ms_unit_progress {
     ms_parameter_count bucket; /**< gradients to be reduced together */
 } ms_unit_progress;
 
+/** Where a product stands in its half of a layer. */
+typedef enum ms_side {
+    MS_SIDE_NONE,
+    MS_SIDE_COLUMN, /**< it opens it, behind a norm, its columns split over tp */
+    MS_SIDE_ROW,    /**< it closes it, its rows split */
+} ms_side;
+
+/** Products that are being added. */
+typedef struct ms_product_place {
+    ms_product_kind kind; /**< 0: none that choose their format */
+    ms_side side;
+    int layer; /**< whose halves are added; MTP modules count on from the last layer */
+} ms_product_place;
+
 /** What of a model is laid out. */
 typedef struct ms_cost_wanted {
     unsigned passes; /**< 1 << ms_pass of those to be laid out */
@@ -125,19 +148,19 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments;    /**< ms_segment */
-    ms_vector kernels;     /**< ms_kernel */
-    ms_vector uses;        /**< ms_kernel_use */
-    size_t pass_first;     /**< first segment of the pass being built */
-    bool is_recompute;     /**< what is added repeats forward work */
-    int layer;             /**< layer that is being added, -1: none */
-    bool is_tp_split;      /**< the half being added runs its collectives over tp
-                              beside its products */
-    int stage_first;       /**< first layer of the virtual stage being built */
-    ms_unit_progress unit; /**< where the pass stands among its units */
-    unsigned repeated;     /**< MS_RECOMPUTE_ bits of the layer being added */
+    ms_vector segments;       /**< ms_segment */
+    ms_vector kernels;        /**< ms_kernel */
+    ms_vector uses;           /**< ms_kernel_use */
+    size_t pass_first;        /**< first segment of the pass being built */
+    bool is_recompute;        /**< what is added repeats forward work */
+    int layer;                /**< layer that is being added, -1: none */
+    bool is_tp_split;         /**< the half being added runs its collectives over tp
+                                 beside its products */
+    int stage_first;          /**< first layer of the virtual stage being built */
+    ms_unit_progress unit;    /**< where the pass stands among its units */
+    unsigned repeated;        /**< MS_RECOMPUTE_ bits of the layer being added */
+    ms_product_place product; /**< what is being added */
     ms_cost_wanted wanted;
-    int mlp_layer; /**< layer whose MLP half is added; MTP modules count on from the last layer */
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
                                                                     repeated for the others */
@@ -157,10 +180,26 @@ void ms_cost_begin_plan(ms_cost_builder *builder);
 /** Start computing: opens a compute segment, or goes on with the last one when it is of the same
  * pass, layer and kind. */
 void ms_cost_compute(ms_cost_builder *builder);
+/** Operands of products of a kind in the layer being added.  is_weight_gradient: of the one that
+ * gives a weight's gradient. */
+ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
+                           bool is_weight_gradient);
+/** Operands in the format of fewer bits. */
+ms_operands ms_quantized_operands(const ms_cost_builder *builder);
+/** Whether all products of a layer multiply in the working type.  layer: as of ms_cost_layer_body.
+ */
+bool ms_has_plain_products(const ms_cost_builder *builder, int layer);
+/** Whether products of a kind multiply in a format of fewer bits in the layer being added. */
+bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind);
+/** Fill in which of a layer's parameters are weights of products in fewer bits.  layer: as of
+ * ms_cost_layer_body. */
+void ms_count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count);
 /** Add a matrix product C[m,n] = A[m,k] B[k,n], `batch` times, to the open compute segment. */
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
-/** Add the product that gives a weight's gradient, and its addition to the accumulated gradient:
- * inside the kernel, or as a kernel of its own. */
+/** Add one of the kind being added, in the format that this kind multiplies in. */
+void ms_cost_product(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
+/** Add the product of that kind that gives a weight's gradient, and its addition to the accumulated
+ * gradient: inside the kernel, or as a kernel of its own. */
 void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
 /** Add a kernel that adds a microbatch's gradient to the accumulated one. */
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters);
@@ -256,6 +295,38 @@ typedef struct ms_linear_size {
     double tokens, in, out;
 } ms_linear_size;
 
+/** Bytes of an element in the format of fewer bits, with its share of the scales. */
+double ms_quantized_B(const ms_cost_builder *builder);
+/** Whether tp ranks gather the tokens of the products being added in fewer bits. */
+bool ms_gathers_quantized(const ms_cost_builder *builder);
+/** Add the casts before a linear layer's forward product: of its input, and of a weight that was
+ * gathered. Nothing where it multiplies in the working type, as for all below. */
+void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size);
+/** Add those before the product that gives its input's gradient: of its output's gradient. */
+void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size);
+/** Add what its input needs for the product that gives the weight's gradient. */
+void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size);
+/** Whether the cast of its output's gradient sums the bias's on the way. */
+bool ms_sums_bias_in_cast(const ms_cost_builder *builder);
+/** Share of its bytes that the norm being added moves: less than 1 where it writes its result in
+ * fewer bits. */
+double ms_norm_share(const ms_cost_builder *builder);
+/** A product of experts, for its casts. */
+typedef struct ms_expert_casts {
+    double mean, busiest;                 /**< copies on a rank, all its experts together [count] */
+    double in, out;                       /**< columns [elements] */
+    double experts;                       /**< of the rank [count] */
+    bool is_input_sent, is_gradient_sent; /**< they came in fewer bits from other ranks */
+} ms_expert_casts;
+/** Add the casts that a product of experts needs. */
+void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_expert_casts *work);
+/** Bytes read and written to cast weights once per step [B]; 0 where every pass does. */
+double ms_weight_casts_B(const ms_cost_builder *builder, double weights);
+/** Bytes that cast weights take beside those in the working type, or instead of them [B]. */
+double ms_held_weights_B(const ms_cost_builder *builder, double weights);
+/** Bytes per element in which the input of a product waits for the backward pass [B]. */
+double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind);
+
 /** A part of a half. */
 typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
 /** Add the pieces of a half, given in forward order: where collectives stand between them in the
@@ -266,6 +337,8 @@ void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pi
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
 /** Add a norm over whole tokens. */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
+/** Add the norm before the product that opens a half. */
+void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts);
 /** Add a residual with its bias and dropout. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */

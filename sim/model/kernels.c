@@ -97,16 +97,20 @@ static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double 
                : pow(gpu->unaligned.share, log2(16 / bytes) / 3);
 }
 
-/* Share of the peak a GEMM reaches by arithmetic alone. */
-static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
-    return gpu->gemm_efficiency * best_tile_use(gpu, shape) * aligned_share(gpu, shape, element_B) *
-           shape.k / (shape.k + gpu->gemm_depth_half);
+/* Share of the peak a GEMM reaches by arithmetic alone. A tile begins and ends in the same time
+ * however fast it multiplies, so half of the efficiency takes as many times the depth as products
+ * in fewer bits are faster. */
+static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, ms_operands operands) {
+    double depth_half = gpu->gemm_depth_half * operands.speed;
+    return gpu->gemm_efficiency * operands.speed * best_tile_use(gpu, shape) *
+           aligned_share(gpu, shape, operands.element_B) * shape.k / (shape.k + depth_half);
 }
 
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
+    const ms_operands plain = {.element_B = element_B, .speed = 1};
     return ms_roofline_s(gpu, 2 * shape.batch * shape.m * shape.n * shape.k,
-                         shape.batch * element_B * elements, gemm_efficiency(gpu, shape, element_B),
+                         shape.batch * element_B * elements, gemm_efficiency(gpu, shape, plain),
                          NULL);
 }
 
@@ -196,42 +200,51 @@ void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     ms_cost_fused(builder, name, work);
 }
 
-/* Work of a matrix product.  result_B: bytes moved per element of C. */
+/* A matrix product: what it multiplies, and the bytes it moves per element of C. */
+typedef struct gemm_kind {
+    ms_operands operands;
+    double result_B;
+} gemm_kind;
+
 static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape shape,
-                               double result_B) {
-    double element_B = builder->shard.element_B;
+                               gemm_kind kind) {
+    double operand_B = kind.operands.element_B + kind.operands.scale_B;
     double operands = shape.m * shape.k + shape.k * shape.n;
     double results = shape.batch * shape.m * shape.n;
     return (ms_fused_work){.flop = 2 * results * shape.k,
-                           .bytes = shape.batch * element_B * operands + result_B * results,
-                           .exposed_B = EXPOSED_RESULT * (result_B - element_B) * results,
-                           .efficiency = gemm_efficiency(builder->gpu, shape, element_B)};
+                           .bytes = shape.batch * operand_B * operands + kind.result_B * results,
+                           .exposed_B = EXPOSED_RESULT *
+                                        (kind.result_B - builder->shard.element_B) * results,
+                           .efficiency = gemm_efficiency(builder->gpu, shape, kind.operands)};
 }
 
-/* A product on a GPU type, adding its results to what is there or not. */
+/* A product on a GPU type. */
 typedef struct gemm_curve {
     const ms_cost_builder *builder;
-    double result_B;
+    gemm_kind kind;
 } gemm_curve;
 
 static double gemm_curve_s(const void *context, const double *sizes) {
     const gemm_curve *curve = context;
     ms_gemm_shape shape = {sizes[0], sizes[1], sizes[2], sizes[3]};
-    ms_fused_work work = gemm_work(curve->builder, shape, curve->result_B);
+    ms_fused_work work = gemm_work(curve->builder, shape, curve->kind);
     return ms_work_time_s(curve->builder->gpu, &work, NULL);
 }
 
-static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape, double result_B) {
-    const gemm_curve curve = {.builder = builder, .result_B = result_B};
+/* Measured tables have products in the working type only. */
+static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape, gemm_kind kind) {
+    const gemm_curve curve = {.builder = builder, .kind = kind};
     const double sizes[] = {shape.m, shape.n, shape.k, shape.batch};
-    bool is_added = result_B > builder->shard.element_B;
-    return ms_measured_ratio(builder->gpu->measured,
-                             is_added ? MS_MEASURED_GEMM_ACCUMULATE : MS_MEASURED_GEMM, sizes,
-                             gemm_curve_s, &curve);
+    bool is_added = kind.result_B > builder->shard.element_B;
+    return kind.operands.element_B < builder->shard.element_B
+               ? 0
+               : ms_measured_ratio(builder->gpu->measured,
+                                   is_added ? MS_MEASURED_GEMM_ACCUMULATE : MS_MEASURED_GEMM, sizes,
+                                   gemm_curve_s, &curve);
 }
 
 static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
-                     double result_B) {
+                     gemm_kind kind) {
     char text[96];
     if (shape.batch > 1) {
         write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f x %.0f", shape.m, shape.n, shape.k,
@@ -239,23 +252,32 @@ static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape s
     } else {
         write_shape(builder, text, sizeof text, "%.0fx%.0fx%.0f", shape.m, shape.n, shape.k);
     }
-    ms_fused_work work = gemm_work(builder, shape, result_B);
-    work.measured = measured_gemm(builder, shape, result_B);
+    ms_fused_work work = gemm_work(builder, shape, kind);
+    work.measured = measured_gemm(builder, shape, kind);
     work.shape = text;
     ms_cost_fused(builder, name, work);
 }
 
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
-    add_gemm(builder, name, shape, builder->shard.element_B);
+    add_gemm(
+        builder, name, shape,
+        (gemm_kind){ms_operands_of(builder, (ms_product_kind)0, false), builder->shard.element_B});
+}
+
+void ms_cost_product(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
+    add_gemm(builder, name, shape,
+             (gemm_kind){ms_operands_of(builder, builder->product.kind, false),
+                         builder->shard.element_B});
 }
 
 void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
-    if (builder->model->has_fused_accumulation) {
-        add_gemm(builder, name, shape, 2 * builder->shard.accumulation_B);
-        return;
+    bool is_fused = builder->model->has_fused_accumulation;
+    add_gemm(builder, name, shape,
+             (gemm_kind){ms_operands_of(builder, builder->product.kind, true),
+                         is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B});
+    if (!is_fused) {
+        ms_cost_accumulate(builder, shape.m * shape.n);
     }
-    ms_cost_gemm(builder, name, shape);
-    ms_cost_accumulate(builder, shape.m * shape.n);
 }
 
 /* Products of `experts` experts, a call of the library for each, which run behind each other on a
@@ -270,20 +292,20 @@ static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, 
         fmin(arithmetic_s(gpu, work->flop, work->efficiency), memory_s(gpu, work->bytes));
     double time_s =
         ms_roofline_s(gpu, work->flop, work->bytes, work->efficiency, is_memory_bound_out) +
-        fmax(gpu->grouped.exposed * shorter_s, memory_s(gpu, work->exposed_B));
-    return fmax(time_s, experts * gpu->grouped.call_s);
+        fmax(gpu->products.grouped.exposed * shorter_s, memory_s(gpu, work->exposed_B));
+    return fmax(time_s, experts * gpu->products.grouped.call_s);
 }
 
 /* Work of a group. Tokens are rows of activations and their gradients, never elements of a row, so
  * how many there are needs no alignment. */
 static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape shape,
-                                  bool is_weight_gradient, double result_B) {
-    double element_B = builder->shard.element_B;
+                                  bool is_weight_gradient, gemm_kind kind) {
+    double element_B = kind.operands.element_B;
     ms_gemm_shape rows = {.m = is_weight_gradient ? shape.m : 0,
                           .n = shape.n,
                           .k = is_weight_gradient ? 0 : shape.k,
                           .batch = 1};
-    ms_fused_work work = gemm_work(builder, shape, result_B);
+    ms_fused_work work = gemm_work(builder, shape, kind);
     work.efficiency *= aligned_share(builder->gpu, rows, element_B) /
                        aligned_share(builder->gpu, shape, element_B);
     return work;
@@ -291,10 +313,10 @@ static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape 
 
 void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
     bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation;
-    double result_B = is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B;
-    bool is_weight = work.is_weight_gradient;
-    ms_fused_work mean = grouped_work(builder, work.mean, is_weight, result_B);
-    ms_fused_work busiest = grouped_work(builder, work.busiest, is_weight, result_B);
+    gemm_kind kind = {ms_operands_of(builder, MS_PRODUCT_EXPERTS, work.is_weight_gradient),
+                      is_fused ? 2 * builder->shard.accumulation_B : builder->shard.element_B};
+    ms_fused_work mean = grouped_work(builder, work.mean, work.is_weight_gradient, kind);
+    ms_fused_work busiest = grouped_work(builder, work.busiest, work.is_weight_gradient, kind);
     char text[96]; /* enough digits to tell the loads of two layers apart */
     write_shape(builder, text, sizeof text, "%.12gx%.12gx%.12g x %.0f", work.busiest.m,
                 work.busiest.n, work.busiest.k, work.busiest.batch);

@@ -26,19 +26,23 @@ static void add_half(ms_cost_builder *builder, unsigned parts,
 
 /* Halves with other collectives than a plain one's bring their own. */
 static void add_attention(ms_cost_builder *builder, unsigned parts) {
+    builder->product.kind = MS_PRODUCT_PROJECTIONS;
     if (ms_is_mla(builder->model)) {
         ms_cost_mla(builder, parts);
     } else {
         add_half(builder, parts, ms_cost_attention_half);
     }
+    builder->product.kind = (ms_product_kind)0;
 }
 
 static void add_mlp(ms_cost_builder *builder, unsigned parts) {
-    if (ms_layer_is_moe(builder->model, builder->mlp_layer)) {
+    builder->product.kind = MS_PRODUCT_MLP;
+    if (ms_layer_is_moe(builder->model, builder->product.layer)) {
         ms_cost_moe(builder, parts);
     } else {
         add_half(builder, parts, ms_cost_mlp_half);
     }
+    builder->product.kind = (ms_product_kind)0;
 }
 
 static void add_forward(ms_cost_builder *builder) {
@@ -52,7 +56,7 @@ static void add_backward(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool is_recomputed) {
-    builder->mlp_layer = layer;
+    builder->product.layer = layer;
     if (pass == MS_PASS_F) {
         add_forward(builder);
         return;
@@ -74,7 +78,8 @@ void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool 
 /* Layers of one kind are alike, so only the first one is built: but for experts that are chosen
  * unevenly, in each layer in a way of its own. */
 static int kind_of(const ms_cost_builder *builder, int layer, bool is_recomputed) {
-    return (is_recomputed ? 1 : 0) + (ms_layer_is_moe(builder->model, layer) ? 2 : 0);
+    return (is_recomputed ? 1 : 0) + (ms_layer_is_moe(builder->model, layer) ? 2 : 0) +
+           (ms_has_plain_products(builder, layer) ? 4 : 0);
 }
 
 static bool is_unique(const ms_cost_builder *builder, int layer) {

@@ -13,9 +13,21 @@ static double mask_B(const ms_cost_builder *builder) {
     return builder->model->dropout > 0 ? builder->shard.plane : 0;
 }
 
-/* Planes that a half keeps at its front: the input of its norm, and the result unless repeated. */
-static double kept_planes(const ms_cost_builder *builder) {
-    return builder->layout->recompute_parts & MS_RECOMPUTE_NORMS ? 1 : 2;
+/* Bytes that a half keeps at its front: the input of its norm, and the result, which is the input
+ * of a product, unless that is repeated. */
+static double kept_front_B(const ms_cost_builder *builder, ms_product_kind kind) {
+    bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_NORMS) != 0;
+    double result_B = is_repeated ? 0 : ms_kept_input_B(builder, kind);
+    return builder->shard.plane * (builder->shard.element_B + result_B);
+}
+
+/* The input of the output projection: the attention's result, of which that keeps its own copy
+ * where the projection keeps one in fewer bits.  Source: Transformer Engine (the attention and the
+ * linear layer save their tensors apart). */
+static double kept_context_B(const ms_cost_builder *builder) {
+    double e = builder->shard.element_B;
+    double own_B = ms_kept_input_B(builder, MS_PRODUCT_PROJECTIONS);
+    return own_B < e ? e + own_B : e;
 }
 
 static ms_core core_of(const ms_cost_builder *builder) {
@@ -31,10 +43,9 @@ static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     double e = shard->element_B;
     bool keeps_keys = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
     double qkv_width = shard->qkv_width - (keeps_keys ? 0 : shard->kv_width);
-    double heads_B = kept_planes(builder) * e * shard->plane /* inputs of the norm and of qkv */
-                     + e * shard->tokens * qkv_width         /* q, k, v */
-                     + e * shard->tokens * shard->q_width    /* input of the output projection */
-                     + mask_B(builder);
+    double heads_B = kept_front_B(builder, MS_PRODUCT_PROJECTIONS) /* inputs of norm and of qkv */
+                     + e * shard->tokens * qkv_width               /* q, k, v */
+                     + kept_context_B(builder) * shard->tokens * shard->q_width + mask_B(builder);
     ms_kept_bytes kept = {.kept_B = heads_B};
     if (ms_is_mla(builder->model)) {
         kept = ms_mla_kept(builder);
@@ -50,9 +61,10 @@ static double mlp_kept_B(const ms_cost_builder *builder) {
     bool keeps_result = !(builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS);
     bool keeps_both = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
     double up_width = keeps_both ? shard->up_width : shard->ffn;
-    return kept_planes(builder) * e * shard->plane /* inputs of norm and first product */
-           + e * shard->tokens * up_width          /* input of the activation */
-           + (keeps_result ? e * shard->tokens * shard->ffn : 0) /* input of the second product */
+    double input_B = keeps_result ? ms_kept_input_B(builder, MS_PRODUCT_MLP) : 0;
+    return kept_front_B(builder, MS_PRODUCT_MLP)  /* inputs of norm and first product */
+           + e * shard->tokens * up_width         /* input of the activation */
+           + input_B * shard->tokens * shard->ffn /* input of the second product */
            + mask_B(builder);
 }
 
@@ -87,7 +99,10 @@ static double loss_working_B(const ms_cost_builder *builder) {
 }
 
 /* Kept by one layer that is not recomputed as a whole. */
-static double layer_kept_B(const ms_cost_builder *builder, int layer) {
+static double layer_kept_B(const ms_cost_builder *stage, int layer) {
+    ms_cost_builder own = *stage;
+    own.product.layer = layer;
+    const ms_cost_builder *builder = &own;
     double mlp_B = ms_layer_is_moe(builder->model, layer)
                        ? ms_moe_kept_B(builder, &builder->moe_loads[layer])
                        : mlp_kept_B(builder);
@@ -217,12 +232,15 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
 }
 
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content) {
-    ms_parameter_count layers = {0, 0};
+    ms_parameter_count layers = {.dense = 0};
     int count = ms_stage_unit_count(builder, content);
     for (int i = 0; i < count; i++) {
         ms_unit unit = ms_stage_unit(builder, content, i);
         layers.dense += unit.kind == MS_UNIT_LAYER ? unit.parameters.dense : 0;
         layers.expert += unit.kind == MS_UNIT_LAYER ? unit.parameters.expert : 0;
+        layers.dense_quantized += unit.kind == MS_UNIT_LAYER ? unit.parameters.dense_quantized : 0;
+        layers.expert_quantized +=
+            unit.kind == MS_UNIT_LAYER ? unit.parameters.expert_quantized : 0;
     }
     ms_state_bytes states = ms_states_of(builder, ms_stage_parameters(builder, content));
     ms_state_bytes own = ms_states_of(builder, layers);

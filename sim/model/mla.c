@@ -16,10 +16,10 @@ static void add_down(ms_cost_builder *builder, unsigned parts, double columns) {
     const ms_shard *shard = &builder->shard;
     double n = own_tokens(shard), h = shard->hidden;
     if (parts & MS_PART_FORWARD) {
-        ms_cost_gemm(builder, "latent_down", (ms_gemm_shape){n, columns, h, 1});
+        ms_cost_product(builder, "latent_down", (ms_gemm_shape){n, columns, h, 1});
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_gemm(builder, "latent_down_input_grad", (ms_gemm_shape){n, h, columns, 1});
+        ms_cost_product(builder, "latent_down_input_grad", (ms_gemm_shape){n, h, columns, 1});
     }
     if (parts & MS_PART_WEIGHT) {
         ms_cost_weight_gradient(builder, "latent_down_weight_grad",

@@ -25,8 +25,8 @@ static void add_up(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_cost_column(builder, parts, &UP, shard->hidden, shard->up_width);
     if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) { /* gate or value */
-        ms_cost_gemm(builder, UP.forward,
-                     (ms_gemm_shape){shard->tokens, shard->ffn, shard->hidden, 1});
+        ms_cost_product(builder, UP.forward,
+                        (ms_gemm_shape){shard->tokens, shard->ffn, shard->hidden, 1});
     }
 }
 
@@ -35,7 +35,7 @@ static void add_down(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_norm, add_up, add_activation, add_down,
+    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_up, add_activation, add_down,
                                       ms_cost_residual};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

@@ -46,7 +46,7 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
     moe_half half = {.builder = builder, .parts = parts, .ep = ms_ep_of(builder->layout)};
-    half.load = builder->moe_loads[builder->mlp_layer];
+    half.load = builder->moe_loads[builder->product.layer];
     half.local = (double)model->moe.experts / half.ep;
     half.ffn = model->moe.ffn / ms_expert_tp(builder->layout);
     half.up = up_factor(model) * half.ffn;
@@ -74,6 +74,8 @@ static void add_copies(const moe_half *half, const char *name, double row_B) {
 static void add_router(const moe_half *half, unsigned parts) {
     ms_cost_builder *builder = half->builder;
     const ms_shard *shard = &builder->shard;
+    builder->product.kind =
+        (ms_product_kind)0; /* in the working type, whatever the others are in */
     double n = half->tokens, experts = builder->model->moe.experts, h = shard->hidden;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "router", (ms_gemm_shape){n, experts, h, 1});
@@ -86,6 +88,7 @@ static void add_router(const moe_half *half, unsigned parts) {
     if (parts & MS_PART_WEIGHT) {
         ms_cost_weight_gradient(builder, "router_weight_grad", (ms_gemm_shape){experts, h, n, 1});
     }
+    builder->product.kind = MS_PRODUCT_MLP;
 }
 
 /* Tokens to copies, or copies summed to tokens: either reads one and writes the other. */
@@ -108,6 +111,16 @@ static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_na
     double mean = half->load.sent * half->gather_ranks / half->local;
     double busiest = half->load.busiest * half->gather_ranks / half->local;
     double in = columns.k, out = columns.n, experts = half->local;
+    bool is_up = in == half->builder->shard.hidden && out == half->up;
+    bool is_sent = half->ep > 1 && half->builder->model->moe.dispatch_element_B == 1;
+    ms_cost_expert_casts(half->builder, parts,
+                         &(ms_expert_casts){.mean = mean * experts,
+                                            .busiest = busiest * experts,
+                                            .in = in,
+                                            .out = out,
+                                            .experts = experts,
+                                            .is_input_sent = is_sent && is_up,
+                                            .is_gradient_sent = is_sent && !is_up});
     if (parts & MS_PART_FORWARD) {
         ms_cost_grouped(half->builder, names->forward,
                         (ms_grouped_gemm){.mean = {mean, out, in, experts},

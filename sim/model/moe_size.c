@@ -36,10 +36,14 @@ static double inner_width(const ms_model *model, double ffn) {
     return (model->is_gated ? 3 : 2) * ffn;
 }
 
-/* Of these, the ones that are kept. */
-static double kept_width(const ms_cost_builder *builder, double ffn) {
+/* Bytes of these that are kept of a token: the activation's result as the input of a product,
+ * unless it is repeated. */
+static double kept_inner_B(const ms_cost_builder *builder, ms_product_kind kind, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
-    return inner_width(builder->model, ffn) - (is_repeated ? ffn : 0);
+    double given_B = builder->model->moe.kept_element_B;
+    double inner_B = given_B > 0 ? given_B : builder->shard.element_B;
+    double result_B = given_B > 0 ? given_B : ms_kept_input_B(builder, kind);
+    return (inner_width(builder->model, ffn) - ffn) * inner_B + (is_repeated ? 0 : ffn * result_B);
 }
 
 /* Of a routed expert: the gate's weight of a copy is applied to the result of its activation, in
@@ -47,16 +51,22 @@ static double kept_width(const ms_cost_builder *builder, double ffn) {
  * with the gradient.
  * Source: Megatron-LM, megatron.core.transformer.moe.experts (bias_act_func) and
  * megatron.core.fusions.fused_bias_swiglu (weighted_bias_swiglu_impl). */
-static double routed_width(const ms_cost_builder *builder, double ffn) {
+static double kept_routed_B(const ms_cost_builder *builder, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
     bool is_weighted_apart = !builder->model->is_gated && !is_repeated;
-    return kept_width(builder, ffn) + (is_weighted_apart ? ffn : 0);
+    double given_B = builder->model->moe.kept_element_B;
+    double result_B = given_B > 0 ? given_B : builder->shard.element_B;
+    return kept_inner_B(builder, MS_PRODUCT_EXPERTS, ffn) +
+           (is_weighted_apart ? ffn * result_B : 0);
 }
 
-/* Copies are kept as they came: in the element they were sent in, if they were. */
+/* Copies are kept as they came, in the element they were sent in, if they were; else as the input
+ * of a product. */
 static double copy_element_B(const ms_cost_builder *builder) {
     double sent_B = builder->model->moe.dispatch_element_B;
-    return ms_ep_of(builder->layout) > 1 && sent_B > 0 ? sent_B : builder->shard.element_B;
+    return ms_ep_of(builder->layout) > 1 && sent_B > 0
+               ? sent_B
+               : ms_kept_input_B(builder, MS_PRODUCT_EXPERTS);
 }
 
 /* Copies that the busiest rank computes. */
@@ -77,10 +87,9 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double token_B =
         (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
-    double inner_e = moe->kept_element_B > 0 ? moe->kept_element_B : e;
-    double shared_B = inner_e * shard->tokens * kept_width(builder, shared);
+    double shared_B = shard->tokens * kept_inner_B(builder, MS_PRODUCT_MLP, shared);
     double copy_B = copy_element_B(builder) * model->hidden +
-                    inner_e * routed_width(builder, moe->ffn / ms_expert_tp(builder->layout));
+                    kept_routed_B(builder, moe->ffn / ms_expert_tp(builder->layout));
     return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
 }
 

@@ -63,7 +63,7 @@ static double layer_sum(const ms_model *model, const ms_model_layout *whole,
 
 double ms_model_parameters(const ms_model *model) {
     ms_model_layout whole = {.tp = 1, .micro_batch = 1};
-    ms_precision none = {0, 0, 0};
+    ms_precision none = {.parameter_B = 0};
     ms_shard shard = ms_shard_of(model, &whole, &none);
     double layers = layer_sum(model, &whole, &shard);
     if (model->vocab == 0 || model->parameters_override > 0) {

@@ -56,23 +56,33 @@ static bool unshards_in(const ms_model_layout *layout, ms_pass pass) {
            (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
 }
 
+/* Bytes of a rank's whole parameters as they are gathered. */
+static double gathered_B(const ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
+    double all = is_expert ? count.expert : count.dense;
+    double cast = is_expert ? count.expert_quantized : count.dense_quantized;
+    double parameter_B = builder->precision->parameter_B;
+    bool is_cast =
+        cast > 0 && builder->precision->products.parameter_gathers == MS_TYPE_OF_PRODUCTS;
+    return all * parameter_B - (is_cast ? cast * (parameter_B - ms_quantized_B(builder)) : 0);
+}
+
 /* Gather part of a unit, or of a stage; returns what to wait for. */
-static int gather(ms_cost_builder *builder, double parameters, bool is_expert) {
+static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
     return ms_cost_communicate(
         builder, &(ms_comm){.axis = MS_AXIS_DP,
                             .group_axes = group_of(layout, is_expert).shard,
                             .kind = MS_COLL_ALL_GATHER,
-                            .bytes = parameters * builder->precision->parameter_B,
+                            .bytes = gathered_B(builder, count, is_expert),
                             .is_async = layout->has_gather_overlap || layout->has_placed_unshards,
                             .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
 static ms_unit_unshards gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
     builder->layer = unit->layer;
-    ms_unit_unshards gathers = {.dense = gather(builder, unit->parameters.dense, false),
-                                .expert = gather(builder, unit->parameters.expert, true)};
+    ms_unit_unshards gathers = {.dense = gather(builder, unit->parameters, false),
+                                .expert = gather(builder, unit->parameters, true)};
     builder->layer = -1;
     return gathers;
 }
@@ -96,8 +106,8 @@ void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
 ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
     ms_cost_begin_plan(builder);
     if (builder->layout->has_placed_unshards) {
-        gather(builder, count.dense, false);
-        gather(builder, count.expert, true);
+        gather(builder, count, false);
+        gather(builder, count, true);
     }
     return (ms_pass_plan){.first = (int)builder->pass_first,
                           .count = (int)(builder->segments.count - builder->pass_first)};
@@ -165,7 +175,7 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
         reduce(builder, builder->unit.bucket.dense * gradient_B, false, false);
         reduce(builder, builder->unit.bucket.expert * gradient_B, true, false);
         builder->layer = -1;
-        builder->unit.bucket = (ms_parameter_count){0, 0};
+        builder->unit.bucket = (ms_parameter_count){.dense = 0};
     }
 }
 
@@ -213,12 +223,11 @@ ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
 ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered) {
     ms_cost_begin_plan(builder);
     for (int is_expert = 0; is_expert <= 1; is_expert++) {
-        double parameters = is_expert ? gathered.expert : gathered.dense;
         ms_cost_communicate(builder,
                             &(ms_comm){.axis = MS_AXIS_DP,
                                        .group_axes = group_of(builder->layout, is_expert).shard,
                                        .kind = MS_COLL_ALL_GATHER,
-                                       .bytes = parameters * builder->precision->parameter_B});
+                                       .bytes = gathered_B(builder, gathered, is_expert)});
     }
     return (ms_pass_plan){.first = (int)builder->pass_first,
                           .count = (int)(builder->segments.count - builder->pass_first)};
@@ -246,7 +255,8 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
     if (!layout->is_offloaded) {
         double traffic_B =
             own * (4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
-        return ms_roofline_s(builder->gpu, 0, zeroing_B + traffic_B, 1, NULL);
+        double casts_B = ms_weight_casts_B(builder, count.dense_quantized + count.expert_quantized);
+        return ms_roofline_s(builder->gpu, 0, zeroing_B + traffic_B + casts_B, 1, NULL);
     }
     double clipping_B = own * 3 * precision->gradient_B;
     double update_B =
@@ -265,7 +275,8 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
     double kept = keeps_shards(layout) ? share : all;
     double made = layout->reduce == MS_REDUCE_ROUND ? all : 0;
     double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
-    return (ms_state_bytes){.parameter_B = held * precision->parameter_B,
+    double cast_B = ms_held_weights_B(builder, count.dense_quantized + count.expert_quantized);
+    return (ms_state_bytes){.parameter_B = held * precision->parameter_B + cast_B,
                             .gradient_B = kept * precision->gradient_B,
                             .round_B = made * precision->gradient_B,
                             .optimizer_B = updated * precision->optimizer_B,

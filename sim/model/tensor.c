@@ -19,6 +19,13 @@ static double plane_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->hidden * shard->element_B;
 }
 
+/* What a gather of it carries: in fewer bits where the products that it is for cast it before. */
+static double gathered_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double each_B = ms_gathers_quantized(builder) ? ms_quantized_B(builder) : shard->element_B;
+    return shard->tokens * shard->hidden * each_B;
+}
+
 /* In a half that is not split the collectives stand at its ends although its norm and residual run
  * outside of them: the sum is the same, and they hold up what follows either way. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
@@ -27,7 +34,7 @@ void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
         static const unsigned GATHERED[] = {MS_PART_FORWARD, MS_PART_INPUT, MS_PART_WEIGHT};
         for (size_t i = 0; i < sizeof GATHERED / sizeof GATHERED[0]; i++) {
             if (parts & GATHERED[i]) {
-                ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B(builder));
+                ms_cost_collective(builder, MS_COLL_ALL_GATHER, gathered_B(builder));
             }
         }
     }
@@ -59,12 +66,13 @@ static int piece_count(const ms_cost_builder *builder) {
 }
 
 static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
+    double bytes = kind == MS_COLL_ALL_GATHER ? gathered_B(builder) : plane_B(builder);
     if (builder->layout->tp_overlap == MS_TP_OVERLAP_RING) {
         kind = MS_COLL_RING_SHIFT;
     }
     return ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP,
                                                    .kind = kind,
-                                                   .bytes = plane_B(builder) / piece_count(builder),
+                                                   .bytes = bytes / piece_count(builder),
                                                    .is_async = true});
 }
 
@@ -75,10 +83,10 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
     double tokens = builder->shard.tokens;
     if (pieces == 1) {
         if (builder->layout->has_sequence_parallel) {
-            ms_cost_collective(builder, MS_COLL_ALL_GATHER, plane_B(builder));
+            ms_cost_collective(builder, MS_COLL_ALL_GATHER, gathered_B(builder));
         }
         ms_cost_compute(builder);
-        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
         return;
     }
     int gathered[PIECES_MAX] = {0};
@@ -88,7 +96,7 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
     }
     for (int i = 0; i < pieces; i++) {
         ms_cost_compute_after(builder, gathered[i]);
-        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
     }
 }
 
@@ -98,7 +106,7 @@ static void multiply_and_reduce(ms_cost_builder *builder, const char *name, doub
     int pieces = piece_count(builder);
     double tokens = builder->shard.tokens;
     if (pieces == 1) {
-        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
         ms_cost_collective(builder, reduction(builder), plane_B(builder));
         ms_cost_compute(builder);
         return;
@@ -107,7 +115,7 @@ static void multiply_and_reduce(ms_cost_builder *builder, const char *name, doub
     int sent = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? pieces - 1 : pieces;
     for (int i = 0; i < pieces; i++) {
         ms_cost_compute(builder);
-        ms_cost_gemm(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
         if (i < sent) {
             last = start_piece(builder, MS_COLL_REDUCE_SCATTER);
         }
@@ -121,7 +129,7 @@ static void multiply_and_reduce(ms_cost_builder *builder, const char *name, doub
 static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                             double in, double out) {
     ms_comm gather = {.axis = MS_AXIS_TP, .kind = MS_COLL_ALL_GATHER, .is_async = true};
-    gather.bytes = builder->layout->has_sequence_parallel ? plane_B(builder) : 0;
+    gather.bytes = builder->layout->has_sequence_parallel ? gathered_B(builder) : 0;
     ms_comm reduce = {.axis = MS_AXIS_TP, .kind = reduction(builder), .is_async = true};
     reduce.bytes = plane_B(builder);
     int gathered = 0, reduced = 0;
@@ -144,25 +152,36 @@ static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_l
 
 void ms_cost_column(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                     double in, double out) {
+    builder->product.side = MS_SIDE_COLUMN;
     if (!builder->is_tp_split) {
         ms_cost_linear(builder, parts, names, in, out);
     } else if (parts & MS_PART_FORWARD) {
+        ms_cost_compute(builder);
+        ms_cost_input_cast(builder, (ms_linear_size){builder->shard.tokens, in, out});
         gather_and_multiply(builder, names->forward, in, out);
     } else {
         column_backward(builder, parts, names, in, out);
     }
+    builder->product.side = MS_SIDE_NONE;
 }
 
 void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
                  double out) {
+    const ms_linear_size size = {builder->shard.tokens, in, out};
+    builder->product.side = MS_SIDE_ROW;
     if (!builder->is_tp_split) {
         ms_cost_linear(builder, parts, names, in, out);
     } else if (parts & MS_PART_FORWARD) {
+        ms_cost_compute(builder);
+        ms_cost_input_cast(builder, size);
         multiply_and_reduce(builder, names->forward, in, out);
     } else {
         if (parts & MS_PART_INPUT) { /* its gradient's columns and rows change places */
+            ms_cost_compute(builder);
+            ms_cost_gradient_cast(builder, size);
             gather_and_multiply(builder, names->input, out, in);
         }
         ms_cost_linear(builder, parts & MS_PART_WEIGHT, names, in, out);
     }
+    builder->product.side = MS_SIDE_NONE;
 }

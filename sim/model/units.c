@@ -70,6 +70,7 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     /* on the axes of the rest experts are reduced and gathered with the rest */
     bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
     *(is_separate ? &unit.parameters.expert : &unit.parameters.dense) += experts;
+    ms_count_quantized(builder, layer, &unit.parameters);
     return unit;
 }
 
@@ -101,12 +102,14 @@ ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, 
 }
 
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
-    ms_parameter_count sum = {0, 0};
+    ms_parameter_count sum = {.dense = 0};
     int units = ms_stage_unit_count(builder, content);
     for (int i = 0; i < units; i++) {
         ms_unit unit = ms_stage_unit(builder, content, i);
         sum.dense += unit.parameters.dense;
         sum.expert += unit.parameters.expert;
+        sum.dense_quantized += unit.parameters.dense_quantized;
+        sum.expert_quantized += unit.parameters.expert_quantized;
     }
     return sum;
 }

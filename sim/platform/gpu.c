@@ -6,6 +6,7 @@
 #include "meshsim/input.h"
 #include "platform/files.h"
 #include "platform/gpu_attention.h"
+#include "platform/gpu_products.h"
 #include "platform/measured.h"
 
 typedef struct gpu_file {
@@ -42,6 +43,12 @@ static const ms_field SLOWDOWN_FIELDS[] = {
 };
 
 static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
+
+#define PRODUCT_FIELD(key_, format_)                                                               \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_MAP, .offset = AT(products.of[format_]),                   \
+        .fields = MS_GPU_PRODUCT_FIELDS, .help = "products of operands in " key_                   \
+    }
 
 static const char *const GENERATIONS[] = {"none", "volta", "ampere", "hopper", "blackwell", NULL};
 
@@ -151,16 +158,19 @@ static const ms_field FIELDS[] = {
     {.key = "expert_call",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_TIME,
-     .offset = AT(grouped.call_s),
+     .offset = AT(products.grouped.call_s),
      .fallback = "0 s",
      .help = "time from one expert's product to the next, where each is a call of its own"},
     {.key = "expert_exposed",
      .type = MS_FIELD_NUMBER,
-     .offset = AT(grouped.exposed),
+     .offset = AT(products.grouped.exposed),
      .fallback = "0",
      .minimum = 0,
      .maximum = 1,
      .help = "share of an expert's product's memory traffic that arithmetic does not hide"},
+    PRODUCT_FIELD("fp8", MS_PRODUCT_FP8),
+    PRODUCT_FIELD("mxfp8", MS_PRODUCT_MXFP8),
+    PRODUCT_FIELD("nvfp4", MS_PRODUCT_NVFP4),
     {.key = "attention_efficiency",
      .type = MS_FIELD_NUMBER,
      .offset = offsetof(gpu_file, attention.own_forward),
@@ -312,6 +322,9 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     if (status == MS_OK) {
         status =
             ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
+    }
+    if (status == MS_OK) {
+        status = ms_gpu_products_take(keys, diag, &read.gpu);
     }
     if (status == MS_OK && read.measured != NULL) {
         status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);

@@ -131,6 +131,22 @@ static ms_status check_steps(const checking *c) {
                          (int)POST_VALIDATION_STEPS_MIN, steps);
 }
 
+/* What products multiply in, the GPU must have units for. */
+static ms_status check_products(const checking *c) {
+    static const char *const NAMES[] = {
+        [MS_PRODUCT_FP8] = "fp8", [MS_PRODUCT_MXFP8] = "mxfp8", [MS_PRODUCT_NVFP4] = "nvfp4"};
+    ms_product_format format = c->spec->precision.products.format;
+    const ms_gpu_type *gpu = &c->cluster->gpu;
+    if (!c->spec->has_model || format == MS_PRODUCT_PLAIN ||
+        gpu->products.of[format].peak_flop_per_s > 0) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "precision.products",
+                         "%s: the GPU '%s' has no such products: its type has no '%s: {peak: ...}' "
+                         "('platform.gpu.%s.peak' sets one)",
+                         NAMES[format], gpu->name, NAMES[format], NAMES[format]);
+}
+
 static ms_status build_mesh(const checking *c) {
     const ms_spec_mesh *mesh = &c->spec->mesh;
     ms_key_diag placed;
@@ -186,7 +202,8 @@ static ms_status check_costs(const checking *c) {
 static ms_precision precision_of(const ms_spec_precision *precision) {
     return (ms_precision){.parameter_B = ms_dtype_B(precision->parameters),
                           .gradient_B = ms_dtype_B(precision->gradients),
-                          .optimizer_B = precision->optimizer_B};
+                          .optimizer_B = precision->optimizer_B,
+                          .products = precision->products};
 }
 
 /* Whether what the order of passes needs could be read. */
@@ -206,6 +223,7 @@ static bool lay_out_shape(checking *c) {
     if (has_mesh && c->cluster != NULL) {
         note(c, place_ranks(c));
         note(c, check_tensor_domain(c));
+        note(c, check_products(c));
     }
     has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */
     if (!has_mesh || !has_order(spec)) {

@@ -179,9 +179,42 @@ static void check_framework(finding *f) {
          "no libraries are named ('memory.libraries')");
 }
 
+static void check_products(finding *f) {
+    static const char PLAIN[] = "'precision.products' is parameters: no product has fewer bits";
+    const ms_products *products = &f->spec->precision.products;
+    const ms_model *model = &f->spec->model;
+    bool is_plain = products->format == MS_PRODUCT_PLAIN, has_experts = model->moe.experts > 0;
+    static const char *const KEYS[] = {"precision.scaling",
+                                       "precision.products_of",
+                                       "precision.weight_gradients",
+                                       "precision.kept",
+                                       "precision.tensor_gathers",
+                                       "precision.parameter_gathers",
+                                       "precision.first_plain_layers",
+                                       "precision.last_plain_layers"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        note(f, KEYS[i], is_plain, PLAIN);
+    }
+    note(f, "precision.scaling", products->format > MS_PRODUCT_FP8,
+         "the format has a scale of its own for every block of elements");
+    note(f, "precision.tensor_gathers", f->layout->tp <= 1 || !f->layout->has_sequence_parallel,
+         "no tp ranks gather tokens ('tensor_parallel.sequence')");
+    note(f, "precision.products",
+         !is_plain && products->kinds == MS_PRODUCT_EXPERTS && !has_experts,
+         "'products_of' names experts, and the model has none");
+    note(f, "precision.products",
+         !is_plain && products->kinds == MS_PRODUCT_HEAD && model->vocab == 0,
+         "'products_of' names the head, and model.vocab is 0");
+    note(f, "precision.products",
+         !is_plain && products->first_plain_layers + products->last_plain_layers >= model->layers &&
+             (products->kinds & MS_PRODUCT_HEAD) == 0,
+         "'first_plain_layers' and 'last_plain_layers' leave no layer over");
+}
+
 static void check_precision(finding *f) {
     note(f, "precision.parameters", f->spec->precision.parameters == MS_DTYPE_FP16,
          "fp16 has the bytes and the FLOP/s of bf16");
+    check_products(f);
     note(f, "recompute_parts", f->layout->recompute_parts != 0 && recomputes_all(f->layout),
          "'recompute: full' repeats every layer as a whole");
 }

@@ -169,13 +169,47 @@ static ms_status set_batch(ms_case_translation *t) {
     return MS_OK;
 }
 
-/* Products in 8 bits run as 16-bit ones here. `amp_` is FSDP's mixed precision that reduces
- * gradients in fp32. */
+/* What products multiply in: how that is done the setup says, unless the row names a scaling. With
+ * scales of rows torchtitan gathers in the working type. Source of that: pytorch/torchtitan,
+ * its page on float8 (gathers in float8 are of tensorwise scaling). */
+static void set_products(ms_case_translation *t) {
+    static const struct {
+        const char *word;
+        ms_product_format format;
+    } FORMATS[] = {
+        {"mxfp8", MS_PRODUCT_MXFP8}, {"nvfp4", MS_PRODUCT_NVFP4}, {"fp8", MS_PRODUCT_FP8}};
+    static const struct {
+        const char *word;
+        ms_scaling scaling;
+    } SCALINGS[] = {{"delayed", MS_SCALING_DELAYED},
+                    {"tensorwise", MS_SCALING_CURRENT},
+                    {"rowwise", MS_SCALING_ROWWISE},
+                    {"blockwise", MS_SCALING_BLOCKWISE}};
+    const char *words = t->c->schedule.precision;
+    ms_products *products = &spec_of(t)->precision.products;
+    products->format = MS_PRODUCT_PLAIN;
+    for (size_t i = sizeof FORMATS / sizeof FORMATS[0]; i-- > 0;) {
+        products->format =
+            ms_case_says(words, FORMATS[i].word) ? FORMATS[i].format : products->format;
+    }
+    for (size_t i = 0; i < sizeof SCALINGS / sizeof SCALINGS[0]; i++) {
+        products->scaling =
+            ms_case_says(words, SCALINGS[i].word) ? SCALINGS[i].scaling : products->scaling;
+    }
+    if (products->scaling == MS_SCALING_ROWWISE) {
+        products->tensor_gathers = products->parameter_gathers = MS_TYPE_OF_PARAMETERS;
+    }
+    if (spec_of(t)->platform.cluster->gpu.products.of[products->format].peak_flop_per_s <= 0 &&
+        products->format != MS_PRODUCT_PLAIN) {
+        products->format = MS_PRODUCT_PLAIN;
+        ms_case_differs(t, "products of fewer bits run in the working type: the GPU has none");
+    }
+}
+
+/* `amp_` is FSDP's mixed precision that reduces gradients in fp32. */
 static void set_precision(ms_case_translation *t) {
     const char *words = t->c->schedule.precision;
-    if (ms_case_says(words, "fp8")) {
-        ms_case_differs(t, "fp8 products run as bf16");
-    }
+    set_products(t);
     if (ms_case_says(words, "amp_")) {
         spec_of(t)->precision.gradients = MS_DTYPE_FP32;
     }

@@ -45,6 +45,13 @@ model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, se
 mesh: {cp: 8}
 batch: {global: 2}
 """,
+    "blocks": """
+platform: {file: gb200-nvl72, nodes: 1}
+model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, sequence: 4096}
+mesh: {dp: 72}
+batch: {global: 72}
+precision: {products: mxfp8}
+""",
     # experts over two nodes
     "experts": """
 platform: {file: dgx-h100, nodes: 2}
@@ -102,6 +109,7 @@ class Case:
 
 ON_TWO_NODES = ("platform.nodes=2", "placement.spares=0")
 ROUNDS = ("schedule.kind=interleaved", "schedule.v=2", "data_parallel.zero=2", "data_parallel.reduce=round")
+FP8 = "precision.products=fp8"
 # A list where a key has more than one way of being idle.
 CASES = {
     "framework.name": Case(None, "megatron-lm-2021", "dense"),
@@ -142,6 +150,16 @@ CASES = {
     "precision.parameters": Case(None, None, "dense", idle=[("dense", (), "fp16")]),
     "precision.gradients": Case("fp32", "bf16", "dense"),
     "precision.optimizer": Case("12 B", "8 B", "dense"),
+    "precision.products": Case("parameters", "fp8", "context", idle=[("context", (f"precision.{sets}",), "fp8") for sets in (
+        "first_plain_layers=2", "products_of=[head]", "products_of=[experts]")]),
+    "precision.scaling": Case("delayed", "blockwise", "context", FP8, idle=[("context", (), "rowwise"), ("blocks", (), "current")]),
+    "precision.products_of": Case(None, "[mlp]", "context", FP8, idle=[("context", (), "[mlp]")]),
+    "precision.weight_gradients": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),
+    "precision.kept": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),
+    "precision.tensor_gathers": Case("products", "parameters", "folded", FP8, idle=[("folded", (), "parameters"), ("context", (FP8,), "parameters")]),
+    "precision.parameter_gathers": Case("parameters", "products", "context", FP8, idle=[("context", (), "products")]),
+    "precision.first_plain_layers": Case(0, 1, "context", FP8, idle=[("context", (), 1)]),
+    "precision.last_plain_layers": Case(0, 1, "context", FP8, idle=[("context", (), 1)]),
     "tensor_parallel.sequence": Case("false", "true", "dense", idle=[("alone", (), "true")]),
     "tensor_parallel.overlap": Case("none", "bulk", "dense", idle=[("alone", (), "bulk")]),
     "tensor_parallel.chunks": Case(4, 8, "dense", "tensor_parallel.sequence=true", "tensor_parallel.overlap=chunks",

@@ -16,7 +16,8 @@ Test(expert_products, are_calls_of_their_own) {
     ms_model model = fixture_small_moe(1);
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         ms_gpu_type gpu = fixture_ideal();
-        gpu.grouped = (ms_grouped_rate){.call_s = ROWS[i].call_s, .exposed = ROWS[i].exposed};
+        gpu.products.grouped =
+            (ms_grouped_rate){.call_s = ROWS[i].call_s, .exposed = ROWS[i].exposed};
         fixture_costs fixture;
         fixture_init(&fixture);
         fixture.layout.ep = 4;
@@ -71,7 +72,7 @@ Test(expert_products, are_as_slow_as_measured_on_a_b200) {
         gpu.tile_m = gpu.tile_n = 128;
         gpu.gemm_efficiency = 0.49;
         gpu.gemm_depth_half = 158;
-        gpu.grouped = (ms_grouped_rate){.call_s = 9e-6, .exposed = 0.55};
+        gpu.products.grouped = (ms_grouped_rate){.call_s = 9e-6, .exposed = 0.55};
         ms_model model = fixture_small_moe(1);
         model.hidden = ROWS[i].hidden;
         model.moe.ffn = ROWS[i].ffn;

@@ -95,6 +95,33 @@ Test(platform_load, overrides_reach_every_part) {
     fixture_release(&fixture);
 }
 
+/* A format has a peak of its own; what else it is silent about is the type's. */
+Test(platform_load, products_of_fewer_bits_have_their_own_peaks) {
+    platform_fixture fixture;
+    const ms_gpu_type *gpu = &fixture_platform(&fixture, "dgx-h100",
+                                               "{gpu: {fp8: {sustained_clock: 0.9}, "
+                                               "nvfp4: {peak: 1 PFLOP/s}}}")
+                                  ->gpu;
+    const ms_product_rate *fp8 = &gpu->products.of[MS_PRODUCT_FP8];
+    cr_assert_float_eq(fp8->peak_flop_per_s, 1978.9e12, 1);
+    cr_assert_eq(fp8->sustained_clock, 0.9);
+    cr_assert(fp8->gemm_efficiency < gpu->gemm_efficiency);
+    cr_assert_eq(fp8->layouts, MS_LAYOUTS_TN);
+    const ms_product_rate *nvfp4 = &gpu->products.of[MS_PRODUCT_NVFP4];
+    cr_assert_eq(nvfp4->gemm_efficiency, gpu->gemm_efficiency);
+    cr_assert_eq(nvfp4->sustained_clock, gpu->sustained_clock);
+    cr_assert_eq(nvfp4->layouts, MS_LAYOUTS_ANY);
+    cr_assert_eq(gpu->products.of[MS_PRODUCT_MXFP8].peak_flop_per_s, 0);
+    fixture_release(&fixture);
+    fixture_init(&fixture);
+    cr_assert_eq(fixture_load(&fixture, "dgx-a100", "{gpu: {fp8: {gemm_efficiency: 0.7}}}"),
+                 MS_E_INPUT);
+    cr_assert_not_null(
+        strstr(ms_buffer_text(&fixture.messages), "fp8: required key 'peak' is missing"), "%s",
+        ms_buffer_text(&fixture.messages));
+    fixture_release(&fixture);
+}
+
 /* One number is for every kind of communication; a mapping names those that slow computations. */
 Test(platform_load, slow_down_is_one_number_or_one_by_kind) {
     platform_fixture fixture;

@@ -62,6 +62,20 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(fp16, "precision.parameters=fp16", s->precision.parameters = MS_DTYPE_FP16)                  \
     X(bf16, "precision.gradients=bf16", s->precision.gradients = MS_DTYPE_BF16)                    \
     X(optimizer, "precision.optimizer=6.1 B", s->precision.optimizer_B = 6.1)                      \
+    X(fp8, "precision.products=fp8", s->precision.products.format = MS_PRODUCT_FP8)                \
+    X(nvfp4, "precision.products=nvfp4", s->precision.products.format = MS_PRODUCT_NVFP4)          \
+    X(scaling, "precision.scaling=rowwise", s->precision.products.scaling = MS_SCALING_ROWWISE)    \
+    X(products_of, "precision.products_of=[mlp, head]",                                            \
+      s->precision.products.kinds = MS_PRODUCT_MLP | MS_PRODUCT_HEAD)                              \
+    X(weight_gradients, "precision.weight_gradients=parameters",                                   \
+      s->precision.products.weight_gradients = MS_TYPE_OF_PARAMETERS)                              \
+    X(kept, "precision.kept=parameters", s->precision.products.kept = MS_TYPE_OF_PARAMETERS)       \
+    X(tensor_gathers, "precision.tensor_gathers=parameters",                                       \
+      s->precision.products.tensor_gathers = MS_TYPE_OF_PARAMETERS)                                \
+    X(parameter_gathers, "precision.parameter_gathers=products",                                   \
+      s->precision.products.parameter_gathers = MS_TYPE_OF_PRODUCTS)                               \
+    X(first_plain, "precision.first_plain_layers=2", s->precision.products.first_plain_layers = 2) \
+    X(last_plain, "precision.last_plain_layers=1", s->precision.products.last_plain_layers = 1)    \
     X(sequence, "tensor_parallel.sequence=true", s->tensor.has_sequence_parallel = true)           \
     X(no_sequence, "tensor_parallel.sequence=false", s->tensor.has_sequence_parallel = false)      \
     X(tp_overlap, "tensor_parallel.overlap=bulk", s->tensor.overlap = MS_TP_OVERLAP_BULK)          \
@@ -375,6 +389,9 @@ static void break_steps(ms_job_spec *s) {
 static void break_optimizer(ms_job_spec *s) {
     s->precision.optimizer_B = (double)NAN;
 }
+static void break_products(ms_job_spec *s) {
+    s->precision.products.format = MS_PRODUCT_FP8; /* of an A100 */
+}
 static void break_parts(ms_job_spec *s) {
     s->recompute.parts = 1U << 9;
 }
@@ -383,25 +400,27 @@ Test(spec, a_derived_spec_is_checked_as_a_file_is) {
     static const struct {
         void (*apply)(ms_job_spec *spec);
         const char *says;
-    } CASES[] = {{break_ranks, "error: mesh: pp 2 x dp 2 x tp 4 needs 16 GPUs"},
-                 {break_batch, "error: batch.global: 15 sequences do not divide"},
-                 {break_zero, "error: data_parallel.zero: expected 0 to 3, got '4'"},
-                 {break_micro, "error: batch.micro: "},
-                 {break_model, "error: model.kv_heads: '3' key/value heads do not divide"},
-                 {break_heads, "error: model.heads: "},
-                 {break_kind, "error: schedule.kind: "},
-                 {break_overlap, "error: tensor_parallel.overlap: is none of the words"},
-                 {break_mesh, "error: mesh: this key is required"},
-                 {break_platform, "error: platform: this key is required"},
-                 {break_steps, "error: schedule.step_end: post_validation is measured"},
-                 {break_optimizer, "error: precision.optimizer: expected 0 B to 64 B, got 'nan'"},
-                 {break_parts, "error: recompute_parts: has more than the words"},
-                 {break_shares, "error: schedule: 9 layers do not divide among 2 virtual stages"},
-                 {break_stages, "error: schedule: 8 layers for 12 virtual stages: more stages"},
-                 {break_ends, "error: schedule: 8 layers do not divide among 2 virtual stages"},
-                 {break_list, "error: schedule.stage_layers: expected 2 entries (pp x v), got 4"},
-                 {break_sum, "error: model: the layers of the 2 virtual stages sum to '3'"},
-                 {break_degree, "error: model: tensor-parallel degree '2' does not fit 1 att"}};
+    } CASES[] = {
+        {break_ranks, "error: mesh: pp 2 x dp 2 x tp 4 needs 16 GPUs"},
+        {break_batch, "error: batch.global: 15 sequences do not divide"},
+        {break_zero, "error: data_parallel.zero: expected 0 to 3, got '4'"},
+        {break_micro, "error: batch.micro: "},
+        {break_model, "error: model.kv_heads: '3' key/value heads do not divide"},
+        {break_heads, "error: model.heads: "},
+        {break_kind, "error: schedule.kind: "},
+        {break_overlap, "error: tensor_parallel.overlap: is none of the words"},
+        {break_mesh, "error: mesh: this key is required"},
+        {break_platform, "error: platform: this key is required"},
+        {break_steps, "error: schedule.step_end: post_validation is measured"},
+        {break_optimizer, "error: precision.optimizer: expected 0 B to 64 B, got 'nan'"},
+        {break_products, "error: precision.products: fp8: the GPU 'a100-sxm4-80gb' has no"},
+        {break_parts, "error: recompute_parts: has more than the words"},
+        {break_shares, "error: schedule: 9 layers do not divide among 2 virtual stages"},
+        {break_stages, "error: schedule: 8 layers for 12 virtual stages: more stages"},
+        {break_ends, "error: schedule: 8 layers do not divide among 2 virtual stages"},
+        {break_list, "error: schedule.stage_layers: expected 2 entries (pp x v), got 4"},
+        {break_sum, "error: model: the layers of the 2 virtual stages sum to '3'"},
+        {break_degree, "error: model: tensor-parallel degree '2' does not fit 1 att"}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         spec_fixture f;
         spec_fixture_init(&f);

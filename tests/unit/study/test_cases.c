@@ -422,7 +422,15 @@ Test(cases, what_is_not_built_is_told_beside_the_job) {
     cases_fixture f;
     cases_start(&f);
     ms_case_job job = cases_job(&f, &(case_words){.more = ", precision: fp8 rowwise"});
-    cr_assert_str_eq(job.differs, "fp8 products run as bf16");
+    cr_assert_str_eq(job.differs,
+                     "products of fewer bits run in the working type: the GPU has none");
+    job = cases_job(&f, &(case_words){.id = "rows",
+                                      .system = "gpu: H100-SXM5-80GB",
+                                      .more = ", precision: fp8 rowwise"});
+    cr_assert_str_eq(job.differs, "");
+    cr_assert_eq(job.spec.precision.products.format, MS_PRODUCT_FP8);
+    cr_assert_eq(job.spec.precision.products.scaling, MS_SCALING_ROWWISE);
+    cr_assert_eq(job.spec.precision.products.tensor_gathers, MS_TYPE_OF_PARAMETERS);
     job =
         cases_job(&f, &(case_words){.id = "amp", .group = "mpt", .more = ", precision: amp_bf16"});
     cr_assert_str_eq(job.differs, "");

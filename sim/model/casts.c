@@ -1,0 +1,282 @@
+/* What products in fewer bits need besides: casts of their operands, maxima for the scales, copies
+ * in the other layout.
+ *
+ * A weight's product has three operands: its input, the weight, and the gradient of its output. In
+ * the forward product and in the input's gradient the inner dimension is that of columns ("rows" of
+ * input and gradient), in the weight's gradient it is that of tokens ("columns"). A second form
+ * with columns in a row is needed where the GPU takes no other layout, and where scales lie along
+ * the inner dimension.
+ *
+ * Bytes per element, of e in the working type and q in the format:
+ * - delayed: the maximum is that of earlier steps, the new one is found on the way: e is read once,
+ *   q written for each form;
+ * - current: the same, and e read once more, before, for the maximum;
+ * - rowwise: e + q for rows, whose maxima are found on the way; for columns a copy (e written, and
+ *   read where it is not made beside rows) and e + q;
+ * - blocks of 128 or 32 elements: as delayed;
+ * - nvfp4: read before for the tensor's maximum; columns are rotated at random (Hadamard) before
+ *   they are cast, in a kernel of their own: e + q each.
+ * Source: Transformer Engine, common/transpose and common/cast (kernels of a recipe); torchao, its
+ * roofline of float8 training (kernels of tensorwise and rowwise).
+ *
+ * Fused: where Transformer Engine's kernels run, a norm's result is written in fp8 under delayed
+ * scaling, and a bias's gradient is summed on the way of a cast. torch.compile finds a maximum in
+ * the kernel that makes the tensor, unless a product, the attention or a collective does. Source:
+ * Transformer Engine, its modules of linear layers (grad_output_preprocess); torchao, the same
+ * (fuse_with_prev).
+ */
+#include "model/internal.h"
+
+static const ms_products *products_of(const ms_cost_builder *builder) {
+    return &builder->precision->products;
+}
+
+static bool is_of_tensors(const ms_products *products) {
+    return products->format == MS_PRODUCT_FP8 &&
+           (products->scaling == MS_SCALING_DELAYED || products->scaling == MS_SCALING_CURRENT);
+}
+
+static bool is_rowwise(const ms_products *products) {
+    return products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_ROWWISE;
+}
+
+/* Whether a maximum is found before the cast, in a kernel of its own. */
+static bool has_maximum_first(const ms_products *products) {
+    return products->format == MS_PRODUCT_NVFP4 ||
+           (products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_CURRENT);
+}
+
+static bool has_columns(const ms_cost_builder *builder) {
+    const ms_products *products = products_of(builder);
+    return !is_of_tensors(products) ||
+           builder->gpu->products.of[products->format].layouts == MS_LAYOUTS_TN;
+}
+
+/* Of inputs and gradients, for the weight's gradient. */
+static bool has_token_columns(const ms_cost_builder *builder) {
+    return products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS && has_columns(builder);
+}
+
+double ms_quantized_B(const ms_cost_builder *builder) {
+    ms_operands operands = ms_quantized_operands(builder);
+    return operands.element_B + operands.scale_B;
+}
+
+bool ms_gathers_quantized(const ms_cost_builder *builder) {
+    return ms_is_quantized(builder, builder->product.kind) &&
+           products_of(builder)->tensor_gathers == MS_TYPE_OF_PRODUCTS &&
+           builder->layout->has_sequence_parallel && builder->layout->tp > 1;
+}
+
+/* Which forms of a tensor a cast makes. */
+typedef enum cast_forms { ROWS, COLUMNS, BOTH } cast_forms;
+
+/* Elements of a tensor, on the mean rank and on the busiest one. */
+typedef struct elements {
+    double mean, busiest;
+} elements;
+
+static void add_kernel(ms_cost_builder *builder, const char *name, elements count, double each_B) {
+    if (each_B <= 0) {
+        return;
+    }
+    if (count.mean == count.busiest) {
+        ms_cost_memory(builder, name, count.mean * each_B);
+    } else {
+        ms_cost_uneven(builder, name, count.mean * each_B, count.busiest * each_B);
+    }
+}
+
+/* Cast a tensor.  is_found: what has to be found of the tensor first was, in the kernel that made
+ * it. */
+static void add_cast(ms_cost_builder *builder, elements count, cast_forms made, bool is_found) {
+    const ms_products *products = products_of(builder);
+    double e = builder->shard.element_B, q = ms_quantized_B(builder);
+    if (has_maximum_first(products)) {
+        add_kernel(builder, "amax", count, is_found ? 0 : e);
+    }
+    if (is_rowwise(products)) {
+        double rows_B = (is_found ? 0 : e) + q + (made == BOTH ? e : 0);
+        add_kernel(builder, "cast", count, made == COLUMNS ? 2 * e : rows_B);
+        add_kernel(builder, "cast", count, made == ROWS ? 0 : e + q);
+        return;
+    }
+    bool is_apart = products->format == MS_PRODUCT_NVFP4 && made == BOTH;
+    add_kernel(builder, "cast", count, made == BOTH && !is_apart ? e + 2 * q : e + q);
+    add_kernel(builder, "cast", count, is_apart ? e + q : 0);
+}
+
+/* Copy what is cast already into its other form. */
+static void add_transpose(ms_cost_builder *builder, elements count) {
+    add_kernel(builder, "transpose", count, 2 * ms_quantized_B(builder));
+}
+
+/* Whether the norm before an opening product writes its result in fewer bits. */
+static bool is_cast_by_norm(const ms_cost_builder *builder) {
+    const ms_products *products = products_of(builder);
+    return builder->product.side == MS_SIDE_COLUMN && builder->model->kernels == MS_KERNELS_FUSED &&
+           products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_DELAYED &&
+           (builder->layout->tp == 1 || !builder->layout->has_sequence_parallel ||
+            products->tensor_gathers == MS_TYPE_OF_PRODUCTS);
+}
+
+double ms_norm_share(const ms_cost_builder *builder) {
+    double e = builder->shard.element_B;
+    return ms_is_quantized(builder, builder->product.kind) && is_cast_by_norm(builder)
+               ? (e + ms_quantized_B(builder)) / (2 * e)
+               : 1;
+}
+
+/* Whether torch.compile finds an input's maximum where it is made: by a norm or an activation. */
+static bool is_input_found(const ms_cost_builder *builder) {
+    bool is_gathered = builder->product.side == MS_SIDE_COLUMN && builder->layout->tp > 1 &&
+                       builder->layout->has_sequence_parallel &&
+                       products_of(builder)->tensor_gathers == MS_TYPE_OF_PARAMETERS;
+    bool is_by_attention =
+        builder->product.side == MS_SIDE_ROW && builder->product.kind == MS_PRODUCT_PROJECTIONS;
+    return builder->model->kernels == MS_KERNELS_COMPILED &&
+           builder->product.side != MS_SIDE_NONE && !is_gathered && !is_by_attention;
+}
+
+/* Whether the form for the weight's gradient is made in the forward pass: where that form is kept,
+ * and of tensors with one scale, where one kernel makes both. */
+static bool has_early_columns(const ms_cost_builder *builder) {
+    const ms_products *products = products_of(builder);
+    bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);
+    return has_token_columns(builder) && products->kept == MS_TYPE_OF_PRODUCTS &&
+           (!is_of_tensors(products) || (!is_cast_by_norm(builder) && !is_split));
+}
+
+/* Weights that are gathered anew for every pass are cast anew. */
+static bool casts_weights(const ms_cost_builder *builder) {
+    return builder->layout->zero >= 3 && !builder->layout->keeps_parameters;
+}
+
+static void add_weight_rows(ms_cost_builder *builder, double weights) {
+    if (casts_weights(builder) &&
+        products_of(builder)->parameter_gathers == MS_TYPE_OF_PARAMETERS) {
+        add_cast(builder, (elements){weights, weights}, ROWS, false);
+    }
+}
+
+static void add_weight_columns(ms_cost_builder *builder, double weights) {
+    elements count = {weights, weights};
+    if (!casts_weights(builder) || !has_columns(builder)) {
+        return;
+    }
+    if (products_of(builder)->parameter_gathers == MS_TYPE_OF_PRODUCTS) {
+        add_transpose(builder, count);
+    } else {
+        add_cast(builder, count, COLUMNS, true);
+    }
+}
+
+void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size) {
+    if (!ms_is_quantized(builder, builder->product.kind)) {
+        return;
+    }
+    bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);
+    double own = is_split ? builder->shard.plane : size.tokens * size.in;
+    if (!is_cast_by_norm(builder)) {
+        add_cast(builder, (elements){own, own}, has_early_columns(builder) ? BOTH : ROWS,
+                 is_input_found(builder));
+    }
+    add_weight_rows(builder, size.in * size.out);
+}
+
+void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size) {
+    if (!ms_is_quantized(builder, builder->product.kind)) {
+        return;
+    }
+    bool is_split = builder->product.side == MS_SIDE_ROW && ms_gathers_quantized(builder);
+    bool has_both = has_token_columns(builder);
+    /* by the activation's backward pass, or behind the residual's */
+    bool is_found = builder->model->kernels == MS_KERNELS_COMPILED &&
+                    builder->product.kind == MS_PRODUCT_MLP &&
+                    builder->product.side == MS_SIDE_COLUMN;
+    double whole = size.tokens * size.out, own = is_split ? builder->shard.plane : whole;
+    bool is_later = is_split && is_of_tensors(products_of(builder));
+    add_cast(builder, (elements){own, own}, has_both && !is_later ? BOTH : ROWS, is_found);
+    if (has_both && is_later) {
+        add_transpose(builder, (elements){whole, whole});
+    }
+    add_weight_columns(builder, size.in * size.out);
+}
+
+void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size) {
+    double whole = size.tokens * size.in;
+    if (!ms_is_quantized(builder, builder->product.kind) || !has_token_columns(builder) ||
+        has_early_columns(builder)) {
+        return;
+    }
+    if (products_of(builder)->kept == MS_TYPE_OF_PRODUCTS) {
+        add_transpose(builder, (elements){whole, whole});
+    } else {
+        add_cast(builder, (elements){whole, whole}, COLUMNS, true);
+    }
+}
+
+bool ms_sums_bias_in_cast(const ms_cost_builder *builder) {
+    return builder->model->kernels == MS_KERNELS_FUSED &&
+           ms_is_quantized(builder, builder->product.kind);
+}
+
+void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_expert_casts *work) {
+    if (!ms_is_quantized(builder, MS_PRODUCT_EXPERTS)) {
+        return;
+    }
+    bool has_both = has_token_columns(builder);
+    bool keeps = products_of(builder)->kept == MS_TYPE_OF_PRODUCTS;
+    elements input = {work->mean * work->in, work->busiest * work->in};
+    elements gradient = {work->mean * work->out, work->busiest * work->out};
+    if (parts & MS_PART_FORWARD) {
+        if (!work->is_input_sent) {
+            add_cast(builder, input, has_both && keeps ? BOTH : ROWS, false);
+        }
+        add_weight_rows(builder, work->experts * work->in * work->out);
+    }
+    if (parts & MS_PART_INPUT) {
+        if (!work->is_gradient_sent) {
+            add_cast(builder, gradient, has_both ? BOTH : ROWS, false);
+        } else if (has_both) {
+            add_transpose(builder, gradient);
+        }
+        add_weight_columns(builder, work->experts * work->in * work->out);
+    }
+    if ((parts & MS_PART_WEIGHT) && has_both && (work->is_input_sent || !keeps)) {
+        if (work->is_input_sent) {
+            add_transpose(builder, input);
+        } else {
+            add_cast(builder, input, COLUMNS, true);
+        }
+    }
+}
+
+double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {
+    const ms_products *products = products_of(builder);
+    double e = builder->shard.element_B, q = ms_quantized_B(builder);
+    double second_B = has_columns(builder) ? q : 0;
+    if (weights <= 0 || casts_weights(builder)) {
+        return 0;
+    }
+    if (products->parameter_gathers == MS_TYPE_OF_PRODUCTS) {
+        return weights * (second_B > 0 ? q + second_B : 0);
+    }
+    return weights * ((has_maximum_first(products) ? 2 : 1) * e + q + second_B);
+}
+
+double ms_held_weights_B(const ms_cost_builder *builder, double weights) {
+    if (weights <= 0 || casts_weights(builder)) {
+        return 0;
+    }
+    double forms_B = (has_columns(builder) ? 2 : 1) * ms_quantized_B(builder);
+    bool is_alone = products_of(builder)->parameter_gathers == MS_TYPE_OF_PRODUCTS;
+    return weights * (forms_B - (is_alone ? builder->precision->parameter_B : 0));
+}
+
+double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind) {
+    bool is_cast = ms_is_quantized(builder, kind) &&
+                   products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS &&
+                   products_of(builder)->kept == MS_TYPE_OF_PRODUCTS;
+    return is_cast ? ms_quantized_B(builder) : builder->shard.element_B;
+}

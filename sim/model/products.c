@@ -1,0 +1,69 @@
+/* Which products multiply in fewer bits, and what that makes of them. */
+#include "model/internal.h"
+
+/* Layers at both ends keep the working type; modules behind the last layer are as those between.
+ * Source: Megatron-LM, --first-last-layers-bf16. */
+bool ms_has_plain_products(const ms_cost_builder *builder, int layer) {
+    const ms_products *products = &builder->precision->products;
+    int from_end = builder->model->layers - layer; /* 1: the last layer; 0 and less: modules */
+    return products->format == MS_PRODUCT_PLAIN || layer < products->first_plain_layers ||
+           (from_end > 0 && from_end <= products->last_plain_layers);
+}
+
+bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind) {
+    enum { USUAL = MS_PRODUCT_PROJECTIONS | MS_PRODUCT_MLP | MS_PRODUCT_EXPERTS };
+    const ms_products *products = &builder->precision->products;
+    unsigned kinds = products->kinds != 0 ? products->kinds : USUAL;
+    bool has_format = products->format != MS_PRODUCT_PLAIN && (kinds & kind) != 0;
+    return has_format &&
+           (kind == MS_PRODUCT_HEAD || !ms_has_plain_products(builder, builder->product.layer));
+}
+
+/* Of a large product in a format over one in the working type. */
+static double speed_of(const ms_gpu_type *gpu, ms_product_format format) {
+    const ms_product_rate *rate = &gpu->products.of[format];
+    return rate->peak_flop_per_s * rate->sustained_clock * rate->gemm_efficiency /
+           (gpu->peak_flop_per_s * gpu->sustained_clock * gpu->gemm_efficiency);
+}
+
+/* Scales: 32 bits for 128 elements (of a tensor or a row next to none), 8 bits for 32 or 16. */
+static double scale_B(const ms_products *products) {
+    static const double SCALE_B[] = {
+        [MS_PRODUCT_FP8] = 0, [MS_PRODUCT_MXFP8] = 1.0 / 32, [MS_PRODUCT_NVFP4] = 1.0 / 16};
+    bool is_in_blocks =
+        products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_BLOCKWISE;
+    return is_in_blocks ? 4.0 / 128 : SCALE_B[products->format];
+}
+
+ms_operands ms_quantized_operands(const ms_cost_builder *builder) {
+    const ms_products *products = &builder->precision->products;
+    return (ms_operands){.element_B = products->format == MS_PRODUCT_NVFP4 ? 0.5 : 1,
+                         .scale_B = scale_B(products),
+                         .speed = speed_of(builder->gpu, products->format)};
+}
+
+void ms_count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
+    ms_cost_builder own = *builder;
+    own.product.layer = layer;
+    bool has_dense =
+        ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) || ms_is_quantized(&own, MS_PRODUCT_MLP);
+    if (has_dense && builder->model->parameters_override <= 0) {
+        double biases =
+            builder->model->has_bias ? builder->shard.qkv_width + builder->shard.up_width : 0;
+        count->dense_quantized =
+            count->dense - biases - ms_layer_split_parameters(builder->model, layer);
+    }
+    if (ms_is_quantized(&own, MS_PRODUCT_EXPERTS)) {
+        count->expert_quantized = count->expert;
+    }
+}
+
+ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
+                           bool is_weight_gradient) {
+    const ms_products *products = &builder->precision->products;
+    bool is_plain = is_weight_gradient && products->weight_gradients == MS_TYPE_OF_PARAMETERS;
+    if (is_plain || !ms_is_quantized(builder, kind)) {
+        return (ms_operands){.element_B = builder->shard.element_B, .speed = 1};
+    }
+    return ms_quantized_operands(builder);
+}

@@ -1,0 +1,54 @@
+/* Products of fewer bits of a GPU type. */
+#include "platform/gpu_products.h"
+
+#include <stddef.h>
+
+#define AT(member) offsetof(ms_product_rate, member)
+
+const ms_field MS_GPU_PRODUCT_FIELDS[] = {
+    {.key = "peak",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_FLOP_RATE,
+     .offset = AT(peak_flop_per_s),
+     .minimum = 1e6,
+     .maximum = 1e21,
+     .help = "dense matrix peak in this format, without sparsity"},
+    {.key = "gemm_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(gemm_efficiency),
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "best share of that peak that a large matrix product reaches; not given: the type's"},
+    {.key = "sustained_clock",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(sustained_clock),
+     .minimum = 0.1,
+     .maximum = 1,
+     .help = "share of the peak's clock held under the power limit; not given: the type's"},
+    {.key = "layouts",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(layouts),
+     .words = (const char *const[]){"any", "tn", NULL},
+     .help = "operands that products take: any, or contiguous along the inner dimension only"},
+    {.key = NULL}};
+
+ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu) {
+    static const char *const NAMES[] = {
+        [MS_PRODUCT_FP8] = "fp8", [MS_PRODUCT_MXFP8] = "mxfp8", [MS_PRODUCT_NVFP4] = "nvfp4"};
+    for (int format = MS_PRODUCT_PLAIN + 1; format < MS_PRODUCT_COUNT; format++) {
+        ms_product_rate *rate = &gpu->products.of[format];
+        const ms_node *mapping = ms_node_get(keys, NAMES[format]);
+        if (mapping != NULL && rate->peak_flop_per_s <= 0) {
+            return ms_config_fault(diag, mapping, "gpu",
+                                   "%s: required key 'peak' is missing: the dense peak in it",
+                                   NAMES[format]);
+        }
+        if (rate->gemm_efficiency <= 0) {
+            rate->gemm_efficiency = gpu->gemm_efficiency;
+        }
+        if (rate->sustained_clock <= 0) {
+            rate->sustained_clock = gpu->sustained_clock;
+        }
+    }
+    return MS_OK;
+}

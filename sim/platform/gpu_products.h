@@ -1,0 +1,18 @@
+/**
+ * @file
+ * `fp8:`, `mxfp8:` and `nvfp4:` of a GPU type: what products of fewer bits reach.
+ */
+#ifndef MESHSIM_PLATFORM_GPU_PRODUCTS_H
+#define MESHSIM_PLATFORM_GPU_PRODUCTS_H
+
+#include "meshsim/config.h"
+#include "meshsim/platform.h"
+
+/** The keys of one format, for a MS_FIELD_MAP at a ms_product_rate. */
+extern const ms_field MS_GPU_PRODUCT_FIELDS[];
+
+/** Check what was read, and let the type's own figures hold where a format is silent.
+ * keys: the type's, for diagnostics.  Returns MS_OK; MS_E_INPUT. */
+ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu);
+
+#endif
