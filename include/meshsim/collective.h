@@ -33,12 +33,15 @@ enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
 typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
     MS_ALGORITHM_RING = 1,
-    MS_ALGORITHM_DIRECT = 2,    /**< straight from source to destination: p2p, all-to-all */
-    MS_ALGORITHM_TREE = 3,      /**< up and down a double binary tree of nodes */
-    MS_ALGORITHM_NVLS = 4,      /**< switches of a node reduce and multicast */
-    MS_ALGORITHM_NVLS_TREE = 5, /**< the same, trees of nodes between them */
-    MS_ALGORITHM_PAT = 6,       /**< log2(n) rounds among nodes of one member each */
-    MS_ALGORITHM_OWN = 16,      /**< first number for rows that ms_coll_algorithm_add adds */
+    MS_ALGORITHM_DIRECT = 2,         /**< straight from source to destination: p2p, all-to-all */
+    MS_ALGORITHM_TREE = 3,           /**< up and down a double binary tree of nodes */
+    MS_ALGORITHM_NVLS = 4,           /**< switches of a node reduce and multicast */
+    MS_ALGORITHM_NVLS_TREE = 5,      /**< the same, trees of nodes between them */
+    MS_ALGORITHM_PAT = 6,            /**< log2(n) rounds among nodes of one member each */
+    MS_ALGORITHM_COLLNET_DIRECT = 7, /**< the network's switches reduce what the members on its
+                                        ports gather straight from their node */
+    MS_ALGORITHM_COLLNET_CHAIN = 8,  /**< the same, gathered along a chain through the node */
+    MS_ALGORITHM_OWN = 16,           /**< first number for rows that ms_coll_algorithm_add adds */
     MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
 

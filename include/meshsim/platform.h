@@ -206,6 +206,7 @@ typedef struct ms_platform {
     ms_routing routing;
     bool has_pxn;      /**< cross-rail traffic changes rail over NVLink inside the sending node */
     bool has_nvls;     /**< NVLink switches reduce and multicast */
+    bool has_sharp;    /**< the network's switches reduce and multicast */
     bool has_amd_cpu;  /**< nodes have AMD's processors, not Intel's */
     bool is_unordered; /**< NICs may deliver bytes out of order, so that a library does without LL
                           and LL128 */

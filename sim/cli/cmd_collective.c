@@ -41,9 +41,9 @@ static const ms_option OPTIONS[] = {
      .argument = "A",
      .arguments = 1,
      .fallback = "auto",
-     .help =
-         "auto, ring, tree, nvls, nvls_tree, pat or direct, as far as the kind, the group and the "
-         "platform have them"},
+     .help = "auto, ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat or direct, as "
+             "far as "
+             "the kind, the group and the platform have them"},
     {.name = "protocol",
      .argument = "P",
      .arguments = 1,

@@ -8,9 +8,13 @@
 #include "meshsim/nccl.h"
 
 static const char NEEDS_NVLS[] =
-    "one node whose NVLink switches reduce (platform keys library and nvls)";
+    "one node whose NVLink switches reduce (platform keys library and nvls; an all-reduce among "
+    "several also sharp)";
 static const char NEEDS_NVLS_TREE[] =
     "several nodes of equally many GPUs whose NVLink switches reduce (platform keys library, nvls)";
+static const char NEEDS_COLLNET[] =
+    "several nodes of equally many GPUs and switches between them that reduce (platform keys "
+    "library and sharp)";
 static const char NEEDS_PAT[] = "one GPU on each node (platform key library)";
 
 /* Whether the platform's library has the algorithm that a request names, where the group is. */
@@ -33,6 +37,10 @@ static const ms_coll_algorithm_row BUILT_IN[] = {
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, "tree", NULL, NULL, ms_tree_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_NVLS_TREE, "nvls_tree", is_offered, NEEDS_NVLS_TREE,
+     ms_nvls_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_COLLNET_DIRECT, "collnet_direct", is_offered, NEEDS_COLLNET,
+     ms_nvls_plan},
+    {MS_COLL_ALL_REDUCE, MS_ALGORITHM_COLLNET_CHAIN, "collnet_chain", is_offered, NEEDS_COLLNET,
      ms_nvls_plan},
     {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
     {MS_COLL_REDUCE_SCATTER, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},

@@ -30,7 +30,8 @@ ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *requ
 ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan);
 
-/* On nodes whose NVLink switches reduce: inside one, or with trees between several (see nvls.c).
+/* Where switches reduce: NVLink's inside a node with trees between several, or the network's (see
+ * nvls.c).
  * O(members * links of a route). */
 ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan);

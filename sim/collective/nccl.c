@@ -19,8 +19,12 @@ static const struct {
     ms_library_algorithm row;
 } ALGORITHMS[MS_LIBRARY_ALGORITHMS] = {
     /* of equal times the first one is taken */
-    {MS_ALGORITHM_TREE, MS_LIBRARY_TREE}, {MS_ALGORITHM_RING, MS_LIBRARY_RING},
-    {MS_ALGORITHM_NVLS, MS_LIBRARY_NVLS}, {MS_ALGORITHM_NVLS_TREE, MS_LIBRARY_NVLS_TREE},
+    {MS_ALGORITHM_TREE, MS_LIBRARY_TREE},
+    {MS_ALGORITHM_RING, MS_LIBRARY_RING},
+    {MS_ALGORITHM_COLLNET_DIRECT, MS_LIBRARY_COLLNET_DIRECT},
+    {MS_ALGORITHM_COLLNET_CHAIN, MS_LIBRARY_COLLNET_CHAIN},
+    {MS_ALGORITHM_NVLS, MS_LIBRARY_NVLS},
+    {MS_ALGORITHM_NVLS_TREE, MS_LIBRARY_NVLS_TREE},
     {MS_ALGORITHM_PAT, MS_LIBRARY_PAT},
 };
 
@@ -32,13 +36,22 @@ static bool is_nvls(const nccl_way *w) {
     return w->algorithm == MS_LIBRARY_NVLS || w->algorithm == MS_LIBRARY_NVLS_TREE;
 }
 
+static bool is_collnet(const nccl_way *w) {
+    return w->algorithm == MS_LIBRARY_COLLNET_DIRECT || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
+}
+
 /* A node has one member: what it sends goes straight to the network. */
 static bool is_spread(const ms_nccl_comm *comm) {
     return comm->ranks == comm->nodes;
 }
 
-/* Whether NCCL has such a way. The switches that CollNet needs are on no platform here, and without
- * them NVLS stays inside a node. */
+/* Whether the network's switches may take part between the nodes of an all-reduce. */
+static bool is_reduced_by_network(const nccl_way *w) {
+    return w->platform->has_sharp && is_all_reduce(w) && w->comm->nodes > 1 &&
+           (w->comm->has_equal_nodes || is_spread(w->comm));
+}
+
+/* Whether NCCL has such a way. Without switches that reduce between nodes NVLS stays inside one. */
 static bool is_offered(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
     /* flags within the data tell that it is there, so it must not overtake itself; a network's
@@ -58,11 +71,15 @@ static bool is_offered(const nccl_way *w) {
     if (w->algorithm == MS_LIBRARY_PAT) {
         return !is_all_reduce(w) && is_spread(comm);
     }
+    if (is_collnet(w)) {
+        return is_reduced_by_network(w);
+    }
     bool has_switches = w->platform->has_nvls && w->generation->nvls_efficiency > 0.0 &&
                         w->generation->channels >= 2;
-    return has_switches && (w->algorithm == MS_LIBRARY_NVLS
-                                ? comm->nodes == 1
-                                : comm->nodes > 1 && is_all_reduce(w) && comm->has_equal_nodes);
+    return has_switches &&
+           (w->algorithm == MS_LIBRARY_NVLS
+                ? comm->nodes == 1 || (comm->has_equal_nodes && is_reduced_by_network(w))
+                : comm->nodes > 1 && is_all_reduce(w) && comm->has_equal_nodes);
 }
 
 /* Bandwidth of one NVLS channel: the switches reduce and multicast at less than links carry, and an
@@ -75,7 +92,7 @@ static double nvls_channel_Bps(const nccl_way *w) {
         w->comm->intra_Bps / channels * g->nvls_efficiency * (channels - 1.0) / channels;
     intra_Bps *= is_all_reduce(w) ? 2.0 : (node_ranks - 1.0) / node_ranks;
     if (w->algorithm == MS_LIBRARY_NVLS) {
-        return intra_Bps;
+        return w->comm->nodes == 1 ? intra_Bps : fmin(intra_Bps, w->comm->inter_Bps / channels);
     }
     /* two nodes send to each other only, each half of a tree in one direction */
     double inter_Bps = w->comm->inter_Bps / channels * (w->comm->nodes <= 2 ? 2.0 : 1.0);
@@ -105,12 +122,26 @@ static double tree_Bps(const nccl_way *w, double bus_Bps) {
     return bus_Bps;
 }
 
+/* What the network's switches make of `bus_Bps`: where a node has more members than NICs these wait
+ * for each other, half of which is hidden [B/s]. */
+static double collnet_Bps(const nccl_way *w, double bus_Bps) {
+    if (w->algorithm == MS_LIBRARY_COLLNET_CHAIN) {
+        return bus_Bps;
+    }
+    double sharers = (double)w->comm->ranks / w->comm->nodes / w->comm->nics;
+    bool is_new = w->generation >= &w->platform->library->generations[MS_GENERATION_HOPPER];
+    return bus_Bps / ((sharers + 1.0) / 2.0) * (is_new ? 0.85 : 1.0);
+}
+
 /* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
  */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     if (w->algorithm == MS_LIBRARY_TREE) {
         return tree_Bps(w, bus_Bps);
+    }
+    if (is_collnet(w)) {
+        return collnet_Bps(w, bus_Bps);
     }
     if (w->algorithm == MS_LIBRARY_PAT) {
         return 0.75 * bus_Bps;
@@ -138,7 +169,8 @@ static double algorithm_Bps(const nccl_way *w) {
         double bus_Bps = w->generation->channels * nvls_channel_Bps(w);
         return is_all_reduce(w) ? bus_Bps * w->comm->ranks / ring_steps(w, &between) : bus_Bps;
     }
-    double bus_Bps = reach_Bps(w, w->scale <= 1 ? w->comm->intra_Bps : w->comm->inter_Bps);
+    bool is_inside = w->scale <= 1 || is_collnet(w);
+    double bus_Bps = reach_Bps(w, is_inside ? w->comm->intra_Bps : w->comm->inter_Bps);
     if (w->algorithm == MS_LIBRARY_RING) {
         return bus_Bps * w->comm->ranks / ring_steps(w, &between);
     }
@@ -170,6 +202,15 @@ static double net_step_s(const nccl_way *w) {
     return library->net_s[row][w->protocol] + messages * w->platform->nic_latency_s;
 }
 
+/* Latency inside the nodes of a collective that the network's switches reduce: of a chain step by
+ * step, straight from all others one message and 0.4 us for each of them. */
+static double collnet_node_s(const nccl_way *w, double node_s) {
+    static const double EACH_S = 0.4e-6;
+    double others = w->comm->ranks / w->comm->nodes - 1;
+    return w->algorithm == MS_LIBRARY_COLLNET_CHAIN ? others * node_s
+                                                    : fmin(1.0, others) * node_s + others * EACH_S;
+}
+
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
@@ -182,12 +223,15 @@ static double latency_s(const nccl_way *w) {
         return base_s + ring_latency_s(w, node_s, net_s);
     case MS_LIBRARY_TREE:
         return base_s + 2.0 * ((comm->ranks / comm->nodes - 1) * node_s + levels * net_s);
+    case MS_LIBRARY_COLLNET_DIRECT:
+    case MS_LIBRARY_COLLNET_CHAIN:
+        return base_s + 2.0 * collnet_node_s(w, node_s) + net_s;
     case MS_LIBRARY_NVLS_TREE:
         return base_s + node_s + 2.0 * levels * net_s;
     case MS_LIBRARY_PAT:
         return base_s + levels * net_s / 3.5 + 2.8e-6 * comm->ranks;
     default:
-        return node_s;
+        return node_s + (comm->nodes > 1 ? net_s : 0.0);
     }
 }
 
@@ -275,6 +319,9 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
     nccl_way w = way_of(platform, comm, way);
     if (is_nvls(&w)) {
         return w.generation->nvls_share;
+    }
+    if (is_collnet(&w)) {
+        return 1.0; /* what NCCL expects less of it is for its choice */
     }
     double links_Bps = comm->nodes == 1 ? comm->intra_Bps : fmin(comm->intra_Bps, comm->inter_Bps);
     double share = isfinite(links_Bps) ? reach_Bps(&w, links_Bps) / links_Bps : 1.0;

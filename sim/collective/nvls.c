@@ -1,8 +1,11 @@
 /* Collectives that NVLink switches work out: a GPU fetches what the switch has reduced of all, and
  * what it sends the switch copies to all. So of an all-reduce of n, every link of a GPU carries the
  * buffer once and its n-th part once more, in each direction. Between nodes the members of a rail
- * reduce their part up and down two trees of nodes, at the same time.
- * Source: NVIDIA/nccl, device code of NVLS and NVLSTree. */
+ * reduce their part up and down two trees of nodes, at the same time; or the network's switches do,
+ * to which one member on each NIC sends its part once and gets it back (NVLS with SHARP, CollNet).
+ * CollNet's parts come to that member over NVLink, straight from all others or along a chain:
+ * either way every member sends and gets what a ring would have it send. Source: NVIDIA/nccl,
+ * device code of NVLS, NVLSTree, CollNetDirect and CollNetChain. */
 #include <math.h>
 
 #include "collective/algorithms.h"
@@ -77,10 +80,36 @@ static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan
     return MS_OK;
 }
 
-static ms_status plan_with_trees(nvls_layout *l, ms_coll_plan *plan) {
-    double depth_s = 0.0;
-    ms_status status = ms_tree_add(&l->order, false, &l->between, l->arena, &depth_s);
-    double latency_s = ms_tuned_latency_s(&l->tuned, depth_s);
+/* The ports of the members that a channel's parts enter and leave the network by. Switches that
+ * reduce pass one copy up from each leaf and one down to it, as a ring through them does. */
+static void add_ports(nvls_layout *l) {
+    const ms_node_order *order = &l->order;
+    for (int channel = 0; channel < order->channels; channel++) {
+        for (int node = 0; node < order->count; node++) {
+            int next = (node + 1) % order->count;
+            ms_crossings_add(&l->between, ms_node_order_gpu(order, node, channel, 0),
+                             ms_node_order_gpu(order, next, channel, 0));
+        }
+    }
+}
+
+/* What happens between nodes: trees, or the network's switches. *links_s_out: latency of its links
+ * beyond the library's. */
+static ms_status add_between(nvls_layout *l, double *links_s_out) {
+    l->between_B = l->request->size_B / l->order.channels;
+    if (l->request->algorithm == MS_ALGORITHM_NVLS_TREE) {
+        l->between_B /= MS_TREES;
+        return ms_tree_add(&l->order, false, &l->between, l->arena, links_s_out);
+    }
+    add_ports(l);
+    *links_s_out = l->between.latency_max_s;
+    return MS_OK;
+}
+
+static ms_status plan_with_network(nvls_layout *l, ms_coll_plan *plan) {
+    double links_s = 0.0;
+    ms_status status = add_between(l, &links_s);
+    double latency_s = ms_tuned_latency_s(&l->tuned, links_s);
     if (status != MS_OK) {
         return status;
     }
@@ -92,18 +121,29 @@ static ms_status plan_with_trees(nvls_layout *l, ms_coll_plan *plan) {
     return is_split ? ms_steps_split(steps_of(l), l->arena, plan) : status;
 }
 
-/* Lay out what nodes do, then trees if it has any. */
+/* How often the buffer crosses each link of a GPU to its node's switches. */
+static double copies_inside(const nvls_layout *l) {
+    double node = l->order.runs[0].count;
+    if (l->request->kind != MS_COLL_ALL_REDUCE) {
+        return 1.0;
+    }
+    bool is_nvls = l->request->algorithm == MS_ALGORITHM_NVLS ||
+                   l->request->algorithm == MS_ALGORITHM_NVLS_TREE;
+    return is_nvls ? 1.0 + 1.0 / node : 2.0 * (node - 1.0) / node;
+}
+
+/* Lay out what nodes do, then what is between several. */
 static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
-    bool is_all_reduce = l->request->kind == MS_COLL_ALL_REDUCE;
     double n = l->request->members;
     double size_B = l->request->size_B;
-    double copies = is_all_reduce ? 1.0 + 1.0 / l->order.runs[0].count : 1.0;
-    l->inside_B = copies * size_B / l->tuned.share;
-    l->between_B = size_B / (MS_TREES * l->order.channels);
-    add_node_links(&l->order, &l->inside);
+    bool is_all_reduce = l->request->kind == MS_COLL_ALL_REDUCE;
+    l->inside_B = copies_inside(l) * size_B / l->tuned.share;
     plan->sent_B = is_all_reduce ? size_B : (n - 1.0) / n * size_B;
-    if (l->request->algorithm == MS_ALGORITHM_NVLS_TREE) {
-        return plan_with_trees(l, plan);
+    if (l->order.count < l->request->members) { /* nodes of one member have nothing to gather */
+        add_node_links(&l->order, &l->inside);
+    }
+    if (l->order.count > 1) {
+        return plan_with_network(l, plan);
     }
     return ms_steps_plan(&l->inside, l->inside_B,
                          ms_tuned_latency_s(&l->tuned, l->inside.latency_max_s), steps_of(l),

@@ -33,9 +33,14 @@ typedef struct library_file {
     }
 
 static const ms_field LATENCY_FIELDS[] = {
-    LATENCY("tree", MS_LIBRARY_TREE), LATENCY("ring", MS_LIBRARY_RING),
-    LATENCY("nvls", MS_LIBRARY_NVLS), LATENCY("nvls_tree", MS_LIBRARY_NVLS_TREE),
-    LATENCY("pat", MS_LIBRARY_PAT),   {.key = NULL},
+    LATENCY("tree", MS_LIBRARY_TREE),
+    LATENCY("ring", MS_LIBRARY_RING),
+    LATENCY("collnet_direct", MS_LIBRARY_COLLNET_DIRECT),
+    LATENCY("collnet_chain", MS_LIBRARY_COLLNET_CHAIN),
+    LATENCY("nvls", MS_LIBRARY_NVLS),
+    LATENCY("nvls_tree", MS_LIBRARY_NVLS_TREE),
+    LATENCY("pat", MS_LIBRARY_PAT),
+    {.key = NULL},
 };
 
 #define LIMIT(name, member)                                                                        \

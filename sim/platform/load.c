@@ -29,6 +29,7 @@ typedef struct platform_file {
     int seed;
     bool has_pxn;
     bool has_nvls;
+    bool has_sharp;
     const ms_node *library;
 } platform_file;
 
@@ -126,6 +127,11 @@ static const ms_field PLATFORM_FIELDS[] = {
      .offset = offsetof(platform_file, has_nvls),
      .fallback = "false",
      .help = "NVLink switches reduce and multicast (NVLink SHARP)"},
+    {.key = "sharp",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(platform_file, has_sharp),
+     .fallback = "false",
+     .help = "the network's switches reduce and multicast (SHARP)"},
     {.key = "library",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, library),
@@ -336,6 +342,7 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
 static ms_status read_library(const platform_file *file, const char *const *places, ms_arena *arena,
                               ms_diag *diag, ms_platform *platform) {
     platform->has_nvls = file->has_nvls;
+    platform->has_sharp = file->has_sharp;
     platform->has_amd_cpu = file->node.cpu == 1;
     platform->nic_latency_s = file->node.nic_latency_s;
     platform->is_unordered = !file->node.is_in_order;

@@ -212,7 +212,8 @@ static const ms_field ALGORITHM_FIELDS[] = {
      .type = MS_FIELD_STRING,
      .offset = TEXT(all_reduce),
      .fallback = "auto",
-     .help = "auto (as the platform's library takes it), ring, tree, nvls or nvls_tree"},
+     .help = "auto (as the platform's library takes it), ring, tree, nvls, nvls_tree, "
+             "collnet_direct or collnet_chain"},
     {0},
 };
 

@@ -11,9 +11,12 @@ import random
 LL, LL128, SIMPLE = 0, 1, 2
 PROTOCOLS = ("ll", "ll128", "simple")
 GENERATIONS = ("volta", "ampere", "hopper", "blackwell")
-BASE = {"tree": (6.8, 14.0, 8.4), "ring": (6.6, 14.0, 8.4), "nvls": (0, 0, 0), "nvls_tree": (0, 0, 0), "pat": (8, 8, 8)}
-NVLINK = {"tree": (0.6, 1.25, 4.0), "ring": (0.6, 1.9, 3.4), "nvls": (0, 0, 25), "nvls_tree": (0, 0, 25), "pat": (0, 0, 4)}
-NETWORK = {"tree": (5.0, 8.5, 14.0), "ring": (2.7, 4.0, 14.0), "nvls": (0, 0, 18), "nvls_tree": (0, 0, 20.9), "pat": (0, 0, 14)}
+BASE = {"tree": (6.8, 14.0, 8.4), "ring": (6.6, 14.0, 8.4), "collnet_direct": (0, 0, 0), "collnet_chain": (0, 0, 0),
+        "nvls": (0, 0, 0), "nvls_tree": (0, 0, 0), "pat": (8, 8, 8)}
+NVLINK = {"tree": (0.6, 1.25, 4.0), "ring": (0.6, 1.9, 3.4), "collnet_direct": (0, 0, 3.7),
+          "collnet_chain": (0, 0, 2.8), "nvls": (0, 0, 25), "nvls_tree": (0, 0, 25), "pat": (0, 0, 4)}
+NETWORK = {"tree": (5.0, 8.5, 14.0), "ring": (2.7, 4.0, 14.0), "collnet_direct": (0, 0, 31),
+           "collnet_chain": (0, 0, 30), "nvls": (0, 0, 18), "nvls_tree": (0, 0, 20.9), "pat": (0, 0, 14)}
 LL_MOST = ((39.0, 39.0, 20.4), (87.7, 22.5, 19.0), (141.0, 45.0, 35.0), (282.0, 90.0, 70.0))
 RING_LL128 = ((20.0,) * 3, (20.0,) * 3, (36.7,) * 3, (40.0,) * 3)
 TREE_LL128 = ((20.0,) * 3, (20.0,) * 3, (36.7, 36.7, 29.0), (55.6, 31.67, 20.0))
@@ -27,7 +30,7 @@ CORRECTION = (
 )
 
 # Bandwidths in GB/s of all channels together; latency in microseconds, as the NIC's driver reports it.
-Machine = collections.namedtuple("Machine", "generation channels intra inter has_nvls is_amd latency in_order")
+Machine = collections.namedtuple("Machine", "generation channels intra inter has_nvls is_amd latency in_order has_sharp nics")
 
 
 def is_there(kind, name, protocol, ranks, nodes, machine):
@@ -42,8 +45,13 @@ def is_there(kind, name, protocol, ranks, nodes, machine):
         return False
     if name == "pat":
         return kind != "all_reduce" and ranks == nodes
+    by_network = machine.has_sharp and nodes > 1 and kind == "all_reduce"
+    if name.startswith("collnet"):
+        return by_network
     if not machine.has_nvls:
         return False
+    if name == "nvls" and by_network and ranks > nodes:
+        return True
     return nodes == 1 if name == "nvls" else nodes > 1 and kind == "all_reduce" and ranks > nodes
 
 
@@ -57,6 +65,8 @@ def bandwidth(kind, name, protocol, ranks, nodes, machine):
         inside = machine.intra / channels * NVLS_EFFICIENCY[row] * (channels - 1) / channels
         inside *= 2 if reduces else (ranks / nodes - 1) / (ranks / nodes)
         outside = machine.inter / channels * (2 if nodes == 2 else 1)
+        if name == "nvls" and nodes > 1:
+            inside = min(inside, machine.inter / channels)
         bus = channels * (inside if name == "nvls" else min(inside, outside, NVLS_TREE[row][column]))
     elif name == "tree":
         bus = min(.92 * bus, channels * TREE[row][column])
@@ -64,6 +74,11 @@ def bandwidth(kind, name, protocol, ranks, nodes, machine):
             bus = min(bus / 3.8, ll_most)
         if protocol == LL128:
             bus = min(bus * (7 / 9 if nodes == 1 else 120 / 128), channels * TREE_LL128[row][column])
+    elif name.startswith("collnet"):
+        bus = machine.intra
+        if name == "collnet_direct":
+            factor = ranks / nodes / machine.nics
+            bus = bus / (factor - (factor - 1) / 2) * (.85 if row >= 2 else 1)
     elif name == "pat":
         bus *= .75
     elif protocol == LL:
@@ -88,8 +103,12 @@ def latency(kind, name, protocol, ranks, nodes, machine):
         return value + passes * ((ranks - nodes) * max(inside, posting) + (nodes - 1) * between)
     if name == "tree":
         return value + 2 * ((ranks // nodes - 1) * inside + levels * between)
+    if name == "collnet_direct":
+        return value + 2 * (min(1, ranks // nodes - 1) * inside + (ranks // nodes - 1) * .4) + between
+    if name == "collnet_chain":
+        return value + 2 * (ranks // nodes - 1) * inside + between
     if name == "nvls":
-        return inside
+        return inside + (between if nodes > 1 else 0)
     if name == "nvls_tree":
         return value + inside + 2 * levels * between
     return value + levels * between / 3.5 + 2.8 * ranks
@@ -116,7 +135,7 @@ def choose(kind, size, ranks, nodes, machine):
                for order, (name, protocol) in enumerate(ways) if is_there(kind, name, protocol, ranks, nodes, machine))
 
 
-ALGORITHMS = ("tree", "ring", "nvls", "nvls_tree", "pat")
+ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 
 
@@ -130,7 +149,8 @@ def draw(source):
     has_nvls = generation in ("hopper", "blackwell") and source.random() < 0.7
     size = int(2 ** source.uniform(3, 34))
     machine = Machine(generation, 12 if generation in ("volta", "ampere") else 16, inter if members == 1 else intra, inter,
-                      has_nvls, source.random() < 0.3, source.choice((0, 0, 0, 35, 75)), source.random() < 0.9)
+                      has_nvls, source.random() < 0.3, source.choice((0, 0, 0, 35, 75)), source.random() < 0.9,
+                      source.random() < 0.25, source.choice((members, max(1, members // 2))))
     return source.choice(KINDS), size, members * nodes, nodes, machine
 
 
@@ -138,14 +158,14 @@ def main():
     """Print the table."""
     source = random.Random(10)
     print("/* Made by nccl_cases.py: do not edit. kind, size, ranks, nodes, generation, GB/s of NVLink and network, NVLS, AMD,")
-    print(" * latency [us] and order of the NIC, then algorithm, protocol and time [us] of the fastest way. */")
+    print(" * latency [us] and order of the NIC, SHARP, NICs, then algorithm, protocol and time [us] of the fastest way. */")
     print("static const nccl_case NCCL_CASES[] = {")
     for _ in range(250):
         kind, size, ranks, nodes, machine = draw(source)
         best, _, name, protocol = choose(kind, size, ranks, nodes, machine)
         print(f"    {{MS_COLL_{kind.upper()}, {size}.0, {ranks}, {nodes}, MS_GENERATION_{machine.generation.upper()},"
               f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()}, {machine.latency!r}.0,"
-              f" {str(machine.in_order).lower()},"
+              f" {str(machine.in_order).lower()}, {str(machine.has_sharp).lower()}, {machine.nics},"
               f" MS_ALGORITHM_{name.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
     print("};")
 

@@ -130,7 +130,8 @@ static const failing_case FAILING[] = {
     {{"all_reduce", FLAT, "-f", "1.01"}, 2, "use a larger --factor"},
     {{"all_reduce", FLAT, "--algorithm", "magic"},
      2,
-     "expected auto, ring, tree, nvls or nvls_tree"},
+     "expected auto, ring, tree, nvls, nvls_tree, collnet_direct or "
+     "collnet_chain"},
     {{"all_gather", FLAT, "--algorithm", "tree"},
      2,
      "algorithm 'tree' is not built for all_gather"},

@@ -15,7 +15,8 @@ typedef struct nccl_case {
     double intra, inter; /* GB/s */
     bool has_nvls, is_amd;
     double nic_latency_us;
-    bool is_in_order;
+    bool is_in_order, has_sharp;
+    int nics;
     ms_coll_algorithm algorithm;
     ms_protocol protocol;
     double time_us;
@@ -33,10 +34,12 @@ Test(nccl, choice_equals_the_published_model) {
         f.platform.has_amd_cpu = c->is_amd;
         f.platform.nic_latency_s = 1e-6 * c->nic_latency_us;
         f.platform.is_unordered = !c->is_in_order;
+        f.platform.has_sharp = c->has_sharp;
         const ms_nccl_comm comm = {.ranks = c->ranks,
                                    .nodes = c->nodes,
                                    .intra_Bps = 1e9 * c->intra,
                                    .inter_Bps = 1e9 * c->inter,
+                                   .nics = c->nics,
                                    .has_equal_nodes = c->ranks > c->nodes};
         const ms_coll_request request = {.kind = c->kind};
         ms_nccl_choice choice = ms_nccl_choose(&f.platform, &comm, &request, c->size_B);
@@ -197,6 +200,62 @@ Test(nccl, a_network_without_order_leaves_simple) {
     cr_assert_eq(plan_of(&f, request, 8, 1).protocol, MS_PROTOCOL_SIMPLE, "inside a node, too");
     f.platform.is_unordered = false;
     cr_assert_eq(plan_of(&f, request, 32, 1).protocol, MS_PROTOCOL_LL);
+    fixture_release(&f);
+}
+
+/* Switches between nodes that reduce: each port carries its part once up and once down. */
+Test(nccl, a_network_that_reduces_carries_every_part_once) {
+    static const ms_coll_algorithm WAYS[] = {MS_ALGORITHM_COLLNET_DIRECT,
+                                             MS_ALGORITHM_COLLNET_CHAIN, MS_ALGORITHM_NVLS};
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", "{nodes: 64, sharp: true}"); /* two scalable units */
+    for (size_t i = 0; i < sizeof WAYS / sizeof WAYS[0]; i++) {
+        const ms_coll_request request = {
+            .kind = MS_COLL_ALL_REDUCE, .algorithm = WAYS[i], .size_B = 16e9};
+        ms_coll_plan plan = plan_of(&f, request, 512, 1);
+        const ms_flow *ports = &plan.phases[0].flows[1];
+        cr_assert_eq(plan.sent_B, 16e9, "in-network all-reduce: S");
+        cr_assert_eq(ports->bytes, 2e9, "an eighth to each of eight NICs");
+        for (int l = 0; l < ports->count; l++) {
+            cr_assert_eq(ports->links[l].weight, 1, "a leaf passes one copy on");
+        }
+        double copies = WAYS[i] == MS_ALGORITHM_NVLS ? 1.125 / 0.845 : 1.75;
+        double inside_s = copies * 16e9 / (0.815 * 450e9);
+        double time_s = fixture_plan_time_s(&f, &plan) - ms_coll_plan_latency_s(&plan);
+        cr_assert_float_eq(time_s, inside_s, 1e-9 * inside_s, "NVLink is slower: %g s", time_s);
+    }
+    fixture_release(&f);
+}
+
+/* Latency by NCCL's formula: straight 2 (3.7 + 7 * 0.4) + 31 us, whatever the number of nodes. */
+Test(nccl, a_network_that_reduces_knows_no_logarithm) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", "{nodes: 128, sharp: true}");
+    const ms_coll_request request = {
+        .kind = MS_COLL_ALL_REDUCE, .algorithm = MS_ALGORITHM_COLLNET_DIRECT, .size_B = 0};
+    for (int nodes = 4; nodes <= 32; nodes *= 2) {
+        ms_coll_plan plan = plan_of(&f, request, 8 * nodes, 1);
+        cr_assert_float_eq(fixture_plan_time_s(&f, &plan), 2e-6 + 44e-6, 1e-9);
+    }
+    fixture_release(&f);
+}
+
+Test(nccl, a_network_that_does_not_reduce_is_refused) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", NULL);
+    int gpus[16];
+    for (int i = 0; i < 16; i++) {
+        gpus[i] = i;
+    }
+    const ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE,
+                                     .algorithm = MS_ALGORITHM_COLLNET_DIRECT,
+                                     .gpus = gpus,
+                                     .members = 16,
+                                     .size_B = 1};
+    ms_coll_plan plan;
+    cr_assert_eq(ms_coll_plan_build(&f.platform, &request, &f.arena, &plan), MS_E_RANGE);
+    ms_coll_report_refusal(&request, &f.diag);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "switches between them that reduce"));
     fixture_release(&f);
 }
 

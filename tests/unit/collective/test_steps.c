@@ -11,11 +11,16 @@ enum { DRAWS = 200, GROUPS_MAX = 4 };
 static const struct {
     const char *name, *overrides;
 } PLATFORMS[] = {
-    {"dgx-a100", "{nodes: 32}"},   {"dgx-h100", "{nodes: 32}"},
-    {"p6-b200", "{nodes: 32}"},    {"dgx2-v100", "{nodes: 16}"},
-    {"h800", "{nodes: 32}"},       {"hdr4-a100", "{nodes: 32}"},
-    {"flat", "{nodes: 256}"},      {"tpu-v4", "{nodes: 64}"},
-    {"gb200-nvl72", "{nodes: 4}"}, {"dgx-h100", "{library: none, nodes: 32}"},
+    {"dgx-a100", "{sharp: true, nodes: 32}"},
+    {"dgx-h100", "{nodes: 32}"},
+    {"p6-b200", "{nodes: 32}"},
+    {"dgx2-v100", "{nodes: 16}"},
+    {"h800", "{nodes: 32}"},
+    {"hdr4-a100", "{sharp: true, nodes: 32}"},
+    {"flat", "{nodes: 256}"},
+    {"tpu-v4", "{nodes: 64}"},
+    {"gb200-nvl72", "{nodes: 4}"},
+    {"dgx-h100", "{sharp: true, nodes: 32}"},
 };
 
 enum { PLATFORM_COUNT = sizeof PLATFORMS / sizeof PLATFORMS[0] };
@@ -29,34 +34,51 @@ static int draw_int(ms_random *random, int least, int most) {
     return (int)ms_random_range(random, least, most);
 }
 
-/* A collective of 2 to 64 GPUs that are next to each other or far apart, by one of the algorithms
- * that its platform offers for it. */
-static ms_coll_request draw(platform_fixture *f, ms_random *random, int groups) {
+/* Where a group lies: `members` of each of `groups` that lie side by side, `stride` apart. */
+typedef struct shape {
+    int members, stride;
+} shape;
+
+/* 2 to 64 GPUs next to each other or far apart, whole nodes, or one of each node. */
+static shape draw_shape(const ms_platform *platform, ms_random *random, ms_coll_algorithm wanted,
+                        int groups) {
+    int world = ms_platform_gpus(platform);
+    int node = platform->gpus_per_node;
+    int most = world / groups < 64 ? world / groups : 64;
+    bool is_whole = wanted >= MS_ALGORITHM_NVLS && node > 1 && node <= most && groups == 1;
+    if (is_whole && wanted != MS_ALGORITHM_PAT) {
+        return (shape){node * draw_int(random, 1, most / node), 1};
+    }
+    if (is_whole && platform->nodes > 1) {
+        return (shape){draw_int(random, 2, platform->nodes < 64 ? platform->nodes : 64), node};
+    }
+    int members = draw_int(random, 2, most);
+    return (shape){members, draw_int(random, 1, world / (members * groups))};
+}
+
+/* A collective, by the algorithm that is wanted where the platform offers it there. */
+static ms_coll_request draw(platform_fixture *f, ms_random *random, ms_coll_algorithm wanted,
+                            int groups) {
     static const ms_coll_kind KINDS[] = {MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
                                          MS_COLL_ALL_GATHER, MS_COLL_RING_SHIFT,
                                          MS_COLL_ALL_TO_ALL, MS_COLL_P2P};
-    ms_coll_request request = {.kind = KINDS[draw_int(random, 0, 5)],
+    bool is_free = wanted < MS_ALGORITHM_TREE || groups > 1;
+    bool is_pat = wanted == MS_ALGORITHM_PAT;
+    ms_coll_request request = {.kind = is_free  ? KINDS[draw_int(random, 0, 5)]
+                                       : is_pat ? MS_COLL_ALL_GATHER
+                                                : MS_COLL_ALL_REDUCE,
+                               .algorithm = wanted,
                                .size_B = (double)draw_int(random, 1, 1024) *
                                          (double)(1 << draw_int(random, 0, 21))};
-    int world = ms_platform_gpus(&f->platform);
-    int most = world / groups < 64 ? world / groups : 64;
-    request.members = request.kind == MS_COLL_P2P ? 2 : draw_int(random, 2, most);
-    int node = f->platform.gpus_per_node;
-    bool is_whole = request.kind != MS_COLL_P2P && node > 1 && node <= most && groups == 1;
-    if (is_whole && draw_int(random, 0, 1) == 0) {
-        request.members = node * draw_int(random, 1, most / node);
-        request.kind = MS_COLL_ALL_REDUCE; /* which has most algorithms on whole nodes */
-        most = 0;
-    }
-    int stride = most == 0 ? 1 : draw_int(random, 1, world / (request.members * groups));
+    shape lies = draw_shape(&f->platform, random, wanted, groups);
+    request.members = request.kind == MS_COLL_P2P ? 2 : lies.members;
     int *gpus = MS_NEW(&f->arena, int, groups *request.members);
     for (int i = 0; i < groups * request.members; i++) {
         int group = i / request.members;
-        gpus[i] = (i % request.members * groups + group) * stride; /* groups lie side by side */
+        gpus[i] = (i % request.members * groups + group) * lies.stride;
     }
     request.gpus = gpus;
     ms_coll_plan plan;
-    request.algorithm = (ms_coll_algorithm)draw_int(random, MS_ALGORITHM_AUTO, MS_ALGORITHM_PAT);
     if (ms_coll_plan_build(&f->platform, &request, &f->arena, &plan) != MS_OK) {
         request.algorithm = MS_ALGORITHM_AUTO;
     }
@@ -80,7 +102,8 @@ Test(steps, take_as_long_as_flows_where_nothing_contends) {
         platform_fixture f;
         fixture_platform(&f, PLATFORMS[p].name, PLATFORMS[p].overrides);
         for (int i = 0; i < DRAWS / PLATFORM_COUNT; i++) {
-            ms_coll_request request = draw(&f, &random, 1);
+            ms_coll_algorithm wanted = (ms_coll_algorithm)(i % (MS_ALGORITHM_COLLNET_CHAIN + 1));
+            ms_coll_request request = draw(&f, &random, wanted, 1);
             ms_coll_plan flow, step;
             double flow_s = time_of(&f, request, false, &flow);
             double step_s = time_of(&f, request, true, &step);
@@ -94,7 +117,7 @@ Test(steps, take_as_long_as_flows_where_nothing_contends) {
         }
         fixture_release(&f);
     }
-    cr_assert_eq(algorithms, 0x7E, "ring, direct, tree, nvls, nvls_tree and pat: %x", algorithms);
+    cr_assert_eq(algorithms, 0x1FE, "every built-in algorithm: %x", algorithms);
     cr_assert_gt(stepped, DRAWS / 3);
 }
 
@@ -123,7 +146,7 @@ Test(steps, are_bounded_where_groups_contend) {
         fixture_platform(&f, PLATFORMS[p].name, PLATFORMS[p].overrides);
         for (int i = 0; i < 10; i++) {
             int groups = draw_int(&random, 2, GROUPS_MAX);
-            ms_coll_request request = draw(&f, &random, groups);
+            ms_coll_request request = draw(&f, &random, (ms_coll_algorithm)(i % 9), groups);
             double ratio =
                 class_time_s(&f, request, groups, true) / class_time_s(&f, request, groups, false);
             cr_assert(ratio > 0.999 && ratio < 1.001,

@@ -68,7 +68,8 @@ Test(job_algorithms, words_without_a_row_are_refused) {
     static const char *const SAYS[][2] = {
         {"collectives.algorithms.all_reduce=direct",
          "collectives.algorithms.all_reduce: algorithm 'direct' is not built for all_reduce; "
-         "expected auto, ring, tree, nvls or nvls_tree"},
+         "expected auto, ring, tree, nvls, nvls_tree, collnet_direct or "
+         "collnet_chain"},
         {"collectives.algorithms.all_gather=tree", "unknown key; the keys here are all_reduce"},
     };
     for (size_t i = 0; i < sizeof SAYS / sizeof SAYS[0]; i++) {
