@@ -291,9 +291,11 @@ typedef struct ms_model_layout {
     double allocator_overhead; /**< share of activations and working memory that the allocator
                                   loses on top */
     ms_framework_memory framework_memory;
-    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
-                                restores it at the receiver */
-    const int *stage_layers; /**< [P*V] transformer layers per virtual stage */
+    bool has_scatter_gather;  /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
+                                 restores it at the receiver */
+    double blocking_launch_s; /**< time per kernel in which a host launches it that has waited for
+                                 the one before; 0: hosts run ahead [s] */
+    const int *stage_layers;  /**< [P*V] transformer layers per virtual stage */
     int directions; /**< of the pipeline; in two of them every stage's parameters are twice among
                        the pipeline ranks; 0 means 1 */
     int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is

@@ -161,6 +161,7 @@ typedef enum ms_host_sync {
     MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
                              has sent and waits for */
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
+    MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
 } ms_host_sync;
 
 /** How the host of a rank launches its kernels, one after the other. */
@@ -367,9 +368,11 @@ typedef struct ms_open_stages {
  *  stages: S, virtual stages, >= 1.  O(1). */
 ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
 
-/** How the host of a spec's ranks launches: given costs are launched in no time. */
+/** How the host of a spec's ranks launches beside its GPU: given costs in no time, and not where it
+ * waits for every kernel, whose times have it then. */
 static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
-    return spec->has_model ? spec->host : (ms_spec_host){.launch_s = 0.0};
+    bool runs_ahead = spec->has_model && !(spec->host.syncs & MS_SYNC_KERNELS);
+    return runs_ahead ? spec->host : (ms_spec_host){.launch_s = 0.0};
 }
 
 /** Bytes per element. */

@@ -177,7 +177,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     costs->optimizer_launches = 1; /* as its time is that of one kernel */
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
-        costs->optimizer_s[p] = ms_optimizer_time_s(builder, count);
+        costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;
         costs->before_update[p] = ms_before_update(builder, count, ranks[p].split_tokens);
         costs->after_update[p] = ms_after_update(builder, has_gather ? count : none);
     }

@@ -144,8 +144,11 @@ static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
 }
 
 /* Count one more call of a kernel in the open segment. */
-static void use_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
+static void use_kernel(ms_cost_builder *builder, const ms_kernel *called_kernel) {
     ms_segment *segment = ms_cost_last_segment(builder);
+    ms_kernel blocked = *called_kernel;
+    blocked.time_s += builder->layout->blocking_launch_s;
+    const ms_kernel *kernel = &blocked;
     bool is_listed = segment && !builder->wanted.is_outline;
     int index = is_listed ? find_kernel(builder, kernel) : -1;
     if (!segment || (is_listed && index < 0)) {

@@ -270,7 +270,7 @@ static const ms_field PLATFORM_FIELDS[] = {
     {0},
 };
 
-static const char *const SYNCS[] = {"messages", "norm", NULL}; /* bits as ms_host_sync */
+static const char *const SYNCS[] = {"messages", "norm", "kernels", NULL}; /* bits as ms_host_sync */
 
 static const ms_field HOST_FIELDS[] = {
     {.key = "launch",
@@ -286,7 +286,8 @@ static const ms_field HOST_FIELDS[] = {
      .type = MS_FIELD_FLAGS,
      .offset = AT(host.syncs),
      .words = SYNCS,
-     .help = "where the host waits for its GPU: messages between stages, the gradient's norm"},
+     .help = "where the host waits for its GPU: messages between stages, the gradient's norm, "
+             "every kernel"},
     {0},
 };
 

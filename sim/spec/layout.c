@@ -84,7 +84,9 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
                              .is_offloaded = data->is_offloaded,
                              .allocator_overhead = spec->allocator_overhead,
                              .framework_memory = spec->framework_memory,
-                             .has_scatter_gather = spec->has_scatter_gather};
+                             .has_scatter_gather = spec->has_scatter_gather,
+                             .blocking_launch_s =
+                                 spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0};
 }
 
 static void set_degrees(const ms_job_layout *meshes, ms_model_layout *layout) {

@@ -78,6 +78,33 @@ Test(kernel_passes, losses_move_their_bytes) {
     expect_bytes(&split, &fused, (2 - 38) * logits, (4 - 14) * logits);
 }
 
+/* A host that waits for every kernel adds its launch to each, and to the update. */
+Test(kernel_passes, blocking_launches_add_up) {
+    ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    double pass_s[2], update_s[2];
+    int calls = 0;
+    for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout.blocking_launch_s = is_blocking ? 1e-3 : 0;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+        const ms_stage_costs *costs = &fixture.costs;
+        pass_s[is_blocking] = fixture_pass_s(costs, 0, MS_PASS_F);
+        update_s[is_blocking] = costs->optimizer_s[0];
+        ms_pass_plan plan = costs->stage[0].passes[MS_PASS_F];
+        calls = 0;
+        for (int i = plan.first; i < plan.first + plan.count; i++) {
+            calls += costs->segments[i].kernels.launches;
+        }
+        fixture_clear(&fixture);
+    }
+    cr_assert_gt(calls, 10);
+    cr_assert_float_eq(pass_s[1] - pass_s[0], calls * 1e-3, 1e-12);
+    cr_assert_float_eq(update_s[1] - update_s[0], 1e-3, 1e-12);
+}
+
 /* An operation a kernel is launched as often. */
 Test(kernel_passes, eager_kernels_are_launched_one_by_one) {
     ms_model model = fixture_llama(1, 1024, 16, 4, 4096);

@@ -500,3 +500,19 @@ Test(spec, a_bad_override_is_told_and_changes_nothing) {
     }
     spec_fixture_release(&f);
 }
+
+/* A host that waits for every kernel runs ahead of none: its launches are in the kernels' times. */
+Test(spec, hosts_that_wait_for_kernels_launch_nothing_beside_them) {
+    static const char *const SETS[] = {"host.launch=5 us", "host.sync=[norm]",
+                                       "host.sync=[norm, kernels]"};
+    spec_fixture f;
+    spec_fixture_init(&f);
+    for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+        ms_job_spec spec = spec_fixture_read(&f, "tiny", SETS, is_blocking ? 3 : 2);
+        ms_job_layout job;
+        cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &job), MS_OK);
+        cr_assert_float_eq(ms_spec_host_of(&spec).launch_s, is_blocking ? 0 : 5e-6, 1e-18);
+        cr_assert_float_eq(job.layout.blocking_launch_s, is_blocking ? 5e-6 : 0, 1e-18);
+    }
+    spec_fixture_release(&f);
+}
