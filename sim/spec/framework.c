@@ -260,13 +260,21 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     }
 }
 
+/* Whether collectives of tensor parallelism can run beside the products: pieces of products need
+ * sequence parallelism, and nothing is built beside experts and latents. */
+static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
+    bool is_plain = spec->model.moe.experts == 0 && spec->model.mla.kv_rank == 0;
+    bool is_whole = spec->tensor.overlap == MS_TP_OVERLAP_BULK;
+    return !is_alone && is_plain && (is_whole || spec->tensor.has_sequence_parallel);
+}
+
 static void fit_tensor(ms_node *root, ms_job_spec *spec) {
     bool is_alone = size_of(&spec->mesh, "tp") <= 1;
     ms_spec_tensor *tensor = &spec->tensor;
     if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
         tensor->has_sequence_parallel = false;
     }
-    if (takes_back(root, !tensor->has_sequence_parallel,
+    if (takes_back(root, !runs_beside_products(spec, is_alone),
                    (choice_key){"tensor_parallel", "overlap"})) {
         tensor->overlap = MS_TP_OVERLAP_NONE;
     }

@@ -25,27 +25,38 @@ static void find_passes(const ms_result *result, ms_validate_finding *out) {
     }
 }
 
-static bool is_backward(int kind) {
-    return kind == MS_OP_RECOMPUTE || kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD ||
-           kind == MS_OP_WEIGHT_GRAD;
-}
-
-/* Whether an operation belongs to the layers' passes: neither the update nor what is reduced and
- * gathered for it. */
+/* Whether an operation belongs to the layers' passes: neither to the step's end, the norms'
+ * gradients summed over tp among it, nor to what is reduced and gathered for it. */
 static bool is_of_layers(const ms_dag_op *op) {
     bool is_shared = op->axis == MS_AXIS_DP || op->axis == MS_AXIS_OTHER || op->axis == MS_AXIS_PP;
-    return op->kind != MS_OP_OPTIMIZER && !is_shared;
+    return op->mb >= 0 && !is_shared;
 }
 
-/* A job of one stage and microbatch: forward until the first backward operation starts, backward
+/* Collectives that a forward pass of the first stage ends with. */
+static int closing_collectives(const ms_stage_costs *costs) {
+    const ms_pass_plan *forward = &costs->stage[0].passes[MS_PASS_F];
+    const ms_segment *segments = costs->segments + forward->first;
+    int count = 0;
+    while (count < forward->count && segments[forward->count - 1 - count].is_collective) {
+        count++;
+    }
+    return count;
+}
+
+/* A job of one stage and microbatch: the forward pass until its last computation and the
+ * collectives that close it have ended, then the backward one, collectives that open it included,
  * until the last operation of the layers ends. */
 static void find_halves(const ms_result *result, ms_validate_finding *out) {
     const ms_dag *dag = &result->dag;
-    double turn_s = INFINITY;
+    int closing = 0;
+    double turn_s = 0;
     double end_s = 0;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        if (is_backward(dag->ops[op].kind)) {
-            turn_s = fmin(turn_s, result->timeline.start_s[op]);
+        bool is_forward = dag->ops[op].kind == MS_OP_FORWARD;
+        closing = is_forward ? closing_collectives(&result->job->costs) : closing;
+        if (is_forward || (closing > 0 && !ms_dag_is_compute(dag, op))) {
+            closing -= !is_forward;
+            turn_s = fmax(turn_s, result->timeline.end_s[op]);
         }
         if (is_of_layers(&dag->ops[op])) {
             end_s = fmax(end_s, result->timeline.end_s[op]);

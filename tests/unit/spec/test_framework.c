@@ -133,6 +133,23 @@ Test(framework, experts_take_its_choices) {
     begin(&c, MINE, JOB(", moe: {experts: 8, top_k: 2}"));
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
     cr_assert_gt(c.spec.model.moe.dispatch_element_B, 1, "a byte and its share of a scale");
+    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_NONE, "it is not built beside experts");
+    end(&c);
+}
+
+/* Whole collectives beside products need no sequence parallelism, products in pieces do. */
+Test(framework, overlap_of_whole_collectives_needs_no_sequence_parallelism) {
+    static const char *const TWO[] = {"tensor_parallel.sequence=false"};
+    framework_case c;
+    begin(&c, "name: mine\ntensor_parallel: {sequence: true, overlap: bulk}\n", JOB(""));
+    read_again(&c, TWO, 1);
+    cr_assert_eq(c.status, MS_OK, "%s", said(&c));
+    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_BULK);
+    end(&c);
+    begin(&c, MINE, JOB(""));
+    read_again(&c, TWO, 1);
+    cr_assert_eq(c.status, MS_OK, "%s", said(&c));
+    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_NONE);
     end(&c);
 }
 

@@ -182,6 +182,29 @@ Test(validate, a_layer_is_timed_in_halves) {
     cases_end(&f.cases);
 }
 
+/* With sequence parallelism a layer gathers and scatters twice forward; its backward pass begins
+ * with two gathers, of its output's gradient and of its input, before it computes anything. A
+ * gather takes as long as a reduce-scatter, so backward half as much again is exposed as forward.
+ */
+Test(validate, a_layer_s_backward_half_has_its_own_gathers) {
+    fixture f;
+    cases_start(&f.cases);
+    add(&f, "c.yaml",
+        "- {id: layer, group: vtrain, schedule_kind: layer, recompute_kind: none, system: "
+        "{gpu: A100}, num_gpus: 8, micro_batch: 4, global_batch: 4, parallel: {tp: 8, pp: 1, "
+        "dp: 1, sp: true}, model: {type: gpt, layers: 1, hidden: 6144, heads: 64, ffn: 24576, "
+        "ffn_mats: 2, vocab: 51200, seq_len: 2048}, measured: {fwd_ms: 7, "
+        "bwd_ms_incl_recompute: 14}}\n");
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    const ms_validate_row *row = &f.v.rows[0];
+    cr_assert_null(row->reason, "%s", row->reason);
+    double forward_s = row->finding.forward_s - row->finding.pass_s[MS_OP_FORWARD];
+    double backward_s = row->finding.backward_s - row->finding.pass_s[MS_OP_BACKWARD];
+    cr_assert_gt(forward_s, 0);
+    cr_assert_float_eq(backward_s, 1.5 * forward_s, 1e-9);
+    cases_end(&f.cases);
+}
+
 /* Phases of a step on two pipeline ranks, whose passes communicate nothing inside. */
 static const double *phases_of(fixture *f, const char *kind, int microbatches) {
     char data[1024];
