@@ -619,6 +619,10 @@ typedef struct ms_gemm_shape {
  *  the constants' fit is described in sim/model/kernels.c. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B);
 
+/** Time of a kernel that only reads and writes memory on a GPU type [s], launch included.
+ *  bytes: read and written [B]. */
+double ms_memory_time_s(const ms_gpu_type *gpu, double bytes);
+
 MS_END_DECLS
 
 #endif
