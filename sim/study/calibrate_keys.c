@@ -16,14 +16,15 @@ static const ms_calibrated_value RAMP_TIME = {NULL, NULL, MS_DIM_TIME, 1e-6, 1e-
 static const ms_calibrated_value RAMP_SIZE = {NULL, NULL, MS_DIM_BYTES, 65536, 0x1p36, true};
 
 /* A list while it is made. */
-typedef struct lister {
+typedef struct key_lister {
     ms_arena *arena;
     ms_calibrated_value *values;
     size_t count;
     bool has_failed;
-} lister;
+} key_lister;
 
-static void add(lister *list, const ms_calibrated_value *range, const char *key, double *value) {
+static void add(key_lister *list, const ms_calibrated_value *range, const char *key,
+                double *value) {
     ms_calibrated_value *added = &list->values[list->count++];
     *added = *range;
     added->key = key;
@@ -31,7 +32,7 @@ static void add(lister *list, const ms_calibrated_value *range, const char *key,
     list->has_failed = list->has_failed || key == NULL;
 }
 
-static void add_tiers(lister *list, ms_platform *platform) {
+static void add_tiers(key_lister *list, ms_platform *platform) {
     for (int i = 0; i < platform->tier_count; i++) {
         ms_tier *tier = &platform->tiers[i];
         if (!isfinite(tier->bandwidth_Bps)) {
@@ -44,7 +45,7 @@ static void add_tiers(lister *list, ms_platform *platform) {
     }
 }
 
-static void add_library(lister *list, ms_gpu_generation generation, ms_library *library) {
+static void add_library(key_lister *list, ms_gpu_generation generation, ms_library *library) {
     static const char *const NAMES[MS_GENERATIONS] = {[MS_GENERATION_VOLTA] = "volta",
                                                       [MS_GENERATION_AMPERE] = "ampere",
                                                       [MS_GENERATION_HOPPER] = "hopper",
@@ -68,7 +69,7 @@ static void add_library(lister *list, ms_gpu_generation generation, ms_library *
 
 size_t ms_calibrated_values(ms_calibrated_platform *copy, ms_arena *arena,
                             ms_calibrated_value *values_out) {
-    lister list = {.arena = arena, .values = values_out};
+    key_lister list = {.arena = arena, .values = values_out};
     ms_gpu_type *gpu = &copy->platform.gpu;
     add(&list, &GPU_SHARE, "gpu.gemm_efficiency", &gpu->gemm_efficiency);
     add(&list, &DEPTH, "gpu.gemm_depth_half", &gpu->gemm_depth_half);
