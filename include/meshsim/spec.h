@@ -139,7 +139,6 @@ typedef struct ms_spec_context {
 typedef struct ms_spec_data {
     int zero;              /**< stage of ZeRO, 0 to 3 */
     ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
-    int copies;            /**< equal sets of shards among the replicas, >= 1 */
     bool keeps_parameters; /**< zero 3: gathered once per step */
     int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
                               where a schedule file says so, else 0 */
@@ -163,6 +162,7 @@ typedef enum ms_host_sync {
                              has sent and waits for */
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
     MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
+    MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
 } ms_host_sync;
 
 /** How the host of a rank launches its kernels, one after the other. */
@@ -170,6 +170,14 @@ typedef struct ms_spec_host {
     double launch_s; /**< time per launch; 0: the host is never waited for [s] */
     unsigned syncs;  /**< MS_SYNC_ bits */
 } ms_spec_host;
+
+/** Whether a rank's host waits for its GPU before a pass. Messages are exchanged before all but
+ * weights' gradients; the loader tells every forward pass of its batch.  has_messages: between
+ * pipeline ranks. */
+static inline bool ms_host_waits(const ms_spec_host *host, ms_pass pass, bool has_messages) {
+    return ((host->syncs & MS_SYNC_MESSAGES) && has_messages && pass != MS_PASS_W) ||
+           ((host->syncs & MS_SYNC_BATCH) && pass == MS_PASS_F);
+}
 
 /** How it is simulated. */
 typedef struct ms_spec_simulation {
@@ -208,7 +216,6 @@ typedef struct ms_job_spec {
     bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
     double allocator_overhead; /**< share of activations and working memory lost on top */
     ms_framework_memory framework_memory;
-    unsigned offloaded; /**< MS_OFFLOAD_ bits */
     ms_spec_recompute recompute;
     ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_host host;          /**< without a model nothing is launched */

@@ -63,9 +63,9 @@ static void stretch_passes(map_table *t, const ms_pass_view *pass, const ms_pass
 
 /* Whether the rank's host waits for its GPU before a pass: before none of a pair. */
 static bool synchronises(const map_table *t, const ms_order_slot *slot) {
-    return (t->timing->host.syncs & MS_SYNC_MESSAGES) &&
-           t->order->program->spec.pipeline_ranks > 1 && slot->pass != MS_PASS_W &&
-           slot->second_stage < 0;
+    bool has_messages = t->order->program->spec.pipeline_ranks > 1;
+    return slot->second_stage < 0 &&
+           ms_host_waits(&t->timing->host, (ms_pass)slot->pass, has_messages);
 }
 
 static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {

@@ -15,10 +15,9 @@ static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
     return ms_arrived(l, action->pass != MS_PASS_F, action->stage, action->mb);
 }
 
-/* Whether the rank's host waits for its GPU before a pass that runs alone: messages are exchanged
- * there, which weights' gradients have nothing to do with. */
+/* Whether the rank's host waits for its GPU before a pass that runs alone. */
 static bool synchronises(const ms_lowering *l, const ms_action *action) {
-    return (l->in->host.syncs & MS_SYNC_MESSAGES) && l->ranks.pp > 1 && action->pass != MS_PASS_W;
+    return ms_host_waits(&l->in->host, (ms_pass)action->pass, l->ranks.pp > 1);
 }
 
 /* A pass of which nothing has been lowered. */

@@ -140,6 +140,15 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     }
 }
 
+/* Megatron-LM's softmax works on four rows of scores at a time, of as many sequences and heads, and
+ * leaves the others to PyTorch's operations.
+ * Source: Megatron-LM, megatron/model/fused_softmax.py (is_kernel_available: sequences times heads
+ * of a rank a multiple of 4). */
+static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
+    bool is_odd = builder->model->kernels == MS_KERNELS_FUSED && fmod(batch, 4) != 0;
+    return is_odd ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
+}
+
 /* Attention by batched products over the full score matrix, in a slice of a sequence up to its last
  * key. */
 static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
@@ -150,7 +159,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
     bool has_dropout = builder->model->dropout > 0;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "attention_scores", (ms_gemm_shape){q, k, d, batch});
-        ms_cost_passes(builder, "softmax", MS_WORK_SOFTMAX, false, scores);
+        ms_cost_passes(builder, "softmax", softmax_of(builder, batch), false, scores);
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
@@ -164,7 +173,7 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
-        ms_cost_passes(builder, "softmax_backward", MS_WORK_SOFTMAX, true, scores);
+        ms_cost_passes(builder, "softmax_backward", softmax_of(builder, batch), true, scores);
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
         /* dq, dk, dv into one matrix, of a slice those of its own tokens */

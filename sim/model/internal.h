@@ -213,6 +213,7 @@ typedef enum ms_work {
     MS_WORK_SWIGLU,
     MS_WORK_ROTARY,
     MS_WORK_SOFTMAX,
+    MS_WORK_WIDE_SOFTMAX, /**< an operation of PyTorch a kernel, in fp32 */
     MS_WORK_RESIDUAL,
     MS_WORK_DROPPED_RESIDUAL, /**< forward, with dropout before it */
     MS_WORK_COUNT,
@@ -472,7 +473,6 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
 typedef struct ms_state_bytes {
     double parameter_B, gradient_B, optimizer_B;
     double round_B;     /**< whole gradients, while a round of microbatches makes them */
-    double update_B;    /**< made by the update, held until the next step's first pass */
     double unsharded_B; /**< whole parameters, while the schedule has them gathered */
 } ms_state_bytes;
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);

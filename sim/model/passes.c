@@ -2,7 +2,10 @@
  *
  * Fused: one kernel that reads its inputs and writes its results once.  Source: Megatron-LM,
  * megatron/core/fusions (bias, dropout and residual; GELU and SwiGLU with their bias; masked
- * softmax; rotary embedding) and Apex's norms.
+ * softmax; rotary embedding) and Apex's norms. Where its softmax does not apply (core.c) it runs
+ * PyTorch's operations in fp32: to fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4),
+ * back (4, e); backward to fp32 (e, 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
+ * Source: Megatron-LM, megatron/model/fused_softmax.py (forward_torch_softmax).
  *
  * Eager, an operation of PyTorch a kernel:
  * - layer norm is fused there (native_layer_norm, and its backward pass with gain and bias);
@@ -39,6 +42,7 @@ static const passes FORWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_SWIGLU] = {3, 0, 1},
                           [MS_WORK_ROTARY] = {2, 0, 1},
                           [MS_WORK_SOFTMAX] = {2, 0, 1},
+                          [MS_WORK_WIDE_SOFTMAX] = {2, 32, 5},
                           [MS_WORK_RESIDUAL] = {3, 0, 1},
                           [MS_WORK_DROPPED_RESIDUAL] = {3, 1, 1}},
     [MS_KERNELS_EAGER] = {[MS_WORK_LAYER_NORM] = {2, 0, 1},
@@ -47,6 +51,7 @@ static const passes FORWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_SWIGLU] = {5, 0, 2},
                           [MS_WORK_ROTARY] = {2, 16, 3},
                           [MS_WORK_SOFTMAX] = {4, 0, 2},
+                          [MS_WORK_WIDE_SOFTMAX] = {2, 32, 5},
                           [MS_WORK_RESIDUAL] = {3, 0, 1},
                           [MS_WORK_DROPPED_RESIDUAL] = {5, 1, 2}},
 };
@@ -59,6 +64,7 @@ static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_SWIGLU] = {5, 0, 1},
                           [MS_WORK_ROTARY] = {2, 0, 1},
                           [MS_WORK_SOFTMAX] = {3, 0, 1},
+                          [MS_WORK_WIDE_SOFTMAX] = {2, 36, 5},
                           [MS_WORK_RESIDUAL] = {3, 0, 1}},
     [MS_KERNELS_EAGER] = {[MS_WORK_LAYER_NORM] = {5, 0, 1},
                           [MS_WORK_RMS_NORM] = {8, 72, 13},
@@ -66,6 +72,7 @@ static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_SWIGLU] = {9, 0, 3},
                           [MS_WORK_ROTARY] = {2, 16, 3},
                           [MS_WORK_SOFTMAX] = {5, 0, 2},
+                          [MS_WORK_WIDE_SOFTMAX] = {2, 36, 5},
                           [MS_WORK_RESIDUAL] = {3, 0, 1}},
 };
 

@@ -270,7 +270,8 @@ static const ms_field PLATFORM_FIELDS[] = {
     {0},
 };
 
-static const char *const SYNCS[] = {"messages", "norm", "kernels", NULL}; /* bits as ms_host_sync */
+static const char *const SYNCS[] = {"messages", "norm", "kernels", "batch",
+                                    NULL}; /* bits as ms_host_sync */
 
 static const ms_field HOST_FIELDS[] = {
     {.key = "launch",
@@ -287,7 +288,7 @@ static const ms_field HOST_FIELDS[] = {
      .offset = AT(host.syncs),
      .words = SYNCS,
      .help = "where the host waits for its GPU: messages between stages, the gradient's norm, "
-             "every kernel"},
+             "every kernel, a batch's sizes"},
     {0},
 };
 

@@ -57,7 +57,7 @@ CHOICES = [
     ("data_parallel.bucket", ["0 B", "25 MB"]),
     ("data_parallel.offload", ["false", "true"]),
     ("host.launch", ["5 us", "30 us", "200 us"]),
-    ("host.sync", ["[messages]", "[norm]", "[messages, norm]", "[kernels]"]),
+    ("host.sync", ["[messages]", "[norm]", "[messages, norm]", "[kernels]", "[batch]"]),
     ("memory.allocator_overhead", [0, 0.1]),
     ("collectives.algorithms.all_reduce", ["tree", "ring", "auto"]),
     ("model.moe", ["{experts: 8, top_k: 2}", "{experts: 4, top_k: 1, shared_experts: 1, imbalance: {spread: 0.5}}"]),

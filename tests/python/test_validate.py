@@ -45,6 +45,7 @@ model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 
 mesh: {tp: 4, pp: 2, dp: 2, order: [pp, dp, tp]}
 batch: {global: 32, micro: 2}
 precision: {parameters: fp16, gradients: fp32, optimizer: 12 B}
+host: {launch: 55 us, sync: [messages, norm, batch]}
 pipeline: {scatter_gather: true}
 recompute: full
 """

@@ -40,7 +40,7 @@ static void add_choices(spec_set *set, const ms_job_spec *base) {
         spec->recompute.layers = i / 16 == MS_RECOMPUTE_FULL ? 2 : 0;
         spec->data.bucket_B = i % 3 == 0 ? 3e8 : 0;
         spec->host.launch_s = i % 5 * 1e-4; /* faster than the kernels, about as fast, slower */
-        spec->host.syncs = (unsigned)i % 4;
+        spec->host.syncs = (unsigned)i % 4 | (i % 8 < 4 ? 0U : MS_SYNC_BATCH);
     }
 }
 

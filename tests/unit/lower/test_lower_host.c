@@ -21,3 +21,23 @@ Test(lower_host, launches_what_is_lowered) {
     }
     lower_release(&x);
 }
+
+/* Hosts that learn the sizes of a batch wait before forward passes, on one pipeline rank as well;
+ * for messages there is nothing to wait for on it. */
+Test(lower_host, waits_before_some_passes) {
+    static const unsigned SYNCS[] = {MS_SYNC_BATCH, MS_SYNC_MESSAGES, MS_SYNC_NORM};
+    for (int i = 0; i < 3; i++) {
+        lower_fixture x;
+        lower_init(&x, (lower_degrees){1, 1, 1}, 1, (const char *const[]){"0F0 0I0 0W0"});
+        lower_set_plain_passes(&x);
+        x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
+        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_OK);
+        cr_assert_eq(x.dag.op_count, 3);
+        for (int32_t op = 0; op < 3; op++) {
+            bool waits = x.dag.works[x.dag.ops[op].work].is_synchronising;
+            cr_assert_eq(waits, op == 0 && SYNCS[i] == MS_SYNC_BATCH, "%u, operation %d", SYNCS[i],
+                         op);
+        }
+        lower_release(&x);
+    }
+}

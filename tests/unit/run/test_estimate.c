@@ -49,7 +49,7 @@ static estimate_case CASES[] = {
     {"tiny",
      {"host.launch=40 us", "schedule.kind=dualpipe", "data_parallel.zero=3",
       "data_parallel.overlap_gather=true", "data_parallel.overlap_reduce=true",
-      "host.sync=[messages, norm]"}},
+      "host.sync=[messages, norm, batch]"}},
     {"tiny",
      {"host.launch=40 us", "schedule.kind=zbv", "schedule.sends=blocking", "data_parallel.zero=1",
       "host.sync=[messages]"}},
