@@ -167,8 +167,8 @@ void ms_measurements_init(ms_measurements *measurements);
 void ms_measurements_release(ms_measurements *measurements);
 
 /** Read a text of measurements and add what it holds: a YAML list of cases, a YAML mapping with
- * nccl-tests points, or, where its name ends in .csv, one of the two tables (see
- * workloads/validation/README.md).
+ * nccl-tests points, a log of nccl-tests, or, where its name ends in .csv, one of the two tables
+ * (see workloads/validation/README.md).
  *  text: borrowed, only its name is kept.  What cases point at lives in `arena`.  Returns MS_OK;
  * MS_E_INPUT, every fault reported, an id that was there before among them; MS_E_NOMEM. */
 ms_status ms_measurements_parse(const ms_text *text, ms_arena *arena, ms_diag *diag,

@@ -11,6 +11,7 @@
  * | diag.h            | diagnostics with place, source line and caret                      |
  * | units.h           | numbers with units                                                 |
  * | checksum.h        | checksums of texts                                                 |
+ * | least_squares.h   | least squares over a few bounded parameters                        |
  * | random.h          | random numbers that are the same everywhere                        |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
@@ -60,6 +61,7 @@
  * | cases.h           | measured runs: reading them, and what job each of them was         |
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |
+ * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  */

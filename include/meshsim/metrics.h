@@ -153,6 +153,7 @@ typedef struct ms_rank_memory {
     double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B,
         other_B;        /**< at that instant, sum is peak_B */
     double framework_B; /**< of other_B, what framework and libraries hold all the time */
+    double update_B;    /**< not in peak_B: what comes on top between update and first pass */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
     int inflight_peak; /**< (stage, mb) pairs whose activations are kept at once, at most

@@ -241,7 +241,18 @@ typedef enum ms_framework_buffer {
     MS_BUFFER_WEIGHT_GRADIENTS = 4, /**< placeholders for weight gradients that went straight into
                                        the gradient buffer, one for each shape */
     MS_BUFFER_SCORES = 8,           /**< a score matrix of unfused attention */
+    MS_BUFFER_LAST_GRADIENTS = 16,  /**< a microbatch's gradients in the parameters' type, until the
+                                       next one's are there */
+    MS_BUFFER_MAIN_GRADIENTS = 32,  /**< copies in fp32 that the update is made from, from it to the
+                                       next step's first pass */
 } ms_framework_buffer;
+
+/** What of a layer's activations waits on the host for its backward pass, bits. */
+typedef enum ms_offload_part {
+    MS_OFFLOAD_NORMS = 1,     /**< inputs and results of norms */
+    MS_OFFLOAD_ATTENTION = 2, /**< queries, keys, values, scores and the output of attention */
+    MS_OFFLOAD_EXPERTS = 4,   /**< copies of tokens and inner tensors of routed experts */
+} ms_offload_part;
 
 /** What a framework and its libraries hold for themselves. */
 typedef struct ms_framework_memory {
@@ -275,6 +286,7 @@ typedef struct ms_model_layout {
     int tp_chunks; /**< pieces of MS_TP_OVERLAP_CHUNKS */
     int zero;      /**< sharded over the replicas: 1 optimizer state, 2 gradients too, 3 parameters
                       too */
+    int state_copies;          /**< equal sets of shards among the replicas; 0 means 1 */
     unsigned shard_axes;       /**< MS_AXIS_BIT of the axes that state is sharded over (hybrid
                                   sharding), the other replicas hold copies; 0: all of them */
     bool keeps_parameters;     /**< zero 3: gathered once per step, not before every pass */
@@ -296,6 +308,7 @@ typedef struct ms_model_layout {
     double blocking_launch_s; /**< time per kernel in which a host launches it that has waited for
                                  the one before; 0: hosts run ahead [s] */
     const int *stage_layers;  /**< [P*V] transformer layers per virtual stage */
+    unsigned offloaded; /**< MS_OFFLOAD_ bits, of what layers keep from F to B: waits on the host */
     int directions; /**< of the pipeline; in two of them every stage's parameters are twice among
                        the pipeline ranks; 0 means 1 */
     int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is
@@ -406,6 +419,7 @@ typedef struct ms_stage_memory {
     double unsharded_transformer_B; /**< share of them that belongs to transformer layers */
     double framework_B; /**< buffers of the framework; the stages of a rank share theirs: it has
                            those of the stage with most */
+    double update_B;    /**< made by the update and held until the next step's first pass */
 } ms_stage_memory;
 
 /** One virtual stage. */
@@ -604,6 +618,10 @@ typedef struct ms_gemm_shape {
  *  Source: roofline, with tile and wave quantisation and a depth ramp k / (k + gemm_depth_half);
  *  the constants' fit is described in sim/model/kernels.c. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B);
+
+/** Time of a kernel that only reads and writes memory on a GPU type [s], launch included.
+ *  bytes: read and written [B]. */
+double ms_memory_time_s(const ms_gpu_type *gpu, double bytes);
 
 MS_END_DECLS
 

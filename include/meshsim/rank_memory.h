@@ -26,6 +26,7 @@ typedef struct ms_held_memory {
     double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B;
     double other_B;     /**< what the allocator loses, and framework_B */
     double framework_B; /**< what framework and libraries hold for themselves */
+    double update_B;    /**< not in total_B: what comes on top between update and first pass */
     double
         transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
     int inflight;      /**< (stage, mb) pairs whose activations are kept */

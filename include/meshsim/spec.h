@@ -139,6 +139,7 @@ typedef struct ms_spec_context {
 typedef struct ms_spec_data {
     int zero;              /**< stage of ZeRO, 0 to 3 */
     ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
+    int copies;            /**< equal sets of shards among the replicas, >= 1 */
     bool keeps_parameters; /**< zero 3: gathered once per step */
     int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
                               where a schedule file says so, else 0 */
@@ -216,6 +217,7 @@ typedef struct ms_job_spec {
     bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
     double allocator_overhead; /**< share of activations and working memory lost on top */
     ms_framework_memory framework_memory;
+    unsigned offloaded; /**< MS_OFFLOAD_ bits */
     ms_spec_recompute recompute;
     ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_host host;          /**< without a model nothing is launched */

@@ -13,6 +13,7 @@ extern const ms_command ms_cmd_platform;
 extern const ms_command ms_cmd_collective;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
+extern const ms_command ms_cmd_calibrate;
 extern const ms_command ms_cmd_report;
 
 /** All commands in the order of the help page, NULL-terminated; static storage. */

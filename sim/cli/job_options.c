@@ -111,13 +111,8 @@ static const char *without_prefix(const char *assignment) {
     return strncmp(assignment, PREFIX, length) == 0 ? assignment + length : assignment;
 }
 
-/* The --set options as one mapping; NULL without any. */
-static ms_status read_overrides(const ms_invocation *call, ms_node **overrides_out) {
+ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **overrides_out) {
     ms_given sets = ms_cli_all(call, "set");
-    *overrides_out = NULL;
-    if (sets.count == 0) {
-        return MS_OK;
-    }
     ms_status status = ms_yaml_parse("{}", 2, "--set", call->arena, call->diag, overrides_out);
     if (status == MS_OK) {
         (*overrides_out)->mark.file = NULL; /* the mapping itself stands nowhere */
@@ -132,7 +127,7 @@ static ms_status read_overrides(const ms_invocation *call, ms_node **overrides_o
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
                                ms_platform *platform_out) {
     ms_node *overrides = NULL;
-    ms_status status = read_overrides(call, &overrides);
+    ms_status status = ms_cli_platform_changes(call, &overrides);
     if (status != MS_OK) {
         return status;
     }

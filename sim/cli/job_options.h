@@ -64,6 +64,10 @@ ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
  * tree); else where `cmake --install` puts it. In `arena` or static. */
 const char *ms_cli_data_folder(ms_arena *arena);
 
+/* The command's --set options for a platform as one mapping, empty without any.  *changes_out: in
+ * `arena`.  Returns as ms_node_set. */
+ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **changes_out);
+
 /* Load a platform by path or name (looked up as ms_platform_folders says) with
  * the command's --set options, whose keys may begin with "platform.". Everything lives in
  * call->arena. Returns as ms_platform_load. */

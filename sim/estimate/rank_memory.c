@@ -76,6 +76,7 @@ static void weigh_states(const ms_memory_model *model, int place, ms_held_memory
     held->parameter_B += memory->parameter_B + unsharded * memory->unsharded_B;
     held->gradient_B += memory->gradient_B + rounds * memory->round_B;
     held->optimizer_B += memory->optimizer_B;
+    held->update_B += memory->update_B;
     held->transformer_B += memory->transformer_B + unsharded * memory->unsharded_transformer_B +
                            rounds * memory->round_transformer_B;
 }

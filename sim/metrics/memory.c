@@ -178,6 +178,7 @@ static ms_rank_memory memory_at(double time_s, const ms_held_memory *held) {
         .buffer_B = held->buffer_B,
         .other_B = held->other_B,
         .framework_B = held->framework_B,
+        .update_B = held->update_B,
         .transformer_B = held->transformer_B,
     };
 }

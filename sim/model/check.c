@@ -207,6 +207,20 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
     return any_fault(found, sizeof found / sizeof found[0]);
 }
 
+/* Sets of shards are equal. */
+static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
+    int copies = layout->state_copies > 1 ? layout->state_copies : 1;
+    int cp = layout->cp > 1 ? layout->cp : 1, other = layout->other > 1 ? layout->other : 1;
+    int ep = layout->ep > 1 && layout->expert_mesh.tp == 0 ? layout->ep : 1;
+    int64_t replicas = (int64_t)layout->dp * cp * other * ep;
+    if (replicas % copies == 0) {
+        return MS_OK;
+    }
+    ms_diag_error(diag, "%lld replicas are no multiple of data_parallel.copies '%d'",
+                  (long long)replicas, copies);
+    return MS_E_INPUT;
+}
+
 /* Choices that need a stage of ZeRO. */
 static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     const struct {
@@ -220,6 +234,7 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
         {layout->has_placed_unshards, 3, "gathering whole stages"},
         {layout->has_gather_overlap, 1, "gathering parameters beside the passes"},
         {layout->shard_axes != 0, 1, "naming the axes that hold shards"},
+        {layout->state_copies > 1, 1, "having several sets of shards"},
     };
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof NEEDS / sizeof NEEDS[0]; i++) {
@@ -384,6 +399,7 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         check_slices(model, layout, diag),
         check_attention(model, gpu, diag),
         check_zero(layout, diag),
+        check_copies(layout, diag),
         check_offload(layout, gpu, diag),
         check_recompute(layout, diag),
         check_directions(model, layout, diag),

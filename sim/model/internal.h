@@ -473,6 +473,7 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
 typedef struct ms_state_bytes {
     double parameter_B, gradient_B, optimizer_B;
     double round_B;     /**< whole gradients, while a round of microbatches makes them */
+    double update_B;    /**< made by the update, held until the next step's first pass */
     double unsharded_B; /**< whole parameters, while the schedule has them gathered */
 } ms_state_bytes;
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);

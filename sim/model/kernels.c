@@ -189,9 +189,13 @@ void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work wor
     use_kernel(builder, &kernel);
 }
 
+double ms_memory_time_s(const ms_gpu_type *gpu, double bytes) {
+    return ms_roofline_s(gpu, 0, bytes, 1, NULL);
+}
+
 static double memory_curve_s(const void *context, const double *sizes) {
     const ms_cost_builder *builder = context;
-    return ms_roofline_s(builder->gpu, 0, sizes[0], 1, NULL);
+    return ms_memory_time_s(builder->gpu, sizes[0]);
 }
 
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {

@@ -98,6 +98,27 @@ static double loss_working_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
+/* Of what a layer keeps, what waits on the host: planes of both halves, of the attention what is
+ * neither plane nor mask, of routed experts what belongs to copies of tokens. */
+static double offloaded_B(const ms_cost_builder *builder, int layer) {
+    unsigned parts = builder->layout->offloaded;
+    bool is_moe = ms_layer_is_moe(builder->model, layer);
+    double front_B = kept_front_B(builder, MS_PRODUCT_PROJECTIONS), sum_B = 0;
+    if (parts & MS_OFFLOAD_NORMS) { /* what routers take in is as activations are */
+        bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_NORMS) != 0;
+        double plane_B = builder->shard.plane * builder->shard.element_B;
+        sum_B += front_B +
+                 (is_moe ? (is_repeated ? 1 : 2) * plane_B : kept_front_B(builder, MS_PRODUCT_MLP));
+    }
+    if (parts & MS_OFFLOAD_ATTENTION) {
+        sum_B += attention_kept(builder).kept_B - front_B - mask_B(builder);
+    }
+    if ((parts & MS_OFFLOAD_EXPERTS) && is_moe) {
+        sum_B += ms_moe_copies_kept_B(builder, &builder->moe_loads[layer]);
+    }
+    return sum_B;
+}
+
 /* Kept by one layer that is not recomputed as a whole. */
 static double layer_kept_B(const ms_cost_builder *stage, int layer) {
     ms_cost_builder own = *stage;
@@ -106,7 +127,7 @@ static double layer_kept_B(const ms_cost_builder *stage, int layer) {
     double mlp_B = ms_layer_is_moe(builder->model, layer)
                        ? ms_moe_kept_B(builder, &builder->moe_loads[layer])
                        : mlp_kept_B(builder);
-    return attention_kept(builder).kept_B + mlp_B;
+    return attention_kept(builder).kept_B + mlp_B - offloaded_B(builder, layer);
 }
 
 /* Kept by one layer that is: its input, and keys and values that later slices of the sequence see.
@@ -180,8 +201,9 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
     double attention_B =
         scores_B + attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
-    double repeated_B = is_whole ? layer_kept_B(builder, layer) : 0;
-    return fmax(mlp_B, attention_B) + planes_B + repeated_B;
+    double back_B = is_whole ? layer_kept_B(builder, layer) : 0; /* what is made or fetched again */
+    back_B += offloaded_B(builder, layer);
+    return fmax(mlp_B, attention_B) + planes_B + back_B;
 }
 
 static double largest_unit(const ms_cost_builder *builder, ms_stage_content content) {
@@ -254,5 +276,6 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
                              .round_transformer_B = own.round_B,
                              .unsharded_B = states.unsharded_B,
                              .unsharded_transformer_B = own.unsharded_B,
-                             .framework_B = ms_framework_buffer_B(builder, content)};
+                             .framework_B = ms_framework_buffer_B(builder, content),
+                             .update_B = states.update_B};
 }

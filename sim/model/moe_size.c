@@ -74,6 +74,13 @@ static double computed(const ms_cost_builder *builder, const ms_moe_load *load) 
     return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
 
+double ms_moe_copies_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
+    const ms_model *model = builder->model;
+    double copy_B = copy_element_B(builder) * model->hidden +
+                    kept_routed_B(builder, model->moe.ffn / ms_expert_tp(builder->layout));
+    return computed(builder, load) * copy_B;
+}
+
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     const ms_moe *moe = &model->moe;
@@ -88,9 +95,7 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
         (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
     double shared_B = shard->tokens * kept_inner_B(builder, MS_PRODUCT_MLP, shared);
-    double copy_B = copy_element_B(builder) * model->hidden +
-                    kept_routed_B(builder, moe->ffn / ms_expert_tp(builder->layout));
-    return token_B + shared_B + computed(builder, load) * copy_B + mask_B;
+    return token_B + shared_B + ms_moe_copies_kept_B(builder, load) + mask_B;
 }
 
 double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load) {

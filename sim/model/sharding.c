@@ -17,6 +17,9 @@ enum {
     DENSE_REPLICAS = REPLICAS | MS_AXIS_BIT(MS_AXIS_EP) /* experts differ over ep */
 };
 
+/* Gradients that an update in fp32 is made from. */
+static const double MAIN_GRADIENT_B = 4;
+
 /* Axes that share parameters, and those of them that state is sharded over. */
 typedef struct shard_group {
     unsigned all, shard;
@@ -37,8 +40,10 @@ static shard_group group_of(const ms_model_layout *layout, bool is_expert) {
 
 /* Share of parameters that one rank of a shard group updates [count]. */
 static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
-    return count.dense / ms_group_size(layout, group_of(layout, false).shard) +
-           count.expert / ms_group_size(layout, group_of(layout, true).shard);
+    double copies = fmax(layout->state_copies, 1);
+    double dense = ms_group_size(layout, group_of(layout, false).shard) / copies;
+    double expert = ms_group_size(layout, group_of(layout, true).shard) / copies;
+    return count.dense / fmax(dense, 1) + count.expert / fmax(expert, 1);
 }
 
 bool ms_unshards_in_passes(const ms_model_layout *layout) {
@@ -276,10 +281,14 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
     double made = layout->reduce == MS_REDUCE_ROUND ? all : 0;
     double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
     double cast_B = ms_held_weights_B(builder, count.dense_quantized + count.expert_quantized);
+    unsigned buffers = layout->framework_memory.buffers;
+    bool has_main = (buffers & MS_BUFFER_MAIN_GRADIENTS) != 0;
+    double last_B = buffers & MS_BUFFER_LAST_GRADIENTS ? all * precision->parameter_B : 0;
     return (ms_state_bytes){.parameter_B = held * precision->parameter_B + cast_B,
-                            .gradient_B = kept * precision->gradient_B,
+                            .gradient_B = kept * precision->gradient_B + last_B,
                             .round_B = made * precision->gradient_B,
                             .optimizer_B = updated * precision->optimizer_B,
+                            .update_B = has_main ? updated * MAIN_GRADIENT_B : 0,
                             .unsharded_B =
                                 layout->has_placed_unshards ? all * precision->parameter_B : 0};
 }

@@ -12,9 +12,11 @@
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out);
 
-/* Read a communication library; NULL for "none".  name: the platform's `library` key.  places: as
- * for ms_gpu_read.  Returns as ms_gpu_read. */
-ms_status ms_library_read(const ms_node *name, const char *const *places, ms_arena *arena,
+/* Read a communication library; NULL for "none".  node: the platform's `library` key, a name or a
+ * mapping of a `file` and keys to change in it.  places: as for ms_gpu_read.  Returns as
+ * ms_gpu_read.
+ */
+ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,
                           ms_diag *diag, const ms_library **library_out);
 
 #endif

@@ -23,6 +23,7 @@ typedef struct library_file {
     ms_numbers net_overhead;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
+    const char *file; /* a platform's word for the library whose keys it changes */
 } library_file;
 
 #define LATENCY(name, row)                                                                         \
@@ -126,6 +127,10 @@ static const ms_field CORRECTION_FIELDS[] = {
 };
 
 static const ms_field LIBRARY_FIELDS[] = {
+    {.key = "file",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(library_file, file),
+     .help = "in a platform: the library whose keys stand beside it"},
     {.key = "name",
      .type = MS_FIELD_STRING,
      .offset = offsetof(library_file, name),
@@ -222,16 +227,19 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
     return r.status;
 }
 
-ms_status ms_library_read(const ms_node *name, const char *const *places, ms_arena *arena,
-                          ms_diag *diag, const ms_library **library_out) {
+/* The tree of the file that a library is named by, with what the platform changes in it.
+ * *root_out: NULL for "none". */
+static ms_status load_file(const ms_node *library, const char *const *places, ms_arena *arena,
+                           ms_diag *diag, ms_node **root_out) {
     const ms_file_search search = {.folders = places, .subfolder = "libraries/"};
+    const ms_node *name = library->type == MS_NODE_MAPPING ? ms_node_get(library, "file") : library;
     const char *path = NULL, *looked = NULL;
-    ms_node *root = NULL;
-    if (name->type != MS_NODE_SCALAR) {
-        return ms_config_fault(diag, name, "library", "expected the name of a file in libraries/");
+    *root_out = NULL;
+    if (name == NULL || name->type != MS_NODE_SCALAR) {
+        return ms_config_fault(diag, name == NULL ? library : name, "library",
+                               "expected the name of a file in libraries/");
     }
     if (strcmp(name->text, "none") == 0) {
-        *library_out = NULL;
         return MS_OK;
     }
     ms_status status = ms_find_yaml(name->text, &search, arena, &path, &looked);
@@ -239,12 +247,20 @@ ms_status ms_library_read(const ms_node *name, const char *const *places, ms_are
         return ms_config_fault(diag, name, "library", "no library '%s'%s%s", name->text, looked,
                                ms_find_yaml_hint(name->text, &search, arena));
     }
-    status = status == MS_OK ? ms_yaml_load(path, arena, diag, &root) : status;
-    ms_library *library = MS_NEW(arena, ms_library, 1);
-    if (library == NULL) {
-        return MS_E_NOMEM;
+    status = status == MS_OK ? ms_yaml_load(path, arena, diag, root_out) : status;
+    return status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
+}
+
+ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,
+                          ms_diag *diag, const ms_library **library_out) {
+    ms_node *root = NULL;
+    ms_status status = load_file(node, places, arena, diag, &root);
+    if (status != MS_OK || root == NULL) {
+        *library_out = NULL;
+        return status;
     }
-    status = status == MS_OK ? read_keys(root, arena, diag, library) : status;
+    ms_library *library = MS_NEW(arena, ms_library, 1);
+    status = library == NULL ? MS_E_NOMEM : read_keys(root, arena, diag, library);
     if (status == MS_OK) {
         *library_out = library;
     }

@@ -10,6 +10,9 @@
 
 enum { PLACES_MAX = 16 };
 
+/* Longest chain of platforms that build on each other. */
+enum { DEPTH_MAX = 4 };
+
 /* What the keys of a platform file's own mappings say; `fabric` is read by its kind's row. */
 typedef struct node_file {
     int gpus, nics;
@@ -22,6 +25,7 @@ static const char *const CPUS[] = {"intel", "amd", NULL};
 
 typedef struct platform_file {
     const char *name;
+    const char *base; /* taken out once it is laid below */
     int nodes;
     node_file node;
     const ms_node *gpu, *tiers, *fabric;
@@ -77,6 +81,10 @@ static const ms_field PLATFORM_FIELDS[] = {
      .offset = offsetof(platform_file, name),
      .is_required = true,
      .help = "name shown in results"},
+    {.key = "base",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(platform_file, base),
+     .help = "platform whose keys hold where this file is silent: its name or path"},
     {.key = "nodes",
      .type = MS_FIELD_INT,
      .offset = offsetof(platform_file, nodes),
@@ -135,7 +143,9 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "library",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, library),
-     .help = "what collectives are chosen and timed by: a file in libraries/, or none"},
+     .help =
+         "what collectives are chosen and timed by: a file in libraries/, or none; or a mapping "
+         "of that file and keys of it to change"},
     {.key = NULL},
 };
 
@@ -392,10 +402,83 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
 }
 
+/* Lay keys over a platform's; a library that is named there becomes a mapping where keys of it are
+ * to change. */
+static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms_diag *diag) {
+    ms_node *library = ms_node_get(root, "library");
+    const ms_node *changes = ms_node_get(over, "library");
+    bool is_changed = library != NULL && library->type == MS_NODE_SCALAR && changes != NULL &&
+                      changes->type == MS_NODE_MAPPING;
+    ms_status status = MS_OK;
+    if (is_changed) {
+        const char *name = ms_arena_printf(arena, "library={file: '%s'}", library->text);
+        status = name == NULL ? MS_E_NOMEM : ms_node_set(root, name, arena, diag);
+    }
+    return status == MS_OK ? ms_node_overlay(root, over, arena) : status;
+}
+
+static ms_status load_document(const lookup *l, int depth, const char *places[PLACES_MAX + 2],
+                               ms_node **root_out);
+
+/* Lay the platform that a file names as its base below it.  places: of the file; those of the base
+ * come behind its own folder. */
+static ms_status load_base(const lookup *l, int depth, const ms_node *base,
+                           const char *places[PLACES_MAX + 2], ms_node **root) {
+    const char *inner[PLACES_MAX + 2];
+    ms_node *below = NULL;
+    if (base->type != MS_NODE_SCALAR) {
+        return ms_config_fault(l->diag, base, "base", "expected the name or path of a platform");
+    }
+    if (depth > DEPTH_MAX) {
+        return ms_config_fault(l->diag, base, "base", "more than %d platforms build on each other",
+                               (int)DEPTH_MAX);
+    }
+    bool is_relative = strchr(base->text, '/') != NULL && base->text[0] != '/';
+    lookup wanted = *l;
+    wanted.name =
+        is_relative ? ms_arena_printf(l->arena, "%s/%s", places[0], base->text) : base->text;
+    wanted.search.folders = places;
+    wanted.place = base;
+    ms_status status =
+        wanted.name == NULL ? MS_E_NOMEM : load_document(&wanted, depth + 1, inner, &below);
+    status = status == MS_OK ? check_tier_names(below, *root, l->diag) : status;
+    status = status == MS_OK ? overlay(below, *root, l->arena, l->diag) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_node_remove(below, ms_node_get(below, "base"));
+    *root = below;
+    size_t count = 1; /* the file's own folder stays in front */
+    for (size_t i = 0; inner[i] != NULL && count <= PLACES_MAX; i++) {
+        places[count++] = inner[i];
+    }
+    places[count] = NULL;
+    return MS_OK;
+}
+
+/* The keys of a platform's file, its base's below them.  places: folders where GPU types are looked
+ * up. */
+static ms_status load_document(const lookup *l, int depth, const char *places[PLACES_MAX + 2],
+                               ms_node **root_out) {
+    const char *path = NULL;
+    ms_node *root = NULL;
+    ms_status status = find_file(l, &path);
+    status = status == MS_OK ? gather_places(path, l->search.folders, l->arena, places) : status;
+    status = status == MS_OK ? ms_yaml_load(path, l->arena, l->diag, &root) : status;
+    status = status == MS_OK ? ms_input_expect(root, MS_INPUT_PLATFORM, path, l->diag) : status;
+    const ms_node *base = status == MS_OK ? ms_node_get(root, "base") : NULL;
+    if (base != NULL) {
+        status = load_base(l, depth, base, places, &root);
+    }
+    if (status == MS_OK) {
+        *root_out = root;
+    }
+    return status;
+}
+
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out) {
-    const char *path = NULL;
     const char *places[PLACES_MAX + 2];
     ms_node *root = NULL;
     const lookup wanted = {.name = name,
@@ -403,21 +486,12 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
                            .place = overrides,
                            .arena = arena,
                            .diag = diag};
-    ms_status status = find_file(&wanted, &path);
-    if (status == MS_OK) {
-        status = gather_places(path, folders, arena, places);
-    }
-    if (status == MS_OK) {
-        status = ms_yaml_load(path, arena, diag, &root);
-    }
-    if (status == MS_OK) {
-        status = ms_input_expect(root, MS_INPUT_PLATFORM, path, diag);
-    }
+    ms_status status = load_document(&wanted, 1, places, &root);
     if (status == MS_OK && overrides != NULL) {
         status = check_tier_names(root, overrides, diag);
     }
     if (status == MS_OK && overrides != NULL) {
-        status = ms_node_overlay(root, overrides, arena);
+        status = overlay(root, overrides, arena, diag);
     }
     ms_platform platform = {0};
     if (status == MS_OK) {

@@ -161,6 +161,17 @@ static bool recomputes_all(const ms_model_layout *layout) {
     return is_all;
 }
 
+/* Activations on the host of what the job has not, or makes again. */
+static void check_offloading(finding *f) {
+    unsigned there = MS_OFFLOAD_NORMS | MS_OFFLOAD_ATTENTION;
+    there |= f->spec->model.moe.experts > 0 ? MS_OFFLOAD_EXPERTS : 0;
+    bool is_repeated = recomputes_all(f->layout);
+    note(f, "memory.offload", f->layout->offloaded != 0 && (f->layout->offloaded & there) == 0,
+         "the model has no experts");
+    note(f, "memory.offload", f->layout->offloaded != 0 && is_repeated,
+         "'recompute: full' repeats every layer as a whole");
+}
+
 /* Buffers of the framework for what the job has not. */
 static void check_framework(finding *f) {
     const ms_framework_memory *framework = &f->layout->framework_memory;
@@ -172,8 +183,10 @@ static void check_framework(finding *f) {
     used |= has_sequence && model->vocab > 0 ? MS_BUFFER_GATHER : 0;
     used |= model->has_fused_accumulation ? MS_BUFFER_WEIGHT_GRADIENTS : 0;
     used |= model->attention == MS_ATTENTION_UNFUSED ? MS_BUFFER_SCORES : 0;
+    used |= MS_BUFFER_LAST_GRADIENTS;
     note(f, "memory.buffers", framework->buffers != 0 && (framework->buffers & used) == 0,
-         "the job has none of what these buffers are for");
+         "the job has none of what these buffers are for, or they come on top of no peak");
+    check_offloading(f);
     note(f, "memory.cublas_workspace",
          framework->cublas_B > 0 && framework->libraries == MS_LIBRARIES_NONE,
          "no libraries are named ('memory.libraries')");

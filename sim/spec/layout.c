@@ -77,6 +77,8 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
                              .tp_overlap = spec->tensor.overlap,
                              .tp_chunks = spec->tensor.chunks,
                              .zero = data->zero,
+                             .state_copies = data->copies,
+                             .offloaded = spec->offloaded,
                              .keeps_parameters = data->keeps_parameters,
                              .has_reduce_overlap = data->has_reduce_overlap,
                              .has_gather_overlap = data->has_gather_overlap,

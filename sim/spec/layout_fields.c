@@ -3,8 +3,11 @@
 
 #define AT(member) offsetof(ms_spec_text, spec.member)
 
-static const char *const BUFFERS[] = {"grouped_products", "gather", "weight_gradients", "scores",
-                                      NULL}; /* bits as ms_framework_buffer */
+static const char *const BUFFERS[] = {
+    "grouped_products", "gather", "weight_gradients", "scores", "last_gradients",
+    "main_gradients",   NULL}; /* bits as ms_framework_buffer */
+static const char *const OFFLOADED[] = {"norms", "attention", "experts",
+                                        NULL}; /* bits as ms_offload_part */
 
 const ms_field MS_TENSOR_FIELDS[] = {
     {.key = "sequence",
@@ -62,6 +65,13 @@ const ms_field MS_DATA_FIELDS[] = {
      .offset = AT(data.shard),
      .help = "axes that state is sharded over, copies on the others (hybrid); default: all "
              "replicas"},
+    {.key = "copies",
+     .type = MS_FIELD_INT,
+     .offset = AT(data.copies),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .help = "equal sets of shards among the replicas"},
     {.key = "keep_parameters",
      .type = MS_FIELD_BOOL,
      .offset = AT(data.keeps_parameters),
@@ -144,5 +154,10 @@ const ms_field MS_MEMORY_FIELDS[] = {
      .offset = AT(framework_memory.buffers),
      .words = BUFFERS,
      .help = "what the framework keeps from the first pass on"},
+    {.key = "offload",
+     .type = MS_FIELD_FLAGS,
+     .offset = AT(offloaded),
+     .words = OFFLOADED,
+     .help = "what of a layer's activations waits on the host for its backward pass"},
     {0},
 };

@@ -88,13 +88,33 @@ static void set_framework(const ms_case *c, ms_job_spec *spec) {
     bool has_placeholders = spec->model.has_fused_accumulation && is_since(c, PLACEHOLDERS_SINCE);
     buffers |= has_placeholders ? MS_BUFFER_WEIGHT_GRADIENTS : 0;
     buffers |= is_local(c) && is_unfused(c) ? MS_BUFFER_SCORES : 0;
+    buffers |= is_given(c, "--fp16") ? MS_BUFFER_MAIN_GRADIENTS : 0;
     spec->framework_memory = (ms_framework_memory){
         .libraries = has_engine ? MS_LIBRARIES_TRANSFORMER_ENGINE : MS_LIBRARIES_TORCH,
         .cublas_B = is_given(c, "--deterministic-mode") ? DETERMINISTIC_B : 0,
         .buffers = buffers};
 }
 
+/* What of a layer's activations modules give to the host. */
+static unsigned offloaded_of(const ms_case *c) {
+    static const struct {
+        const char *module;
+        unsigned part;
+    } MODULES[] = {{"norm", MS_OFFLOAD_NORMS},
+                   {"core_attn", MS_OFFLOAD_ATTENTION},
+                   {"expert_fc1", MS_OFFLOAD_EXPERTS}};
+    const char *modules = value_of(c, "--offload-modules");
+    unsigned parts = 0;
+    for (size_t i = 0; i < sizeof MODULES / sizeof MODULES[0]; i++) {
+        parts |= ms_case_says(modules, MODULES[i].module) ? MODULES[i].part : 0;
+    }
+    return is_given(c, "--fine-grained-activation-offloading") ? parts : 0;
+}
+
 static void set_data(const ms_case *c, ms_job_spec *spec) {
+    const char *copies = value_of(c, "--num-distributed-optimizer-instances");
+    spec->data.copies = copies == NULL ? 1 : (int)strtol(copies, NULL, 10);
+    spec->offloaded = offloaded_of(c);
     spec->data.has_reduce_overlap = is_given(c, "--overlap-grad-reduce");
     spec->data.has_gather_overlap = spec->data.zero > 0 && is_given(c, "--overlap-param-gather");
     if (is_given(c, "--fp16")) { /* gradients are accumulated in fp32 beside bf16 alone */
@@ -108,7 +128,7 @@ static void tell_others(ms_case_translation *t) {
     static const struct {
         const char *name, *what;
     } OTHERS[] = {
-        {"--fine-grained-activation-offloading", "no activations are offloaded"},
+        {"--fine-grained-activation-offloading", "copies to the host and back take no time"},
         {"--overlap-moe-expert-parallel-comm",
          "no microbatch computes beside another one's all-to-alls"},
         {"--cuda-graph-impl", "CUDA graphs hold no memory of their own"},

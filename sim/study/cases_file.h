@@ -22,6 +22,12 @@ ms_status ms_cases_read_list(const ms_cases_reading *reading, ms_node *list);
 /* Read one of the two CSV tables.  text: of the file.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_csv(const ms_cases_reading *reading, const ms_text *text);
 
+/* Whether a text is a log of nccl-tests, by its line of settings. */
+bool ms_cases_is_nccl_log(const ms_text *text);
+
+/* Read such a log.  Returns as ms_measurements_read. */
+ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text *text);
+
 /* Read the points of a mapping of hardware facts.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_points(const ms_cases_reading *reading, const ms_node *root);
 

@@ -28,6 +28,9 @@ ms_status ms_measurements_parse(const ms_text *text, ms_arena *arena, ms_diag *d
     if (is_csv(text->name)) {
         return ms_cases_read_csv(&reading, text);
     }
+    if (ms_cases_is_nccl_log(text)) {
+        return ms_cases_read_nccl_log(&reading, text);
+    }
     ms_status status = ms_yaml_parse_list(text, arena, diag, &root);
     if (status != MS_OK) {
         return status;

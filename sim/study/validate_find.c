@@ -77,8 +77,8 @@ static void find_last_rank(const ms_result *result, ms_validate_finding *out) {
     }
     const ms_rank_memory *memory = &result->memory[last];
     out->last_peak_B = memory->peak_B;
-    out->last_static_B =
-        memory->parameter_B + memory->gradient_B + memory->optimizer_B + memory->framework_B;
+    out->last_static_B = memory->parameter_B + memory->gradient_B + memory->optimizer_B +
+                         memory->framework_B + memory->update_B;
 }
 
 void ms_validate_find(size_t index, const ms_result *result, void *finding_out) {

@@ -96,3 +96,87 @@ Test(framework_memory, unfused_attention_has_a_score_matrix) {
     model.attention = MS_ATTENTION_UNFUSED;
     cr_assert_eq(buffer_B(&model, 0, MS_BUFFER_SCORES), 2.0 * 8 * 8192 * 8192);
 }
+
+/* ---- gradients of frameworks, shards, offloading ---- */
+
+typedef struct choices {
+    unsigned buffers, offloaded, recompute_parts;
+    int zero, copies;
+} choices;
+
+/* A dense model on 4 replicas. */
+static ms_stage_memory memory_with(const ms_model *model, choices chosen) {
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.dp = 4;
+    fixture.layout.zero = chosen.zero;
+    fixture.layout.state_copies = chosen.copies;
+    fixture.layout.offloaded = chosen.offloaded;
+    fixture.layout.recompute_parts = chosen.recompute_parts;
+    fixture.layout.framework_memory.buffers = chosen.buffers;
+    fixture_run(&fixture, model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+    ms_stage_memory memory = fixture.costs.stage[0].memory;
+    fixture_clear(&fixture);
+    return memory;
+}
+
+Test(framework_memory, gradients_stand_in_several_types) {
+    ms_model model = fixture_llama(2, 1024, 16, 4, 4096);
+    double parameters = memory_with(&model, (choices){.zero = 0}).parameter_B / 2;
+    ms_stage_memory both = memory_with(
+        &model,
+        (choices){.zero = 1, .buffers = MS_BUFFER_LAST_GRADIENTS | MS_BUFFER_MAIN_GRADIENTS});
+    cr_assert_eq(both.gradient_B, (4 + 2) * parameters);
+    cr_assert_eq(both.update_B, 4 * parameters / 4); /* of the rank's share */
+    cr_assert_eq(memory_with(&model, (choices){.zero = 1}).update_B, 0);
+}
+
+Test(framework_memory, each_set_of_shards_is_whole) {
+    ms_model model = fixture_llama(2, 1024, 16, 4, 4096);
+    double whole_B = memory_with(&model, (choices){.zero = 0}).optimizer_B;
+    cr_assert_eq(memory_with(&model, (choices){.zero = 1}).optimizer_B, whole_B / 4);
+    cr_assert_eq(memory_with(&model, (choices){.zero = 1, .copies = 2}).optimizer_B, whole_B / 2);
+    cr_assert_eq(memory_with(&model, (choices){.zero = 1, .copies = 4}).optimizer_B, whole_B);
+}
+
+Test(framework_memory, shards_are_refused_that_are_not_equal) {
+    ms_model model = fixture_llama(2, 1024, 16, 4, 4096);
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.dp = 4;
+    fixture.layout.zero = 1;
+    fixture.layout.state_copies = 3;
+    fixture_run(&fixture, &model, &gpu);
+    cr_assert_eq(fixture.status, MS_E_INPUT);
+    cr_assert(strstr(fixture.log.text, "4 replicas are no multiple of data_parallel.copies '3'"));
+    fixture_clear(&fixture);
+}
+
+/* A token's share of a layer: two planes of each half; q, k, v, the output and a log-sum-exp of
+ * each head; of 4 experts its copy, gate and up, and the result. The layer at work has them back.
+ */
+Test(framework_memory, what_is_offloaded_is_on_the_gpu_while_its_layer_works) {
+    ms_model model = fixture_small_moe(3);
+    const double norms = 4 * 2 * 1024.0;
+    const double attention = 2 * (24 * 64 + 16 * 64.0) + 4 * 16;
+    const double experts = 4 * 2 * (1024 + 3 * 512.0);
+    const struct {
+        unsigned parts;
+        double token_B;
+    } ROWS[] = {{MS_OFFLOAD_NORMS, norms},
+                {MS_OFFLOAD_ATTENTION, attention},
+                {MS_OFFLOAD_EXPERTS, experts},
+                {MS_OFFLOAD_NORMS | MS_OFFLOAD_ATTENTION | MS_OFFLOAD_EXPERTS,
+                 norms + attention + experts}};
+    ms_stage_memory all = memory_with(&model, (choices){.zero = 0});
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        ms_stage_memory some =
+            memory_with(&model, (choices){.zero = 0, .offloaded = ROWS[i].parts});
+        double layer_B = 2048 * ROWS[i].token_B;
+        cr_assert_float_eq(all.activation_B - some.activation_B, 3 * layer_B, 1, "row %zu", i);
+        cr_assert_float_eq(some.working_B - all.working_B, layer_B, 1, "row %zu", i);
+    }
+}

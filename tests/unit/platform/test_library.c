@@ -69,3 +69,33 @@ Test(library, faults) {
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(rmdir(folder), 0);
 }
+
+/* Keys of a library that a platform changes, over the file that it names or that its own file
+ * names. */
+Test(library, a_platform_changes_keys) {
+    static const char *const CHANGES[] = {
+        "{library: {generations: {ampere: {overhead: 5 us}}}}",
+        "{library: {file: nccl-2, generations: {ampere: {overhead: 5 us}}}}"};
+    for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+        platform_fixture f;
+        const ms_library *library = fixture_platform(&f, "dgx-a100", CHANGES[i])->library;
+        cr_assert_str_eq(library->name, "nccl-2");
+        const ms_library_generation *ampere = &library->generations[MS_GENERATION_AMPERE];
+        cr_assert_float_eq(ampere->overhead_s, 5e-6, 1e-18);
+        cr_assert_eq(ampere->channels, 12);
+        fixture_release(&f);
+    }
+    static const struct {
+        const char *changes, *says;
+    } BAD[] = {{"{library: {generations: {ampere: {overhaed: 5 us}}}}", "did you mean 'overhead'"},
+               {"{library: {file: [a]}}", "expected the name of a file in libraries/"},
+               {"{library: {file: nccl-3}}", "no library 'nccl-3'"}};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        platform_fixture f;
+        fixture_init(&f);
+        cr_assert_eq(fixture_load(&f, "dgx-a100", BAD[i].changes), MS_E_INPUT, "case %zu", i);
+        cr_assert_not_null(strstr(ms_buffer_text(&f.messages), BAD[i].says), "case %zu: %s", i,
+                           ms_buffer_text(&f.messages));
+        fixture_release(&f);
+    }
+}

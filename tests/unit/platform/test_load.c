@@ -371,3 +371,53 @@ Test(platform_load, memory_running_out_is_reported) {
     }
     cr_assert_gt(failures, 10);
 }
+
+/* A chain of bases: each lies below the file that names it, with GPU types of its own folder. */
+Test(platform_load, a_base_holds_what_a_file_leaves_out) {
+    char folder[] = "/tmp/meshsim-base-XXXXXX";
+    char path[64];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/gpus", folder);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    write_file(folder, "gpus/mine.yaml", "type: a100-sxm4-80gb\nname: mine\nsms: 7\n");
+    write_file(folder, "one.yaml",
+               "base: dgx-a100\nname: one\ngpu: {type: mine}\ntiers: {rail: {efficiency: 0.5}}\n"
+               "library: {generations: {ampere: {overhead: 5 us}}}\n");
+    write_file(folder, "two.yaml",
+               "base: ./one.yaml\nname: two\nnodes: 3\nlibrary: {generations: {ampere: "
+               "{ring_turn: 0.25}}}\n");
+    write_file(folder, "loop.yaml", "base: loop\nname: loop\n");
+    write_file(folder, "typo.yaml", "base: dgx-a100\nname: typo\ntiers: {rial: {efficiency: 1}}\n");
+    write_file(folder, "lost.yaml", "base: dgx-a101\nname: lost\n");
+    snprintf(path, sizeof path, "%s/two.yaml", folder);
+    platform_fixture fixture;
+    const ms_platform *platform = fixture_platform(&fixture, path, NULL);
+    const ms_library_generation *ampere = &platform->library->generations[MS_GENERATION_AMPERE];
+    cr_assert_str_eq(platform->name, "two");
+    cr_assert_eq(platform->nodes, 3);
+    cr_assert_eq(platform->gpu.sms, 7);
+    cr_assert_eq(platform->tiers[1].efficiency, 0.5);
+    cr_assert_eq(platform->tiers[1].bandwidth_Bps, 25e9);
+    cr_assert_float_eq(ampere->overhead_s, 5e-6, 1e-18);
+    cr_assert_eq(ampere->ring_turn, 0.25);
+    cr_assert_eq(ampere->channels, 12);
+    cr_assert_null(ms_node_get(fixture.document, "base"));
+    fixture_release(&fixture);
+    static const char *const REFUSED[][2] = {{"loop", "build on each other"},
+                                             {"typo", "did you mean 'rail'?"},
+                                             {"lost", "no platform 'dgx-a101'"}};
+    for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
+        fixture_init(&fixture);
+        snprintf(path, sizeof path, "%s/%s.yaml", folder, REFUSED[i][0]);
+        cr_assert_eq(fixture_load(&fixture, path, NULL), MS_E_INPUT, "%s", REFUSED[i][0]);
+        cr_assert_not_null(strstr(ms_buffer_text(&fixture.messages), REFUSED[i][1]), "%s: %s",
+                           REFUSED[i][0], ms_buffer_text(&fixture.messages));
+        fixture_release(&fixture);
+    }
+    static const char *const FILES[] = {"gpus/mine.yaml", "gpus",      "one.yaml", "two.yaml",
+                                        "loop.yaml",      "typo.yaml", "lost.yaml"};
+    for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+        remove_file(folder, FILES[i]);
+    }
+    rmdir(folder);
+}

@@ -88,6 +88,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(zero_3, "data_parallel.zero=3", s->data.zero = 3)                                            \
     X(shard, "data_parallel.shard=[dp]", s->data.shard = ((ms_words){DP, 1}))                      \
     X(shard_two, "data_parallel.shard=[dp, cp]", s->data.shard = ((ms_words){DP_CP, 2}))           \
+    X(copies, "data_parallel.copies=3", s->data.copies = 3)                                        \
     X(keep, "data_parallel.keep_parameters=true", s->data.keeps_parameters = true)                 \
     X(gather_0, "data_parallel.gather_stages=0", s->data.gather_stages = 0)                        \
     X(gather_2, "data_parallel.gather_stages=2", s->data.gather_stages = 2)                        \
@@ -106,6 +107,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(cublas, "memory.cublas_workspace=32 MiB", s->framework_memory.cublas_B = 32.0 * 1048576)     \
     X(buffers, "memory.buffers=[gather, scores]",                                                  \
       s->framework_memory.buffers = MS_BUFFER_GATHER | MS_BUFFER_SCORES)                           \
+    X(offloaded, "memory.offload=[norms, experts]",                                                \
+      s->offloaded = MS_OFFLOAD_NORMS | MS_OFFLOAD_EXPERTS)                                        \
     X(full, "recompute=full", s->recompute.kind = MS_RECOMPUTE_FULL)                               \
     X(selective, "recompute=selective", s->recompute.kind = MS_RECOMPUTE_SELECTIVE)                \
     X(parts, "recompute_parts=[norms, activations]",                                               \

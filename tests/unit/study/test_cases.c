@@ -368,7 +368,8 @@ Test(cases, arguments_choose_kernels_and_buffers) {
                      "--cross-entropy-loss-fusion, --overlap-grad-reduce]"
                      ", provenance: 'x (2025-09-30)'");
     cr_assert_eq(job.spec.framework_memory.cublas_B, 32.0 * 1048576);
-    cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER | MS_BUFFER_SCORES);
+    cr_assert_eq(job.spec.framework_memory.buffers,
+                 MS_BUFFER_GATHER | MS_BUFFER_SCORES | MS_BUFFER_MAIN_GRADIENTS);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
     cr_assert_eq(job.spec.model.dropout, 0.1);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_COMPILED);
@@ -377,14 +378,20 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     job = argued_job(&f, "others",
                      ", args: [--attention-backend unfused, --no-gradient-accumulation-fusion, "
                      "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
-                     "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local]"
+                     "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local, "
+                     "--num-distributed-optimizer-instances 2, "
+                     "--fine-grained-activation-offloading, "
+                     "'--offload-modules [core_attn moe_act]']"
                      ", provenance: 'x (2026-01-01)'");
     cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_FUSED);
     cr_assert_not(job.spec.model.has_fused_accumulation);
     cr_assert_eq(job.spec.model.moe.capacity_factor, 1.5);
-    cr_assert_str_eq(job.differs, "CUDA graphs hold no memory of their own");
+    cr_assert_eq(job.spec.data.copies, 2);
+    cr_assert_eq(job.spec.offloaded, MS_OFFLOAD_ATTENTION);
+    cr_assert_str_eq(job.differs, "copies to the host and back take no time; "
+                                  "CUDA graphs hold no memory of their own");
     cases_end(&f);
 }
 
