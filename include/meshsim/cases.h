@@ -110,8 +110,9 @@ typedef struct ms_case_measured {
     double forward_s, backward_s; /**< of a layer; NAN: none */
     double layer_s;               /**< both; NAN: none */
     double phase_s[MS_STEP_PHASE_COUNT]; /**< of a step; NAN: none */
-    bool is_last_rank;             /**< memory is that of the last rank, not of the fullest one */
-    bool is_allocated;             /**< it counts tensors, not what the allocator reserved */
+    bool is_last_rank; /**< memory is that of the last rank, not of the fullest one */
+    bool is_allocated; /**< it counts tensors, not what the allocator reserved */
+    bool is_device;    /**< it counts all of the device, with context and communication library */
     const ms_case_figure *figures; /**< [figure_count] everything, as it stands */
     size_t figure_count;
 } ms_case_measured;

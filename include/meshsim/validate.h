@@ -41,6 +41,7 @@ typedef struct ms_validate_finding {
     double last_peak_B;                  /**< peak memory of the last pipeline rank */
     double last_static_B; /**< of it parameters, gradients and optimizer state, which stay between
                              steps */
+    double reserve_B;     /**< of the GPU type: what the job has not of the device */
 } ms_validate_finding;
 
 /** One step time. */

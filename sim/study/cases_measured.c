@@ -16,14 +16,15 @@ typedef struct unit_row {
     const char *name;
     double unit;
     bool is_allocated; /* memory: tensors alone are counted */
+    bool is_device;    /* memory: all that nvidia-smi shows */
 } unit_row;
 
 /* Names that memory's peak has, the most exact one first. Source: README of the measurements. */
-static const unit_row PEAKS[] = {{"peak_alloc_bytes", 1, true},
-                                 {"peak_alloc_gib", 1024.0 * 1024 * 1024, true},
-                                 {"peak_memory_gib", 1024.0 * 1024 * 1024, false},
-                                 {"peak_memory_gb", 1e9, false},
-                                 {"peak_memory_gb_approx", 1e9, false}};
+static const unit_row PEAKS[] = {{"peak_alloc_bytes", 1, true, false},
+                                 {"peak_alloc_gib", 1024.0 * 1024 * 1024, true, false},
+                                 {"peak_memory_gib", 1024.0 * 1024 * 1024, false, false},
+                                 {"peak_memory_gb", 1e9, false, false},
+                                 {"peak_memory_gb_approx", 1e9, false, true}};
 
 /* Names that phases of a step have. Source: README of the measurements. */
 static const char *const PHASES[MS_STEP_PHASE_COUNT] = {
@@ -102,6 +103,7 @@ static void find_memory(const ms_node *row, ms_case_measured *measured) {
     for (size_t i = 0; i < sizeof PEAKS / sizeof PEAKS[0] && isnan(measured->peak_B); i++) {
         measured->peak_B = figure_of(measured, PEAKS[i].name) * PEAKS[i].unit;
         measured->is_allocated = PEAKS[i].is_allocated;
+        measured->is_device = PEAKS[i].is_device && !isnan(measured->peak_B);
     }
     measured->static_B = figure_of(measured, "alloc_between_steps_bytes");
     measured->is_last_rank = has_text(measured, "rank", "last");

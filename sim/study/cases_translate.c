@@ -232,7 +232,10 @@ static void set_sharding(ms_case_translation *t) {
         spec->data.zero = p->zero;
     }
     if (spec->data.zero == 0 && ms_case_says(t->c->notes, "BF16 optimizer")) {
-        spec->data.zero = 1; /* DeepSpeed calls that stage 0, and shards the optimizer's state */
+        /* DeepSpeed calls that stage 0, and shards the optimizer's state; a microbatch's gradients
+         * stay in bf16 until the next backward pass. Source: deepspeed.runtime.bf16_optimizer */
+        spec->data.zero = 1;
+        spec->framework_memory.buffers |= MS_BUFFER_LAST_GRADIENTS;
     }
     spec->data.keeps_parameters = spec->data.zero == SHARDED_PARAMETERS && p->reshards == 0;
     bool has_tp = p->tp > 1;

@@ -89,5 +89,6 @@ void ms_validate_find(size_t index, const ms_result *result, void *finding_out) 
     find_halves(result, &finding);
     ms_validate_find_phases(result, finding.phase_s);
     find_last_rank(result, &finding);
+    finding.reserve_B = result->job->platform.gpu.reserve_B;
     memcpy(finding_out, &finding, sizeof finding);
 }

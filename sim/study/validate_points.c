@@ -83,16 +83,23 @@ static void add_point(ms_validate_points *points, ms_validate_point point) {
 
 /* ---- memory ---- */
 
+/* What a figure of a peak counts. */
+static const char *peak_name(const ms_case_measured *measured) {
+    const char *of_allocator = measured->is_allocated ? "peak_alloc" : "peak_reserved";
+    return measured->is_device ? "peak_device" : of_allocator;
+}
+
 static void add_memory(const ms_validate_row *row, ms_validate_points *points) {
     const ms_case_measured *measured = &row->measured->measured;
     bool is_last = measured->is_last_rank;
-    ms_validate_point point = {.id = row->id,
-                               .group = row->group,
-                               .quantity = measured->is_allocated ? "peak_alloc" : "peak_reserved",
-                               .rank = is_last ? "last" : "peak",
-                               .predicted =
-                                   is_last ? row->finding.last_peak_B : row->figures.peak_B,
-                               .measured = measured->peak_B};
+    double beside_B = measured->is_device ? row->finding.reserve_B : 0;
+    ms_validate_point point = {
+        .id = row->id,
+        .group = row->group,
+        .quantity = peak_name(measured),
+        .rank = is_last ? "last" : "peak",
+        .predicted = beside_B + (is_last ? row->finding.last_peak_B : row->figures.peak_B),
+        .measured = measured->peak_B};
     add_point(points, point);
     point.quantity = "between_steps";
     point.predicted = row->finding.last_static_B;

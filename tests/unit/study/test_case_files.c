@@ -23,6 +23,11 @@ Test(case_files, figures_are_read_with_the_unit_of_their_name) {
     cr_assert_float_eq(c->measured.static_B, 500, 0);
     cr_assert(c->measured.is_allocated && c->measured.is_last_rank);
     cr_assert_eq(c->use, MS_CASE_APART);
+    cr_assert_not(c->measured.is_device);
+    c = cases_read(&f,
+                   &(case_words){.id = "smi", .more = ", measured: {peak_memory_gb_approx: 59}"});
+    cr_assert_float_eq(c->measured.peak_B, 59e9, 0);
+    cr_assert(c->measured.is_device && !c->measured.is_allocated);
     c = cases_read(&f,
                    &(case_words){.id = "layer",
                                  .kind = "layer",

@@ -152,6 +152,36 @@ Test(validate, memory_of_the_last_rank_is_that_of_the_last_stage) {
     cases_end(&f.cases);
 }
 
+/* All of a device has the GPU type's reserve on top, 3 GiB of an A100; gradients of DeepSpeed's
+ * bf16 optimizer are there twice. */
+Test(validate, memory_of_a_device_has_the_reserve_on_top) {
+    static const char ROW[] =
+        "- {id: %s, group: bloom, schedule_kind: 1f1b, recompute_kind: none, system: {gpu: A100}, "
+        "num_gpus: 1, micro_batch: 1, global_batch: 1, parallel: {tp: 1, pp: 1, dp: 1, zero: 0}, "
+        "model: {type: gpt, layers: 2, hidden: 1024, heads: 16, ffn: 4096, ffn_mats: 2, vocab: "
+        "51200, seq_len: 512}, measured: {%s: 10}, notes: '%s'}\n";
+    static const char *const WORDS[][3] = {{"a", "peak_memory_gb", ""},
+                                           {"b", "peak_memory_gb_approx", ""},
+                                           {"c", "peak_memory_gb", "BF16 optimizer"}};
+    fixture f;
+    cases_start(&f.cases);
+    for (int i = 0; i < 3; i++) {
+        char text[600], name[8];
+        snprintf(text, sizeof text, ROW, WORDS[i][0], WORDS[i][1], WORDS[i][2]);
+        snprintf(name, sizeof name, "%d.yaml", i);
+        add(&f, name, text);
+    }
+    cr_assert_eq(validate(&f, NULL, NULL), MS_OK, "%s", ms_buffer_text(&f.cases.messages));
+    cr_assert_eq(f.v.memory.count, 3);
+    const ms_validate_point *points = f.v.memory.items;
+    cr_assert_str_eq(points[0].quantity, "peak_reserved");
+    cr_assert_str_eq(points[1].quantity, "peak_device");
+    cr_assert_float_eq(points[1].predicted - points[0].predicted, 3 * 1073741824.0, 1);
+    double layer = 12 * 1024.0 * 1024 + 13 * 1024, parameters = 2 * layer + 51200 * 1024.0 + 2048;
+    cr_assert_float_eq(points[2].predicted - points[0].predicted, 2 * parameters, 1);
+    cases_end(&f.cases);
+}
+
 /* A layer alone, without tensor parallelism: its halves are what a pass computes, and both together
  * are its step but for the update. */
 Test(validate, a_layer_is_timed_in_halves) {
