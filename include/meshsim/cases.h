@@ -117,6 +117,13 @@ typedef struct ms_case_measured {
     size_t figure_count;
 } ms_case_measured;
 
+/** A run of the user's own: its job is a workload file. */
+typedef struct ms_case_own {
+    const char *workload; /**< its path; NULL: the case is a published one */
+    const char *platform; /**< in place of the workload's; NULL: that */
+    ms_words sets;        /**< overrides of the workload */
+} ms_case_own;
+
 /** Which table a case's step time belongs to. */
 typedef enum ms_case_use {
     MS_CASE_SCORED, /**< a group of the score */
@@ -143,6 +150,7 @@ typedef struct ms_case {
     ms_case_parallel parallel;
     ms_case_schedule schedule;
     ms_case_measured measured;
+    ms_case_own own;
 } ms_case;
 
 /** A measured collective. */
@@ -168,7 +176,7 @@ void ms_measurements_init(ms_measurements *measurements);
 void ms_measurements_release(ms_measurements *measurements);
 
 /** Read a text of measurements and add what it holds: a YAML list of cases, a YAML mapping with
- * nccl-tests points, a log of nccl-tests, or, where its name ends in .csv, one of the two tables
+ * nccl-tests points, a log of nccl-tests, or, where its name ends in .csv, one of the three tables
  * (see workloads/validation/README.md).
  *  text: borrowed, only its name is kept.  What cases point at lives in `arena`.  Returns MS_OK;
  * MS_E_INPUT, every fault reported, an id that was there before among them; MS_E_NOMEM. */

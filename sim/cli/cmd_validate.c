@@ -13,6 +13,11 @@
 enum { FILES_MAX = 1000 };
 
 static const ms_option OPTIONS[] = {
+    {.name = "own",
+     .argument = "CSV",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "runs of your own: a table of id, workload, step_time and keys to override"},
     {.name = "group",
      .argument = "G",
      .arguments = 1,
@@ -62,11 +67,19 @@ static ms_status check_targets(const ms_invocation *call) {
 }
 
 static ms_status read_files(const ms_invocation *call, ms_measurements *measurements) {
+    const ms_given own = ms_cli_all(call, "own");
+    const ms_given files[] = {{call->positionals, call->positional_count}, own};
     ms_status status = MS_OK;
-    for (size_t i = 0; i < call->positional_count; i++) {
-        ms_status one =
-            ms_measurements_read(call->positionals[i], call->arena, call->diag, measurements);
-        status = status == MS_OK ? one : status;
+    if (files[0].count + own.count == 0) {
+        ms_diag_error(call->diag, "expected files of measured runs, or --own CSV");
+        return MS_E_USAGE;
+    }
+    for (size_t list = 0; list < sizeof files / sizeof files[0]; list++) {
+        for (size_t i = 0; i < files[list].count; i++) {
+            ms_status one =
+                ms_measurements_read(files[list].values[i], call->arena, call->diag, measurements);
+            status = status == MS_OK ? one : status;
+        }
     }
     return status;
 }
@@ -163,8 +176,8 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_validate = {
     .name = "validate",
     .summary = "simulate measured runs, predicted against measured",
-    .positional_help = "CASES.yaml...",
-    .positionals_min = 1,
+    .positional_help = "[CASES.yaml...]",
+    .positionals_min = 0,
     .positionals_max = FILES_MAX,
     .options = OPTIONS,
     .description =

@@ -39,6 +39,7 @@ typedef enum reduce_column {
 static const char STEP_HEAD[] = "# GPUs,global batch,micro batch,hidden size,attention heads,"
                                 "# layers,sequence length,tensor parallelism,data parallelism,"
                                 "pipeline parallelism,iteration time (ms)";
+static const char OWN_HEAD[] = "id,workload,";
 static const char REDUCE_HEAD[] = "gpu,ranks,bytes,time_us_out_of_place";
 
 /* What the comment on the table of steps says of all of them.
@@ -245,11 +246,13 @@ ms_status ms_cases_read_csv(const ms_cases_reading *reading, const ms_text *text
         t.columns = REDUCE_COLUMNS;
         t.has_name = true;
         t.add = add_reduce;
+    } else if (has_head(body, OWN_HEAD)) {
+        return ms_cases_read_own(reading, text);
     } else {
         const ms_mark mark = {.file = text->name, .line = 1};
         ms_diag_at(reading->diag, &mark, NULL,
-                   "a CSV file without a known head; expected '%s', or '%s'", STEP_HEAD,
-                   REDUCE_HEAD);
+                   "a CSV file without a known head; expected '%s', '%s' or '%s'", STEP_HEAD,
+                   REDUCE_HEAD, OWN_HEAD);
         return MS_E_INPUT;
     }
     return read_lines(&t, body, 1);

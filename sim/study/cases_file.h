@@ -28,6 +28,9 @@ bool ms_cases_is_nccl_log(const ms_text *text);
 /* Read such a log.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text *text);
 
+/* Read a table of a user's own runs.  Returns as ms_measurements_read. */
+ms_status ms_cases_read_own(const ms_cases_reading *reading, const ms_text *text);
+
 /* Read the points of a mapping of hardware facts.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_points(const ms_cases_reading *reading, const ms_node *root);
 

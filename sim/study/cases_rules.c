@@ -169,9 +169,8 @@ static bool is_same(const char *a, const char *b) {
 static const char ANY_TIER[] = "tiers.*.";
 enum { ANY_TIER_LENGTH = sizeof ANY_TIER - 1 };
 
-/* The overrides of a platform; one of any tier is one of each tier that `platform` has. */
-static ms_status spread_sets(const ms_case_rules *rules, const ms_platform *platform,
-                             ms_words *sets_out) {
+ms_status ms_case_spread_sets(const ms_case_rules *rules, const ms_platform *platform,
+                              ms_words *sets_out) {
     size_t most = rules->platform_sets.count * (size_t)platform->tier_count;
     *sets_out = (ms_words){.items = MS_NEW(rules->arena, const char *, most)};
     bool has_all = sets_out->items != NULL;
@@ -200,7 +199,7 @@ static ms_status load_overridden(ms_case_rules *rules, const ms_spec_cluster *cl
     ms_words sets;
     ms_spec_cluster changed = *cluster;
     changed.sets = &sets;
-    status = spread_sets(rules, spec->platform.cluster, &sets);
+    status = ms_case_spread_sets(rules, spec->platform.cluster, &sets);
     return status == MS_OK ? ms_spec_set_cluster(spec, &changed, rules->arena, rules->diag)
                            : status;
 }

@@ -50,6 +50,15 @@ ms_status ms_case_find_framework(ms_case_rules *rules, const ms_case *c,
 ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
                               ms_job_spec *spec);
 
+/* The overrides of platforms, without "platform.": one of any tier is one of each tier that
+ * `platform` has.  *sets_out: in the rules' arena.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_case_spread_sets(const ms_case_rules *rules, const ms_platform *platform,
+                              ms_words *sets_out);
+
+/* The job of a user's own run: its workload, with its overrides and then those of the rules.
+ *  Returns as ms_case_translate. */
+ms_status ms_case_read_own_job(ms_case_rules *rules, const ms_case *c, ms_case_job *job_out);
+
 /* Note what is simulated otherwise than it was. */
 void ms_case_differs(ms_case_translation *t, const char *what);
 

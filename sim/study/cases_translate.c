@@ -331,6 +331,9 @@ static ms_status translate(ms_case_translation *t) {
 ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job *job_out) {
     const ms_case_framework *framework = NULL;
     *job_out = (ms_case_job){.differs = ""};
+    if (c->own.workload != NULL) {
+        return ms_case_read_own_job(rules, c, job_out);
+    }
     ms_status status = ms_case_find_framework(rules, c, &framework);
     if (status != MS_OK) {
         return status;

@@ -13,6 +13,7 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"HBM efficiency", {"platform.gpu.memory_efficiency=1"}},
     {"kernel launch", {"platform.gpu.kernel_launch=0 s"}},
     {"power-limited clock", {"platform.gpu.sustained_clock=1"}},
+    {"fp8 products", {"precision.products=parameters"}},
     {"host launches", {"host.launch=0 s"}},
     {"host waits", {"host.sync=[]"}},
     /* communication */

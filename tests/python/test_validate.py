@@ -261,6 +261,47 @@ class Mechanisms(InFolder):
                          {f"few{i}": True for i in range(5)})
 
 
+class Own(InFolder):
+    """A user's own runs: workload files with overrides."""
+
+    def test_a_run_is_its_workload_with_its_keys(self):
+        workload = self.write(WORKLOAD, "w.yaml")
+        step_s = {}
+        for micro in (1, 2):
+            done = run("run", workload, "--platform", ROOT / "platforms/selene-a100.yaml", "--json", "--set", f"batch.micro={micro}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            step_s[micro] = json.loads(done.stdout)
+        memory = step_s[2]["memory"]["peak_B"]
+        own = self.write("# of Tuesday\nid,workload,group,step_time,peak_memory,batch.micro\n"
+                         f"one,w.yaml,,{1e3 * step_s[1]['step_time_s'] / 1.25!r} ms,,1\n"
+                         f"two,w.yaml,lab,{step_s[2]['step_time_s']!r} s,{memory / 2!r} B,\n", "own.csv")
+        found = tree("--own", own)
+        self.assertEqual([(row["id"], row["group"]) for row in found["rows"]], [("one", "own"), ("two", "lab")])
+        self.assertAlmostEqual(found["rows"][0]["error"], 0.25, delta=1e-9)
+        self.assertAlmostEqual(found["rows"][1]["error"], 0, delta=1e-9)
+        self.assertEqual([row["id"] for row in found["memory"]], ["two"])
+        self.assertAlmostEqual(found["memory"][0]["error"], 1, delta=1e-9)
+        self.assertEqual(tree(own), found)
+        slower = tree("--own", own, "--set", "platform.tiers.*.efficiency=0.5")
+        self.assertGreater(slower["rows"][1]["predicted_s"], found["rows"][1]["predicted_s"])
+        cases = self.write(CASE % ("three", "narayanan21", 1.0))
+        self.assertEqual([row["id"] for row in tree(cases, "--own", own)["rows"]], ["three", "one", "two"])
+
+    def test_faults_are_told_with_their_line(self):
+        self.write(WORKLOAD, "w.yaml")
+        head = "id,workload,step_time,batch.micro\n"
+        for text, word in ((head + "one,w.yaml,3,\n", "own.csv:2: error: expected a figure above 0 with its unit, got '3'"),
+                           (head + "one,w.yaml,3 s\n", "own.csv:2: error: expected a cell for each column, got 'one'"),
+                           (head + "one,w.yaml,3 s,1\none,w.yaml,3 s,1\n", "own.csv:3: error: this id is there already: 'one'"),
+                           ("id,workload,id\n", "own.csv:1: error: a column stands twice: 'id'"),
+                           ("id,workload,batch.micro\n", "own.csv:1: error: expected a column step_time, peak_memory or"),
+                           (head + "one,none.yaml,3 s,\n", "own.csv:2: error: the workload of 'one' is not sound"),
+                           (head.replace("batch.micro", "batch.mikro") + "one,w.yaml,3 s,1\n", "did you mean 'micro'?")):
+            done = run("validate", "--own", self.write(text, "own.csv"))
+            self.assertEqual((done.returncode, done.stdout), (3, ""), text)
+            self.assertIn(word, done.stderr)
+
+
 class Faults(InFolder):
     def fault(self, old, new, code=3):
         text = CASE % ("one", "narayanan21", 1.0)
