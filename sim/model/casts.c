@@ -19,13 +19,18 @@
  * Source: Transformer Engine, common/transpose and common/cast (kernels of a recipe); torchao, its
  * roofline of float8 training (kernels of tensorwise and rowwise).
  *
+ * Under delayed scaling a pass ends with a kernel that makes scales of its maxima, which the ranks
+ * of a layer and its replicas share before: of inputs and weights forward, of gradients backward.
+ * Source: Transformer Engine, FP8GlobalStateManager (reduce_and_update_fp8_tensors); Megatron-LM,
+ * parallel_state (amax reduction group, --tp-only-amax-red).
+ *
  * Fused: where Transformer Engine's kernels run, a norm's result is written in fp8 under delayed
  * scaling, and a bias's gradient is summed on the way of a cast. torch.compile finds a maximum in
  * the kernel that makes the tensor, unless a product, the attention or a collective does. Source:
  * Transformer Engine, its modules of linear layers (grad_output_preprocess); torchao, the same
  * (fuse_with_prev).
  */
-#include "model/internal.h"
+#include "model/moe.h"
 
 static const ms_products *products_of(const ms_cost_builder *builder) {
     return &builder->precision->products;
@@ -250,6 +255,50 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
             add_cast(builder, input, COLUMNS, true);
         }
     }
+}
+
+/* Ranks that share maxima: those of a layer, and with them those that hold replicas of it. */
+static unsigned amax_axes(const ms_cost_builder *builder) {
+    const ms_model_layout *layout = builder->layout;
+    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
+                        MS_AXIS_BIT(MS_AXIS_OTHER) |
+                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
+    bool is_all = products_of(builder)->amax == MS_AMAX_REPLICAS;
+    return MS_AXIS_BIT(MS_AXIS_TP) | (is_all ? replicas : 0);
+}
+
+/* Linear layers of a stage whose products have fewer bits: two around the attention, two in the MLP
+ * or in all experts together. */
+static int quantized_linears(const ms_cost_builder *builder, ms_stage_content content) {
+    ms_cost_builder own = *builder;
+    int count = 0;
+    for (int i = 0; i < content.layers; i++) {
+        int layer = own.product.layer = content.layer_first + i;
+        bool is_moe = ms_layer_is_moe(builder->model, layer);
+        count += ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) ? 2 : 0;
+        count += ms_is_quantized(&own, is_moe ? MS_PRODUCT_EXPERTS : MS_PRODUCT_MLP) ? 2 : 0;
+    }
+    return count;
+}
+
+void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
+    const ms_products *products = products_of(builder);
+    bool is_delayed = products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_DELAYED;
+    int linears = is_delayed && pass != MS_PASS_W ? quantized_linears(builder, content) : 0;
+    double maxima = (pass == MS_PASS_F ? 2.0 : 1.0) * linears;
+    if (maxima <= 0) {
+        return;
+    }
+    if (products->amax != MS_AMAX_NONE) {
+        unsigned axes = amax_axes(builder);
+        bool has_replicas = ms_group_size(builder->layout, axes & ~MS_AXIS_BIT(MS_AXIS_TP)) > 1;
+        ms_cost_communicate(builder, &(ms_comm){.axis = has_replicas ? MS_AXIS_DP : MS_AXIS_TP,
+                                                .group_axes = axes,
+                                                .kind = MS_COLL_ALL_REDUCE,
+                                                .bytes = 4 * maxima});
+    }
+    ms_cost_compute(builder);
+    ms_cost_memory(builder, "scale_update", 4 * maxima * 2);
 }
 
 double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {

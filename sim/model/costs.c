@@ -70,6 +70,7 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
         add_unit(builder, pass, &unit);
         ms_unit_end(builder, pass, &unit, is_last);
     }
+    ms_cost_amax(builder, pass, content);
     if (builder->segments.count == builder->pass_first) {
         ms_cost_compute(builder); /* nothing to do still is a pass */
     }

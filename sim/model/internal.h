@@ -427,6 +427,10 @@ double ms_workspace_B(const ms_cost_builder *builder);
 /** Buffers that the framework keeps for a stage from the first pass on [B]. */
 double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content content);
 
+/** Add what ends a pass of a stage under delayed scaling: its maxima are shared, and make scales.
+ */
+void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content);
+
 /** Units of a stage, in forward order: `ms_stage_unit_count` of them. */
 int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content);
 /** One of them.  index: 0-based. */

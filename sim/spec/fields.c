@@ -160,6 +160,13 @@ static const ms_field PRECISION_FIELDS[] = {
      .help =
          "fp8: a scale per tensor, by the steps before or by the tensor itself, per row, or per "
          "block of 128"},
+    {.key = "amax_group",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(precision.products.amax),
+     .fallback = "replicas",
+     .words = (const char *const[]){"replicas", "tensor", "none", NULL},
+     .help = "delayed: who shares maxima in every pass: ranks of a layer and of its replicas, of a "
+             "layer, or none"},
     {.key = "products_of",
      .type = MS_FIELD_FLAGS,
      .offset = AT(precision.products.kinds),

@@ -198,6 +198,7 @@ static void check_products(finding *f) {
     const ms_model *model = &f->spec->model;
     bool is_plain = products->format == MS_PRODUCT_PLAIN, has_experts = model->moe.experts > 0;
     static const char *const KEYS[] = {"precision.scaling",
+                                       "precision.amax_group",
                                        "precision.products_of",
                                        "precision.weight_gradients",
                                        "precision.kept",
@@ -210,6 +211,9 @@ static void check_products(finding *f) {
     }
     note(f, "precision.scaling", products->format > MS_PRODUCT_FP8,
          "the format has a scale of its own for every block of elements");
+    note(f, "precision.amax_group",
+         products->format > MS_PRODUCT_FP8 || products->scaling != MS_SCALING_DELAYED,
+         "only 'precision.scaling: delayed' shares maxima of earlier steps");
     note(f, "precision.tensor_gathers", f->layout->tp <= 1 || !f->layout->has_sequence_parallel,
          "no tp ranks gather tokens ('tensor_parallel.sequence')");
     note(f, "precision.products",

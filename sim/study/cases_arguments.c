@@ -123,6 +123,29 @@ static void set_data(const ms_case *c, ms_job_spec *spec) {
     }
 }
 
+static void set_products(const ms_case *c, ms_products *products) {
+    static const struct {
+        const char *recipe;
+        ms_product_format format;
+        ms_scaling scaling;
+    } RECIPES[] = {{"delayed", MS_PRODUCT_FP8, MS_SCALING_DELAYED},
+                   {"tensorwise", MS_PRODUCT_FP8, MS_SCALING_CURRENT},
+                   {"blockwise", MS_PRODUCT_FP8, MS_SCALING_BLOCKWISE},
+                   {"mxfp8", MS_PRODUCT_MXFP8, MS_SCALING_DELAYED}};
+    for (size_t i = 0; i < sizeof RECIPES / sizeof RECIPES[0]; i++) {
+        if (products->format != MS_PRODUCT_PLAIN &&
+            is_value(c, "--fp8-recipe", RECIPES[i].recipe)) {
+            products->format = RECIPES[i].format;
+            products->scaling = RECIPES[i].scaling;
+        }
+    }
+    bool has_plain_ends = is_given(c, "--first-last-layers-bf16"); /* one each, by default */
+    products->first_plain_layers = products->last_plain_layers = has_plain_ends ? 1 : 0;
+    products->amax = is_given(c, "--tp-only-amax-red") ? MS_AMAX_TENSOR : MS_AMAX_REPLICAS;
+    products->parameter_gathers =
+        is_given(c, "--fp8-param-gather") ? MS_TYPE_OF_PRODUCTS : MS_TYPE_OF_PARAMETERS;
+}
+
 /* Arguments without a counterpart. */
 static void tell_others(ms_case_translation *t) {
     static const struct {
@@ -151,6 +174,7 @@ void ms_case_set_arguments(ms_case_translation *t) {
     ms_job_spec *spec = &t->out->spec;
     set_model(t->c, &spec->model);
     set_data(t->c, spec);
+    set_products(t->c, &spec->precision.products);
     set_framework(t->c, spec);
     tell_others(t);
 }

@@ -153,6 +153,8 @@ CASES = {
     "precision.products": Case("parameters", "fp8", "context", idle=[("context", (f"precision.{sets}",), "fp8") for sets in (
         "first_plain_layers=2", "products_of=[head]", "products_of=[experts]")]),
     "precision.scaling": Case("delayed", "blockwise", "context", FP8, idle=[("context", (), "rowwise"), ("blocks", (), "current")]),
+    "precision.amax_group": Case("replicas", "none", "context", FP8, idle=[("context", (), "tensor"), ("blocks", (), "tensor"),
+                                                                          ("context", (FP8, "precision.scaling=current"), "none")]),
     "precision.products_of": Case(None, "[mlp]", "context", FP8, idle=[("context", (), "[mlp]")]),
     "precision.weight_gradients": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),
     "precision.kept": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),

@@ -99,10 +99,12 @@ static change change_from(ms_precision from, ms_precision to, ms_gpu_type gpu) {
 Test(products, a_layer_with_delayed_scaling_moves_what_is_counted_by_hand) {
     change found = change_from(fixture_precision(), fp8(), gpu_of_bytes());
     double weights = 12 * H * H;
-    expect(found.forward, -2 * N * H + 5 * N * H * 4 - (7 * N * H + weights), "forward");
+    const double SCALES_B = 2 * 4 * 4; /* of a kind of operand, read and written */
+    expect(found.forward, -2 * N * H + 5 * N * H * 4 - (7 * N * H + weights) + 2 * SCALES_B,
+           "forward");
     double inputs_B = 2 * N * H * 2, gradients_B = 9 * N * H * 4, biases_B = 9 * N * H * 2;
     double operands_B = (9 * N * H + weights) + (9 + 7) * N * H;
-    expect(found.backward, gradients_B - biases_B + inputs_B - operands_B, "backward");
+    expect(found.backward, gradients_B - biases_B + inputs_B - operands_B + SCALES_B, "backward");
     expect(found.optimizer, weights * 4, "weights, once a step");
 }
 
@@ -125,8 +127,8 @@ Test(products, current_scaling_finds_the_maximum_first) {
     ms_precision current = fp8();
     current.products.scaling = MS_SCALING_CURRENT;
     change found = change_from(fp8(), current, gpu_of_bytes());
-    expect(found.forward, N * H * (2 * (1 + 4) + 7 * 2), "forward");
-    expect(found.backward, N * H * (9 * 2 - 2 * 2), "backward");
+    expect(found.forward, N * H * (2 * (1 + 4) + 7 * 2) - 64, "forward");
+    expect(found.backward, N * H * (9 * 2 - 2 * 2) - 32, "backward"); /* no scales are updated */
     expect(found.optimizer, 12 * H * H * 2, "weights");
 }
 
@@ -250,6 +252,37 @@ Test(products, tp_ranks_gather_what_is_cast) {
         expect(collected_B(&costs, MS_PASS_F, tp, MS_COLL_ALL_GATHER), 2 * N * H * 2, "in 2 bytes");
         fixture_clear(&fixture);
     }
+}
+
+/* Four linear layers' maxima of input and weight forward, of the gradient backward, 4 bytes each,
+ * of the layers that are in fewer bits; a pass that gives weights' gradients alone has none. */
+Test(products, delayed_scaling_shares_maxima_in_every_pass) {
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.tp = 2;
+    fixture.layout.dp = 4;
+    ms_model model = layer();
+    model.layers = 3;
+    ms_gpu_type gpu = gpu_of_bytes();
+    ms_precision precision = fp8();
+    precision.products.first_plain_layers = 1;
+    ms_stage_costs costs = lay_out(&fixture, &model, &precision, &gpu);
+    expect(collected_B(&costs, MS_PASS_F, MS_AXIS_DP, MS_COLL_ALL_REDUCE), 2 * 8 * 4, "forward");
+    expect(collected_B(&costs, MS_PASS_I, MS_AXIS_DP, MS_COLL_ALL_REDUCE), 2 * 4 * 4, "backward");
+    expect(collected_B(&costs, MS_PASS_W, MS_AXIS_DP, MS_COLL_ALL_REDUCE), 0, "weights' gradients");
+    double before = collected_B(&costs, MS_PASS_F, MS_AXIS_TP, MS_COLL_ALL_REDUCE);
+    precision.products.amax = MS_AMAX_TENSOR;
+    costs = lay_out(&fixture, &model, &precision, &gpu);
+    expect(collected_B(&costs, MS_PASS_F, MS_AXIS_TP, MS_COLL_ALL_REDUCE) - before, 2 * 8 * 4,
+           "among the ranks of a layer");
+    precision.products.amax = MS_AMAX_NONE;
+    costs = lay_out(&fixture, &model, &precision, &gpu);
+    expect(collected_B(&costs, MS_PASS_F, MS_AXIS_DP, MS_COLL_ALL_REDUCE), 0, "none");
+    precision.products.scaling = MS_SCALING_CURRENT;
+    precision.products.amax = MS_AMAX_REPLICAS;
+    costs = lay_out(&fixture, &model, &precision, &gpu);
+    expect(collected_B(&costs, MS_PASS_F, MS_AXIS_DP, MS_COLL_ALL_REDUCE), 0, "current");
+    fixture_clear(&fixture);
 }
 
 /* ZeRO 3 gathers weights of products in 1 byte, norms and biases in 2, and casts no weight at the

@@ -347,6 +347,29 @@ static ms_case_job argued_job(cases_fixture *f, const char *id, const char *more
     return job;
 }
 
+Test(cases, arguments_choose_the_recipe_of_fp8) {
+    cases_fixture f;
+    cases_start(&f);
+    const ms_products delayed =
+        argued_job(&f, "usual", ", precision: fp8, args: [--fp8-format hybrid]")
+            .spec.precision.products;
+    cr_assert_eq(delayed.format, MS_PRODUCT_FP8);
+    cr_assert_eq(delayed.scaling, MS_SCALING_DELAYED);
+    cr_assert_eq(delayed.amax, MS_AMAX_REPLICAS);
+    cr_assert_eq(delayed.first_plain_layers + delayed.last_plain_layers, 0);
+    const ms_products blocks =
+        argued_job(&f, "blocks",
+                   ", precision: fp8, args: [--fp8-recipe blockwise, --fp8-param-gather, "
+                   "--first-last-layers-bf16, --tp-only-amax-red]")
+            .spec.precision.products;
+    cr_assert_eq(blocks.scaling, MS_SCALING_BLOCKWISE);
+    cr_assert_eq(blocks.parameter_gathers, MS_TYPE_OF_PRODUCTS);
+    cr_assert_eq(blocks.amax, MS_AMAX_TENSOR);
+    cr_assert_eq(blocks.first_plain_layers, 1);
+    cr_assert_eq(blocks.last_plain_layers, 1);
+    cases_end(&f);
+}
+
 Test(cases, arguments_choose_kernels_and_buffers) {
     cases_fixture f;
     cases_start(&f);
