@@ -142,7 +142,7 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
 
 /* Megatron-LM's softmax works on four rows of scores at a time, of as many sequences and heads, and
  * leaves the others to PyTorch's operations.
- * Source: Megatron-LM, megatron/model/fused_softmax.py (is_kernel_available: sequences times heads
+ * Source: Megatron-LM, megatron.model.fused_softmax (is_kernel_available: sequences times heads
  * of a rank a multiple of 4). */
 static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
     bool is_odd = builder->model->kernels == MS_KERNELS_FUSED && fmod(batch, 4) != 0;

@@ -5,7 +5,7 @@
  * softmax; rotary embedding) and Apex's norms. Where its softmax does not apply (core.c) it runs
  * PyTorch's operations in fp32: to fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4),
  * back (4, e); backward to fp32 (e, 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
- * Source: Megatron-LM, megatron/model/fused_softmax.py (forward_torch_softmax).
+ * Source: Megatron-LM, megatron.model.fused_softmax (forward_torch_softmax).
  *
  * Eager, an operation of PyTorch a kernel:
  * - layer norm is fused there (native_layer_norm, and its backward pass with gain and bias);
