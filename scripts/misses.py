@@ -85,7 +85,7 @@ def miss_lines(misses, errors):
     return lines
 
 
-FIT = re.compile(r"^\s*([\w.]+):\s*([^#]*?)\s*#\s*.*?(?<!a )\b[Ff]it(?:ted)?:\s*(.*)$")
+FIT = re.compile(r"^\s*([\w.]+):\s*([^#]*?)\s*#\s*.*?(?<!a )\b[Ff]it(?:ted)?(?::| to| of)\s*(.*)$")
 COMMENT = re.compile(r"^\s*#\s?(.*)$")
 TEXT_MAX = 190
 
@@ -111,7 +111,7 @@ def shorten(text):
 
 
 def fit_lines(root, groups):
-    """The table of what is fitted and to what, the same fit of several files once; then which groups of the score it names."""
+    """The table of what is fitted and to what, the same fit of several files once; then which groups it names."""
     rows = {}
     for path in sorted([*(root / "platforms").rglob("*.yaml"), *(root / "workloads" / "frameworks").glob("*.yaml")]):
         for key, value, words in fits_of(path.read_text(encoding="utf-8")):

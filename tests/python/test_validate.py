@@ -413,8 +413,9 @@ class Misses(unittest.TestCase):
 
     def test_fits_are_found_in_comments(self):
         text = ("a: 1  # Source: x\nb: 0.5 # Fit: 12 shapes,\n       # of which 4 were left out\nc: 2 us # large. Fit: the same\n"
-                "d: 3 # as b's, which is a fit: an estimate\n")
-        self.assertEqual(load_misses().fits_of(text), [("b", "0.5", "12 shapes, of which 4 were left out"), ("c", "2 us", "the same")])
+                "d: 3 # as b's, which is a fit: an estimate\ne: 5 us # all of it. Fitted to some rows\n")
+        self.assertEqual(load_misses().fits_of(text), [("b", "0.5", "12 shapes, of which 4 were left out"), ("c", "2 us", "the same"),
+                                                         ("e", "5 us", "some rows")])
 
 
 class Score(unittest.TestCase):
