@@ -24,8 +24,5 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"link sharing", {"fidelity=analytic"}},
     {"compute slow-down", {"platform.gpu.compute_slowdown=1"}},
     {"blocking sends", {"schedule.sends=async"}},
-    /* hosts */
-    {"launches", {"host.launch=0 s"}},
-    {"waits of hosts", {"host.sync=[]"}},
     {0},
 };
