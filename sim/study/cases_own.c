@@ -169,6 +169,9 @@ static ms_status read_run(own_reader *r, ms_span line) {
                               .forward_s = NAN,
                               .backward_s = NAN,
                               .layer_s = NAN}};
+    for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
+        c.measured.phase_s[i] = NAN;
+    }
     ms_cell cell;
     int count = 0;
     ms_status status = MS_OK;

@@ -281,6 +281,7 @@ class Own(InFolder):
         self.assertAlmostEqual(found["rows"][1]["error"], 0, delta=1e-9)
         self.assertEqual([row["id"] for row in found["memory"]], ["two"])
         self.assertAlmostEqual(found["memory"][0]["error"], 1, delta=1e-9)
+        self.assertEqual((found["layers"], found["phases"]), ([], []))
         self.assertEqual(tree(own), found)
         slower = tree("--own", own, "--set", "platform.tiers.*.efficiency=0.5")
         self.assertGreater(slower["rows"][1]["predicted_s"], found["rows"][1]["predicted_s"])
