@@ -39,9 +39,9 @@ CASE = """
   score_step_time_s: %r
 """
 WORKLOAD = """
+framework: megatron-lm-2021
 platform: {file: selene-a100, nodes: 2}
-model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 1024, attention: unfused,
-        fused_accumulation: false, dropout: 0.1}
+model: {type: gpt, layers: 24, hidden: 2048, heads: 16, vocab: 51200, sequence: 1024}
 mesh: {tp: 4, pp: 2, dp: 2, order: [pp, dp, tp]}
 batch: {global: 32, micro: 2}
 precision: {parameters: fp16, gradients: fp32, optimizer: 12 B}
