@@ -104,6 +104,9 @@ typedef struct ms_model {
     bool is_rms_norm;              /**< norms without bias */
     bool is_plain_norm;            /**< norms with neither gain nor bias */
     bool has_positions;            /**< learned position embeddings */
+    bool has_alibi;                /**< linear biases on attention scores; else, without learned
+                                      positions, queries and keys are rotated */
+    bool has_parallel_block;       /**< attention and MLP side by side behind one norm */
     int vocab;                     /**< tokens; 0: no embedding, head or loss */
     int sequence;                  /**< s, tokens per sequence */
     bool has_tied_embeddings;      /**< the head uses the word embedding's weights */

@@ -10,7 +10,8 @@ static const ms_linear_names OUTPUT = {"attention_output", "attention_output_inp
 /* Rotary embedding of queries and keys: both in and out, and its inverse backward. */
 static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
-    if (!builder->model->has_positions && (parts & (MS_PART_FORWARD | MS_PART_INPUT))) {
+    bool is_rotated = !builder->model->has_positions && !builder->model->has_alibi;
+    if (is_rotated && (parts & (MS_PART_FORWARD | MS_PART_INPUT))) {
         ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, !(parts & MS_PART_FORWARD),
                        shard->tokens * (shard->q_width + shard->kv_width));
     }
@@ -50,5 +51,18 @@ static void add_core(ms_cost_builder *builder, unsigned parts) {
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
     static const ms_piece PIECES[] = {ms_cost_opening_norm, add_qkv,         add_rotary, add_core,
                                       add_output,           ms_cost_residual};
+    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+}
+
+/* Its sums wait for the other branch's. */
+static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
+    bool is_tp_split = builder->is_tp_split;
+    builder->is_tp_split = false;
+    add_output(builder, parts);
+    builder->is_tp_split = is_tp_split;
+}
+
+void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {
+    static const ms_piece PIECES[] = {add_qkv, add_rotary, add_core, add_unreduced_output};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

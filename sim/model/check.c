@@ -414,6 +414,11 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                "recomputing every second product is built for dense gated layers with plain heads"),
         refuse(diag, (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) && !ms_is_mla(model),
                "there are no products out of latents to recompute: the model has no 'mla'"),
+        refuse(diag, model->has_parallel_block && (ms_is_mla(model) || model->moe.experts > 0),
+               "latent attention beside an MLP, and attention beside experts, are not built: leave "
+               "model.parallel_block out"),
+        refuse(diag, model->has_alibi && ms_is_mla(model),
+               "latent attention turns its keys: model.positions 'alibi' is not built for it"),
         ms_moe_check(model, layout, diag),
         check_stages(model, layout, diag)};
     return any_fault(found, sizeof found / sizeof found[0]);

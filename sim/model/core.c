@@ -150,7 +150,10 @@ static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
 }
 
 /* Attention by batched products over the full score matrix, in a slice of a sequence up to its last
- * key. */
+ * key. Linear biases (ALiBi) are written into the matrix, and read when the product adds to it;
+ * they have no gradient. Fused kernels make them from a slope per head on the way, without traffic.
+ * Source: bigscience-workshop/Megatron-DeepSpeed, ParallelAttention.forward (baddbmm onto the
+ * biases, which PyTorch copies to the result first); Press et al. 2021, arXiv:2108.12409. */
 static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     double q = work->queries, k = work->keys, d = work->core->query_dim, v = work->core->value_dim;
     double batch = builder->shard.batch * work->heads;

@@ -390,6 +390,14 @@ void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts);
 /** Add the dense MLP half of a layer, without the collective that ends it. */
 void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts);
 
+/** Add what lies between norm and residual in attention beside an MLP: the sums of its output are
+ * the MLP's to reduce. */
+void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts);
+/** The same of the MLP beside it: its input is the one that attention gathers. */
+void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts);
+/** Norms in a layer, besides those of latents. */
+int ms_layer_norms(const ms_model *model);
+
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);
 /** Add the kernels and collectives of one layer, or of the layer in an MTP module, whose number

@@ -45,12 +45,39 @@ static void add_mlp(ms_cost_builder *builder, unsigned parts) {
     builder->product.kind = (ms_product_kind)0;
 }
 
+/* The sum of the two branches' outputs, backward of their inputs' gradients: partial sums of whole
+ * tokens, two in and one out. */
+static void add_branch_sum(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
+        ms_cost_memory(builder, "branch_sum", 3 * shard->tokens * shard->hidden * shard->element_B);
+    }
+}
+
+/* Attention and MLP side by side: y = x + attention(norm(x)) + mlp(norm(x)), one norm, one
+ * residual, and over tp one collective where halves have two. Source: Wang and Komatsuzaki 2021
+ * (GPT-J); Chowdhery et al. 2022, arXiv:2204.02311, section 2; Jiang et al. 2024, arXiv:2402.15627,
+ * section 3.1. */
+static void add_parallel(ms_cost_builder *builder, unsigned parts) {
+    static const ms_piece PIECES[] = {ms_cost_norm, ms_cost_attention_branch, ms_cost_mlp_branch,
+                                      add_branch_sum, ms_cost_residual};
+    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+}
+
 static void add_forward(ms_cost_builder *builder) {
+    if (builder->model->has_parallel_block) {
+        add_half(builder, MS_PART_FORWARD, add_parallel);
+        return;
+    }
     add_attention(builder, MS_PART_FORWARD);
     add_mlp(builder, MS_PART_FORWARD);
 }
 
 static void add_backward(ms_cost_builder *builder, unsigned parts) {
+    if (builder->model->has_parallel_block) {
+        add_half(builder, parts, add_parallel);
+        return;
+    }
     add_mlp(builder, parts);
     add_attention(builder, parts);
 }

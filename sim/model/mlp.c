@@ -39,3 +39,16 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
                                       ms_cost_residual};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }
+
+/* Its input is gathered for the other branch. */
+static void add_gathered_up(ms_cost_builder *builder, unsigned parts) {
+    bool is_tp_split = builder->is_tp_split;
+    builder->is_tp_split = false;
+    add_up(builder, parts);
+    builder->is_tp_split = is_tp_split;
+}
+
+void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts) {
+    static const ms_piece PIECES[] = {add_gathered_up, add_activation, add_down};
+    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+}

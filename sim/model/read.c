@@ -7,11 +7,11 @@
 
 enum { TYPE_GPT, TYPE_LLAMA };
 enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
-enum { POSITIONS_LEARNED, POSITIONS_ROTARY };
+enum { POSITIONS_LEARNED, POSITIONS_ROTARY, POSITIONS_ALIBI };
 
 static const char *const TYPES[] = {"gpt", "llama", NULL};
 static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
-static const char *const POSITIONS[] = {"learned", "rotary", NULL};
+static const char *const POSITIONS[] = {"learned", "rotary", "alibi", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
                                          "flash3",  "cudnn", "triton", NULL};
 static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", "compiled", NULL};
@@ -102,8 +102,13 @@ const ms_field MS_MODEL_FIELDS[] = {
     WORD_FIELD("norm", norm, false, NORMS,
                "layer (gain and bias), rms (gain) or plain (neither); default layer for gpt"),
     WORD_FIELD("positions", positions, false, POSITIONS,
-               "learned embedding (default for gpt) or rotary"),
+               "learned embedding (default for gpt), rotary, or alibi, biases on attention scores"),
     FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
+    {.key = "parallel_block",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.has_parallel_block),
+     .fallback = "false",
+     .help = "attention and MLP side by side behind one norm, their outputs summed"},
     {.key = "moe",
      .type = MS_FIELD_MAP,
      .offset = offsetof(model_text, moe),
@@ -176,6 +181,7 @@ static void derive(model_text *text) {
     model->loss = (ms_loss)text->loss;
     model->kernels = (ms_kernels)text->kernels;
     model->has_positions = text->positions == POSITIONS_LEARNED;
+    model->has_alibi = text->positions == POSITIONS_ALIBI;
 }
 
 /* What sizes say together.  mapping: places of the keys, or NULL. */
@@ -229,7 +235,9 @@ static model_text text_of(const ms_model *model) {
                         .norm = model->is_plain_norm ? NORM_PLAIN
                                 : model->is_rms_norm ? NORM_RMS
                                                      : NORM_LAYER,
-                        .positions = model->has_positions ? POSITIONS_LEARNED : POSITIONS_ROTARY,
+                        .positions = model->has_positions ? POSITIONS_LEARNED
+                                     : model->has_alibi   ? POSITIONS_ALIBI
+                                                          : POSITIONS_ROTARY,
                         .attention = (int)model->attention,
                         .loss = (int)model->loss,
                         .kernels = (int)model->kernels,

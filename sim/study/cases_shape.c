@@ -22,6 +22,7 @@ static void set_family(const ms_case_model *m, const ms_model *of_framework, ms_
     model->is_rms_norm = !is_gpt;
     model->is_plain_norm = false;
     model->has_positions = is_gpt;
+    model->has_alibi = false;
     model->has_tied_embeddings = is_gpt;
     model->dropout = is_gpt ? GPT_DROPOUT : 0;
 }
@@ -40,6 +41,7 @@ static void set_traits(const ms_case_traits *traits, ms_model *model) {
     if (traits->has_learned_positions != MS_CASE_UNKNOWN) {
         model->has_positions = traits->has_learned_positions == 1;
     }
+    model->has_alibi = traits->has_alibi || (model->has_alibi && !model->has_positions);
     model->has_positions = model->has_positions && !traits->has_alibi;
 }
 
@@ -92,9 +94,7 @@ ms_status ms_case_set_model(ms_case_translation *t) {
         model->has_bias = false;
         ms_case_differs(t, "latent attention without biases");
     }
-    if (m->traits.has_parallel_block) {
-        ms_case_differs(t, "attention and MLP run one after the other, not side by side");
-    }
+    model->has_parallel_block = m->traits.has_parallel_block;
     if (m->traits.window != NULL) {
         ms_case_differs(t, "attention to all tokens, not to a window");
     }

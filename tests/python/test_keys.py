@@ -229,6 +229,7 @@ CASES = {
     "model.bias": Case("false", "true", "dense", idle=[("latent", (), "true"), ("experts", (), "true")]),
     "model.norm": Case("rms", "layer", "dense"),
     "model.positions": Case("rotary", "learned", "dense", idle=[("latent", ("model.vocab=0",), "learned")]),
+    "model.parallel_block": Case("false", "true", "dense"),
     "model.gated": Case("true", "false", "dense"),
     "model.mtp_layers": Case(0, 1, "dense", idle=[("dense", ("model.vocab=0",), 1)]),
     "model.moe.experts": Case(32, 64, "experts"),

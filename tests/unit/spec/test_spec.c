@@ -121,8 +121,12 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(vocab, "model.vocab=256", s->model.vocab = 256)                                              \
     X(tokens, "model.sequence=3072", s->model.sequence = 3072)                                     \
     X(dropout, "model.dropout=0.3", s->model.dropout = 0.3)                                        \
-    X(positions, "model.positions=learned", s->model.has_positions = true)                         \
-    X(rotary, "model.positions=rotary", s->model.has_positions = false)                            \
+    X(positions, "model.positions=learned",                                                        \
+      (s->model.has_positions = true, s->model.has_alibi = false))                                 \
+    X(rotary, "model.positions=rotary",                                                            \
+      (s->model.has_positions = false, s->model.has_alibi = false))                                \
+    X(alibi, "model.positions=alibi", (s->model.has_positions = false, s->model.has_alibi = true)) \
+    X(parallel_block, "model.parallel_block=true", s->model.has_parallel_block = true)             \
     X(plain_loss, "model.loss=plain", s->model.loss = MS_LOSS_PLAIN)                               \
     X(eager, "model.kernels=eager", s->model.kernels = MS_KERNELS_EAGER)                           \
     X(attention, "model.attention=flash2", s->model.attention = MS_ATTENTION_FLASH2)               \
