@@ -395,8 +395,6 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts);
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts);
 /** The same of the MLP beside it: its input is the one that attention gathers. */
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts);
-/** Norms in a layer, besides those of latents. */
-int ms_layer_norms(const ms_model *model);
 
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);

@@ -18,7 +18,8 @@ static double mlp_parameters(const ms_model *model, const ms_shard *shard, int l
     return shard->hidden * (shard->up_width + shard->ffn) + biases;
 }
 
-int ms_layer_norms(const ms_model *model) {
+/* Norms in a layer, besides those of latents. */
+static int layer_norms(const ms_model *model) {
     return model->has_parallel_block ? 1 : 2;
 }
 
@@ -27,7 +28,7 @@ double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, i
         return model->parameters_override / (model->layers * shard->tp);
     }
     return attention_parameters(model, shard) + mlp_parameters(model, shard, layer) +
-           ms_layer_norms(model) * ms_norm_parameters(model);
+           layer_norms(model) * ms_norm_parameters(model);
 }
 
 double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *layout, int layer) {
@@ -37,7 +38,7 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
 double ms_layer_split_parameters(const ms_model *model, int layer) {
     double biases = model->has_bias ? 2.0 * model->hidden : 0;
     double router = (double)model->moe.experts * model->hidden;
-    return ms_layer_norms(model) * ms_norm_parameters(model) + biases +
+    return layer_norms(model) * ms_norm_parameters(model) + biases +
            (ms_is_mla(model) ? ms_mla_split_parameters(model) : 0) +
            (ms_layer_is_moe(model, layer) ? router : 0);
 }

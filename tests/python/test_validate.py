@@ -236,8 +236,8 @@ class Mechanisms(InFolder):
             for key in ("gain", "fitted_gain", "unseen_gain", "most_gain"):
                 self.assertAlmostEqual(row[key], error, delta=1e-12)
             self.assertEqual((row["moved"], row["most"], row["groups"]), (6, "narayanan21", {"narayanan21": row["gain"]}))
-        self.assertEqual((rows["blocking sends"]["moved"], rows["blocking sends"]["gain"]), (0, 0))
-        self.assertIsNone(rows["blocking sends"]["most"])
+        self.assertEqual((rows["NVLS"]["moved"], rows["NVLS"]["gain"]), (0, 0))
+        self.assertIsNone(rows["NVLS"]["most"])
 
     def test_an_ablation_has_a_page_and_csv(self):
         path = self.write(CASE % ("one", "narayanan21", 1.0))
