@@ -62,10 +62,12 @@ static double mlp_kept_B(const ms_cost_builder *builder) {
     bool keeps_both = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
     double up_width = keeps_both ? shard->up_width : shard->ffn;
     double input_B = keeps_result ? ms_kept_input_B(builder, MS_PRODUCT_MLP) : 0;
-    return kept_front_B(builder, MS_PRODUCT_MLP)  /* inputs of norm and first product */
-           + e * shard->tokens * up_width         /* input of the activation */
-           + input_B * shard->tokens * shard->ffn /* input of the second product */
-           + mask_B(builder);
+    /* inputs of norm and first product; beside attention they are attention's */
+    double front_B = builder->model->has_parallel_block
+                         ? 0
+                         : kept_front_B(builder, MS_PRODUCT_MLP) + mask_B(builder);
+    return front_B + e * shard->tokens * up_width  /* input of the activation */
+           + input_B * shard->tokens * shard->ffn; /* input of the second product */
 }
 
 /* Kept for the loss's backward pass: probabilities in fp32; plain, their logarithms and the logits
