@@ -162,6 +162,9 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
     bool has_dropout = builder->model->dropout > 0;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "attention_scores", (ms_gemm_shape){q, k, d, batch});
+        if (builder->model->has_alibi) {
+            ms_cost_memory(builder, "alibi", 2 * scores * e);
+        }
         ms_cost_passes(builder, "softmax", softmax_of(builder, batch), false, scores);
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
