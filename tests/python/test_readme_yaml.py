@@ -71,7 +71,7 @@ class Examples(unittest.TestCase):
                 with self.subTest(file):
                     if re.search(r"^mesh:", text, re.M):
                         words = ["check", file]
-                    elif re.search(r"^nodes:", text, re.M):
+                    elif re.search(r"^(nodes|base):", text, re.M):
                         words = ["platform", file]
                     else:
                         words = ["platform", "dgx-h100", "--set", f"platform.gpu.type=./{file}"]
