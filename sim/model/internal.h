@@ -191,9 +191,6 @@ ms_operands ms_quantized_operands(const ms_cost_builder *builder);
 bool ms_has_plain_products(const ms_cost_builder *builder, int layer);
 /** Whether products of a kind multiply in a format of fewer bits in the layer being added. */
 bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind);
-/** Fill in which of a layer's parameters are weights of products in fewer bits.  layer: as of
- * ms_cost_layer_body. */
-void ms_count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count);
 /** Add a matrix product C[m,n] = A[m,k] B[k,n], `batch` times, to the open compute segment. */
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
 /** Add one of the kind being added, in the format that this kind multiplies in. */

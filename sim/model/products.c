@@ -42,22 +42,6 @@ ms_operands ms_quantized_operands(const ms_cost_builder *builder) {
                          .speed = speed_of(builder->gpu, products->format)};
 }
 
-void ms_count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
-    ms_cost_builder own = *builder;
-    own.product.layer = layer;
-    bool has_dense =
-        ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) || ms_is_quantized(&own, MS_PRODUCT_MLP);
-    if (has_dense && builder->model->parameters_override <= 0) {
-        double biases =
-            builder->model->has_bias ? builder->shard.qkv_width + builder->shard.up_width : 0;
-        count->dense_quantized =
-            count->dense - biases - ms_layer_split_parameters(builder->model, layer);
-    }
-    if (ms_is_quantized(&own, MS_PRODUCT_EXPERTS)) {
-        count->expert_quantized = count->expert;
-    }
-}
-
 ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
                            bool is_weight_gradient) {
     const ms_products *products = &builder->precision->products;

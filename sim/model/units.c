@@ -60,6 +60,23 @@ static ms_unit head_unit(const ms_cost_builder *builder) {
     return head;
 }
 
+/* Which of a layer's parameters are weights of products in fewer bits. */
+static void count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
+    ms_cost_builder own = *builder;
+    own.product.layer = layer;
+    bool has_dense =
+        ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) || ms_is_quantized(&own, MS_PRODUCT_MLP);
+    if (has_dense && builder->model->parameters_override <= 0) {
+        double biases =
+            builder->model->has_bias ? builder->shard.qkv_width + builder->shard.up_width : 0;
+        count->dense_quantized =
+            count->dense - biases - ms_layer_split_parameters(builder->model, layer);
+    }
+    if (ms_is_quantized(&own, MS_PRODUCT_EXPERTS)) {
+        count->expert_quantized = count->expert;
+    }
+}
+
 static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -70,7 +87,7 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
     /* on the axes of the rest experts are reduced and gathered with the rest */
     bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
     *(is_separate ? &unit.parameters.expert : &unit.parameters.dense) += experts;
-    ms_count_quantized(builder, layer, &unit.parameters);
+    count_quantized(builder, layer, &unit.parameters);
     return unit;
 }
 

@@ -14,8 +14,9 @@ static const double USUAL_DROPOUT = 0.1;
 static const double DETERMINISTIC_B = 8 * 4096 * 1024.0;
 
 /* Placeholders of weight gradients are kept by Transformer Engine since 2.3, and Megatron Core 0.15
- * of that autumn takes them for the output layer, too.
- * Source: Transformer Engine, pull request 1651; Megatron-LM, release notes. */
+ * takes them for the output layer, too. The month is an estimate between two measurements: a run of
+ * September 2025 has none, one of January 2026 has them.
+ * Source: Transformer Engine, pull request 1651; the dates of megatron_ci.yaml. */
 static const char PLACEHOLDERS_SINCE[] = "2025-10";
 
 /* The value of an argument, "" of one that has none; NULL: it was not given. */
