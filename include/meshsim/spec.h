@@ -382,8 +382,12 @@ ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
 /** How the host of a spec's ranks launches beside its GPU: given costs in no time, and not where it
  * waits for every kernel, whose times have it then. */
 static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
-    bool runs_ahead = spec->has_model && !(spec->host.syncs & MS_SYNC_KERNELS);
-    return runs_ahead ? spec->host : (ms_spec_host){.launch_s = 0.0};
+    ms_spec_host host = spec->host;
+    if (!spec->has_model || (host.syncs & MS_SYNC_KERNELS)) {
+        host.launch_s = 0.0;
+        host.syncs = 0;
+    }
+    return host;
 }
 
 /** Bytes per element. */

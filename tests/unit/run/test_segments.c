@@ -55,6 +55,9 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
     char nodes[32];
     snprintf(nodes, sizeof nodes, "{nodes: %d}", 2 * stages);
     fixture_platform(&x->f, "flat", nodes);
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        x->f.platform.gpu.compute_slowdown[kind] = 1.0;
+    }
     const char *names[] = {"pp", "dp"};
     const int sizes[] = {stages, 2};
     cr_assert_eq(ms_mesh_init(&x->mesh, names, sizes, 2, &x->f.diag), MS_OK);
