@@ -56,10 +56,7 @@ void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
 
 /* Its sums wait for the other branch's. */
 static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
-    bool is_tp_split = builder->is_tp_split;
-    builder->is_tp_split = false;
-    add_output(builder, parts);
-    builder->is_tp_split = is_tp_split;
+    ms_cost_unsplit(builder, parts, add_output);
 }
 
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {

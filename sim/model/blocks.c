@@ -14,6 +14,13 @@ void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pi
     }
 }
 
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_piece piece) {
+    bool is_tp_split = builder->is_tp_split;
+    builder->is_tp_split = false;
+    piece(builder, parts);
+    builder->is_tp_split = is_tp_split;
+}
+
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what) {
     return (parts & MS_PART_INPUT) && (builder->repeated & what);
 }

@@ -330,6 +330,8 @@ typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
 /** Add the pieces of a half, given in forward order: where collectives stand between them in the
  * order they run, else in the order given, which makes no difference. */
 void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces, size_t count);
+/** Add a piece without its collectives over tp, which another branch of the layer runs for both. */
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_piece piece);
 
 /** Whether a pass over `parts` has to repeat something of the layer being added. */
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);

@@ -42,10 +42,7 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
 
 /* Its input is gathered for the other branch. */
 static void add_gathered_up(ms_cost_builder *builder, unsigned parts) {
-    bool is_tp_split = builder->is_tp_split;
-    builder->is_tp_split = false;
-    add_up(builder, parts);
-    builder->is_tp_split = is_tp_split;
+    ms_cost_unsplit(builder, parts, add_up);
 }
 
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts) {
