@@ -152,7 +152,8 @@ static bool allocate(search *s, ms_arena *scratch) {
 
 ms_status ms_least_squares_solve(const ms_least_squares *problem, ms_arena *scratch,
                                  double *parameters) {
-    search s = {.problem = problem, .x = parameters};
+    search s = {.problem = problem};
+    s.x = parameters;
     double damping = DAMPING_START;
     bool has_gained = true;
     if (!allocate(&s, scratch)) {

@@ -87,8 +87,10 @@ static ms_status load_platform(const ms_invocation *call, const char *name, ms_p
     status = status == MS_OK ? ms_platform_load(name, study->folders, changes, call->arena,
                                                 call->diag, platform, &study->document)
                              : status;
-    study->platform = platform;
-    study->kernels = table == NULL ? NULL : platform->gpu.measured;
+    if (status == MS_OK) {
+        study->platform = platform;
+        study->kernels = table == NULL ? NULL : platform->gpu.measured;
+    }
     return status;
 }
 

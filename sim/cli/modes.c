@@ -59,17 +59,16 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
     const ms_mode *best = NULL;
     const ms_mode *nearest = call->command->modes;
     int best_fit = 0;
-    for (const ms_mode *mode = call->command->modes; mode->usage != NULL; mode++) {
-        if (!is_chosen(call, mode)) {
-            continue;
+    const ms_mode *mode = nearest;
+    do { /* a command that has modes has at least one */
+        if (is_chosen(call, mode)) {
+            int fit = fit_of(call, mode);
+            nearest = is_chosen(call, nearest) ? nearest : mode;
+            best = fit > best_fit ? mode : best;
+            best_fit = fit > best_fit ? fit : best_fit;
         }
-        nearest = is_chosen(call, nearest) ? nearest : mode;
-        int fit = fit_of(call, mode);
-        if (fit > best_fit) {
-            best_fit = fit;
-            best = mode;
-        }
-    }
+        mode++;
+    } while (mode->usage != NULL);
     *mode_out = best;
     return best == NULL ? report_argument(call, nearest) : MS_OK;
 }

@@ -219,9 +219,6 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
 /* Simulate, sort, draw and print. */
 static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
                           ms_shown_simulated *shown) {
-    double start_s = ms_wall_s();
-    study->progress = ms_cli_show_progress;
-    study->context = &start_s;
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
     if (rows == NULL ||
         ms_table_fill(&shown->table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
@@ -247,6 +244,9 @@ ms_status ms_cli_schedule_compare_on_platform(const ms_invocation *call) {
     if (status == MS_OK) {
         status = ms_job_load(&request, call->arena, call->diag, &base);
     }
+    double start_s = ms_wall_s();
     study.base = &base;
+    study.progress = ms_cli_show_progress;
+    study.context = &start_s;
     return status == MS_OK ? simulate(call, &study, &shown) : status;
 }

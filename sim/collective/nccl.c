@@ -207,9 +207,9 @@ static double net_step_s(const nccl_way *w) {
  * step, straight from all others one message and 0.4 us for each of them. */
 static double collnet_node_s(const nccl_way *w, double node_s) {
     static const double EACH_S = 0.4e-6;
-    double others = w->comm->ranks / w->comm->nodes - 1;
+    int others = w->comm->ranks / w->comm->nodes - 1;
     return w->algorithm == MS_LIBRARY_COLLNET_CHAIN ? others * node_s
-                                                    : fmin(1.0, others) * node_s + others * EACH_S;
+                                                    : (others > 0 ? node_s : 0.0) + others * EACH_S;
 }
 
 static double latency_s(const nccl_way *w) {
@@ -219,11 +219,12 @@ static double latency_s(const nccl_way *w) {
     double node_s = library->node_s[w->algorithm][w->protocol];
     double net_s = net_step_s(w);
     double levels = floor_log2(comm->nodes);
+    int others = comm->ranks / comm->nodes - 1; /* of a rank's node */
     switch (w->algorithm) {
     case MS_LIBRARY_RING:
         return base_s + ring_latency_s(w, node_s, net_s);
     case MS_LIBRARY_TREE:
-        return base_s + 2.0 * ((comm->ranks / comm->nodes - 1) * node_s + levels * net_s);
+        return base_s + 2.0 * (others * node_s + levels * net_s);
     case MS_LIBRARY_COLLNET_DIRECT:
     case MS_LIBRARY_COLLNET_CHAIN:
         return base_s + 2.0 * collnet_node_s(w, node_s) + net_s;

@@ -105,6 +105,7 @@ void make_links(bridge *b) {
 
 void make_hosts(bridge *b) {
     std::vector<double> speeds;
+    speeds.reserve(static_cast<size_t>(b->setup.speed_count));
     for (int32_t i = 0; i < b->setup.speed_count; i++) {
         speeds.push_back(b->setup.speeds[i] * WORK_PER_S);
     }

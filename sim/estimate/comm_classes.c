@@ -287,7 +287,7 @@ static bool lie_alike(const class_plans *c, int a, int b) {
 /* Groups of the first node that stand before those of others, if the groups of every node follow
  * each other and lie as these do; else 0. */
 static int count_repeated(const class_plans *c) {
-    int first = c->groups > 0 ? node_of(c, 0) : -1, count = 0;
+    int first = c->groups > 0 ? node_of(c, 0) : -1, count = 1;
     if (first < 0) {
         return 0;
     }

@@ -255,6 +255,8 @@ static bool weighs_as_before(const ms_memory_model *model, int p) {
         for (int slice = 0; slice < model->slices; slice++) {
             int a = ms_program_model_stage(program, own),
                 b = ms_program_model_stage(program, other);
+            /* Equal bits are asked for: what differs without need is only reckoned once more. */
+            // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
             if (memcmp(&ms_stage_cost_of(model->costs, a, slice)->memory,
                        &ms_stage_cost_of(model->costs, b, slice)->memory,
                        sizeof(ms_stage_memory)) != 0) {

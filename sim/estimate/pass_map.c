@@ -306,6 +306,15 @@ static clocks clocks_from(const ms_carried *carried, int source) {
     return c;
 }
 
+/* Run two passes to the end, of which each goes on up to its next collective, then the other. */
+static void take_turns(pass_run runs[2], clocks *c) {
+    while (runs[0].next < runs[0].pass->count || runs[1].next < runs[1].pass->count) {
+        run_on(&runs[0], c, true);
+        run_on(&runs[1], c, true);
+    }
+    runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
+}
+
 /* Run a pass, or two that take turns, to the end.  runs: begun. */
 static void run_passes(pass_run runs[2], clocks *c) {
     clocks before[2];
@@ -315,13 +324,11 @@ static void run_passes(pass_run runs[2], clocks *c) {
     }
     if (runs[1].pass == NULL) {
         run_on(&runs[0], c, false);
-        return;
+    } else {
+        take_turns(runs, c);
     }
-    while (runs[0].next < runs[0].pass->count || runs[1].next < runs[1].pass->count) {
-        run_on(&runs[0], c, true);
-        run_on(&runs[1], c, true);
-    }
-    runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
+    runs[0].before = NULL; /* they were this call's */
+    runs[1].before = NULL;
 }
 
 /* Sum of a pass's segments from one on, if each holds up the next; *is_chain_out: false if one runs
@@ -449,12 +456,10 @@ void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const
                      double *end_s, double *stretched_s) {
     clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
     ms_stretch stretch = {.factors = factors};
-    pass_run start = {.pass = pass,
-                      .end_s = end_s,
-                      .inputs_s = -INFINITY,
-                      .is_synchronised = true,
-                      .stretch = &stretch};
+    pass_run start = {
+        .pass = pass, .inputs_s = -INFINITY, .is_synchronised = true, .stretch = &stretch};
     pass_run runs[2] = {start, start};
+    runs[0].end_s = end_s;
     runs[0].stretched_s = stretched_s;
     runs[1].pass = second;
     runs[1].end_s = end_s + pass->count;
@@ -466,11 +471,11 @@ int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_
                 double *until_out) {
     clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
     pass_run run = {.pass = pass,
-                    .end_s = end_s,
                     .chain_s = from_s,
                     .inputs_s = -INFINITY,
                     .is_synchronised = true,
                     .ops = ops_out};
+    run.end_s = end_s;
     run_on(&run, &c, false);
     *until_out = run.chain_s;
     return run.op_count;

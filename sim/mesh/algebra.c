@@ -240,7 +240,7 @@ static ms_status merge_axes(const ms_mesh *mesh, const int *merged, int count, m
 /* No strides say it: number the ranks afresh, in the order of the flattened mesh. */
 static ms_status renumber(const ms_mesh *mesh, const int *merged, int count, ms_arena *arena,
                           ms_mesh *flat) {
-    int order[MS_MESH_AXES_MAX];
+    int order[MS_MESH_AXES_MAX] = {0};
     int placed = 0;
     bool is_placed = false;
     for (int i = 0; i < mesh->axes; i++) {

@@ -148,7 +148,8 @@ ms_status ms_placement_file(const ms_rank_placement_choice *choice, const ms_pla
                             int ranks, ms_arena *arena, ms_diag *diag, int *gpus_out,
                             const char **text_out) {
     bool is_relative = choice->file[0] != '/' && choice->folder != NULL;
-    reader r = {.platform = platform, .ranks = ranks, .gpus = gpus_out, .diag = diag};
+    reader r = {.platform = platform, .ranks = ranks, .diag = diag};
+    r.gpus = gpus_out;
     r.path =
         is_relative ? ms_arena_printf(arena, "%s/%s", choice->folder, choice->file) : choice->file;
     ms_status status = r.path == NULL ? MS_E_NOMEM : prepare(&r, arena);

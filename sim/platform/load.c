@@ -260,7 +260,7 @@ static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *dia
     if (status == MS_OK) {
         *tier_out = tier;
         tier_out->name = mapping->key;
-        tier_out->is_in_bits = strstr(bandwidth->text, "bit") != NULL;
+        tier_out->is_in_bits = bandwidth != NULL && strstr(bandwidth->text, "bit") != NULL;
     }
     return status;
 }

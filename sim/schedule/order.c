@@ -99,14 +99,13 @@ static void wake(ms_ready_order *order, int rank) {
 }
 
 /* Book an action as visited and wake the rank that needs its result. */
-static void finish_action(ms_ready_order *order, size_t index) {
+static void finish_action(ms_ready_order *order, const ms_action *action) {
     const ms_program *program = order->program;
-    const ms_action *action = &program->actions[index];
     if (action->pass == MS_PASS_W) {
         return;
     }
     uint32_t *done = action->pass == MS_PASS_F ? order->forward_at : order->gradient_at;
-    done[key_of(program, action->stage, action->mb)] = (uint32_t)index + 1;
+    done[key_of(program, action->stage, action->mb)] = (uint32_t)(action - program->actions) + 1;
     int consumer = ms_action_consumer(program, action);
     if (consumer >= 0) {
         wake(order, program->stage_rank[consumer]);
@@ -147,7 +146,7 @@ bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
         if (ms_ready_order_missing(order, rank, &missing) == NULL &&
             ms_rank_next(&order->cursors[rank], stop_out)) {
             for (int member = 0; member < stop_out->width; member++) {
-                finish_action(order, stop_out->index + (size_t)member);
+                finish_action(order, &stop_out->actions[member]);
             }
             return true;
         }

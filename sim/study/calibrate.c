@@ -258,7 +258,10 @@ static ms_status choose(calibrating *c) {
         const ms_calibrated_value *value =
             is_open ? &c->values[i] : find_value(c, c->study->keys[i]);
         bool moves = false;
-        status = value == NULL ? refuse_key(c, c->study->keys[i]) : is_moving(c, value, &moves);
+        if (value == NULL) {
+            return refuse_key(c, c->study->keys[i]);
+        }
+        status = is_moving(c, value, &moves);
         if (status == MS_OK && !moves && !is_open) {
             ms_diag_error(c->diag, "no point depends on '%s'", value->key);
             status = MS_E_INPUT;

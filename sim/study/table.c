@@ -209,13 +209,13 @@ static void add_csv_cell(const ms_value *leaf, ms_buffer *out) {
     }
 }
 
-/* Columns in the order in which rows first have them; false when memory ran out. */
-static bool list_used(const ms_table *table, ms_vector *used) {
-    for (size_t i = 0; i < 2 * table->count; i++) {
-        size_t index = i % table->count;
-        bool is_left_out = ms_table_reason(table, index) != NULL;
+/* Columns in the order in which rows first have them; of the rows that are left out, or of the
+ * others. False when memory ran out. */
+static bool list_used_by(const ms_table *table, bool is_left_out, ms_vector *used) {
+    for (size_t index = 0; index < table->count; index++) {
+        bool counts = (ms_table_reason(table, index) != NULL) == is_left_out;
         const ms_table_column *column = table->columns;
-        for (; column->name != NULL && is_left_out == (i >= table->count); column++) {
+        for (; counts && column->name != NULL; column++) {
             bool is_known = !has_key(column, table->rows[index], is_left_out);
             for (size_t u = 0; u < used->count && !is_known; u++) {
                 is_known = MS_AT(used, const ms_table_column *, u) == column;
@@ -226,6 +226,11 @@ static bool list_used(const ms_table *table, ms_vector *used) {
         }
     }
     return true;
+}
+
+/* First those of the rows that count. */
+static bool list_used(const ms_table *table, ms_vector *used) {
+    return list_used_by(table, false, used) && list_used_by(table, true, used);
 }
 
 static void add_csv_row(const ms_table *table, size_t index, const ms_vector *used,

@@ -221,7 +221,8 @@ static herr_t add_group(tree_reader *read, hid_t parent, const char *name, const
 
 ms_status ms_summary_read(hid_t file, const char *name, ms_arena *arena, ms_value **object_out,
                           char cause_out[256]) {
-    tree_reader read = {.arena = arena, .io_cause = cause_out};
+    tree_reader read = {.arena = arena};
+    read.io_cause = cause_out;
     read.parent = ms_value_new_object(arena);
     ms_value *root = read.parent;
     if (root == NULL) {
