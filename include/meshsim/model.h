@@ -241,7 +241,7 @@ typedef struct ms_products {
 
 /** Bytes per element of what is stored, and what products multiply. */
 typedef struct ms_precision {
-    double parameter_B; /**< working parameters and activations, 2 */
+    double parameter_B; /**< working parameters and activations, 2 or 4 */
     double gradient_B;  /**< accumulated gradients, 2 or 4 */
     double optimizer_B; /**< per parameter: master copy and moments, 12 for Adam with fp32 */
     ms_products products;

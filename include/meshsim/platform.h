@@ -129,6 +129,7 @@ typedef struct ms_product_rate {
 /** Products besides those in the working type, one at a time. */
 typedef struct ms_product_rates {
     ms_product_rate of[MS_PRODUCT_COUNT]; /**< by format; not PLAIN */
+    ms_product_rate single;               /**< of operands in fp32: peak, clock and efficiency */
     ms_grouped_rate grouped;              /**< experts' */
 } ms_product_rates;
 

@@ -149,12 +149,13 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
 }
 
 /* Megatron-LM's softmax works on four rows of scores at a time, of as many sequences and heads, and
- * leaves the others to PyTorch's operations.
+ * leaves the others, and scores in fp32, to PyTorch's operations.
  * Source: Megatron-LM, megatron.model.fused_softmax (is_kernel_available: sequences times heads
- * of a rank a multiple of 4). */
+ * of a rank a multiple of 4; input_in_float16). */
 static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
-    bool is_odd = builder->model->kernels == MS_KERNELS_FUSED && fmod(batch, 4) != 0;
-    return is_odd ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
+    bool is_odd = fmod(batch, 4) != 0 || ms_is_single(&builder->shard);
+    bool is_left = builder->model->kernels == MS_KERNELS_FUSED && is_odd;
+    return is_left ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
 }
 
 /* Attention by batched products over the full score matrix, in a slice of a sequence up to its last

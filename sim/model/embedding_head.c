@@ -73,9 +73,25 @@ static const loss_bytes LOSS_BACKWARD[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 12},
                                            [MS_LOSS_FUSED] = {2, 0},
                                            [MS_LOSS_COMPILED] = {1, 4}};
 
-static double loss_B(const ms_cost_builder *builder, const loss_bytes *losses) {
+/* Of which these are copies to fp32 and back; compiled, a copy is written where the maximum is
+ * found, and the logits are read all the same. */
+static const loss_bytes COPY[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
+                                  [MS_LOSS_PLAIN] = {1, 4},
+                                  [MS_LOSS_FUSED] = {0, 0},
+                                  [MS_LOSS_COMPILED] = {0, 4}};
+static const loss_bytes COPY_BACK[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
+                                       [MS_LOSS_PLAIN] = {1, 4},
+                                       [MS_LOSS_FUSED] = {0, 0},
+                                       [MS_LOSS_COMPILED] = {0, 0}};
+
+static double loss_B(const ms_cost_builder *builder, ms_loss loss, bool is_backward) {
     const ms_shard *shard = &builder->shard;
-    loss_bytes each = losses[builder->model->loss];
+    loss_bytes each = is_backward ? LOSS_BACKWARD[loss] : LOSS[loss];
+    if (ms_is_single(shard)) {
+        loss_bytes copy = is_backward ? COPY_BACK[loss] : COPY[loss];
+        each.elements -= copy.elements;
+        each.fp32_B -= copy.fp32_B;
+    }
     return shard->tokens * shard->vocab * (each.fp32_B + each.elements * shard->element_B);
 }
 
@@ -83,12 +99,8 @@ static double loss_B(const ms_cost_builder *builder, const loss_bytes *losses) {
  * itself. Source: mosaicml/composer, Trainer._train_microbatch (_eval_train_metrics behind every
  * backward pass) and composer.metrics.nlp (LanguageCrossEntropy, LanguagePerplexity). */
 static void add_metrics(ms_cost_builder *builder) {
-    const ms_shard *shard = &builder->shard;
-    loss_bytes each = LOSS[MS_LOSS_PLAIN];
     for (int i = 0; i < builder->model->loss_metrics; i++) {
-        ms_cost_memory(builder, "loss_metric",
-                       shard->tokens * shard->vocab *
-                           (each.fp32_B + each.elements * shard->element_B));
+        ms_cost_memory(builder, "loss_metric", loss_B(builder, MS_LOSS_PLAIN, false));
     }
 }
 
@@ -102,7 +114,7 @@ static void add_head_forward(ms_cost_builder *builder) {
     ms_cost_norm(builder, MS_PART_FORWARD);
     ms_cost_product(builder, "head",
                     (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
-    ms_cost_memory(builder, "cross_entropy", loss_B(builder, LOSS));
+    ms_cost_memory(builder, "cross_entropy", loss_B(builder, builder->model->loss, false));
     add_metrics(builder);
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
@@ -117,7 +129,8 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     }
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, "cross_entropy_backward", loss_B(builder, LOSS_BACKWARD));
+        ms_cost_memory(builder, "cross_entropy_backward",
+                       loss_B(builder, builder->model->loss, true));
         ms_cost_product(builder, "head_input_grad",
                         (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
         ms_cost_norm(builder, MS_PART_INPUT);

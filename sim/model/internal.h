@@ -46,7 +46,7 @@ typedef struct ms_shard {
 typedef struct ms_operands {
     double element_B; /**< [B] */
     double scale_B;   /**< an element's share of the scales [B] */
-    double speed;     /**< of a large product, over that of one in the working type */
+    double speed;     /**< of a large product, over that of one in 16 bits */
 } ms_operands;
 
 /** Sizes of one rank, in the first slice of a sequence.  tp: degree that was checked against the
@@ -55,6 +55,10 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision);
 /** Go on to slice `slice`: the same number of tokens, behind `slice` times as many. */
 void ms_shard_set_slice(ms_shard *shard, int slice);
+
+/** Whether activations are in fp32, so that a copy to fp32 is none: PyTorch's Tensor.to returns
+ * what it is given. */
+bool ms_is_single(const ms_shard *shard);
 
 /** Pairs of a query and a key inside the model's window, over all that the causal mask leaves of a
  * sequence of `sequence` tokens: w (2 s - w) / s^2. */

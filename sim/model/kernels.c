@@ -259,12 +259,14 @@ static double gemm_curve_s(const void *context, const double *sizes) {
     return ms_work_time_s(curve->builder->gpu, &work, NULL);
 }
 
-/* Measured tables have products in the working type only. */
+/* Measured tables have products in 16 bits only. */
+enum { MEASURED_B = 2 };
+
 static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape, gemm_kind kind) {
     const gemm_curve curve = {.builder = builder, .kind = kind};
     const double sizes[] = {shape.m, shape.n, shape.k, shape.batch};
     bool is_added = kind.result_B > builder->shard.element_B;
-    return kind.operands.element_B < builder->shard.element_B
+    return kind.operands.element_B != MEASURED_B
                ? 0
                : ms_measured_ratio(builder->gpu->measured,
                                    is_added ? MS_MEASURED_GEMM_ACCUMULATE : MS_MEASURED_GEMM, sizes,

@@ -96,19 +96,20 @@ static double loss_kept_B(const ms_cost_builder *builder) {
 
 /* During it, besides. Over a split vocabulary: the logits forward, of which a copy in fp32 becomes
  * the probabilities in place, and backward these become their own gradient, of which a copy in the
- * logits' type goes on. Plain: two fp32 gradients, and over a split vocabulary the probabilities
- * besides. Fused: nothing. Compiled: a function between two reductions does not write to what it
- * was given, so that the copy in fp32 and the probabilities stand beside each other.
- * Source: Megatron-LM, megatron.core.tensor_parallel.cross_entropy and
- * megatron.core.fusions.fused_cross_entropy; PyTorch,
- * torch/distributed/tensor/parallel/loss.py (tensors alive at once). */
+ * logits' type goes on; logits in fp32 are that copy themselves. Plain: two fp32 gradients, and
+ * over a split vocabulary the probabilities besides. Fused: nothing. Compiled: a function between
+ * two reductions does not write to what it was given, so that the copy in fp32 and the
+ * probabilities stand beside each other. Source: Megatron-LM,
+ * megatron.core.tensor_parallel.cross_entropy and megatron.core.fusions.fused_cross_entropy;
+ * PyTorch, torch/distributed/tensor/parallel/loss.py (tensors alive at once). */
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plain_B = shard->tp > 1 ? 12 : 8;
-    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = shard->element_B,
+    double logits_B = ms_is_single(shard) ? 0 : shard->element_B;
+    double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = logits_B,
                         [MS_LOSS_PLAIN] = plain_B,
                         [MS_LOSS_FUSED] = 0,
-                        [MS_LOSS_COMPILED] = shard->element_B + 4};
+                        [MS_LOSS_COMPILED] = logits_B + 4};
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 

@@ -117,9 +117,27 @@ static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     return each;
 }
 
+/* Without the kernels that copy to fp32 and back, where activations are in fp32: there are two in
+ * all works that are not fused. */
+static passes without_casts(passes each) {
+    enum { CASTS = 2, SINGLE_B = 4 };
+    each.elements -= CASTS;
+    each.fp32_B -= CASTS * SINGLE_B;
+    each.kernels -= CASTS;
+    return each;
+}
+
+static bool has_casts(const ms_model *model, ms_work work) {
+    bool is_written_out = work == MS_WORK_RMS_NORM || work == MS_WORK_ROTARY;
+    return work == MS_WORK_WIDE_SOFTMAX || (model->kernels == MS_KERNELS_EAGER && is_written_out);
+}
+
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements) {
     passes each = passes_of(builder->model, work, is_backward);
+    if (ms_is_single(&builder->shard) && has_casts(builder->model, work)) {
+        each = without_casts(each);
+    }
     double elements_B = elements * builder->shard.element_B;
     double bytes = each.elements * elements_B + each.fp32_B * elements;
     for (int i = 0; i < each.kernels; i++) {

@@ -1,4 +1,4 @@
-/* Which products multiply in fewer bits, and what that makes of them. */
+/* Which products multiply in another type than 16 bits, and what that makes of them. */
 #include "model/internal.h"
 
 /* Layers at both ends keep the working type; modules behind the last layer are as those between.
@@ -47,14 +47,21 @@ static double best_share(const ms_product_rate *rate, const ms_products *product
     return share;
 }
 
-/* Of a large product in fewer bits over one in the working type. */
-static double speed_of(const ms_cost_builder *builder, bool is_weight_gradient) {
-    const ms_gpu_type *gpu = builder->gpu;
-    const ms_products *products = &builder->precision->products;
-    const ms_product_rate *rate = &gpu->products.of[products->format];
-    return rate->peak_flop_per_s * rate->sustained_clock *
-           best_share(rate, products, is_weight_gradient) /
+/* Of a large product at that rate, with that best share of its peak, over one of 16 bits. */
+static double speed_of(const ms_gpu_type *gpu, const ms_product_rate *rate, double share) {
+    return rate->peak_flop_per_s * rate->sustained_clock * share /
            (gpu->peak_flop_per_s * gpu->clock.sustained * gpu->gemm_efficiency);
+}
+
+/* Operands in the working type. In fp32 libraries round them to TF32 for the matrix units.
+ * Source: Transformer Engine, cublas_gemm (CUBLAS_COMPUTE_32F_FAST_TF32 for operands in fp32);
+ * PyTorch, torch.backends.cuda.matmul.allow_tf32, without which it does not. */
+static ms_operands working_operands(const ms_cost_builder *builder) {
+    const ms_product_rate *single = &builder->gpu->products.single;
+    bool is_single = ms_is_single(&builder->shard) && single->peak_flop_per_s > 0;
+    return (ms_operands){
+        .element_B = builder->shard.element_B,
+        .speed = is_single ? speed_of(builder->gpu, single, single->gemm_efficiency) : 1};
 }
 
 static double element_B(const ms_products *products) {
@@ -78,9 +85,11 @@ ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
     const ms_products *products = &builder->precision->products;
     bool is_plain = is_weight_gradient && products->weight_gradients == MS_TYPE_OF_PARAMETERS;
     if (is_plain || !ms_is_quantized(builder, kind)) {
-        return (ms_operands){.element_B = builder->shard.element_B, .speed = 1};
+        return working_operands(builder);
     }
-    return (ms_operands){.element_B = element_B(products),
-                         .scale_B = scale_B(products),
-                         .speed = speed_of(builder, is_weight_gradient)};
+    const ms_product_rate *rate = &builder->gpu->products.of[products->format];
+    return (ms_operands){
+        .element_B = element_B(products),
+        .scale_B = scale_B(products),
+        .speed = speed_of(builder->gpu, rate, best_share(rate, products, is_weight_gradient))};
 }

@@ -59,6 +59,11 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
     return shard;
 }
 
+bool ms_is_single(const ms_shard *shard) {
+    enum { SINGLE_B = 4 };
+    return shard->element_B >= SINGLE_B;
+}
+
 void ms_shard_set_slice(ms_shard *shard, int slice) {
     shard->slice.index = slice;
     shard->slice.keys = shard->sequence / shard->slice.count * (slice + 1);

@@ -1,4 +1,4 @@
-/* Products of fewer bits of a GPU type. */
+/* Products of more and of fewer bits than 16 of a GPU type. */
 #include "platform/gpu_products.h"
 
 #include <stddef.h>
@@ -19,20 +19,33 @@ static const ms_field CASTS_FIELDS[] = {
     {.key = NULL},
 };
 
+#define PEAK_FIELD                                                                                 \
+    {                                                                                              \
+        .key = "peak", .type = MS_FIELD_QUANTITY, .dimension = MS_DIM_FLOP_RATE,                   \
+        .offset = AT(peak_flop_per_s), .minimum = 1e6, .maximum = 1e21,                            \
+        .help = "dense matrix peak in this format, without sparsity"                               \
+    }
+
+#define EFFICIENCY_FIELD                                                                           \
+    {                                                                                              \
+        .key = "gemm_efficiency", .type = MS_FIELD_NUMBER, .offset = AT(gemm_efficiency),          \
+        .minimum = 1e-6, .maximum = 1,                                                             \
+        .help = "best share of that peak that a large matrix product reaches; not given: the "     \
+                "type's"                                                                           \
+    }
+
+#define CLOCK_FIELD                                                                                \
+    {                                                                                              \
+        .key = "sustained_clock", .type = MS_FIELD_NUMBER, .offset = AT(sustained_clock),          \
+        .minimum = 0.1, .maximum = 1,                                                              \
+        .help = "share of the peak's clock held under the power limit; not given: the type's"      \
+    }
+
+const ms_field MS_GPU_SINGLE_FIELDS[] = {PEAK_FIELD, EFFICIENCY_FIELD, CLOCK_FIELD, {.key = NULL}};
+
 const ms_field MS_GPU_PRODUCT_FIELDS[] = {
-    {.key = "peak",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_FLOP_RATE,
-     .offset = AT(peak_flop_per_s),
-     .minimum = 1e6,
-     .maximum = 1e21,
-     .help = "dense matrix peak in this format, without sparsity"},
-    {.key = "gemm_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(gemm_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "best share of that peak that a large matrix product reaches; not given: the type's"},
+    PEAK_FIELD,
+    EFFICIENCY_FIELD,
     {.key = "blockwise_efficiency",
      .type = MS_FIELD_NUMBER,
      .offset = AT(blockwise_efficiency),
@@ -52,12 +65,7 @@ const ms_field MS_GPU_PRODUCT_FIELDS[] = {
      .minimum = 1e-6,
      .maximum = 1,
      .help = "the same of products with scales of rows; not given: as others"},
-    {.key = "sustained_clock",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(sustained_clock),
-     .minimum = 0.1,
-     .maximum = 1,
-     .help = "share of the peak's clock held under the power limit; not given: the type's"},
+    CLOCK_FIELD,
     {.key = "transposing_casts",
      .type = MS_FIELD_MAP,
      .offset = AT(transposing_casts),
@@ -70,23 +78,34 @@ const ms_field MS_GPU_PRODUCT_FIELDS[] = {
      .help = "operands that products take: any, or contiguous along the inner dimension only"},
     {.key = NULL}};
 
-ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu) {
-    static const char *const NAMES[] = {
-        [MS_PRODUCT_FP8] = "fp8", [MS_PRODUCT_MXFP8] = "mxfp8", [MS_PRODUCT_NVFP4] = "nvfp4"};
-    for (int format = MS_PRODUCT_PLAIN + 1; format < MS_PRODUCT_COUNT; format++) {
-        ms_product_rate *rate = &gpu->products.of[format];
-        const ms_node *mapping = ms_node_get(keys, NAMES[format]);
-        if (mapping != NULL && rate->peak_flop_per_s <= 0) {
-            return ms_config_fault(diag, mapping, "gpu",
-                                   "%s: required key 'peak' is missing: the dense peak in it",
-                                   NAMES[format]);
-        }
-        if (rate->gemm_efficiency <= 0) {
-            rate->gemm_efficiency = gpu->gemm_efficiency;
-        }
-        if (rate->sustained_clock <= 0) {
-            rate->sustained_clock = gpu->clock.sustained;
-        }
+/* Let the type's own figures hold where a mapping is silent. */
+static ms_status take_rate(const ms_node *mapping, const char *name, ms_diag *diag,
+                           const ms_gpu_type *gpu, ms_product_rate *rate) {
+    if (mapping != NULL && rate->peak_flop_per_s <= 0) {
+        return ms_config_fault(diag, mapping, "gpu",
+                               "%s: required key 'peak' is missing: the dense peak in it", name);
+    }
+    if (rate->gemm_efficiency <= 0) {
+        rate->gemm_efficiency = gpu->gemm_efficiency;
+    }
+    if (rate->sustained_clock <= 0) {
+        rate->sustained_clock = gpu->clock.sustained;
     }
     return MS_OK;
+}
+
+ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu) {
+    const struct {
+        const char *name;
+        ms_product_rate *rate;
+    } RATES[] = {{"fp32", &gpu->products.single},
+                 {"fp8", &gpu->products.of[MS_PRODUCT_FP8]},
+                 {"mxfp8", &gpu->products.of[MS_PRODUCT_MXFP8]},
+                 {"nvfp4", &gpu->products.of[MS_PRODUCT_NVFP4]}};
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < sizeof RATES / sizeof RATES[0]; i++) {
+        status =
+            take_rate(ms_node_get(keys, RATES[i].name), RATES[i].name, diag, gpu, RATES[i].rate);
+    }
+    return status;
 }

@@ -1,6 +1,7 @@
 /**
  * @file
- * `fp8:`, `mxfp8:` and `nvfp4:` of a GPU type: what products of fewer bits reach.
+ * `fp32:`, `fp8:`, `mxfp8:` and `nvfp4:` of a GPU type: what products reach that are not in 16
+ * bits.
  */
 #ifndef MESHSIM_PLATFORM_GPU_PRODUCTS_H
 #define MESHSIM_PLATFORM_GPU_PRODUCTS_H
@@ -10,6 +11,9 @@
 
 /** The keys of one format, for a MS_FIELD_MAP at a ms_product_rate. */
 extern const ms_field MS_GPU_PRODUCT_FIELDS[];
+
+/** Those of `fp32`, of which there are no kinds of scales, casts or layouts. */
+extern const ms_field MS_GPU_SINGLE_FIELDS[];
 
 /** Check what was read, and let the type's own figures hold where a format is silent.
  * keys: the type's, for diagnostics.  Returns MS_OK; MS_E_INPUT. */

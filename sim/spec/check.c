@@ -147,6 +147,28 @@ static ms_status check_products(const checking *c) {
                          NAMES[format], gpu->name, NAMES[format], NAMES[format]);
 }
 
+/* Activations in fp32 need products of them, and no fused attention takes them.
+ * Source: flash-attention, README ("Datatype fp16 and bf16"); Transformer Engine,
+ * get_attention_backend (FlashAttention and FusedAttention for fp16, bf16 and fp8 alone). */
+static ms_status check_single(const checking *c) {
+    const ms_gpu_type *gpu = &c->cluster->gpu;
+    if (!c->spec->has_model || c->spec->precision.parameters != MS_DTYPE_FP32) {
+        return MS_OK;
+    }
+    if (gpu->products.single.peak_flop_per_s <= 0) {
+        return ms_spec_fault(c->spec, c->diag, "precision.parameters",
+                             "fp32: what products of it reach on '%s' is not known: its type has "
+                             "no 'fp32: {peak: ...}' ('platform.gpu.fp32.peak' sets one)",
+                             gpu->name);
+    }
+    if (c->spec->model.attention != MS_ATTENTION_UNFUSED) {
+        return ms_spec_fault(c->spec, c->diag, "precision.parameters",
+                             "fp32: fused kernels of attention take bf16 and fp16 only; set "
+                             "'model.attention: unfused'");
+    }
+    return MS_OK;
+}
+
 /* Communication leaves SMs for what computes. */
 static ms_status check_sms(const checking *c) {
     int held = c->spec->schedule.communication_sms;
@@ -236,6 +258,7 @@ static bool lay_out_shape(checking *c) {
         note(c, place_ranks(c));
         note(c, check_tensor_domain(c));
         note(c, check_products(c));
+        note(c, check_single(c));
         note(c, check_sms(c));
     }
     has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */

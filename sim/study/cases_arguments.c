@@ -114,6 +114,18 @@ static unsigned offloaded_of(const ms_case *c) {
     return is_given(c, "--fine-grained-activation-offloading") ? parts : 0;
 }
 
+/* Neither of 16 bits is the default: parameters and activations are in fp32, and so they are where
+ * products multiply in fp8. Such parameters are their own master copy, but for Megatron's FSDP,
+ * which makes one of all parameters. Source: megatron.training.arguments (params_dtype);
+ * megatron.core.optimizer (fp32 groups of the distributed optimizer are views of the model's);
+ * Megatron-FSDP, ParamAndGradBuffer (the buffer of main weights, preserve_fp32_weights). */
+static void set_single(const ms_case *c, ms_spec_precision *precision) {
+    const double MASTER_B = 4;
+    bool has_copy = is_given(c, "--use-megatron-fsdp");
+    precision->parameters = MS_DTYPE_FP32;
+    precision->optimizer_B -= has_copy ? 0 : MASTER_B;
+}
+
 static void set_data(const ms_case *c, ms_job_spec *spec) {
     const char *copies = value_of(c, "--num-distributed-optimizer-instances");
     spec->data.copies = copies == NULL ? 1 : (int)strtol(copies, NULL, 10);
@@ -123,6 +135,8 @@ static void set_data(const ms_case *c, ms_job_spec *spec) {
     if (is_given(c, "--fp16")) { /* gradients are accumulated in fp32 beside bf16 alone */
         spec->precision.parameters = MS_DTYPE_FP16;
         spec->precision.gradients = MS_DTYPE_FP16;
+    } else if (!is_given(c, "--bf16")) {
+        set_single(c, &spec->precision);
     }
 }
 

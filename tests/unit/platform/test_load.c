@@ -119,6 +119,8 @@ Test(platform_load, products_of_fewer_bits_have_their_own_peaks) {
     cr_assert_eq(nvfp4->layouts, MS_LAYOUTS_ANY);
     cr_assert_eq(nvfp4->transposing_casts[MS_CASTS_TORCH_COMPILE], 0);
     cr_assert_eq(gpu->products.of[MS_PRODUCT_MXFP8].peak_flop_per_s, 0);
+    cr_assert_float_eq(gpu->products.single.peak_flop_per_s, 494.7e12, 1);
+    cr_assert_eq(gpu->products.single.gemm_efficiency, gpu->gemm_efficiency);
     fixture_release(&fixture);
     fixture_init(&fixture);
     cr_assert_eq(fixture_load(&fixture, "dgx-a100", "{gpu: {fp8: {gemm_efficiency: 0.7}}}"),

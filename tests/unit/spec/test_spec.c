@@ -61,6 +61,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(micro, "batch.micro=2", s->batch.micro = 2)                                                  \
     X(microbatches, "batch.microbatches=12", s->batch.microbatches = 12)                           \
     X(fp16, "precision.parameters=fp16", s->precision.parameters = MS_DTYPE_FP16)                  \
+    X(fp32, "precision.parameters=fp32", s->precision.parameters = MS_DTYPE_FP32)                  \
     X(bf16, "precision.gradients=bf16", s->precision.gradients = MS_DTYPE_BF16)                    \
     X(optimizer, "precision.optimizer=6.1 B", s->precision.optimizer_B = 6.1)                      \
     X(fp8, "precision.products=fp8", s->precision.products.format = MS_PRODUCT_FP8)                \
@@ -417,6 +418,10 @@ static void break_optimizer(ms_job_spec *s) {
 static void break_products(ms_job_spec *s) {
     s->precision.products.format = MS_PRODUCT_FP8; /* of an A100 */
 }
+static void break_single(ms_job_spec *s) {
+    s->precision.parameters = MS_DTYPE_FP32;
+    s->model.attention = MS_ATTENTION_FUSED;
+}
 static void break_parts(ms_job_spec *s) {
     s->recompute.parts = 1U << 9;
 }
@@ -439,6 +444,7 @@ Test(spec, a_derived_spec_is_checked_as_a_file_is) {
         {break_steps, "error: schedule.step_end: post_validation is measured"},
         {break_optimizer, "error: precision.optimizer: expected 0 B to 64 B, got 'nan'"},
         {break_products, "error: precision.products: fp8: the GPU 'a100-sxm4-80gb' has no"},
+        {break_single, "error: precision.parameters: fp32: fused kernels of attention take bf16"},
         {break_parts, "error: recompute_parts: has more than the words"},
         {break_shares, "error: schedule: 9 layers do not divide among 2 virtual stages"},
         {break_stages, "error: schedule: 8 layers for 12 virtual stages: more stages"},

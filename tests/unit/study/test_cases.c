@@ -353,7 +353,7 @@ Test(cases, arguments_choose_the_recipe_of_fp8) {
     cases_fixture f;
     cases_start(&f);
     const ms_products delayed =
-        argued_job(&f, "usual", ", precision: fp8, args: [--fp8-format hybrid]")
+        argued_job(&f, "usual", ", precision: fp8, args: [--bf16, --fp8-format hybrid]")
             .spec.precision.products;
     cr_assert_eq(delayed.format, MS_PRODUCT_FP8);
     cr_assert_eq(delayed.scaling, MS_SCALING_DELAYED);
@@ -361,7 +361,7 @@ Test(cases, arguments_choose_the_recipe_of_fp8) {
     cr_assert_eq(delayed.first_plain_layers + delayed.last_plain_layers, 0);
     const ms_products blocks =
         argued_job(&f, "blocks",
-                   ", precision: fp8, args: [--fp8-recipe blockwise, --fp8-param-gather, "
+                   ", precision: fp8, args: [--bf16, --fp8-recipe blockwise, --fp8-param-gather, "
                    "--first-last-layers-bf16, --tp-only-amax-red]")
             .spec.precision.products;
     cr_assert_eq(blocks.scaling, MS_SCALING_BLOCKWISE);
@@ -376,7 +376,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     cases_fixture f;
     cases_start(&f);
     ms_case_job job = argued_job(&f, "engine",
-                                 ", args: [--moe-grouped-gemm, --hidden-dropout 0.0]"
+                                 ", args: [--bf16, --moe-grouped-gemm, --hidden-dropout 0.0]"
                                  ", provenance: 'x (2025-10-02)'");
     const ms_framework_memory *framework = &job.spec.framework_memory;
     cr_assert_str_eq(job.spec.framework.name, "megatron-core");
@@ -400,14 +400,15 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     cr_assert_eq(job.spec.model.loss, MS_LOSS_COMPILED);
     cr_assert_eq(job.spec.precision.gradients, MS_DTYPE_FP16);
     cr_assert(job.spec.data.has_reduce_overlap);
-    job = argued_job(&f, "others",
-                     ", args: [--attention-backend unfused, --no-gradient-accumulation-fusion, "
-                     "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
-                     "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local, "
-                     "--num-distributed-optimizer-instances 2, "
-                     "--fine-grained-activation-offloading, "
-                     "'--offload-modules [core_attn moe_act]']"
-                     ", provenance: 'x (2026-01-01)'");
+    job = argued_job(
+        &f, "others",
+        ", args: [--bf16, --attention-backend unfused, --no-gradient-accumulation-fusion, "
+        "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
+        "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local, "
+        "--num-distributed-optimizer-instances 2, "
+        "--fine-grained-activation-offloading, "
+        "'--offload-modules [core_attn moe_act]']"
+        ", provenance: 'x (2026-01-01)'");
     cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_FUSED);
@@ -417,6 +418,27 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     cr_assert_eq(job.spec.offloaded, MS_OFFLOAD_ATTENTION);
     cr_assert_str_eq(job.differs, "copies to the host and back take no time; "
                                   "CUDA graphs hold no memory of their own");
+    cases_end(&f);
+}
+
+/* Without --bf16 and --fp16 parameters and activations stay in fp32, also beside fp8; they are
+ * their own master copy unless Megatron's FSDP makes one. */
+Test(cases, arguments_without_a_type_of_16_bits_leave_fp32) {
+    cases_fixture f;
+    cases_start(&f);
+    const ms_spec_precision plain =
+        argued_job(&f, "plain", ", precision: fp8, args: [--attention-backend unfused]")
+            .spec.precision;
+    cr_assert_eq(plain.parameters, MS_DTYPE_FP32);
+    cr_assert_eq(plain.products.format, MS_PRODUCT_FP8);
+    cr_assert_eq(plain.optimizer_B, 8);
+    const ms_spec_precision sharded =
+        argued_job(&f, "fsdp", ", args: [--attention-backend unfused, --use-megatron-fsdp]")
+            .spec.precision;
+    cr_assert_eq(sharded.parameters, MS_DTYPE_FP32);
+    cr_assert_eq(sharded.optimizer_B, 12);
+    cr_assert_eq(argued_job(&f, "bf16", ", args: [--bf16]").spec.precision.parameters,
+                 MS_DTYPE_BF16);
     cases_end(&f);
 }
 
