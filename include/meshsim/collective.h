@@ -25,8 +25,9 @@
 
 MS_BEGIN_DECLS
 
-/** Members that an all-to-all may have: every pair of them is a route. */
-enum { MS_PAIRWISE_MEMBERS_MAX = 4096 };
+/** Members that an all-to-all may have: where every pair of them is a route, and where routes are
+ * made of halves (ms_platform_rails). */
+enum { MS_PAIRWISE_MEMBERS_MAX = 4096, MS_EXCHANGE_MEMBERS_MAX = 131072 };
 
 /** What a collective is laid out by. The numbers stand in operation graphs: append, never renumber.
  */
@@ -151,7 +152,8 @@ const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
 /** Lay out a collective among GPUs of a platform by the row that ms_coll_choose gives.
  *  *plan_out: in `arena`.  Returns MS_OK; MS_E_RANGE for a request that no row lays out (see
  * ms_coll_report_refusal), a negative size, no member, or a p2p of other than 2; MS_E_NOMEM.
- *  O(members * rings), O(members^2) for an all-to-all. */
+ *  O(members * rings); of an all-to-all O(members * rails * tiers) where routes have halves,
+ *  O(members^2) elsewhere. */
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out);
 

@@ -254,6 +254,8 @@ typedef struct ms_platform {
 typedef struct ms_route {
     int links[MS_ROUTE_LINKS_MAX]; /**< [count] */
     int count;
+    int turn;         /**< how many of them come before the way back down to the destination, where
+                         routes have two halves (ms_platform_rails); else 0 */
     double latency_s; /**< sum over all links crossed, also those left out */
     int tier;         /**< outermost tier crossed, index into tiers; -1 if source == destination */
 } ms_route;
@@ -307,6 +309,14 @@ int ms_platform_domain(const ms_platform *platform, int tier);
 
 /** Node of a GPU. */
 int ms_platform_node(const ms_platform *platform, int gpu);
+
+/** Rails that routes in two halves tell apart: the links before the turn, the latency and the
+ * outermost tier depend on the source, on the innermost tier whose domain holds both ends
+ * (ms_platform_domain) and on the destination's rail only; those after it on the destination, that
+ * tier and the source's rail. So the routes between all pairs of a group are known from a few per
+ * GPU. The rail of a GPU is its number modulo the GPUs of a node, and that modulo the result.
+ *  Returns >= 1; 0 where routes are not made of such halves (tori, links chosen by hashing). */
+int ms_platform_rails(const ms_platform *platform);
 
 /** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,

@@ -49,10 +49,12 @@ static const ms_coll_algorithm_row BUILT_IN[] = {
     {MS_COLL_ALL_GATHER, MS_ALGORITHM_NVLS, "nvls", is_offered, NEEDS_NVLS, ms_nvls_plan},
     {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, "pat", is_offered, NEEDS_PAT, ms_pat_plan},
     {MS_COLL_RING_SHIFT, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_shift_plan},
-    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, "direct", ms_exchange_applies, "at most 4096 ranks",
+    {MS_COLL_ALL_TO_ALL, MS_ALGORITHM_DIRECT, "direct", ms_exchange_applies,
+     "at most 4096 ranks, or 131072 behind switches whose links between two of them act as one",
      ms_exchange_plan},
 };
-_Static_assert(MS_PAIRWISE_MEMBERS_MAX == 4096, "the row says how many");
+_Static_assert(MS_PAIRWISE_MEMBERS_MAX == 4096 && MS_EXCHANGE_MEMBERS_MAX == 131072,
+               "the row says how many");
 
 enum { BUILT_IN_COUNT = sizeof BUILT_IN / sizeof BUILT_IN[0], ADDED_MAX = 16 };
 

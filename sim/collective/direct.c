@@ -14,9 +14,28 @@ ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *reques
     return status;
 }
 
+/* Messages that may cross one link, at most: from inside a domain to all outside of it. */
+static int64_t most_crossings(const ms_platform *platform, int64_t members) {
+    int64_t most = members;
+    for (int t = 0; t < platform->tier_count; t++) {
+        int64_t inside = ms_platform_domain(platform, t);
+        if (inside < ms_platform_gpus(platform)) {
+            inside = inside < members / 2 ? inside : members / 2;
+            int64_t crossings = inside * (members - inside);
+            most = crossings > most ? crossings : most;
+        }
+    }
+    return most;
+}
+
 bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *request) {
-    (void)platform;
-    return request->members <= MS_PAIRWISE_MEMBERS_MAX;
+    int64_t members = request->members;
+    if (members <= MS_PAIRWISE_MEMBERS_MAX) {
+        return true;
+    }
+    bool is_by_halves = request->intra_node_B == 0.0 && ms_platform_rails(platform) > 0;
+    return is_by_halves && members <= MS_EXCHANGE_MEMBERS_MAX &&
+           most_crossings(platform, members) <= INT32_MAX;
 }
 
 ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,

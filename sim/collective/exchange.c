@@ -18,7 +18,7 @@ static double slowness(const ms_exchange *e, int members) {
 
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out) {
-    ms_exchange e = {.platform = platform};
+    ms_exchange e = {.platform = platform, .members = request->members};
     ms_status status =
         ms_node_order_find(platform, request->gpus, request->members, arena, &e.nodes);
     if (status != MS_OK) {
@@ -95,5 +95,7 @@ ms_message_set ms_exchange_messages(const ms_exchange *exchange) {
                             .message_B = {exchange->message_B[MS_FAMILY_PAIRS],
                                           exchange->message_B[MS_FAMILY_FORWARDS]},
                             .visit = visit,
-                            .source = exchange};
+                            .source = exchange,
+                            .gpus = exchange->is_by_node ? NULL : exchange->nodes.gpus,
+                            .members = exchange->members};
 }

@@ -11,8 +11,9 @@ enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };
 typedef struct ms_exchange {
     const ms_platform *platform;
     ms_node_order nodes; /* the members, node by node */
-    int node_members;    /* of the node with the most */
-    bool is_by_node;     /* a copy crosses to a node once and is forwarded inside it */
+    int members;
+    int node_members; /* of the node with the most */
+    bool is_by_node;  /* a copy crosses to a node once and is forwarded inside it */
     double message_B[MS_FAMILY_COUNT]; /* as long as the busiest member's keep the links */
     double sent_B;                     /* by each member, the mean */
 } ms_exchange;
@@ -31,6 +32,9 @@ typedef struct ms_message_set {
     double message_B[MS_FAMILY_COUNT];
     void (*visit)(const void *source, ms_message_visit *each, void *context);
     const void *source;
+    const int *gpus; /* [members] by node, where each of them sends one message to each other one,
+                        all of the first family; NULL: another set */
+    int members;
 } ms_message_set;
 
 /* Lay out an all-to-all request of >= 2 members.  *exchange_out: in `arena`.  Returns MS_OK;
@@ -38,7 +42,7 @@ typedef struct ms_message_set {
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out);
 
-/* The messages of an all-to-all, O(members^2).  exchange: lasts as long. */
+/* The messages of an all-to-all.  exchange: lasts as long.  To visit each is O(members^2). */
 ms_message_set ms_exchange_messages(const ms_exchange *exchange);
 
 #endif

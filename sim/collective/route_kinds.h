@@ -11,7 +11,10 @@ enum { MS_ROUTE_KINDS_MAX = 256 };
 /* Fold the messages of `set` into the flows of *phase_out, in `arena`, and its latency: the
  * longest of a message, one that crosses and one that is forwarded one after the other.
  * is_coarse: kinds differ by the outermost tier only.  *tier_out: outermost crossed.  Returns
- * MS_OK; MS_E_NOMEM.  O(messages * links of a route * rounds of refinement). */
+ * MS_OK; MS_E_NOMEM.  O(messages * links of a route * rounds of refinement); where every GPU of
+ * the set sends to every other one and routes have halves, O(GPUs * rails * tiers * links *
+ * rounds).
+ */
 ms_status ms_route_kinds_fold(const ms_message_set *set, bool is_coarse, ms_arena *arena,
                               ms_phase *phase_out, int *tier_out);
 

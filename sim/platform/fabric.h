@@ -66,6 +66,9 @@ struct ms_fabric_kind {
      * outermost tier.  source != destination; *out is empty before. */
     void (*route)(const ms_platform *platform, int source, int destination, ms_route *out);
 
+    /* See ms_platform_rails; its routes then say where they turn.  NULL: 0. */
+    int (*rails)(const ms_platform *platform);
+
     /* What is wrong with a route of this fabric beyond what holds for all; NULL: nothing. */
     const char *(*route_fault)(const ms_platform *platform, int source, int destination,
                                const ms_route *route);

@@ -41,6 +41,7 @@ void ms_fabric_cross(const ms_platform *platform, ms_link_place place, ms_route 
 
 void ms_fabric_route(const ms_platform *platform, int source, int destination, ms_route *out) {
     out->count = 0;
+    out->turn = 0;
     out->latency_s = 0;
     out->tier = -1;
     if (source != destination) {
@@ -75,14 +76,22 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out) {
     ms_fabric_route(platform, source, destination, route_out);
     int kept = 0;
+    int turn = 0;
     for (int i = 0; i < route_out->count; i++) {
+        turn = i == route_out->turn ? kept : turn;
         int link = route_out->links[i];
         int tier = ms_fabric_place(platform, link).tier;
         if (!isinf(platform->tiers[tier].bandwidth_Bps)) {
             route_out->links[kept++] = link;
         }
     }
+    route_out->turn = route_out->turn == route_out->count ? kept : turn;
     route_out->count = kept;
+}
+
+int ms_platform_rails(const ms_platform *platform) {
+    const ms_fabric_kind *kind = kind_of(platform);
+    return kind->rails == NULL ? 0 : kind->rails(platform);
 }
 
 double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out) {

@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = "workloads/tiny.yaml"
 FLAT = "platforms/flat.yaml"
+ECMP = "platforms/bytedance-a100.yaml"
 TORUS = "platforms/tpu-v4.yaml"
 PROGRAM = ""
 MIB = 2**20
@@ -28,8 +29,10 @@ COMMANDS = [
     (("mesh", "--shape", "a=1", "--order", "a", "--devices", "{}"), 16777215, 16777216, "expected GPU numbers"),
     (("mesh", "--shape", "a=2", "--order", "a", "--tensor", "{}"), 10**12, 10**12 + 1, "expected sizes"),
     (("mesh", "--shape", "a=2", "--order", "a", "--tensor", "2{}"), ",1" * 7, ",1" * 8, "more than 8 axes"),
-    (("collective", "all_to_all", "--platform", FLAT, "--set", "platform.nodes=4097", "-b", "1MiB", "-e", "1MiB",
+    (("collective", "all_to_all", "--platform", ECMP, "--set", "platform.nodes=513", "-b", "1MiB", "-e", "1MiB",
       "--fidelity", "analytic", "-n", "{}"), 4096, 4097, "at most 4096"),
+    (("collective", "all_to_all", "--platform", FLAT, "--set", "platform.nodes=131073", "-b", "1MiB", "-e", "1MiB",
+      "--fidelity", "analytic", "-n", "{}"), 131072, 131073, "or 131072 behind switches"),
     (("collective", "all_reduce", "--platform", FLAT, "-n", "2", "-b", "1 B", "--fidelity", "analytic", "-e", "{} B"),
      2**63, 2**64, "more than 64 sizes"),
     (("check", TINY, "--set", MOE, "--set", "model.bias=false", "--ignore-memory", "--set",

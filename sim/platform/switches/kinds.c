@@ -6,7 +6,7 @@ static const ms_field NO_FIELDS[] = {{.key = NULL}};
 /* What all of them have in common. */
 #define SWITCHES                                                                                   \
     .link_pairs = ms_switches_link_pairs, .cables = ms_switches_cables,                            \
-    .domain = ms_switches_domain, .route = ms_switches_route,                                      \
+    .domain = ms_switches_domain, .route = ms_switches_route, .rails = ms_switches_rails,          \
     .route_fault = ms_switches_route_fault, .name_link = ms_switches_name_link,                    \
     .bisection_Bps = ms_switches_bisection_Bps, .write_dot = ms_switches_write_dot,                \
     .write_svg = ms_switches_write_svg, .write_xml_routers = ms_switches_write_xml_routers,        \

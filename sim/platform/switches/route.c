@@ -78,6 +78,7 @@ static void cross(const ms_platform *platform, int tier, int index, int directio
 static void cross_node(const ms_platform *platform, int from, int to, ms_route *route) {
     int tier = ms_switches_of(platform)->node_tier;
     cross(platform, tier, from, MS_LINK_UP, route);
+    route->turn = route->count;
     cross(platform, tier, to, MS_LINK_DOWN, route);
 }
 
@@ -113,8 +114,11 @@ static void cross_fabric(const ms_platform *platform, int from, int to, ms_route
     }
     if (has_core) {
         int pod_from = leaf_from / leaves_per_pod;
-        int pod_to = leaf_to / leaves_per_pod;
         cross(platform, switches->core_tier, pod_from * per_pod + taken.pod, MS_LINK_UP, route);
+    }
+    route->turn = route->count;
+    if (has_core) {
+        int pod_to = leaf_to / leaves_per_pod;
         cross(platform, switches->core_tier, pod_to * per_pod + taken.pod, MS_LINK_DOWN, route);
     }
     if (has_spine) {
@@ -134,6 +138,17 @@ void ms_switches_route(const ms_platform *platform, int source, int destination,
         cross_node(platform, source, proxy, out);
     }
     cross_fabric(platform, proxy, destination, out);
+}
+
+/* A rail is a NIC's where messages change rail inside the sending node, else a leaf of a unit:
+ * every switch joins as few levels as it takes from leaf to leaf. Which of parallel links a route
+ * takes is hashed from both of its ends. */
+int ms_switches_rails(const ms_platform *platform) {
+    const ms_switches *switches = ms_switches_of(platform);
+    if (switches->links_per_leaf > 1 || switches->links_per_pod > 1) {
+        return 0;
+    }
+    return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
 }
 
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,

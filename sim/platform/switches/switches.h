@@ -43,6 +43,7 @@ int ms_switches_link_pairs(const ms_platform *platform, int tier);
 double ms_switches_cables(const ms_platform *platform, int tier);
 int64_t ms_switches_domain(const ms_platform *platform, int tier);
 void ms_switches_route(const ms_platform *platform, int source, int destination, ms_route *out);
+int ms_switches_rails(const ms_platform *platform);
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route);
 void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
