@@ -40,9 +40,9 @@ foreach(layer ${MESHSIM_LAYERS})
   endif()
 endforeach()
 
-# its tests damage files on purpose, through the library
+# its tests damage files on purpose, through the library, and read compressed bytes as HDF5 does
 if(TARGET test_trace)
-  target_link_libraries(test_trace PRIVATE hdf5::hdf5)
+  target_link_libraries(test_trace PRIVATE hdf5::hdf5 ZLIB::ZLIB)
 endif()
 
 # tests/unit/cli runs the program itself

@@ -129,6 +129,19 @@ static void make_plists(ms_h5 *h5) {
     }
 }
 
+static bool make_buffers(ms_h5 *h5, ms_arena *scratch) {
+    size_t most_B = MS_H5_CHUNK_CELLS * sizeof(double);
+    h5->cells = ms_arena_alloc(scratch, MS_H5_CHUNK_CELLS, sizeof(double));
+    h5->planes = ms_arena_alloc(scratch, most_B, 1);
+    h5->packed = ms_arena_alloc(scratch, ms_deflate_max_B(most_B), 1);
+    h5->deflater = MS_NEW(scratch, ms_deflater, 1);
+    if (h5->cells == NULL || h5->planes == NULL || h5->packed == NULL || h5->deflater == NULL) {
+        return false;
+    }
+    ms_deflater_init(h5->deflater);
+    return true;
+}
+
 void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {
     *h5 = (ms_h5){.file = -1,
                   .group_plist = -1,
@@ -137,8 +150,7 @@ void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {
                   .axis_type = -1,
                   .text_type = -1};
     ms_h5_quiet();
-    h5->cells = ms_arena_alloc(scratch, MS_H5_CHUNK_CELLS, sizeof(double));
-    if (h5->cells == NULL) {
+    if (!make_buffers(h5, scratch)) {
         ms_h5_fail(h5, "out of memory");
         return;
     }

@@ -13,6 +13,7 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/status.h"
+#include "trace/deflate.h"
 
 enum {
     MS_H5_TEXT_B = 48,            /* longest name in a text column, with its NUL */
@@ -27,6 +28,9 @@ typedef struct ms_h5 {
     hid_t axis_type;     /* enum ms_axis, in the file */
     hid_t text_type;     /* variable-length UTF-8 */
     void *cells;         /* one chunk of a column */
+    uint8_t *planes;     /* its bytes by significance */
+    uint8_t *packed;     /* these compressed */
+    ms_deflater *deflater;
     bool failed;
     char cause[256]; /* of the first failure */
 } ms_h5;
