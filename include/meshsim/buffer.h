@@ -53,6 +53,15 @@ void ms_vector_release(ms_vector *vector);
  *  Returns the address of the first, valid until the next call; NULL when memory ran out. */
 void *ms_vector_add(ms_vector *vector, const void *items, size_t count);
 
+/** Room for one more object of the vector's size, not set where there is capacity for it.
+ *  Returns its address, valid until the next call; NULL when memory ran out. */
+static inline void *ms_vector_next(ms_vector *vector) {
+    if (vector->count < vector->capacity && !vector->failed) {
+        return (char *)vector->data + vector->item_B * vector->count++;
+    }
+    return ms_vector_add(vector, NULL, 1);
+}
+
 /** Item `index` of a vector as `type`. */
 #define MS_AT(vector, type, index) (((type *)(vector)->data)[index])
 

@@ -52,15 +52,32 @@ void ms_dag_release(ms_dag *dag) {
     ms_dag_init(dag);
 }
 
+/* Room for one more record, NULL after a failure. */
+static inline void *next_record(ms_dag *dag, int which) {
+    ms_vector *vector = &dag->builder.vectors[which];
+    vector->failed = vector->failed || vector->count >= INT32_MAX;
+    void *record = dag->builder.failed ? NULL : ms_vector_next(vector);
+    dag->builder.failed = record == NULL;
+    return record;
+}
+
 /* Append one record; its index, or -1. */
 static int32_t add(ms_dag *dag, int which, const void *record) {
     ms_vector *vector = &dag->builder.vectors[which];
-    vector->failed = vector->failed || vector->count >= INT32_MAX;
-    if (dag->builder.failed || ms_vector_add(vector, record, 1) == NULL) {
-        dag->builder.failed = true;
+    void *place = next_record(dag, which);
+    if (place == NULL) {
         return -1;
     }
+    memcpy(place, record, vector->item_B);
     return (int32_t)(vector->count - 1);
+}
+
+/* The same for the columns of numbers, of which a graph has tens of millions. */
+static inline void add_number(ms_dag *dag, int which, int32_t number) {
+    int32_t *place = next_record(dag, which);
+    if (place != NULL) {
+        *place = number;
+    }
 }
 
 /* Whether there is a record of a kind that the next one can belong to; else the graph has failed.
@@ -154,10 +171,13 @@ void ms_dag_begin_step(ms_dag *dag) {
 
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     int32_t first = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
-    if (add(dag, MEMBER_FIRST, &first) < 0) {
+    add_number(dag, MEMBER_FIRST, first);
+    ms_dag_op *place = next_record(dag, OPS);
+    if (place == NULL) {
         return -1;
     }
-    return add(dag, OPS, op);
+    *place = *op;
+    return (int32_t)dag->builder.vectors[OPS].count - 1;
 }
 
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
@@ -169,14 +189,14 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream) {
     int32_t *last = &MS_AT(&dag->builder.stream_last, int32_t, stream);
     int32_t prev = *last;
     *last = (int32_t)dag->builder.vectors[OPS].count - 1;
-    add(dag, MEMBER_STREAM, &stream);
-    add(dag, MEMBER_PREV, &prev);
-    add(dag, DEP_FIRST, &first);
+    add_number(dag, MEMBER_STREAM, stream);
+    add_number(dag, MEMBER_PREV, prev);
+    add_number(dag, DEP_FIRST, first);
 }
 
 void ms_dag_add_dep(ms_dag *dag, int32_t op) {
     if (op >= 0 && has_any(dag, MEMBER_STREAM)) {
-        add(dag, DEPS, &op);
+        add_number(dag, DEPS, op);
     }
 }
 

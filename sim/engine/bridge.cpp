@@ -61,15 +61,21 @@ void on_no_memory() {
     the_setup->on_no_memory(the_setup->context);
 }
 
+// Only the outermost call sets it: most come from callbacks, and setting it takes a lock.
 struct new_handler_guard {
-    std::new_handler before = std::set_new_handler(on_no_memory);
+    static int depth;
+    std::new_handler before = depth++ == 0 ? std::set_new_handler(on_no_memory) : nullptr;
     new_handler_guard() = default;
     new_handler_guard(const new_handler_guard &) = delete;
     new_handler_guard &operator=(const new_handler_guard &) = delete;
     ~new_handler_guard() {
-        std::set_new_handler(before);
+        if (--depth == 0) {
+            std::set_new_handler(before);
+        }
     }
 };
+
+int new_handler_guard::depth = 0;
 
 template <class F> ms_status guarded(F body) noexcept {
     const new_handler_guard guard;

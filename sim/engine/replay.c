@@ -8,9 +8,6 @@
 #define TOGETHER_S 1e-12
 #define TOGETHER   1e-12
 
-/* Entries at the top of the queue, the first and its children, that are looked at ahead. */
-enum { SOON = 1 + MS_EVENT_CHILDREN };
-
 /* Transfers over links that one operation of `work` makes. */
 static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
     int64_t count = 0;
@@ -45,8 +42,8 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
     for (int32_t i = 0; i < dag->op_count && replay->has_slowdown; i++) {
         capacity += ms_slowdown_concerns(dag, &dag->works[dag->ops[i].work]);
     }
-    if (ms_event_queue_init(&replay->queue, capacity, dag->op_count, replay->has_slowdown,
-                            scratch) != MS_OK) {
+    int32_t movers = replay->has_slowdown ? dag->stream_count : 0;
+    if (ms_event_queue_init(&replay->queue, capacity, movers, scratch) != MS_OK) {
         return false;
     }
     return !replay->has_slowdown ||
@@ -153,10 +150,20 @@ static inline void queue_start(ms_replay *replay, int32_t op) {
     __builtin_prefetch(&replay->dag->ops[op]);
     __builtin_prefetch(&replay->next_first[op]);
     __builtin_prefetch(&replay->timeline.end_s[op], 1);
+    ms_start *start = &replay->starts[op];
     if (replay->host.launches != NULL) {
-        replay->starts[op].time_s = ms_host_start_s(&replay->host, op, replay->starts[op].time_s);
+        start->time_s = ms_host_start_s(&replay->host, op, start->time_s);
     }
-    ms_event_queue_add(&replay->queue, (ms_event){.time_s = replay->starts[op].time_s, .op = op});
+    ms_event event = {.time_s = start->time_s, .op = op};
+    /* A computation that starts now needs no place in the queue: what else happens at this instant
+     * finds all of it left, whether before or after. */
+    if (replay->has_slowdown && start->time_s <= replay->now_s &&
+        ms_dag_is_compute(replay->dag, op)) {
+        replay->timeline.timers++;
+        ms_slowdown_begin(&replay->slowdown, event);
+    } else {
+        ms_event_queue_add(&replay->queue, event);
+    }
 }
 
 void ms_replay_start(ms_replay *replay) {
@@ -184,25 +191,6 @@ static inline void release(ms_replay *replay, int32_t op, int32_t before, double
     }
 }
 
-void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
-    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
-    double release_s = work->is_pipelined ? transfer_s : end_s;
-    if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
-        ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
-    }
-    replay->timeline.end_s[op] = end_s;
-    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
-    replay->settled++;
-    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
-        int32_t next = replay->next[i];
-        if (next < 0) {
-            release(replay, ~next, op, release_s);
-        } else {
-            release(replay, next, op, end_s);
-        }
-    }
-}
-
 void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s) {
     for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
         if (replay->next[i] < 0) {
@@ -211,10 +199,38 @@ void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s) {
     }
 }
 
-void ms_replay_end(ms_replay *replay, int32_t op, double time_s) {
-    replay->timeline.end_s[op] = time_s;
-    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, time_s);
+static void note_end(ms_replay *replay, int32_t op, double end_s) {
+    replay->timeline.end_s[op] = end_s;
+    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
     replay->settled++;
+}
+
+/* Release what waits for the end of `op`, and what waits for its streams if they are not free. */
+static void release_all(ms_replay *replay, int32_t op, double stream_s, double end_s) {
+    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
+        int32_t next = replay->next[i];
+        if (next < 0) {
+            release(replay, ~next, op, stream_s);
+        } else {
+            release(replay, next, op, end_s);
+        }
+    }
+}
+
+void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
+    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
+    note_end(replay, op, end_s);
+    if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
+        ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
+        if (!work->is_pipelined) {
+            return; /* the event of its end releases the rest, most of which then starts at once */
+        }
+    }
+    release_all(replay, op, work->is_pipelined ? transfer_s : end_s, end_s);
+}
+
+void ms_replay_end(ms_replay *replay, int32_t op, double time_s) {
+    note_end(replay, op, time_s);
     for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
         if (replay->next[i] >= 0) {
             release(replay, replay->next[i], op, time_s);
@@ -272,6 +288,9 @@ static void happen_beside(ms_replay *replay, ms_event event) {
         }
     } else if (replay->timeline.end_s[event.op] >= 0.0) {
         ms_slowdown_communicate(&replay->slowdown, event, -1);
+        if (!work->is_pipelined) {
+            release_all(replay, event.op, event.time_s, event.time_s);
+        }
     } else {
         if (ms_slowdown_concerns(replay->dag, work)) {
             ms_slowdown_communicate(&replay->slowdown, event, 1);
@@ -284,22 +303,27 @@ static void happen_beside(ms_replay *replay, ms_event event) {
  * takes longer than what is done with it. So the cache is asked beforehand for what the next start
  * releases, and for the lists of those that may be next after it. */
 static inline void fetch_ahead(const ms_replay *replay) {
-    const ms_event *heap = replay->queue.heap;
-    int32_t soon = replay->queue.count < SOON ? replay->queue.count : SOON;
-    for (int32_t i = 0; i < soon; i++) {
-        __builtin_prefetch(&replay->next[replay->next_first[heap[i].op]]);
+    const ms_queued *heap = replay->queue.heap;
+    int32_t soon = 1 + MS_EVENT_CHILDREN; /* behind the place of the event at hand */
+    soon = replay->queue.count < soon ? replay->queue.count : soon;
+    ms_queued first = soon > 1 ? heap[1] : 0;
+    for (int32_t i = 1; i < soon; i++) {
+        __builtin_prefetch(&replay->next[replay->next_first[ms_queued_op(heap[i])]]);
+        first = heap[i] < first ? heap[i] : first;
     }
-    int32_t first = soon > 0 ? replay->next_first[heap[0].op] : 0;
-    int32_t end = soon > 0 ? replay->next_first[heap[0].op + 1] : 0;
-    for (int32_t i = first; i < end; i++) {
+    int32_t next_op = ms_queued_op(first);
+    for (int32_t i = replay->next_first[next_op]; i < replay->next_first[next_op + 1]; i++) {
         int32_t next = replay->next[i] < 0 ? ~replay->next[i] : replay->next[i];
         __builtin_prefetch(&replay->starts[next], 1);
     }
 }
 
 void ms_replay_drain(ms_replay *replay) {
-    while (replay->queue.count > 0 && replay->queue.heap[0].time_s <= replay->limit_s) {
+    double first_s = 0.0;
+    while (first_s = ms_event_queue_first_s(&replay->queue),
+           first_s <= replay->limit_s && isfinite(first_s)) {
         ms_event event = ms_event_queue_take(&replay->queue);
+        replay->now_s = event.time_s;
         fetch_ahead(replay);
         if (replay->has_slowdown) {
             happen_beside(replay, event);

@@ -62,6 +62,7 @@ typedef struct ms_replay {
     ms_event_queue queue;    /**< starts, and ends that are no known dates, that lie ahead */
     ms_host host;            /**< which holds starts back that are not launched yet */
     double limit_s;          /**< nothing later may happen yet: INFINITY, or the engine's clock */
+    double now_s;            /**< time of the last event that was taken from the queue */
     bool has_slowdown;       /**< communication slows computations down */
     ms_slowdown slowdown;    /**< if so */
     int32_t settled;         /**< operations whose end is known */
@@ -85,7 +86,7 @@ void ms_replay_start(ms_replay *replay);
 void ms_replay_drain(ms_replay *replay);
 
 /** Settle `op`: it frees its stream at `transfer_s` and ends at `end_s`.  Queues what that
- * releases; call ms_replay_drain after it. */
+ * releases, or its end, which then releases it; call ms_replay_drain after it. */
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s);
 
 /** For an engine that knows when things happen, but not beforehand: queue what waited for `op` to

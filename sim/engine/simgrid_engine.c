@@ -59,8 +59,9 @@ static void set_limit(flow_run *run, double clock_s) {
 static void drain(flow_run *run) {
     ms_replay *replay = run->replay;
     ms_replay_drain(replay);
-    if (replay->queue.count > 0 && replay->queue.heap[0].time_s < run->look_s) {
-        run->look_s = replay->queue.heap[0].time_s;
+    double next_s = ms_event_queue_first_s(&replay->queue);
+    if (next_s < run->look_s) {
+        run->look_s = next_s;
         keep_status(run, ms_bridge_wake(run->look_s, LOOK));
     }
 }

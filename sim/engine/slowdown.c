@@ -93,8 +93,10 @@ void ms_slowdown_begin(ms_slowdown *slowdown, ms_event start) {
                             .since_s = start.time_s,
                             .factor = factor_of(slowdown, start.op)};
     set_on_streams(slowdown, start.op, start.op);
-    double end_s = start.time_s + running->left_s * running->factor;
-    ms_event_queue_add(slowdown->queue, (ms_event){.time_s = end_s, .op = start.op});
+    ms_event_queue_add(slowdown->queue,
+                       (ms_event){.time_s = start.time_s + running->left_s * running->factor,
+                                  .op = start.op,
+                                  .mover = 1 + first_stream(dag, start.op)});
 }
 
 void ms_slowdown_end(ms_slowdown *slowdown, int32_t op) {
@@ -112,7 +114,9 @@ static void adjust(ms_slowdown *s, int32_t op, double now_s) {
     running->left_s = fmax(0.0, running->left_s - done_s);
     running->since_s = now_s;
     running->factor = factor;
-    ms_event_queue_move(s->queue, (ms_event){.time_s = now_s + running->left_s * factor, .op = op});
+    ms_event_queue_move(s->queue, (ms_event){.time_s = now_s + running->left_s * factor,
+                                             .op = op,
+                                             .mover = 1 + first_stream(s->dag, op)});
 }
 
 static void set_factor(ms_slowdown *s, int32_t rank, double now_s) {

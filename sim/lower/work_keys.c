@@ -51,10 +51,11 @@ static bool same_key(const ms_work_key *a, const ms_work_key *b) {
 }
 
 static size_t find_slot(const ms_works *w, const ms_work_key *key) {
-    size_t slot = (size_t)(hash_key(key) % w->key_slots);
+    size_t last = w->key_slots - 1; /* the number of slots is a power of two */
+    size_t slot = (size_t)hash_key(key) & last;
     while (w->key_table[slot] >= 0 &&
            !same_key(&MS_AT(&w->keys, ms_work_key, w->key_table[slot]), key)) {
-        slot = (slot + 1) % w->key_slots;
+        slot = (slot + 1) & last;
     }
     return slot;
 }

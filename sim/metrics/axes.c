@@ -2,16 +2,15 @@
 
 #include "metrics/internal.h"
 
-static int compare_intervals(const void *left, const void *right) {
-    const ms_interval *a = left;
-    const ms_interval *b = right;
-    if (a->axis != b->axis) {
-        return a->axis < b->axis ? -1 : 1;
-    }
-    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+static int compare_starts(const void *left, const void *right) {
+    double a = ((const ms_interval *)left)->start_s;
+    double b = ((const ms_interval *)right)->start_s;
+    return (a > b) - (a < b);
 }
 
-static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *intervals) {
+/* Collect a rank's communications in the measured steps.  counts: [MS_AXIS_COUNT] of each axis. */
+static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *intervals,
+                              size_t *counts) {
     const ms_window *window = &ops->measured.ranks[rank];
     intervals->count = 0;
     for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
@@ -19,13 +18,44 @@ static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *i
         ms_interval part = {.start_s = fmax(ops->timeline->start_s[op], window->from_s),
                             .end_s = fmin(ops->timeline->end_s[op], window->to_s),
                             .axis = ms_op_axis(ops->dag, op)};
-        if (part.end_s > part.start_s) {
-            ms_vector_add(intervals, &part, 1);
+        ms_interval *place = part.end_s > part.start_s ? ms_vector_next(intervals) : NULL;
+        if (place != NULL) {
+            *place = part;
+            counts[part.axis]++;
         }
     }
-    if (intervals->count > 1) {
-        qsort(intervals->data, intervals->count, sizeof(ms_interval), compare_intervals);
+}
+
+/* Those of one stream come in the order of time, and most axes have one stream a rank. */
+static void sort_intervals(ms_interval *all, size_t count) {
+    for (size_t i = 1; i < count; i++) {
+        if (all[i].start_s < all[i - 1].start_s) {
+            qsort(all, count, sizeof *all, compare_starts);
+            return;
+        }
     }
+}
+
+/* Copy the intervals behind themselves, axis by axis, those of each by their start.
+ *  counts: [MS_AXIS_COUNT].  Returns the first copy; NULL when memory runs out. */
+static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
+    size_t count = intervals->count;
+    if (ms_vector_add(intervals, NULL, count) == NULL) {
+        return NULL;
+    }
+    const ms_interval *from = intervals->data;
+    ms_interval *sorted = (ms_interval *)intervals->data + count;
+    size_t next[MS_AXIS_COUNT] = {0};
+    for (int axis = 1; axis < MS_AXIS_COUNT; axis++) {
+        next[axis] = next[axis - 1] + counts[axis - 1];
+    }
+    for (size_t i = 0; i < count; i++) {
+        sorted[next[from[i].axis]++] = from[i];
+    }
+    for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        sort_intervals(sorted + next[axis] - counts[axis], counts[axis]);
+    }
+    return sorted;
 }
 
 /* A place in a rank's spans, and what one axis has met so far. */
@@ -77,17 +107,16 @@ static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_
 
 ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
                        ms_vector *intervals, ms_rank_metrics *rank_out) {
-    collect_intervals(ops, rank, intervals);
-    if (intervals->failed) {
+    size_t counts[MS_AXIS_COUNT] = {0};
+    collect_intervals(ops, rank, intervals, counts);
+    const ms_interval *next = intervals->failed ? NULL : sort_by_axis(intervals, counts);
+    if (next == NULL) {
         return MS_E_NOMEM;
     }
-    const ms_interval *all = intervals->data;
-    for (size_t first = 0, end = 0; first < intervals->count; first = end) {
-        while (end < intervals->count && all[end].axis == all[first].axis) {
-            end++;
+    for (int axis = 0; axis < MS_AXIS_COUNT; next += counts[axis++]) {
+        if (counts[axis] > 0) {
+            add_axis(spans, next, next + counts[axis], ops->measured.steps, &rank_out->axes[axis]);
         }
-        add_axis(spans, all + first, all + end, ops->measured.steps,
-                 &rank_out->axes[all[first].axis]);
     }
     return MS_OK;
 }

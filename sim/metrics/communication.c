@@ -26,10 +26,17 @@ static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, i
     return fmin(arrival_s, timeline->start_s[op]);
 }
 
+/* What all communications of one work have in common. */
+typedef struct work_facts {
+    int32_t row; /* + 1, of the last one that was met; 0: none */
+    double alone_s, latency_s;
+} work_facts;
+
 /* Rows under construction. Rows are found by hash, for a graph may hold as many sizes as works. */
 typedef struct rows {
-    ms_vector list;   /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
-    int32_t *buckets; /* [bucket_count] row + 1, 0 free; at most half of them are taken */
+    work_facts *of_work; /* [work_count] */
+    ms_vector list;      /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
+    int32_t *buckets;    /* [bucket_count] row + 1, 0 free; at most half of them are taken */
     size_t bucket_count;
     int32_t *of_op; /* [op_count] row + 1 of an operation, 0: computation, or not measured */
 } rows;
@@ -60,7 +67,7 @@ static uint64_t hash_row(const ms_coll_row *row) {
 }
 
 /* Row of the operation's sort, entered if new; NULL when memory runs out. */
-static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
+static ms_coll_row *find_new_row(rows *all, const ms_dag *dag, int32_t op) {
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
     ms_coll_row key = {.axis = (ms_axis)ms_op_axis(dag, op),
                        .kind = (ms_coll_kind)work->coll,
@@ -79,6 +86,20 @@ static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     ms_coll_row *row = ms_vector_add(&all->list, &key, 1);
     if (row != NULL) {
         all->buckets[b] = (int32_t)all->list.count;
+    }
+    return row;
+}
+
+/* The same, the last row of the work first: an axis has works of its own. */
+static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
+    work_facts *facts = &all->of_work[dag->ops[op].work];
+    ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
+    if (row == NULL || (int)row->axis != ms_op_axis(dag, op)) {
+        const ms_dag_work *work = &dag->works[dag->ops[op].work];
+        row = find_new_row(all, dag, op);
+        facts->row = row == NULL ? 0 : 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+        facts->alone_s = ms_dag_work_time_s(dag, work, true, NULL);
+        facts->latency_s = ms_dag_work_latency_s(dag, work);
     }
     return row;
 }
@@ -106,11 +127,11 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
-static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_metrics *metrics) {
+static void count_op(const ms_rank_ops *ops, int32_t op, const work_facts *facts, ms_coll_row *row,
+                     ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     const ms_timeline *timeline = ops->timeline;
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
-    double alone_s = ms_dag_work_time_s(dag, work, true, NULL);
     bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
@@ -122,8 +143,8 @@ static void count_op(const ms_rank_ops *ops, int32_t op, ms_coll_row *row, ms_me
         use->wait_s += wait_s;
         row->count_per_rank += weight;
         row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
-        row->alone_s += weight * alone_s;
-        row->latency_s += weight * ms_dag_work_latency_s(dag, work);
+        row->alone_s += weight * facts->alone_s;
+        row->latency_s += weight * facts->latency_s;
         row->wait_s += weight * wait_s;
     }
 }
@@ -169,7 +190,9 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
     ms_vector_init(&all.list, sizeof(ms_coll_row));
     all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
     all.of_op = MS_NEW(scratch, int32_t, dag->op_count);
-    ms_status status = all.buckets == NULL || all.of_op == NULL ? MS_E_NOMEM : MS_OK;
+    all.of_work = MS_NEW(scratch, work_facts, dag->work_count);
+    ms_status status =
+        all.buckets == NULL || all.of_op == NULL || all.of_work == NULL ? MS_E_NOMEM : MS_OK;
     for (int32_t op = ops->measured.first_op; op < dag->op_count && status == MS_OK; op++) {
         if (ms_dag_is_compute(dag, op)) {
             continue;
@@ -179,7 +202,7 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
             status = MS_E_NOMEM;
         } else {
             all.of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all.list.data);
-            count_op(ops, op, row, metrics);
+            count_op(ops, op, &all.of_work[dag->ops[op].work], row, metrics);
         }
     }
     status = status == MS_OK ? count_ranks(ops, &all, scratch) : status;

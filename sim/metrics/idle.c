@@ -26,8 +26,9 @@ static double clamp(double value, double low, double high) {
 
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
                      ms_other_part part) {
-    if (to_s > from_s) {
-        ms_vector_add(spans, &(ms_time_span){.end_s = to_s, .category = category, .part = part}, 1);
+    ms_time_span *span = to_s > from_s ? ms_vector_next(spans) : NULL;
+    if (span != NULL) {
+        *span = (ms_time_span){.end_s = to_s, .category = category, .part = part};
     }
 }
 
@@ -195,8 +196,9 @@ static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, do
     bool is_slowed =
         span.category == MS_TIME_COMPUTE && slowed_s > SLOWED_TOLERANCE * ops->timeline->makespan_s;
     span.slowed_share = is_slowed ? slowed_s / length_s : 0.0;
-    if (end_s > from_s) {
-        ms_vector_add(spans, &span, 1);
+    ms_time_span *place = end_s > from_s ? ms_vector_next(spans) : NULL;
+    if (place != NULL) {
+        *place = span;
     }
 }
 

@@ -17,7 +17,7 @@ Test(event_queue, ties_go_to_the_lowest_operation) {
     ms_arena arena;
     ms_event_queue queue;
     ms_arena_init(&arena);
-    cr_assert_eq(ms_event_queue_init(&queue, 4, 10, false, &arena), MS_OK);
+    cr_assert_eq(ms_event_queue_init(&queue, 4, 0, &arena), MS_OK);
     ms_event_queue_add(&queue, (ms_event){.time_s = 1.0, .op = 7});
     ms_event_queue_add(&queue, (ms_event){.time_s = 1.0, .op = 3});
     ms_event_queue_add(&queue, (ms_event){.time_s = 0.5, .op = 9});
@@ -26,7 +26,7 @@ Test(event_queue, ties_go_to_the_lowest_operation) {
     for (int i = 0; i < 4; i++) {
         cr_assert_eq(ms_event_queue_take(&queue).op, ORDER[i]);
     }
-    cr_assert_eq(queue.count, 0);
+    cr_assert_eq(ms_event_queue_first_s(&queue), INFINITY);
     ms_arena_release(&arena);
 }
 
@@ -39,11 +39,12 @@ Test(event_queue, leaves_in_order) {
     ms_event_queue queue;
     ms_random random = {.state = seed};
     ms_arena_init(&arena);
-    cr_assert_eq(ms_event_queue_init(&queue, EVENTS, EVENTS, false, &arena), MS_OK);
+    cr_assert_eq(ms_event_queue_init(&queue, EVENTS, 0, &arena), MS_OK);
     ms_event last = {.time_s = -1.0};
     int32_t added = 0;
     for (int32_t taken = 0; taken < EVENTS;) {
-        bool adds = added < EVENTS && (queue.count == 0 || ms_random_range(&random, 0, 4) < 3);
+        bool is_empty = added == taken;
+        bool adds = added < EVENTS && (is_empty || ms_random_range(&random, 0, 4) < 3);
         if (adds) {
             /* nothing happens before what has happened */
             double time_s = fmax(last.time_s, 0.0) + (double)ms_random_range(&random, 0, 3);
@@ -59,6 +60,50 @@ Test(event_queue, leaves_in_order) {
         last = event;
         taken++;
     }
-    cr_assert_eq(queue.count, 0);
+    cr_assert_eq(ms_event_queue_first_s(&queue), INFINITY);
+    ms_arena_release(&arena);
+}
+
+enum { MOVERS = 60 };
+
+/* The first of the events that lie ahead, by looking at them all. */
+static int32_t find_first(const ms_event *ahead) {
+    int32_t first = -1;
+    for (int32_t i = 0; i < MOVERS; i++) {
+        bool is_ahead = ahead[i].mover > 0;
+        first = is_ahead && (first < 0 || is_in_order(ahead[i], ahead[first])) ? i : first;
+    }
+    return first;
+}
+
+/* What comes, moves and leaves in any order leaves as from a list that is searched: also right
+ * after one was taken out, when its place is still free. */
+Test(event_queue, moves) {
+    uint64_t seed = case_seed(20261122);
+    printf("MS_SEED=%llu\n", (unsigned long long)seed);
+    ms_arena arena;
+    ms_event_queue queue;
+    ms_random random = {.state = seed};
+    ms_event ahead[MOVERS] = {{0}};
+    int32_t moved = 0;
+    ms_arena_init(&arena);
+    cr_assert_eq(ms_event_queue_init(&queue, MOVERS, MOVERS, &arena), MS_OK);
+    for (int32_t i = 0; i < 20 * EVENTS; i++) {
+        int32_t at = (int32_t)ms_random_range(&random, 0, MOVERS - 1);
+        double time_s = (double)ms_random_range(&random, 0, 9);
+        if (ms_random_range(&random, 0, 2) == 0 && find_first(ahead) >= 0) {
+            int32_t first = find_first(ahead);
+            cr_assert_eq(ms_event_queue_take(&queue).op, ahead[first].op);
+            ahead[first].mover = 0;
+        } else if (ahead[at].mover == 0) {
+            ahead[at] = (ms_event){.time_s = time_s, .op = at, .mover = 1 + at};
+            ms_event_queue_add(&queue, ahead[at]);
+        } else {
+            ahead[at].time_s = time_s;
+            ms_event_queue_move(&queue, ahead[at]);
+            moved++;
+        }
+    }
+    cr_assert_gt(moved, EVENTS);
     ms_arena_release(&arena);
 }
