@@ -82,7 +82,7 @@ Test(reshard_time, what_moves_nothing_takes_no_time) {
 
 Test(reshard_time, too_many_for_pairs_are_refused) {
     platform_fixture f;
-    fixture_platform(&f, "flat", "{nodes: 8192}");
+    fixture_platform(&f, "dgx-h100", "{nodes: 1024, routing: ecmp}");
     ms_mesh mesh = mesh_of(&f, 8192, 1);
     const ms_reshard_step step = {.kind = MS_COLL_ALL_TO_ALL, .axis = 0, .size_B = SIZE_B};
     ms_reshard_time time;
