@@ -133,13 +133,9 @@ static bool make_buffers(ms_h5 *h5, ms_arena *scratch) {
     size_t most_B = MS_H5_CHUNK_CELLS * sizeof(double);
     h5->cells = ms_arena_alloc(scratch, MS_H5_CHUNK_CELLS, sizeof(double));
     h5->planes = ms_arena_alloc(scratch, most_B, 1);
-    h5->packed = ms_arena_alloc(scratch, ms_deflate_max_B(most_B), 1);
-    h5->deflater = MS_NEW(scratch, ms_deflater, 1);
-    if (h5->cells == NULL || h5->planes == NULL || h5->packed == NULL || h5->deflater == NULL) {
-        return false;
-    }
-    ms_deflater_init(h5->deflater);
-    return true;
+    h5->packed = ms_arena_alloc(scratch, ms_packed_max_B(most_B), 1);
+    return h5->cells != NULL && h5->planes != NULL && h5->packed != NULL &&
+           ms_packer_make(scratch, &h5->packer) == MS_OK;
 }
 
 void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {

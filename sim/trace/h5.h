@@ -13,7 +13,7 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/status.h"
-#include "trace/deflate.h"
+#include "trace/pack.h"
 
 enum {
     MS_H5_TEXT_B = 48,            /* longest name in a text column, with its NUL */
@@ -30,7 +30,7 @@ typedef struct ms_h5 {
     void *cells;         /* one chunk of a column */
     uint8_t *planes;     /* its bytes by significance */
     uint8_t *packed;     /* these compressed */
-    ms_deflater *deflater;
+    ms_packer *packer;
     bool failed;
     char cause[256]; /* of the first failure */
 } ms_h5;

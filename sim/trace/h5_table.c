@@ -152,7 +152,7 @@ static void write_plain(ms_h5 *h5, const ms_column *column, const column_file *f
     }
 }
 
-/* Whole chunks, as HDF5's filters would make them, but in a third of the time (deflate.h). */
+/* Whole chunks, as HDF5's filters read them, but in a third of their time (pack.h). */
 static void write_chunks(ms_h5 *h5, const ms_column *column, const column_file *file, size_t rows) {
     size_t cell_B = ms_h5_cell_B(column->cell);
     size_t chunk = chunk_cells(rows);
@@ -162,7 +162,7 @@ static void write_chunks(ms_h5 *h5, const ms_column *column, const column_file *
         make_cells(h5, column, first, count);
         memset((char *)h5->cells + count * cell_B, 0, (chunk - count) * cell_B);
         ms_shuffle(h5->cells, chunk, cell_B, h5->planes);
-        size_t size = ms_deflate(h5->deflater, h5->planes, chunk * cell_B, h5->packed);
+        size_t size = ms_pack(h5->packer, h5->planes, cell_B, chunk, h5->packed);
         ms_h5_check(h5, H5Dwrite_chunk(file->data, H5P_DEFAULT, 0, &start, size, h5->packed));
     }
 }
