@@ -147,7 +147,7 @@ Test(coll_algorithms, rows_that_contradict_the_table_are_refused) {
     row.kind = MS_COLL_ALL_GATHER;
     int added = 1;
     while (ms_coll_algorithm_add(&row) == MS_OK && added < 1000) {
-        static char names[1000][8];
+        static char names[1000][16];
         snprintf(names[added], sizeof names[added], "toy%d", added);
         row.name = names[added++];
         row.algorithm++;
