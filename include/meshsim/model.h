@@ -218,6 +218,13 @@ typedef enum ms_amax_group {
     MS_AMAX_NONE,
 } ms_amax_group;
 
+/** When a kept input gets the form that its weight's gradient takes, where scales are not of whole
+ * tensors. */
+typedef enum ms_second_form {
+    MS_SECOND_FORM_FORWARD,  /**< beside the first one, by the cast of the forward pass */
+    MS_SECOND_FORM_BACKWARD, /**< from the first one, which is what is kept */
+} ms_second_form;
+
 /** In what type something is held or sent. */
 typedef enum ms_product_type {
     MS_TYPE_OF_PARAMETERS,
@@ -231,6 +238,7 @@ typedef struct ms_products {
     unsigned kinds;                    /**< MS_PRODUCT_ bits; 0: all but the head */
     ms_product_type weight_gradients;  /**< what the products that give them multiply in */
     ms_product_type kept;              /**< in what products' inputs wait for the backward pass */
+    ms_second_form second_form;        /**< of inputs kept in what products multiply in */
     ms_product_type tensor_gathers;    /**< in what tp ranks gather tokens */
     ms_product_type parameter_gathers; /**< in what replicas gather parameters */
     int first_plain_layers;            /**< first layers whose products all stay as they were */

@@ -13,7 +13,8 @@
  * - current: the same, and e read once more, before, for the maximum;
  * - rowwise: e + q for rows, whose maxima are found on the way; for columns a copy (e written, and
  *   read where it is not made beside rows) and e + q;
- * - blocks of 128 or 32 elements: as delayed;
+ * - blocks of 128 or 32 elements: as delayed; the second form may be made of the first one, which
+ *   is read, multiplied by its scales, transposed and cast again (q in, q out);
  * - nvfp4: read before for the tensor's maximum; columns are rotated at random (Hadamard) before
  *   they are cast, in a kernel of their own: e + q each.
  * Source: Transformer Engine, common/transpose and common/cast (kernels of a recipe); torchao, its
@@ -151,12 +152,18 @@ static bool is_input_found(const ms_cost_builder *builder) {
            builder->product.side != MS_SIDE_NONE && !is_gathered && !is_by_attention;
 }
 
+/* Whether what is kept of an input is what its weight's gradient takes. */
+static bool keeps_columns(const ms_products *products) {
+    bool is_later = !is_of_tensors(products) && products->second_form == MS_SECOND_FORM_BACKWARD;
+    return products->kept == MS_TYPE_OF_PRODUCTS && !is_later;
+}
+
 /* Whether the form for the weight's gradient is made in the forward pass: where that form is kept,
  * and of tensors with one scale, where one kernel makes both. */
 static bool has_early_columns(const ms_cost_builder *builder) {
     const ms_products *products = products_of(builder);
     bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);
-    return has_token_columns(builder) && products->kept == MS_TYPE_OF_PRODUCTS &&
+    return has_token_columns(builder) && keeps_columns(products) &&
            (!is_of_tensors(products) || (!is_cast_by_norm(builder) && !is_split));
 }
 
@@ -239,7 +246,9 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
         return;
     }
     bool has_both = has_token_columns(builder);
-    bool keeps = products_of(builder)->kept == MS_TYPE_OF_PRODUCTS;
+    const ms_products *products = products_of(builder);
+    bool keeps = keeps_columns(products);
+    bool is_cast_before = work->is_input_sent || products->kept == MS_TYPE_OF_PRODUCTS;
     elements input = {work->mean * work->in, work->busiest * work->in};
     elements gradient = {work->mean * work->out, work->busiest * work->out};
     if (parts & MS_PART_FORWARD) {
@@ -257,7 +266,7 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
         add_weight_columns(builder, work->experts * work->in * work->out);
     }
     if ((parts & MS_PART_WEIGHT) && has_both && (work->is_input_sent || !keeps)) {
-        if (work->is_input_sent) {
+        if (is_cast_before) {
             add_transpose(builder, input);
         } else {
             add_cast(builder, input, COLUMNS, true);

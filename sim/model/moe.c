@@ -24,6 +24,9 @@ typedef struct moe_half {
     double local;    /* experts on this rank */
     double ffn, up;  /* an expert's inner width on this rank, columns of its first product */
     double row_B;    /* one token's hidden state */
+    double sent_B;   /* the same on its way to the experts, cast where it is copied */
+    double input_B;  /* the same as the experts' products take it */
+    double back_B;   /* the same on its way back */
     bool has_shared; /* there are shared experts */
     bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
     double gather_ranks; /* ranks that share an expert and hold different tokens: each computes all
@@ -42,6 +45,20 @@ static double up_factor(const ms_model *model) {
     return model->is_gated ? 2 : 1;
 }
 
+/* Copies go to other ranks and back in elements of their own, where some are given. Products of
+ * fewer bits take what came in fewer bits as it is. */
+static void set_way(moe_half *half, const ms_moe *moe) {
+    double hidden = half->builder->shard.hidden;
+    if (moe->dispatch_element_B > 0) {
+        half->sent_B = hidden * moe->dispatch_element_B;
+        half->input_B =
+            ms_is_quantized(half->builder, MS_PRODUCT_EXPERTS) ? half->sent_B : half->row_B;
+    }
+    if (moe->combine_element_B > 0) {
+        half->back_B = hidden * moe->combine_element_B;
+    }
+}
+
 static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -50,7 +67,10 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     half.local = (double)model->moe.experts / half.ep;
     half.ffn = model->moe.ffn / ms_expert_tp(builder->layout);
     half.up = up_factor(model) * half.ffn;
-    half.row_B = shard->hidden * shard->element_B;
+    half.row_B = half.sent_B = half.input_B = half.back_B = shard->hidden * shard->element_B;
+    if (half.ep > 1) {
+        set_way(&half, &model->moe);
+    }
     half.has_shared = model->moe.shared_experts > 0;
     half.is_sequence_parallel = builder->layout->has_sequence_parallel && builder->layout->tp > 1;
     half.gather_ranks = ms_moe_gather_ranks(builder->layout);
@@ -91,16 +111,17 @@ static void add_router(const moe_half *half, unsigned parts) {
     builder->product.kind = MS_PRODUCT_MLP;
 }
 
-/* Tokens to copies, or copies summed to tokens: either reads one and writes the other. */
-static void add_permutation(const moe_half *half, const char *name) {
-    double rows = half->tokens + half->load.sent;
-    ms_cost_memory(half->builder, name, rows * half->row_B);
+/* Tokens to copies, or copies summed to tokens: either reads one and writes the other.  copy_B: of
+ * a copy. */
+static void add_permutation(const moe_half *half, const char *name, double copy_B) {
+    ms_cost_memory(half->builder, name, half->tokens * half->row_B + half->load.sent * copy_B);
 }
 
-/* Received copies from the order of their sources to that of the experts, or back. */
-static void add_sort(const moe_half *half) {
+/* Received copies from the order of their sources to that of the experts, or back.  from_B, to_B:
+ * of a copy, read and written. */
+static void add_sort(const moe_half *half, double from_B, double to_B) {
     if (half->ep > 1 && half->local > 1) {
-        add_copies(half, "expert_sort", 2 * half->row_B);
+        add_copies(half, "expert_sort", from_B + to_B);
     }
 }
 
@@ -112,7 +133,7 @@ static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_na
     double busiest = half->load.busiest * half->gather_ranks / half->local;
     double in = columns.k, out = columns.n, experts = half->local;
     bool is_up = in == half->builder->shard.hidden && out == half->up;
-    bool is_sent = half->ep > 1 && half->builder->model->moe.dispatch_element_B == 1;
+    bool is_sent = half->ep > 1 && half->builder->model->moe.dispatch_element_B > 0;
     ms_cost_expert_casts(half->builder, parts,
                          &(ms_expert_casts){.mean = mean * experts,
                                             .busiest = busiest * experts,
@@ -297,20 +318,20 @@ static void add_forward(const moe_half *half) {
     ms_cost_compute(builder);
     ms_cost_norm(builder, half->parts);
     add_router(half, half->parts);
-    add_permutation(half, "moe_permute");
+    add_permutation(half, "moe_permute", half->sent_B);
     int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
     add_shared_up(half);
     begin_experts(half, dispatched);
-    add_sort(half);
+    add_sort(half, half->sent_B, half->input_B);
     add_expert_up(half, half->parts);
     add_expert_activation(half, half->parts);
     add_expert_down(half, half->parts);
-    add_sort(half);
+    add_sort(half, half->row_B, half->back_B);
     end_experts(half);
     int combined = add_all_to_all(half, moe->combine_element_B, is_async);
     add_shared_down(half);
     ms_cost_compute_after(builder, combined);
-    add_permutation(half, "moe_unpermute");
+    add_permutation(half, "moe_unpermute", half->back_B);
     ms_cost_residual(builder, half->parts);
 }
 
@@ -325,15 +346,15 @@ static void add_backward(const moe_half *half) {
     bool is_async = half->is_overlapped, ends_async = half->is_overlapped || half->is_delayed;
     ms_cost_compute(builder);
     ms_cost_residual(builder, half->parts);
-    add_permutation(half, "moe_unpermute_backward");
+    add_permutation(half, "moe_unpermute_backward", half->sent_B);
     int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
     add_shared_down(half);
     begin_experts(half, dispatched);
-    add_sort(half);
+    add_sort(half, half->sent_B, half->input_B);
     add_expert_down(half, expert_parts(half));
     add_expert_activation(half, half->parts);
     add_expert_up(half, expert_parts(half));
-    add_sort(half);
+    add_sort(half, half->row_B, half->back_B);
     end_experts(half);
     int combined = add_all_to_all(half, moe->combine_element_B, ends_async);
     add_shared_up(half);
@@ -343,7 +364,7 @@ static void add_backward(const moe_half *half) {
         add_expert_up(half, MS_PART_WEIGHT);
     }
     ms_cost_compute_after(builder, combined);
-    add_permutation(half, "moe_permute_backward");
+    add_permutation(half, "moe_permute_backward", half->back_B);
     add_router(half, half->parts);
     ms_cost_norm(builder, half->parts);
 }

@@ -197,6 +197,13 @@ static const ms_field PRECISION_FIELDS[] = {
      .fallback = "products",
      .words = TYPES,
      .help = "type in which products' inputs wait for the backward pass"},
+    {.key = "second_form",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(precision.products.second_form),
+     .fallback = "forward",
+     .words = (const char *const[]){"forward", "backward", NULL}, /* as ms_second_form */
+     .help = "pass in which kept inputs with scales of rows or blocks get their form for weights' "
+             "gradients"},
     {.key = "tensor_gathers",
      .type = MS_FIELD_ENUM,
      .offset = AT(precision.products.tensor_gathers),

@@ -243,14 +243,28 @@ static void check_products(finding *f) {
     const ms_products *products = &f->spec->precision.products;
     const ms_model *model = &f->spec->model;
     bool is_plain = products->format == MS_PRODUCT_PLAIN, has_experts = model->moe.experts > 0;
-    static const char *const KEYS[] = {
-        "precision.scaling",          "precision.amax_group",        "precision.casts",
-        "precision.products_of",      "precision.weight_gradients",  "precision.kept",
-        "precision.tensor_gathers",   "precision.parameter_gathers", "precision.first_plain_layers",
-        "precision.last_plain_layers"};
+    static const char *const KEYS[] = {"precision.scaling",
+                                       "precision.amax_group",
+                                       "precision.casts",
+                                       "precision.products_of",
+                                       "precision.weight_gradients",
+                                       "precision.kept",
+                                       "precision.tensor_gathers",
+                                       "precision.parameter_gathers",
+                                       "precision.first_plain_layers",
+                                       "precision.last_plain_layers",
+                                       "precision.second_form"};
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         note(f, KEYS[i], is_plain, PLAIN);
     }
+    bool is_of_tensors =
+        products->format == MS_PRODUCT_FP8 &&
+        (products->scaling == MS_SCALING_DELAYED || products->scaling == MS_SCALING_CURRENT);
+    note(f, "precision.second_form",
+         !is_plain && (is_of_tensors || products->kept == MS_TYPE_OF_PARAMETERS ||
+                       products->weight_gradients == MS_TYPE_OF_PARAMETERS),
+         "scales are of whole tensors, or inputs are kept or multiplied for weights' gradients in "
+         "the working type: no second form is kept");
     note(f, "precision.scaling", products->format > MS_PRODUCT_FP8,
          "the format has a scale of its own for every block of elements");
     note(f, "precision.amax_group",

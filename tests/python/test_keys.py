@@ -150,7 +150,7 @@ CASES = {
     "batch.global": Case(16, 32, "dense"),
     "batch.micro": Case(1, 2, "dense"),
     "batch.microbatches": Case(8, 16, "costs"),
-    "precision.parameters": Case(None, None, "dense", idle=[("dense", (), "fp16")]),
+    "precision.parameters": Case("bf16", "fp32", "dense", "model.attention=unfused", idle=[("dense", (), "fp16")]),
     "precision.gradients": Case("fp32", "bf16", "dense"),
     "precision.optimizer": Case("12 B", "8 B", "dense"),
     "precision.products": Case("parameters", "fp8", "context", idle=[("context", (f"precision.{sets}",), "fp8") for sets in (
@@ -163,6 +163,9 @@ CASES = {
     "precision.products_of": Case(None, "[mlp]", "context", FP8, idle=[("context", (), "[mlp]")]),
     "precision.weight_gradients": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),
     "precision.kept": Case("products", "parameters", "context", FP8, idle=[("context", (), "parameters")]),
+    "precision.second_form": Case("forward", "backward", "context", FP8, "precision.scaling=blockwise", idle=[
+        ("context", (), "backward"), ("context", (FP8,), "backward"), ("blocks", ("precision.kept=parameters",), "backward"),
+        ("blocks", ("precision.weight_gradients=parameters",), "backward")]),
     "precision.tensor_gathers": Case("products", "parameters", "folded", FP8, idle=[("folded", (), "parameters"), ("context", (FP8,), "parameters")]),
     "precision.parameter_gathers": Case("parameters", "products", "context", FP8, idle=[("context", (), "products")]),
     "precision.first_plain_layers": Case(0, 1, "context", FP8, idle=[("context", (), 1)]),

@@ -137,6 +137,61 @@ Test(moe, elements_on_the_way_have_their_own_size) {
     fixture_clear(&fixture);
 }
 
+/* Bytes of all calls of a kernel in a layer's forward and backward pass. */
+static double moved_B(const ms_precision *precision, double dispatch_B, const char *name) {
+    ms_model model = fixture_small_moe(1);
+    model.moe.dispatch_element_B = dispatch_B;
+    ms_gpu_type gpu = fixture_a100();
+    gpu.products.of[MS_PRODUCT_FP8] =
+        (ms_product_rate){.peak_flop_per_s = 624e12, .sustained_clock = 1, .gemm_efficiency = 0.8};
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    fixture.layout.ep = 4;
+    fixture_split(&fixture, &model);
+    ms_status status = ms_model_costs(&model, &fixture.layout, precision, &gpu, &fixture.arena,
+                                      &fixture.diag, &fixture.costs);
+    cr_assert_eq(status, MS_OK, "%s", fixture.log.text);
+    const ms_pass_plan *passes = fixture.costs.stage[0].passes;
+    double sum = 0;
+    for (int pass = MS_PASS_F; pass <= MS_PASS_B; pass++) {
+        for (int i = 0; i < passes[pass].count; i++) {
+            const ms_segment *segment = &fixture.costs.segments[passes[pass].first + i];
+            for (int u = 0; u < segment->kernels.uses; u++) {
+                const ms_kernel_use *use = &fixture.costs.uses[segment->kernels.use_first + u];
+                const ms_kernel *kernel = &fixture.costs.kernels[use->kernel];
+                bool counts =
+                    strcmp(kernel->name, name) == 0 && (pass == MS_PASS_F || pass == MS_PASS_B);
+                sum += counts ? use->calls * kernel->bytes : 0;
+            }
+        }
+    }
+    fixture_clear(&fixture);
+    return sum;
+}
+
+/* What is sent in fp8 is cast where tokens are copied, sorted as it came, and a product in fp8
+ * takes it without another cast: it makes the second form of it, of inputs (forward) and of
+ * gradients (backward), where it had cast both into both forms. */
+Test(moe, copies_stay_as_they_were_sent) {
+    const double Q = 1 + 4.0 / 128, h = 1024, tokens = 2048, copies = 4 * tokens;
+    const ms_precision plain = fixture_precision();
+    ms_precision blocks = plain;
+    blocks.products = (ms_products){.format = MS_PRODUCT_FP8,
+                                    .scaling = MS_SCALING_BLOCKWISE,
+                                    .weight_gradients = MS_TYPE_OF_PRODUCTS,
+                                    .kept = MS_TYPE_OF_PRODUCTS};
+    cr_assert_eq(moved_B(&plain, 0, "moe_permute"), (tokens + copies) * h * 2);
+    cr_assert_eq(moved_B(&plain, Q, "moe_permute"), tokens * h * 2 + copies * h * Q);
+    cr_assert_eq(moved_B(&plain, Q, "moe_unpermute"), (tokens + copies) * h * 2);
+    cr_assert_eq(moved_B(&plain, 0, "expert_sort"), 4 * copies * h * 4);
+    cr_assert_eq(moved_B(&plain, Q, "expert_sort"), 2 * copies * h * (2 + Q + 4));
+    cr_assert_eq(moved_B(&blocks, Q, "expert_sort"), 2 * copies * h * (2 * Q + 4));
+    cr_assert_eq(moved_B(&blocks, 0, "transpose"), 0);
+    cr_assert_eq(moved_B(&blocks, Q, "transpose"), 2 * copies * h * 2 * Q);
+    double casts_B = moved_B(&blocks, 0, "cast") - moved_B(&blocks, Q, "cast");
+    cr_assert_lt(fixture_gap(casts_B, 2 * copies * h * (2 + 2 * Q)), 1e-12);
+}
+
 /* Source: the same report, section 3.3.3: inputs of the experts' activation are kept in fp8. */
 Test(moe, kept_elements_have_their_own_size) {
     ms_model model = fixture_small_moe(1);

@@ -283,6 +283,23 @@ Test(products, scales_of_blocks_have_efficiencies_of_their_own) {
     expect(change_from(fp8(), fp8(), gpu).backward, 0, "one scale for a tensor");
 }
 
+/* The inputs of a layer's four products have 7 h columns: their second form is not written forward
+ * (q), and made of the first one backward (q in, q out). With one scale for a tensor nothing
+ * changes. */
+Test(products, a_second_form_can_be_made_of_the_first) {
+    const double Q = 1 + 4.0 / 128;
+    ms_precision early = fp8(), late;
+    early.products.scaling = MS_SCALING_BLOCKWISE;
+    late = early;
+    late.products.second_form = MS_SECOND_FORM_BACKWARD;
+    change found = change_from(early, late, gpu_of_bytes());
+    expect(found.forward, -7 * N * H * Q, "forward");
+    expect(found.backward, 7 * N * H * 2 * Q, "backward");
+    expect(found.kept_B, 0, "kept");
+    early.products.scaling = late.products.scaling = MS_SCALING_CURRENT;
+    expect(change_from(early, late, gpu_of_bytes()).forward, 0, "one scale for a tensor");
+}
+
 /* Layers at both ends stay as they were; modules behind the last one do not count as an end. */
 Test(products, layers_at_the_ends_can_stay_plain) {
     fixture_costs fixture;

@@ -75,6 +75,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(weight_gradients, "precision.weight_gradients=parameters",                                   \
       s->precision.products.weight_gradients = MS_TYPE_OF_PARAMETERS)                              \
     X(kept, "precision.kept=parameters", s->precision.products.kept = MS_TYPE_OF_PARAMETERS)       \
+    X(second_form, "precision.second_form=backward",                                               \
+      s->precision.products.second_form = MS_SECOND_FORM_BACKWARD)                                 \
     X(tensor_gathers, "precision.tensor_gathers=parameters",                                       \
       s->precision.products.tensor_gathers = MS_TYPE_OF_PARAMETERS)                                \
     X(parameter_gathers, "precision.parameter_gathers=products",                                   \
