@@ -131,7 +131,7 @@ typedef struct ms_dag_network {
 /** A graph under construction: for the adders. */
 typedef struct ms_dag_builder {
     ms_vector vectors[14];
-    ms_vector stream_last; /**< last operation on each stream so far (int32_t) */
+    ms_vector stream_last; /**< newest member on each stream so far (int32_t) */
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag_builder;
 
@@ -145,7 +145,7 @@ typedef struct ms_dag {
     int32_t
         *member_first; /**< [op_count + 1] members of op i: member_first[i] .. member_first[i+1] */
     int32_t *member_stream; /**< [member_count] stream of each member */
-    int32_t *member_prev;   /**< [member_count] operation before it on the stream, -1 none */
+    int32_t *member_next;   /**< [member_count] operation after it on the stream, -1 none */
     int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: deps[dep_first[j] ..
                                dep_first[j+1]) */
     int32_t *deps;          /**< operation indices */
@@ -199,6 +199,10 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
 static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
     return !dag->works[dag->ops[op].work].is_communication;
 }
+
+/** The operation before a member on its stream, -1: none.  O(members between), for messages and
+ * tests. */
+int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member);
 
 /** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
  * text_out. */

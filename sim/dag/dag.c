@@ -18,7 +18,7 @@ enum {
     OPS,
     MEMBER_FIRST,
     MEMBER_STREAM,
-    MEMBER_PREV,
+    MEMBER_NEXT,
     DEP_FIRST,
     DEPS,
     STEPS,
@@ -31,7 +31,7 @@ void ms_dag_init(ms_dag *dag) {
         [FLOWS] = sizeof(ms_dag_flow),    [PHASES] = sizeof(ms_dag_phase),
         [WORKS] = sizeof(ms_dag_work),    [OPS] = sizeof(ms_dag_op),
         [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
-        [MEMBER_PREV] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
+        [MEMBER_NEXT] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
         [DEPS] = sizeof(int32_t),         [STEPS] = sizeof(int32_t),
     };
     *dag = (ms_dag){0};
@@ -187,10 +187,13 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream) {
     }
     int32_t first = (int32_t)dag->builder.vectors[DEPS].count;
     int32_t *last = &MS_AT(&dag->builder.stream_last, int32_t, stream);
-    int32_t prev = *last;
-    *last = (int32_t)dag->builder.vectors[OPS].count - 1;
+    if (*last >= 0) {
+        int32_t op = (int32_t)dag->builder.vectors[OPS].count - 1;
+        MS_AT(&dag->builder.vectors[MEMBER_NEXT], int32_t, *last) = op;
+    }
+    *last = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
     add_number(dag, MEMBER_STREAM, stream);
-    add_number(dag, MEMBER_PREV, prev);
+    add_number(dag, MEMBER_NEXT, -1);
     add_number(dag, DEP_FIRST, first);
 }
 
@@ -212,7 +215,7 @@ static void set_pointers(ms_dag *dag) {
     dag->ops = v[OPS].data;
     dag->member_first = v[MEMBER_FIRST].data;
     dag->member_stream = v[MEMBER_STREAM].data;
-    dag->member_prev = v[MEMBER_PREV].data;
+    dag->member_next = v[MEMBER_NEXT].data;
     dag->dep_first = v[DEP_FIRST].data;
     dag->deps = v[DEPS].data;
     dag->step_first = v[STEPS].data;
@@ -379,6 +382,26 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
         return MS_E_NOMEM;
     }
     return MS_OK;
+}
+
+/* The operation that a member belongs to. */
+static int32_t op_of_member(const ms_dag *dag, int32_t member) {
+    int32_t low = 0;
+    int32_t high = dag->op_count;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        *(dag->member_first[middle] <= member ? &low : &high) = middle;
+    }
+    return low;
+}
+
+int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
+    for (int32_t before = member - 1; before >= 0; before--) {
+        if (dag->member_stream[before] == dag->member_stream[member]) {
+            return op_of_member(dag, before);
+        }
+    }
+    return -1;
 }
 
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {

@@ -11,8 +11,10 @@
 
 #include "meshsim/random.h"
 
-/* Points in a stretch of time, on average, that are sorted together. */
-enum { STRETCH_POINTS = 4 };
+enum {
+    STRETCH_POINTS = 4,  /* in a stretch of time, on average, that are sorted together */
+    INSERTED_POINTS = 16 /* at most that are inserted one by one */
+};
 
 /* State of one link while the transfers are swept in time order. */
 typedef struct link_state {
@@ -21,20 +23,30 @@ typedef struct link_state {
     int32_t flows; /* that use it now */
 } link_state;
 
-/* Beginning or end of a transfer. */
-typedef struct point {
-    double time_s;
-    int32_t record; /* ~record: the end */
-} point;
+/* Beginnings and ends of transfers: a record begins, or ~record ends. */
+typedef struct point_list {
+    const ms_flow_record *records;
+    double makespan_s;
+    int32_t *sorted;  /* [2 * records] */
+    int32_t *end;     /* [stretches + 1] into sorted */
+    size_t stretches; /* of the same length that the run is cut into */
+} point_list;
+
+static inline double time_of(const point_list *points, int32_t point) {
+    return point >= 0 ? points->records[point].start_s : points->records[~point].end_s;
+}
 
 /* By time; ends before beginnings, so that back-to-back transfers never count as overlapping. */
-static int compare_points(const void *a, const void *b) {
-    const point *x = a;
-    const point *y = b;
-    if (x->time_s != y->time_s) {
-        return x->time_s < y->time_s ? -1 : 1;
+static int compare_points(const void *a, const void *b, void *context) {
+    const point_list *points = context;
+    int32_t x = *(const int32_t *)a;
+    int32_t y = *(const int32_t *)b;
+    double x_s = time_of(points, x);
+    double y_s = time_of(points, y);
+    if (x_s != y_s) {
+        return x_s < y_s ? -1 : 1;
     }
-    return (x->record > y->record) - (x->record < y->record);
+    return (x > y) - (x < y);
 }
 
 /* A link and what it is used for. */
@@ -171,59 +183,86 @@ static void copy_to_alike(accounting *a) {
     }
 }
 
-/* The stretch that a point lies in when the run is cut into `count` of the same length. */
-static size_t stretch_of(const point *p, double makespan_s, size_t count) {
-    size_t stretch = (size_t)(p->time_s / makespan_s * (double)count);
-    return stretch < count ? stretch : count - 1;
+static size_t stretch_of(const point_list *points, double time_s) {
+    size_t stretch = (size_t)(time_s / points->makespan_s * (double)points->stretches);
+    return stretch < points->stretches ? stretch : points->stretches - 1;
 }
 
-/* Sort `points`, spread over short stretches of time first: the transfers of a run are spread over
- * it, and a few points at a time are sorted several times as fast as all of them. */
-static ms_status sort_points(point **points, size_t count, double makespan_s, ms_arena *scratch) {
-    size_t stretches = count / STRETCH_POINTS + 1;
-    size_t *end = MS_NEW(scratch, size_t, stretches + 1);
-    point *sorted = MS_NEW(scratch, point, count);
-    if (end == NULL || sorted == NULL) {
+/* One that takes no time uses nothing for long. */
+static bool takes_time(const ms_flow_record *record) {
+    return record->end_s > record->start_s;
+}
+
+/* Put every point into its stretch; end[i] is where stretch i begins, and then where it ends. */
+static void spread_points(point_list *points, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        if (takes_time(&points->records[i])) {
+            points->end[stretch_of(points, points->records[i].start_s) + 1]++;
+            points->end[stretch_of(points, points->records[i].end_s) + 1]++;
+        }
+    }
+    for (size_t i = 0; i < points->stretches; i++) {
+        points->end[i + 1] += points->end[i];
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (takes_time(&points->records[i])) {
+            points->sorted[points->end[stretch_of(points, points->records[i].start_s)]++] = i;
+            points->sorted[points->end[stretch_of(points, points->records[i].end_s)]++] = ~i;
+        }
+    }
+}
+
+/* A few points, most of them in order already. */
+static void insert_points(point_list *points, int32_t first, int32_t end) {
+    for (int32_t i = first + 1; i < end; i++) {
+        int32_t point = points->sorted[i];
+        int32_t place = i;
+        while (place > first && compare_points(&points->sorted[place - 1], &point, points) > 0) {
+            points->sorted[place] = points->sorted[place - 1];
+            place--;
+        }
+        points->sorted[place] = point;
+    }
+}
+
+/* Sort beginnings and ends, spread over short stretches of time first: the transfers of a run are
+ * spread over it, and a few points at a time are sorted several times as fast as all of them.
+ * *count_out: how many there are.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status sort_points(point_list *points, int32_t count, ms_arena *scratch,
+                             int32_t *count_out) {
+    points->stretches = (size_t)count * 2 / STRETCH_POINTS + 1;
+    points->end = MS_NEW(scratch, int32_t, points->stretches + 1);
+    points->sorted = MS_NEW(scratch, int32_t, 2 * (size_t)count);
+    if (points->end == NULL || points->sorted == NULL) {
         return MS_E_NOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
-        end[stretch_of(&(*points)[i], makespan_s, stretches) + 1]++;
+    spread_points(points, count);
+    int32_t first = 0;
+    for (size_t i = 0; i < points->stretches; first = points->end[i++]) {
+        int32_t few = points->end[i] - first;
+        if (few <= INSERTED_POINTS) {
+            insert_points(points, first, points->end[i]);
+        } else {
+            qsort_r(points->sorted + first, (size_t)few, sizeof *points->sorted, compare_points,
+                    points);
+        }
     }
-    for (size_t i = 0; i < stretches; i++) {
-        end[i + 1] += end[i];
-    }
-    /* end[i] is where stretch i begins; placing its points moves it to where it ends */
-    for (size_t i = 0; i < count; i++) {
-        sorted[end[stretch_of(&(*points)[i], makespan_s, stretches)]++] = (*points)[i];
-    }
-    for (size_t i = 0, first = 0; i < stretches; first = end[i++]) {
-        qsort(sorted + first, end[i] - first, sizeof *sorted, compare_points);
-    }
-    *points = sorted;
+    *count_out = first;
     return MS_OK;
 }
 
 ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     const ms_account *account = &replay->account;
-    point *points = MS_NEW(scratch, point, 2 * account->count);
     accounting a = {.replay = replay};
-    if (points == NULL || !find_alike(&a, scratch)) {
+    point_list points = {.records = account->records, .makespan_s = replay->timeline.makespan_s};
+    int32_t count = 0;
+    if (account->count > INT32_MAX / 2 || !find_alike(&a, scratch) ||
+        sort_points(&points, (int32_t)account->count, scratch, &count) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     count_bytes(&a);
-    size_t count = 0;
-    for (int64_t i = 0; i < account->count; i++) {
-        const ms_flow_record *record = &account->records[i];
-        if (record->end_s > record->start_s) { /* one that takes no time uses nothing for long */
-            points[count++] = (point){.time_s = record->start_s, .record = (int32_t)i};
-            points[count++] = (point){.time_s = record->end_s, .record = ~(int32_t)i};
-        }
-    }
-    if (sort_points(&points, count, replay->timeline.makespan_s, scratch) != MS_OK) {
-        return ms_engine_no_memory(diag);
-    }
-    for (size_t i = 0; i < count; i++) {
-        int32_t record = points[i].record;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t record = points.sorted[i];
         if (record >= 0) {
             begin_transfer(&a, &account->records[record]);
         } else {

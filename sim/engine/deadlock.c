@@ -19,8 +19,9 @@ static int32_t find_awaited(const ms_replay *replay, int32_t op) {
                 return dag->deps[d];
             }
         }
-        if (dag->member_prev[j] >= 0 && !is_settled(replay, dag->member_prev[j])) {
-            return dag->member_prev[j];
+        int32_t previous = ms_dag_find_previous(dag, j);
+        if (previous >= 0 && !is_settled(replay, previous)) {
+            return previous;
         }
     }
     return -1;

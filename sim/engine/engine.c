@@ -60,6 +60,7 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena
     if (status == MS_OK) {
         *timeline_out = replay.timeline;
     }
+    ms_replay_release(&replay);
     ms_arena_release(&scratch);
     return status;
 }

@@ -53,21 +53,15 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
 static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     size_t ops = (size_t)dag->op_count;
-    int64_t edges = dag->dep_count;
-    for (int32_t j = 0; j < dag->member_count; j++) {
-        edges += dag->member_prev[j] >= 0;
-    }
-    if (edges >= INT32_MAX) {
-        return false; /* 2^31 edges would take 8 GiB: as good as out of memory */
-    }
+    ms_successors *next = &replay->next;
     replay->work_time_s = MS_NEW(scratch, double, dag->work_count);
     replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
     replay->starts = MS_NEW(scratch, ms_start, ops);
-    replay->next_first = MS_NEW(scratch, int32_t, ops + 1);
-    replay->next = MS_NEW(scratch, int32_t, edges);
+    next->first = MS_NEW(&next->arena, int32_t, ops + 1);
+    next->of = MS_NEW(&next->arena, int32_t, dag->dep_count);
     return ms_host_init(&replay->host, dag, scratch) == MS_OK && replay->work_time_s != NULL &&
-           replay->work_transfer_s != NULL && replay->starts != NULL &&
-           replay->next_first != NULL && replay->next != NULL && alloc_queue(replay, scratch);
+           replay->work_transfer_s != NULL && replay->starts != NULL && next->first != NULL &&
+           next->of != NULL && alloc_queue(replay, scratch);
 }
 
 static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
@@ -82,44 +76,45 @@ static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
     return replay->account.records != NULL;
 }
 
-/* Calls `visit(replay, before, entry)` for every edge of the graph; entry as in ms_replay.next. */
-static void for_each_edge(ms_replay *replay, void (*visit)(ms_replay *, int32_t, int32_t)) {
+/* Count what each operation waits for, and what waits for its end, the latter at the place of the
+ * operation after it. */
+static void count_edges(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t first = dag->dep_first[dag->member_first[op]];
+        int32_t end = dag->dep_first[dag->member_first[op + 1]];
+        replay->starts[op].waiting += end - first;
+        for (int32_t d = first; d < end; d++) {
+            replay->next.first[dag->deps[d] + 1]++;
+        }
         for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-            for (int32_t d = dag->dep_first[j]; d < dag->dep_first[j + 1]; d++) {
-                visit(replay, dag->deps[d], op);
-            }
-            if (dag->member_prev[j] >= 0) {
-                visit(replay, dag->member_prev[j], ~op);
+            if (dag->member_next[j] >= 0) {
+                replay->starts[dag->member_next[j]].waiting++;
             }
         }
     }
 }
 
-static void count_edge(ms_replay *replay, int32_t before, int32_t entry) {
-    replay->next_first[before + 1]++;
-    replay->starts[entry < 0 ? ~entry : entry].waiting++;
-}
-
-/* Fills from the back of each operation's range, so that next_first ends up at its beginnings. */
-static void place_edge(ms_replay *replay, int32_t before, int32_t entry) {
-    replay->next[--replay->next_first[before + 1]] = entry;
-}
-
+/* Turn the dependencies round. Each operation's range is filled from the back, so that `first` ends
+ * up at the beginnings. */
 static void link_successors(ms_replay *replay) {
-    int32_t ops = replay->dag->op_count;
-    for_each_edge(replay, count_edge);
-    for (int32_t i = 0; i < ops; i++) {
-        replay->next_first[i + 1] += replay->next_first[i];
+    const ms_dag *dag = replay->dag;
+    int32_t *first = replay->next.first;
+    count_edges(replay);
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        first[i + 1] += first[i];
     }
-    int32_t total = replay->next_first[ops];
-    for_each_edge(replay, place_edge);
-    /* next_first[i + 1] now holds the beginning of i: shift down by one */
-    for (int32_t i = 0; i < ops; i++) {
-        replay->next_first[i] = replay->next_first[i + 1];
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t end = dag->dep_first[dag->member_first[op + 1]];
+        for (int32_t d = dag->dep_first[dag->member_first[op]]; d < end; d++) {
+            replay->next.of[--first[dag->deps[d] + 1]] = op;
+        }
     }
-    replay->next_first[ops] = total;
+    /* first[i + 1] now holds the beginning of i: shift down by one */
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        first[i] = first[i + 1];
+    }
+    first[dag->op_count] = dag->dep_count;
 }
 
 ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
@@ -128,6 +123,8 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
                           .is_alone = fidelity == MS_FIDELITY_ANALYTIC,
                           .limit_s = INFINITY,
                           .has_slowdown = ms_slowdown_is_needed(dag)};
+    ms_arena_init(&replay->next.arena);
+    ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
     if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
         !alloc_account(replay, scratch)) {
         return ms_engine_no_memory(diag);
@@ -148,7 +145,8 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
  * will be read first when its time comes. */
 static inline void queue_start(ms_replay *replay, int32_t op) {
     __builtin_prefetch(&replay->dag->ops[op]);
-    __builtin_prefetch(&replay->next_first[op]);
+    __builtin_prefetch(&replay->dag->member_first[op]);
+    __builtin_prefetch(&replay->next.first[op]);
     __builtin_prefetch(&replay->timeline.end_s[op], 1);
     ms_start *start = &replay->starts[op];
     if (replay->host.launches != NULL) {
@@ -192,10 +190,17 @@ static inline void release(ms_replay *replay, int32_t op, int32_t before, double
 }
 
 void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s) {
-    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
-        if (replay->next[i] < 0) {
-            release(replay, ~replay->next[i], op, time_s);
+    const ms_dag *dag = replay->dag;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        if (dag->member_next[j] >= 0) {
+            release(replay, dag->member_next[j], op, time_s);
         }
+    }
+}
+
+static void release_dependents(ms_replay *replay, int32_t op, double time_s) {
+    for (int32_t i = replay->next.first[op]; i < replay->next.first[op + 1]; i++) {
+        release(replay, replay->next.of[i], op, time_s);
     }
 }
 
@@ -203,18 +208,6 @@ static void note_end(ms_replay *replay, int32_t op, double end_s) {
     replay->timeline.end_s[op] = end_s;
     replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
     replay->settled++;
-}
-
-/* Release what waits for the end of `op`, and what waits for its streams if they are not free. */
-static void release_all(ms_replay *replay, int32_t op, double stream_s, double end_s) {
-    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
-        int32_t next = replay->next[i];
-        if (next < 0) {
-            release(replay, ~next, op, stream_s);
-        } else {
-            release(replay, next, op, end_s);
-        }
-    }
 }
 
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
@@ -226,16 +219,13 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
             return; /* the event of its end releases the rest, most of which then starts at once */
         }
     }
-    release_all(replay, op, work->is_pipelined ? transfer_s : end_s, end_s);
+    ms_replay_release_streams(replay, op, work->is_pipelined ? transfer_s : end_s);
+    release_dependents(replay, op, end_s);
 }
 
 void ms_replay_end(ms_replay *replay, int32_t op, double time_s) {
     note_end(replay, op, time_s);
-    for (int32_t i = replay->next_first[op]; i < replay->next_first[op + 1]; i++) {
-        if (replay->next[i] >= 0) {
-            release(replay, replay->next[i], op, time_s);
-        }
-    }
+    release_dependents(replay, op, time_s);
 }
 
 /* Write down the transfers of an operation whose flows run alone on their links. */
@@ -289,7 +279,8 @@ static void happen_beside(ms_replay *replay, ms_event event) {
     } else if (replay->timeline.end_s[event.op] >= 0.0) {
         ms_slowdown_communicate(&replay->slowdown, event, -1);
         if (!work->is_pipelined) {
-            release_all(replay, event.op, event.time_s, event.time_s);
+            ms_replay_release_streams(replay, event.op, event.time_s);
+            release_dependents(replay, event.op, event.time_s);
         }
     } else {
         if (ms_slowdown_concerns(replay->dag, work)) {
@@ -304,17 +295,19 @@ static void happen_beside(ms_replay *replay, ms_event event) {
  * releases, and for the lists of those that may be next after it. */
 static inline void fetch_ahead(const ms_replay *replay) {
     const ms_queued *heap = replay->queue.heap;
+    const ms_successors *all = &replay->next;
     int32_t soon = 1 + MS_EVENT_CHILDREN; /* behind the place of the event at hand */
     soon = replay->queue.count < soon ? replay->queue.count : soon;
     ms_queued first = soon > 1 ? heap[1] : 0;
     for (int32_t i = 1; i < soon; i++) {
-        __builtin_prefetch(&replay->next[replay->next_first[ms_queued_op(heap[i])]]);
+        int32_t op = ms_queued_op(heap[i]);
+        __builtin_prefetch(&all->of[all->first[op]]);
+        __builtin_prefetch(&replay->dag->member_next[replay->dag->member_first[op]]);
         first = heap[i] < first ? heap[i] : first;
     }
     int32_t next_op = ms_queued_op(first);
-    for (int32_t i = replay->next_first[next_op]; i < replay->next_first[next_op + 1]; i++) {
-        int32_t next = replay->next[i] < 0 ? ~replay->next[i] : replay->next[i];
-        __builtin_prefetch(&replay->starts[next], 1);
+    for (int32_t i = all->first[next_op]; i < all->first[next_op + 1]; i++) {
+        __builtin_prefetch(&replay->starts[all->of[i]], 1);
     }
 }
 
@@ -333,7 +326,12 @@ void ms_replay_drain(ms_replay *replay) {
     }
 }
 
+void ms_replay_release(ms_replay *replay) {
+    ms_arena_release(&replay->next.arena);
+}
+
 void ms_replay_tell_starts(ms_replay *replay) {
+    ms_replay_release(replay); /* before the columns of the timeline take their memory */
     for (int32_t i = 0; i < replay->dag->op_count; i++) {
         replay->timeline.start_s[i] = replay->starts[i].time_s;
         replay->timeline.cause[i] = replay->starts[i].cause;

@@ -48,6 +48,14 @@ typedef struct ms_start {
     int32_t waiting; /**< dependencies and stream predecessors not settled yet */
 } ms_start;
 
+/** Who waits for whose end: dependencies turned round, in an arena of their own, which is let go
+ * once all is settled. What waits for a stream is in ms_dag.member_next. */
+typedef struct ms_successors {
+    ms_arena arena;
+    int32_t *first; /**< [op_count + 1] those of op i: of[first[i]] .. */
+    int32_t *of;    /**< operations */
+} ms_successors;
+
 /** A replay of one graph. Arrays in the scratch arena; the timeline's in the caller's. */
 typedef struct ms_replay {
     const ms_dag *dag;
@@ -57,15 +65,14 @@ typedef struct ms_replay {
     double *work_time_s;     /**< [work_count] time with no other work on the links */
     double *work_transfer_s; /**< [work_count] the same without the last latency */
     ms_start *starts;        /**< [op_count] */
-    int32_t *next_first;     /**< [op_count + 1] successors of op i: next[next_first[i]] .. */
-    int32_t *next;           /**< operation that waits for the end, or ~operation on the stream */
-    ms_event_queue queue;    /**< starts, and ends that are no known dates, that lie ahead */
-    ms_host host;            /**< which holds starts back that are not launched yet */
-    double limit_s;          /**< nothing later may happen yet: INFINITY, or the engine's clock */
-    double now_s;            /**< time of the last event that was taken from the queue */
-    bool has_slowdown;       /**< communication slows computations down */
-    ms_slowdown slowdown;    /**< if so */
-    int32_t settled;         /**< operations whose end is known */
+    ms_successors next;
+    ms_event_queue queue; /**< starts, and ends that are no known dates, that lie ahead */
+    ms_host host;         /**< which holds starts back that are not launched yet */
+    double limit_s;       /**< nothing later may happen yet: INFINITY, or the engine's clock */
+    double now_s;         /**< time of the last event that was taken from the queue */
+    bool has_slowdown;    /**< communication slows computations down */
+    ms_slowdown slowdown; /**< if so */
+    int32_t settled;      /**< operations whose end is known */
     /** Works that the engine must carry out; [work_count], NULL: none. */
     const bool *is_contended;
     /** Called for each operation of such a work once its start is known. */
@@ -94,8 +101,11 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
 void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s);
 void ms_replay_end(ms_replay *replay, int32_t op, double time_s);
 
-/** After the replay: write starts and causes to the timeline. */
+/** After the replay: free the successors, write starts and causes to the timeline. */
 void ms_replay_tell_starts(ms_replay *replay);
+
+/** Free what is in no arena of the caller; also after a failure. */
+void ms_replay_release(ms_replay *replay);
 
 /** After the replay: MS_OK if every operation is settled, else MS_E_BUG, reported with a cycle and
  * up to ten operations that wait.  scratch: for the search. */

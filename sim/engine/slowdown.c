@@ -45,10 +45,11 @@ ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_qu
         .streams = MS_NEW(scratch, int32_t, dag->stream_count),
         .live = MS_NEW(scratch, int32_t, (size_t)dag->rank_count * MS_COLL_COUNT),
         .factor = MS_NEW(scratch, double, dag->rank_count),
+        .computing = MS_NEW(scratch, int32_t, dag->rank_count),
     };
     if (slowdown->running == NULL || slowdown->on_stream == NULL ||
         slowdown->stream_first == NULL || slowdown->streams == NULL || slowdown->live == NULL ||
-        slowdown->factor == NULL) {
+        slowdown->factor == NULL || slowdown->computing == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->stream_count; i++) {
@@ -79,10 +80,12 @@ static double factor_of(const ms_slowdown *s, int32_t op) {
     return factor;
 }
 
+/* value: `op`, or -1 when it has ended. */
 static void set_on_streams(ms_slowdown *s, int32_t op, int32_t value) {
     const ms_dag *dag = s->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         s->on_stream[dag->member_stream[j]] = value;
+        s->computing[dag->streams[dag->member_stream[j]].rank] += value < 0 ? -1 : 1;
     }
 }
 
@@ -119,20 +122,38 @@ static void adjust(ms_slowdown *s, int32_t op, double now_s) {
                                              .mover = 1 + first_stream(s->dag, op)});
 }
 
-static void set_factor(ms_slowdown *s, int32_t rank, double now_s) {
+/* The largest factor of what communicates on a rank. */
+static double largest_factor(const ms_slowdown *s, int32_t rank) {
     double factor = 1.0;
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         if (s->live[rank * MS_COLL_COUNT + kind] > 0) {
             factor = fmax(factor, s->dag->compute_slowdown[kind]);
         }
     }
-    if (factor == s->factor[rank]) {
-        return;
-    }
+    return factor;
+}
+
+static void set_factor(ms_slowdown *s, int32_t rank, double factor, double now_s) {
     s->factor[rank] = factor;
-    for (int32_t i = s->stream_first[rank]; i < s->stream_first[rank + 1]; i++) {
+    for (int32_t i = s->stream_first[rank]; i < s->stream_first[rank + 1] && s->computing[rank] > 0;
+         i++) {
         if (s->on_stream[s->streams[i]] >= 0) {
             adjust(s, s->on_stream[s->streams[i]], now_s);
+        }
+    }
+}
+
+/* A communication of a kind starts (change 1) or ends (change -1) on a rank. */
+static void communicate_on(ms_slowdown *s, int32_t rank, int32_t kind, int32_t change,
+                           double now_s) {
+    int32_t live = s->live[rank * MS_COLL_COUNT + kind] += change;
+    double own = s->dag->compute_slowdown[kind];
+    if (change > 0 && own > s->factor[rank]) {
+        set_factor(s, rank, own, now_s);
+    } else if (live == 0 && own == s->factor[rank]) {
+        double factor = largest_factor(s, rank);
+        if (factor != own) {
+            set_factor(s, rank, factor, now_s);
         }
     }
 }
@@ -142,11 +163,9 @@ void ms_slowdown_communicate(ms_slowdown *slowdown, ms_event event, int32_t chan
     int32_t kind = dag->works[dag->ops[event.op].work].coll;
     for (int32_t j = dag->member_first[event.op]; j < dag->member_first[event.op + 1]; j++) {
         const ms_dag_stream *stream = &dag->streams[dag->member_stream[j]];
-        slowdown->live[stream->rank * MS_COLL_COUNT + kind] += change;
-        set_factor(slowdown, stream->rank, event.time_s);
+        communicate_on(slowdown, stream->rank, kind, change, event.time_s);
         if (stream->peer >= 0 && stream->peer != stream->rank) {
-            slowdown->live[stream->peer * MS_COLL_COUNT + kind] += change;
-            set_factor(slowdown, stream->peer, event.time_s);
+            communicate_on(slowdown, stream->peer, kind, change, event.time_s);
         }
     }
 }

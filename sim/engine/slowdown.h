@@ -36,6 +36,7 @@ typedef struct ms_slowdown {
     int32_t *streams;      /**< [stream_count] */
     int32_t *live;         /**< [rank_count][MS_COLL_COUNT] communications that run on the rank */
     double *factor;        /**< [rank_count] on its computations now */
+    int32_t *computing;    /**< [rank_count] streams of the rank with a computation under way */
 } ms_slowdown;
 
 /** Whether any communication slows computations down. */

@@ -51,8 +51,10 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
     l->runs = MS_NEW(arena, int, (size_t)l->in->program->stages *MS_PASS_COUNT);
     l->members = MS_NEW(arena, int, l->ranks.per_pp);
+    l->last_streams = MS_NEW(arena, ms_last_stream, l->ranks.simulated);
     l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
-    if (l->runs == NULL || l->members == NULL || l->computations.segment == NULL) {
+    if (l->runs == NULL || l->members == NULL || l->last_streams == NULL ||
+        l->computations.segment == NULL) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);

@@ -23,6 +23,12 @@ typedef struct ms_computations {
     int32_t *segment; /* [segments * MS_TURN_COUNT] -1 until used */
 } ms_computations;
 
+/* The stream of a simulated rank that was asked for last: mostly, it is the next one, too. */
+typedef struct ms_last_stream {
+    int32_t kind, domain, second; /* of its key */
+    int32_t stream;               /* + 1; 0: none yet */
+} ms_last_stream;
+
 /* What is lowered, and the state of each part. */
 typedef struct ms_lowering {
     const ms_lower_input *in;
@@ -31,6 +37,7 @@ typedef struct ms_lowering {
     ms_works works;
     ms_waiting waiting;
     ms_computations computations;
+    ms_last_stream *last_streams; /* [simulated] */
     int *runs;    /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
     int *members; /* [N / P] ranks of the group at hand */
 } ms_lowering;

@@ -15,8 +15,10 @@ static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *i
     intervals->count = 0;
     for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
         int32_t op = ops->comm_ops[i];
-        ms_interval part = {.start_s = fmax(ops->timeline->start_s[op], window->from_s),
-                            .end_s = fmin(ops->timeline->end_s[op], window->to_s),
+        double start_s = ops->timeline->start_s[op];
+        double end_s = ops->timeline->end_s[op];
+        ms_interval part = {.start_s = start_s > window->from_s ? start_s : window->from_s,
+                            .end_s = end_s < window->to_s ? end_s : window->to_s,
                             .axis = ms_op_axis(ops->dag, op)};
         ms_interval *place = part.end_s > part.start_s ? ms_vector_next(intervals) : NULL;
         if (place != NULL) {
@@ -75,7 +77,7 @@ static void meet_spans(cursor *c, double from_s, double to_s) {
             c->at++;
             continue;
         }
-        double until_s = fmin(span->end_s, to_s);
+        double until_s = span->end_s < to_s ? span->end_s : to_s;
         ms_sum *sum = span->category == MS_TIME_COMPUTE || span->category == MS_TIME_OPTIMIZER
                           ? &c->overlapped
                       : span->category == c->own ? &c->exposed
@@ -96,7 +98,7 @@ static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_
             meet_spans(&c, from_s, to_s);
             from_s = i->start_s;
         }
-        to_s = fmax(to_s, i->end_s);
+        to_s = i->end_s > to_s ? i->end_s : to_s;
     }
     meet_spans(&c, from_s, to_s);
     use->busy_s = ms_sum_total(&c.busy) / steps;

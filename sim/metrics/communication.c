@@ -13,15 +13,12 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
 }
 
 /* When a member was ready by itself: the latest end of its dependencies and release of its stream,
- * at most its operation's start [s]. */
+ * at most its operation's start [s].  released_s: of its stream. */
 static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
-                               int32_t member) {
-    double arrival_s = 0.0;
+                               int32_t member, double released_s) {
+    double arrival_s = fmax(0.0, released_s);
     for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
         arrival_s = fmax(arrival_s, timeline->end_s[dag->deps[d]]);
-    }
-    if (dag->member_prev[member] >= 0) {
-        arrival_s = fmax(arrival_s, release_s(dag, timeline, dag->member_prev[member]));
     }
     return fmin(arrival_s, timeline->start_s[op]);
 }
@@ -35,8 +32,9 @@ typedef struct work_facts {
 /* Rows under construction. Rows are found by hash, for a graph may hold as many sizes as works. */
 typedef struct rows {
     work_facts *of_work; /* [work_count] */
-    ms_vector list;      /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
-    int32_t *buckets;    /* [bucket_count] row + 1, 0 free; at most half of them are taken */
+    double *released_s; /* [stream_count] when the last operation met on each stream let go of it */
+    ms_vector list;     /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
+    int32_t *buckets;   /* [bucket_count] row + 1, 0 free; at most half of them are taken */
     size_t bucket_count;
     int32_t *of_op; /* [op_count] row + 1 of an operation, 0: computation, or not measured */
 } rows;
@@ -127,17 +125,20 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
-static void count_op(const ms_rank_ops *ops, int32_t op, const work_facts *facts, ms_coll_row *row,
+static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_coll_row *row,
                      ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     const ms_timeline *timeline = ops->timeline;
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    const work_facts *facts = &all->of_work[dag->ops[op].work];
     bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
         double weight = dag->ranks[rank].multiplicity;
+        double released_s = all->released_s[dag->member_stream[m]];
         double wait_s =
-            is_alone ? 0.0 : timeline->start_s[op] - member_arrival_s(dag, timeline, op, m);
+            is_alone ? 0.0
+                     : timeline->start_s[op] - member_arrival_s(dag, timeline, op, m, released_s);
         ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
         use->bytes += work->bytes;
         use->wait_s += wait_s;
@@ -146,6 +147,12 @@ static void count_op(const ms_rank_ops *ops, int32_t op, const work_facts *facts
         row->alone_s += weight * facts->alone_s;
         row->latency_s += weight * facts->latency_s;
         row->wait_s += weight * wait_s;
+    }
+}
+
+static void let_go(const ms_rank_ops *ops, int32_t op, double *released_s) {
+    for (int32_t m = ops->dag->member_first[op]; m < ops->dag->member_first[op + 1]; m++) {
+        released_s[ops->dag->member_stream[m]] = release_s(ops->dag, ops->timeline, op);
     }
 }
 
@@ -182,6 +189,22 @@ static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *
     return MS_OK;
 }
 
+/* Count all communications of the measured steps.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metrics) {
+    for (int32_t op = 0; op < ops->dag->op_count; op++) {
+        if (op >= ops->measured.first_op && !ms_dag_is_compute(ops->dag, op)) {
+            ms_coll_row *row = find_row(all, ops->dag, op);
+            if (row == NULL) {
+                return MS_E_NOMEM;
+            }
+            all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+            count_op(ops, op, all, row, metrics);
+        }
+        let_go(ops, op, all->released_s);
+    }
+    return MS_OK;
+}
+
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                                  ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
@@ -191,20 +214,10 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
     all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
     all.of_op = MS_NEW(scratch, int32_t, dag->op_count);
     all.of_work = MS_NEW(scratch, work_facts, dag->work_count);
-    ms_status status =
-        all.buckets == NULL || all.of_op == NULL || all.of_work == NULL ? MS_E_NOMEM : MS_OK;
-    for (int32_t op = ops->measured.first_op; op < dag->op_count && status == MS_OK; op++) {
-        if (ms_dag_is_compute(dag, op)) {
-            continue;
-        }
-        ms_coll_row *row = find_row(&all, dag, op);
-        if (row == NULL) {
-            status = MS_E_NOMEM;
-        } else {
-            all.of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all.list.data);
-            count_op(ops, op, &all.of_work[dag->ops[op].work], row, metrics);
-        }
-    }
+    all.released_s = MS_NEW(scratch, double, dag->stream_count);
+    bool has_all =
+        all.buckets != NULL && all.of_op != NULL && all.of_work != NULL && all.released_s != NULL;
+    ms_status status = has_all ? count_ops(ops, &all, metrics) : MS_E_NOMEM;
     status = status == MS_OK ? count_ranks(ops, &all, scratch) : status;
     if (status == MS_OK) {
         finish_ranks(ops, metrics);

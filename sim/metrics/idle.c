@@ -20,8 +20,15 @@ typedef struct idle_gap {
     ms_time_category bubble; /* phase it lies in */
 } idle_gap;
 
-static double clamp(double value, double low, double high) {
-    return fmin(fmax(value, low), high);
+/* Of numbers, which the timeline was checked to hold: a call of fmax for each costs more than the
+ * rest. */
+static inline double clamp(double value, double low, double high) {
+    double raised = value > low ? value : low;
+    return raised < high ? raised : high;
+}
+
+static inline double later(double a, double b) {
+    return a > b ? a : b;
 }
 
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
@@ -163,13 +170,15 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
     double from_s = window->from_s;
     for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
-        double to_s = fmin(span->end_s, window->to_s);
+        double to_s = span->end_s < window->to_s ? span->end_s : window->to_s;
         if (to_s > from_s) {
             ms_sum_add(&sums[span->category], to_s - from_s);
             if (span->category == MS_TIME_OTHER) {
                 ms_sum_add(&parts[span->part], to_s - from_s);
             }
-            ms_sum_add(&slowed, span->slowed_share * (to_s - from_s));
+            if (span->slowed_share > 0.0) {
+                ms_sum_add(&slowed, span->slowed_share * (to_s - from_s));
+            }
             from_s = to_s;
         }
     }
@@ -223,10 +232,10 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = fmax(now_s, g.to_s);
+        now_s = later(now_s, g.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
-            now_s = fmax(now_s, timeline->end_s[op]);
+            now_s = later(now_s, timeline->end_s[op]);
         }
     }
     if (spans->failed) {

@@ -72,7 +72,8 @@ static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
         if (run->end_s < 0.0) {
             run->start_s = t->timeline->start_s[ops[i]];
         }
-        run->end_s = fmax(run->end_s, t->timeline->end_s[ops[i]]);
+        double end_s = t->timeline->end_s[ops[i]];
+        run->end_s = end_s > run->end_s ? end_s : run->end_s;
     }
 }
 
@@ -143,6 +144,17 @@ static int compare_events(const void *left, const void *right) {
     double a = ((const memory_event *)left)->time_s;
     double b = ((const memory_event *)right)->time_s;
     return (a > b) - (a < b);
+}
+
+/* A rank that runs one action after the other lists them in order. */
+static void sort_events(ms_vector *events) {
+    const memory_event *list = events->data;
+    for (size_t i = 1; i < events->count; i++) {
+        if (list[i].time_s < list[i - 1].time_s) {
+            qsort(events->data, events->count, sizeof(memory_event), compare_events);
+            return;
+        }
+    }
 }
 
 static void apply(tracker *t, const memory_event *event) {
@@ -218,9 +230,7 @@ static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, m
     if (t->slots.failed || t->events.failed) {
         return MS_E_NOMEM;
     }
-    if (t->events.count > 1) {
-        qsort(t->events.data, t->events.count, sizeof(memory_event), compare_events);
-    }
+    sort_events(&t->events);
     ms_rank_memory memory = follow(t);
     memory.points = MS_NEW(arena, ms_memory_point, t->points.count);
     if (t->points.failed || memory.points == NULL) {

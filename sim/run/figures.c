@@ -115,19 +115,21 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
     const ms_stage_costs *costs = &result->job->costs;
     const ms_dag *dag = &result->dag;
     double *calls = MS_NEW(arena, double, costs->kernel_count);
-    if (calls == NULL) {
+    double *runs = MS_NEW(arena, double, dag->work_count); /* of each work, on all ranks */
+    if (calls == NULL || runs == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->op_count; i++) {
-        int32_t tag = dag->works[dag->ops[i].work].tag;
-        if (tag < 0) {
-            continue;
-        }
         const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
-        const ms_segment *segment = &costs->segments[tag];
-        for (int u = 0; u < segment->kernels.uses; u++) {
-            const ms_kernel_use *use = &costs->uses[segment->kernels.use_first + u];
-            calls[use->kernel] += (double)use->calls * dag->ranks[stream->rank].multiplicity;
+        runs[dag->ops[i].work] += dag->ranks[stream->rank].multiplicity;
+    }
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        int32_t tag = dag->works[w].tag;
+        const ms_segment_kernels none = {0};
+        const ms_segment_kernels *kernels = tag < 0 ? &none : &costs->segments[tag].kernels;
+        for (int u = 0; u < kernels->uses; u++) {
+            const ms_kernel_use *use = &costs->uses[kernels->use_first + u];
+            calls[use->kernel] += (double)use->calls * runs[w];
         }
     }
     for (int k = 0; k < costs->kernel_count; k++) {

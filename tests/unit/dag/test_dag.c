@@ -73,8 +73,8 @@ Test(dag, builder_keeps_order_members_and_dependencies) {
     cr_assert_eq(dag.streams[2].peer, 1);
     int32_t member = dag.member_first[third];
     cr_assert_eq(dag.member_first[third + 1] - member, 2);
-    cr_assert_eq(dag.member_prev[member], first);
-    cr_assert_eq(dag.member_prev[member + 1], -1);
+    cr_assert_eq(ms_dag_find_previous(&dag, member), first);
+    cr_assert_eq(ms_dag_find_previous(&dag, member + 1), -1);
     cr_assert_eq(dag.dep_first[member + 1] - dag.dep_first[member], 0);
     cr_assert_eq(dag.dep_first[member + 2] - dag.dep_first[member + 1], 2);
     cr_assert_eq(dag.deps[dag.dep_first[member + 1]], second);
@@ -97,7 +97,8 @@ Test(dag, large_graphs_grow) {
     }
     finish(&dag, MS_OK, NULL);
     for (int32_t i = 2; i < OPS; i++) {
-        cr_assert_eq(dag.member_prev[i], i - 2);
+        cr_assert_eq(ms_dag_find_previous(&dag, i), i - 2);
+        cr_assert_eq(dag.member_next[i - 2], i);
         cr_assert_eq(dag.deps[dag.dep_first[i]], i - 1);
     }
     ms_dag_release(&dag);

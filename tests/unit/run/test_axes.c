@@ -154,7 +154,7 @@ Test(job_axes, the_graph_is_sorted) {
     const ms_result *r = job_fixture_run(&f, "tiny", NULL, "analytic", true);
     for (int32_t i = 0; i < r->dag.op_count; i++) {
         for (int32_t m = r->dag.member_first[i]; m < r->dag.member_first[i + 1]; m++) {
-            cr_assert_lt(r->dag.member_prev[m], i);
+            cr_assert_lt(ms_dag_find_previous(&r->dag, m), i);
             for (int32_t d = r->dag.dep_first[m]; d < r->dag.dep_first[m + 1]; d++) {
                 cr_assert_lt(r->dag.deps[d], i);
             }

@@ -103,7 +103,7 @@ Test(job_pairs, passes_keep_their_order) {
         int *newest = &last[(op->stage * units + op->mb) * MS_OP_KIND_COUNT + op->kind];
         cr_assert_gt(tag + 1, *newest, "segment %d of %d%d comes late", tag, op->stage, op->mb);
         *newest = tag + 1;
-        int32_t prev = dag->member_prev[dag->member_first[i]];
+        int32_t prev = ms_dag_find_previous(dag, dag->member_first[i]);
         turns += prev >= 0 && (dag->ops[prev].stage != op->stage || dag->ops[prev].mb != op->mb);
     }
     int passes = 2 * f.job.program.stages * units;
