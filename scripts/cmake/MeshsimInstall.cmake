@@ -2,6 +2,7 @@
 install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
   # the program writes its own man page from its option tables
   add_custom_command(TARGET meshsim POST_BUILD COMMAND meshsim help --man > ${PROJECT_BINARY_DIR}/meshsim.1 VERBATIM)
   install(FILES ${PROJECT_BINARY_DIR}/meshsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -1,7 +1,9 @@
 #include "meshsim/usage.h"
 
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 double ms_wall_s(void) {
     struct timespec time;
@@ -13,4 +15,14 @@ double ms_peak_rss_B(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return 1024.0 * (double)usage.ru_maxrss; /* Linux counts it in KiB */
+}
+
+bool ms_program_folder(char *folder_out, size_t size) {
+    ssize_t length = readlink("/proc/self/exe", folder_out, size);
+    if (length <= 0 || (size_t)length >= size) {
+        return false;
+    }
+    folder_out[length] = '\0';
+    *strrchr(folder_out, '/') = '\0';
+    return true;
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "meshsim/usage.h"
+
 #ifndef MESHSIM_DATA_DIR
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
 #endif
@@ -12,12 +14,9 @@
 /* `folder` below the folder of the running program if it holds platforms, else NULL. */
 static const char *beside_program(ms_arena *arena, const char *folder) {
     char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0) {
+    if (!ms_program_folder(program, sizeof program)) {
         return NULL;
     }
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
     const char *path = ms_arena_printf(arena, "%s/%s", program, folder);
     const char *platforms = ms_arena_printf(arena, "%s/%s/platforms", program, folder);
     bool is_there = path != NULL && platforms != NULL && access(platforms, F_OK) == 0;

@@ -1,5 +1,5 @@
 // The only file that knows SimGrid. See bridge.h; no logic beyond it.
-#include "engine/bridge.h"
+#include "engine/bridge_table.h"
 
 #include <cstdio>
 #include <exception>
@@ -12,7 +12,6 @@
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
 
 namespace sg = simgrid;
 
@@ -171,55 +170,53 @@ void start_computation(double work_s, int32_t host, int32_t token) {
     exec->start();
 }
 
-} // namespace
-
-extern "C" ms_status ms_bridge_start(const ms_bridge_setup *setup) {
+ms_status guarded_start(const ms_bridge_setup *setup) {
     the_setup = setup;
     return guarded([=] { start(setup); });
 }
 
-extern "C" ms_status ms_bridge_wake(double date_s, int32_t token) {
+ms_status wake(double date_s, int32_t token) {
     return guarded([=] {
         sg::kernel::timer::Timer::set(
             date_s, [token] { the_bridge->setup.on_wake(the_bridge->setup.context, token); });
     });
 }
 
-extern "C" ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count,
-                                    int32_t token) {
+ms_status flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     return guarded([=] { start_flow(payload, route, count, token); });
 }
 
-extern "C" ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token) {
+ms_status compute(double work_s, int32_t host, int32_t token) {
     return guarded([=] { start_computation(work_s, host, token); });
 }
 
-extern "C" ms_status ms_bridge_set_speed(int32_t host, int32_t speed) {
+ms_status set_speed(int32_t host, int32_t speed) {
     return guarded([=] { the_bridge->hosts[static_cast<size_t>(host)]->set_pstate(speed); });
 }
 
-extern "C" ms_status ms_bridge_run(void) {
+ms_status run() {
     return guarded([] { the_bridge->engine->run(); });
 }
 
-extern "C" double ms_bridge_clock_s(void) {
+double clock_s() {
     return sg::s4u::Engine::get_clock();
 }
 
-extern "C" const char *ms_bridge_error(void) {
+const char *last_error() {
     return error_text;
 }
 
-extern "C" const char *ms_bridge_version(void) {
-    static char text[32];
-    int major = 0;
-    int minor = 0;
-    int patch = 0;
-    sg_version_get(&major, &minor, &patch);
-    if (patch == 0) {
-        std::snprintf(text, sizeof text, "%d.%d", major, minor);
-    } else {
-        std::snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
-    }
-    return text;
+} // namespace
+
+// A module shows it to whoever opens that.
+#ifdef MESHSIM_MODULE
+#define MS_BRIDGE_SHOWN __attribute__((visibility("default")))
+#else
+#define MS_BRIDGE_SHOWN
+#endif
+
+extern "C" {
+extern MS_BRIDGE_SHOWN const ms_bridge_table ms_bridge_simgrid;
+const ms_bridge_table ms_bridge_simgrid = {
+    MS_BRIDGE_LAYOUT, guarded_start, wake, flow, compute, set_speed, run, clock_s, last_error};
 }

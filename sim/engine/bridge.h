@@ -35,7 +35,12 @@ typedef struct ms_bridge_setup {
     void (*on_no_memory)(void *context);
 } ms_bridge_setup;
 
-/** Build engine and links.  Returns MS_OK; MS_E_BUG if SimGrid refuses.  O(links). */
+/** Have SimGrid at hand, as any of these functions has before all else.  Returns MS_OK; MS_E_IO
+ * where it cannot be loaded.  O(1) after the first time. */
+ms_status ms_bridge_load(void);
+
+/** Build engine and links.  Returns MS_OK; MS_E_IO as ms_bridge_load; MS_E_BUG if SimGrid
+ * refuses.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
 /** Call on_wake(token) once the clock reaches `date_s` [s]; before the first ms_bridge_run only
@@ -63,9 +68,6 @@ double ms_bridge_clock_s(void);
 
 /** What went wrong in the last call that failed; static storage, never NULL. */
 const char *ms_bridge_error(void);
-
-/** Version of the SimGrid library in use; static storage. */
-const char *ms_bridge_version(void);
 
 #ifdef __cplusplus
 }

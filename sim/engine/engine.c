@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/bridge.h"
 #include "engine/replay.h"
 
 /* What the environment asks for: all on SimGrid, a test of the engine (README.md, choice 1). */
@@ -44,6 +45,14 @@ static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *s
     }
     ms_replay_tell_starts(replay);
     return ms_account_links(replay, scratch, diag);
+}
+
+void ms_engine_load_simgrid(void) {
+    ms_bridge_load(); /* what fails is told by the run that cannot do without */
+}
+
+const char *ms_engine_simgrid_version(void) {
+    return MESHSIM_SIMGRID_VERSION;
 }
 
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,

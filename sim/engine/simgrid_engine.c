@@ -32,10 +32,6 @@ typedef struct flow_run {
     ms_status status;  /* first failure of the bridge */
 } flow_run;
 
-const char *ms_engine_simgrid_version(void) {
-    return ms_bridge_version();
-}
-
 static bool keep_status(flow_run *run, ms_status status) {
     run->status = run->status == MS_OK ? status : run->status;
     return status == MS_OK;

@@ -56,12 +56,18 @@ ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_a
     if (busy_s == NULL) {
         return ms_engine_no_memory(diag);
     }
+    ms_status status = ms_bridge_load();
+    if (status != MS_OK) {
+        ms_diag_error(diag, "cannot load SimGrid, which shares links among transfers: %s",
+                      ms_bridge_error());
+        return status;
+    }
     setup->precision_s = choose_precision_s(replay, busy_s);
     setup->on_no_memory = on_no_memory;
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], NULL, &handlers[i]);
     }
-    ms_status status = ms_bridge_start(setup);
+    status = ms_bridge_start(setup);
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], &handlers[i], NULL);
     }

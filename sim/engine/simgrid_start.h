@@ -16,8 +16,8 @@ ms_status ms_simgrid_claim(ms_diag *diag);
 
 /** Start SimGrid for a prepared replay.
  *  setup: kept until the end of the run; precision_s and on_no_memory are set here.  diag: told
- *  when memory runs out within SimGrid.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG if SimGrid
- *  refuses (not reported). */
+ *  when memory runs out within SimGrid.  Returns MS_OK; MS_E_NOMEM and MS_E_IO (reported); MS_E_BUG
+ * if SimGrid refuses (not reported). */
 ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_arena *scratch,
                            ms_diag *diag);
 

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "meshsim/engine.h"
+
 enum { TALK = 'T', REASON = 'R', FINDING = 'F', ANSWER = 'A' };
 enum { BLOCK_B = 65536, EXIT_SIGNAL = 128 };
 
@@ -352,6 +354,9 @@ ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_worker
     struct pollfd *polls = MS_NEW(arena, struct pollfd, jobs);
     if (p.workers == NULL || polls == NULL) {
         return report_no_memory(&p);
+    }
+    if (count > 1) {
+        ms_engine_load_simgrid();
     }
     ms_status status = MS_OK;
     while (status == MS_OK && (p.started < count || p.running > 0)) {

@@ -1,0 +1,45 @@
+/* Calls to SimGrid's side of the bridge, which is opened with the first of them. */
+#include "engine/bridge.h"
+
+#include "engine/bridge_table.h"
+
+static const ms_bridge_table *the_table = NULL; /* once it is open */
+static char cause[512] = "";                    /* why it is not */
+
+ms_status ms_bridge_load(void) {
+    the_table = the_table == NULL ? ms_bridge_open(cause, sizeof cause) : the_table;
+    return the_table == NULL ? MS_E_IO : MS_OK;
+}
+
+ms_status ms_bridge_start(const ms_bridge_setup *setup) {
+    ms_status status = ms_bridge_load();
+    return status == MS_OK ? the_table->start(setup) : status;
+}
+
+ms_status ms_bridge_wake(double date_s, int32_t token) {
+    return the_table->wake(date_s, token);
+}
+
+ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
+    return the_table->flow(payload, route, count, token);
+}
+
+ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token) {
+    return the_table->compute(work_s, host, token);
+}
+
+ms_status ms_bridge_set_speed(int32_t host, int32_t speed) {
+    return the_table->set_speed(host, speed);
+}
+
+ms_status ms_bridge_run(void) {
+    return the_table->run();
+}
+
+double ms_bridge_clock_s(void) {
+    return the_table == NULL ? 0.0 : the_table->clock_s(); /* before the start no time passes */
+}
+
+const char *ms_bridge_error(void) {
+    return the_table == NULL ? cause : the_table->error();
+}

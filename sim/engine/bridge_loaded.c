@@ -1,0 +1,91 @@
+/* SimGrid's side of the bridge where it is a module that is opened when it is needed: in the
+ * program. It stands beside the program in a build, in the library folder once that is installed;
+ * a program that was copied elsewhere finds that of its build. MESHSIM_MODULES in the environment
+ * names another folder, and then no other is looked at.
+ *
+ * CMake defines MESHSIM_MODULE (its file name), MESHSIM_MODULE_FROM_BIN (the installed folder, as
+ * seen from the installed program) and MESHSIM_MODULE_BUILT (the folder it was built in). */
+#include <dlfcn.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/bridge_table.h"
+#include "meshsim/usage.h"
+
+/* The module's file.  Returns whether there is one, or one was asked for; if not, path_out says
+ * where it was looked for. */
+static bool find_module(char *path_out, size_t size) {
+    char own[PATH_MAX];
+    const char *given = getenv("MESHSIM_MODULES");
+    if (given != NULL && *given != '\0') {
+        snprintf(path_out, size, "%s/%s", given, MESHSIM_MODULE);
+        return true;
+    }
+    if (!ms_program_folder(own, sizeof own)) {
+        snprintf(own, sizeof own, ".");
+    }
+    const char *const folders[][2] = {
+        {own, ""}, {own, "/" MESHSIM_MODULE_FROM_BIN}, {MESHSIM_MODULE_BUILT, ""}};
+    enum { FOLDERS = sizeof folders / sizeof folders[0] };
+    for (int i = 0; i < FOLDERS; i++) {
+        snprintf(path_out, size, "%s%s/%s", folders[i][0], folders[i][1], MESHSIM_MODULE);
+        if (access(path_out, F_OK) == 0) {
+            return true;
+        }
+    }
+    snprintf(path_out, size, "no %s in %s, %s/%s or %s", MESHSIM_MODULE, own, own,
+             MESHSIM_MODULE_FROM_BIN, MESHSIM_MODULE_BUILT);
+    return false;
+}
+
+/* What runs while a module is loaded has no cause to crash but lack of memory, which SimGrid's
+ * start-up code does not look for. */
+static const int CRASHES[] = {SIGABRT, SIGSEGV, SIGBUS};
+enum { CRASH_COUNT = sizeof CRASHES / sizeof CRASHES[0] };
+
+static void on_crash(int number) {
+    static const char TEXT[] = "meshsim: error: out of memory while loading SimGrid\n";
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, TEXT, sizeof TEXT - 1);
+    _exit(written < 0 ? ms_status_exit_code(MS_E_IO) : ms_status_exit_code(MS_E_NOMEM));
+}
+
+static void *open_module(const char *path) {
+    struct sigaction before[CRASH_COUNT];
+    struct sigaction crash = {.sa_handler = on_crash};
+    for (int i = 0; i < CRASH_COUNT; i++) {
+        sigaction(CRASHES[i], &crash, &before[i]);
+    }
+    /* to the end of the process; lazily, as the system would load what SimGrid stands on */
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    for (int i = 0; i < CRASH_COUNT; i++) {
+        sigaction(CRASHES[i], &before[i], NULL);
+    }
+    return module;
+}
+
+const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
+    char path[4 * PATH_MAX];
+    if (!find_module(path, sizeof path)) {
+        snprintf(cause_out, size, "%s", path);
+        return NULL;
+    }
+    void *module = open_module(path);
+    const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
+    if (table == NULL) {
+        const char *why = dlerror();
+        bool is_memory = why == NULL || strstr(why, "memory") != NULL;
+        snprintf(cause_out, size, "%s", is_memory ? "out of memory" : why);
+        return NULL;
+    }
+    if (table->layout != MS_BRIDGE_LAYOUT) {
+        snprintf(cause_out, size, "'%s' is of another version of meshsim", path);
+        return NULL;
+    }
+    return table;
+}
