@@ -20,6 +20,11 @@
  * have launched it, a computation does not end before (sim/engine/host.md). What follows a
  * synchronising operation on its rank depends on it.
  *
+ * Pieces: a computation may hide several computations and communications of its members, which all
+ * of them go through together: a piece of a pass. Its time, and what of it is computing and what
+ * waiting, is that of these parts played one after the other on links of their own
+ * (sim/lower/pieces.md).
+ *
  * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
  * identical ones, whose load on shared links is in the weights of its flows.
  */
@@ -70,6 +75,48 @@ typedef struct ms_dag_phase {
     int32_t flow_count;
 } ms_dag_phase;
 
+/** A computation or a communication inside a piece. */
+typedef struct ms_dag_part {
+    int32_t work;         /**< no operation of the graph has that of a communication */
+    int32_t wait_first;   /**< into ms_dag_pieces.waits */
+    int32_t wait_count;   /**< asynchronous parts before it that it starts after, too */
+    int16_t communicator; /**< communication: its number among those of the piece, in which parts
+                             follow each other; computation: -1 */
+    uint8_t axis;         /**< ms_axis, MS_AXIS_NONE for computations */
+    bool is_async;        /**< communication: parts behind it do not wait for it */
+    double start_s;       /**< set by ms_dag_finish: from the piece's start [s] */
+    double end_s;
+} ms_dag_part;
+
+/** Communication of one axis inside a piece: busy_s = exposed_s + overlapped_s + in_idle_s. */
+typedef struct ms_dag_piece_axis {
+    double bytes; /**< sent by each member [B] */
+    double busy_s, exposed_s, overlapped_s, in_idle_s;
+    double critical_s; /**< of the longest chain through the piece */
+    double waited_s;   /**< that members compute nothing because of the axis */
+} ms_dag_piece_axis;
+
+/** What a computation hides. All but its parts is set by ms_dag_finish. */
+typedef struct ms_dag_piece {
+    int32_t part_first; /**< into ms_dag_pieces.parts */
+    int32_t part_count;
+    double compute_s; /**< of its time: computing. The rest is waited_s of its axes. */
+    double slowed_s;  /**< of that, what communication inside it added */
+    double host_s; /**< from its hosts' last launch to its end, at least: what comes behind it [s]
+                    */
+    ms_dag_piece_axis axes[MS_AXIS_COUNT];
+} ms_dag_piece;
+
+/** All pieces of a graph. */
+typedef struct ms_dag_pieces {
+    ms_dag_piece *pieces;
+    ms_dag_part *parts;
+    int32_t *waits; /**< parts, counted from the first of their piece */
+    int32_t count;
+    bool is_alone; /**< communications in them meet not even those that their works stand for; set
+                      after ms_dag_init by the one who builds */
+} ms_dag_pieces;
+
 /** What an operation does; shared by all operations that do the same. */
 typedef struct ms_dag_work {
     double time_s; /**< computation: its time; communication: 0 */
@@ -91,6 +138,8 @@ typedef struct ms_dag_work {
                               1 */
     bool is_pipelined;     /**< releases its stream before its last latency */
     int32_t tag;           /**< for the one who added it (the model's segment); -1 none */
+    int32_t piece; /**< computation: 1 + index of the piece that it is, whose time, FLOP, bytes and
+                      launches it gets by ms_dag_finish; 0: none */
 } ms_dag_work;
 
 /** One operation. */
@@ -119,8 +168,9 @@ typedef struct ms_dag_rank {
     int32_t compute;      /**< its compute stream */
 } ms_dag_rank;
 
-/** What the works of a graph send over what. */
+/** What the works of a graph consist of, and what they send over what. */
 typedef struct ms_dag_network {
+    ms_dag_pieces pieces;
     ms_dag_link *links;
     ms_dag_crossing *crossings;
     ms_dag_flow *flows;
@@ -130,7 +180,7 @@ typedef struct ms_dag_network {
 
 /** A graph under construction: for the adders. */
 typedef struct ms_dag_builder {
-    ms_vector vectors[14];
+    ms_vector vectors[17];
     ms_vector stream_last; /**< newest member on each stream so far (int32_t) */
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag_builder;
@@ -180,6 +230,18 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
 /** A crossing of the newest flow. */
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 
+/** A piece without parts, for a work that is added with `piece` 1 + its index. */
+int32_t ms_dag_add_piece(ms_dag *dag);
+/** Next part of the newest piece. */
+int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part);
+/** The newest part waits for an asynchronous one before it.  part: counted from the piece's first.
+ */
+void ms_dag_add_part_wait(ms_dag *dag, int32_t part);
+
+/** Whether two works cross a link in common; also before ms_dag_finish.  O(crossings of the one
+ * times crossings of the other). */
+bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b);
+
 /** The operations added from here on belong to the next optimizer step. Without a call all belong
  * to one; the first call comes before the first operation. */
 void ms_dag_begin_step(ms_dag *dag);
@@ -190,7 +252,7 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream);
 /** Dependency of the newest member; a negative `op` is left out. */
 void ms_dag_add_dep(ms_dag *dag, int32_t op);
 
-/** Set the read pointers and the times of flows, and check every index.
+/** Set the read pointers, the times of flows and what pieces come to, and check every index.
  *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if an index is out of range, an operation has no
  * member or no step, a communication no phase, or a slow-down is below 1. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
@@ -203,6 +265,16 @@ static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
 /** The operation before a member on its stream, -1: none.  O(members between), for messages and
  * tests. */
 int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member);
+
+/** What a work hides; NULL: nothing. */
+static inline const ms_dag_piece *ms_dag_piece_of(const ms_dag *dag, const ms_dag_work *work) {
+    return work->piece > 0 ? &dag->network.pieces.pieces[work->piece - 1] : NULL;
+}
+
+/** How often each work is carried out, also inside pieces: operations, and of a piece only the
+ * share of its pipeline rank's ranks that each stands for, since the works inside stand for all of
+ * them. counts_out: [work_count] zeros.  O(members + parts). */
+void ms_dag_count_works(const ms_dag *dag, double *counts_out);
 
 /** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
  * text_out. */

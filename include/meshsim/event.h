@@ -80,12 +80,21 @@ typedef enum ms_fidelity {
     MS_FIDELITY_COUNT,
 } ms_fidelity;
 
+/** What of a pass is an operation: every layer's computations and collectives, or as much of the
+ * pass as all the members of its collectives go through together. */
+typedef enum ms_granularity {
+    MS_GRANULARITY_LAYER,
+    MS_GRANULARITY_PASS,
+    MS_GRANULARITY_COUNT,
+} ms_granularity;
+
 /** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
  * NULL. */
 const char *ms_axis_name(ms_axis axis);
 const char *ms_coll_kind_name(ms_coll_kind kind);
 const char *ms_op_kind_name(ms_op_kind kind);
 const char *ms_fidelity_name(ms_fidelity fidelity);
+const char *ms_granularity_name(ms_granularity granularity);
 const char *ms_pass_name(ms_pass pass);
 
 /** The fidelity that a user's word means: analytic, flow or step.  Returns MS_OK; MS_E_RANGE for

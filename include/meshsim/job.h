@@ -67,22 +67,37 @@ typedef struct ms_stage_use {
     double peak_B; /**< the highest of them */
 } ms_stage_use;
 
+/** Collectives of one sort inside pieces of one kind of pass (granularity `pass`), which other
+ * traffic met on links that are too narrow for both. They were timed without it. */
+typedef struct ms_granularity_risk {
+    ms_axis axis;
+    ms_coll_kind kind;
+    int tier;
+    ms_op_kind op_kind;          /**< of the pass */
+    int stage_first, stage_last; /**< virtual stages whose pieces are among them */
+    int64_t pieces;              /**< operations that are such pieces, in these stages */
+    int64_t met;                 /**< of them, how many ran while something else did */
+    unsigned with;               /**< MS_AXIS_BIT of the axes of what they met */
+} ms_granularity_risk;
+
 /** The outcome of a simulation, in numbers; summary.h makes a tree of it. */
 typedef struct ms_result {
     const ms_job *job;
     ms_dag dag; /**< released by ms_result_release */
     ms_timeline timeline;
     ms_metrics metrics;
-    ms_rank_memory *memory; /**< [dag.rank_count] */
-    int peak_rank;          /**< simulated rank index with the highest peak */
-    bool fits;              /**< peak within capacity */
-    double capacity_B;      /**< HBM minus the stated reserve */
-    ms_tier_use *tiers;     /**< [job->platform.tier_count] */
-    double *kernel_calls;   /**< [job->costs.kernel_count] per GPU and step */
-    ms_stage_use *stages;   /**< [stage_count] */
-    int stage_count;        /**< pipeline ranks */
-    double wall_s;          /**< time the simulation took (lowering, engine, metrics) */
-    double peak_rss_B;      /**< most memory that this process ever had, at the simulation's end */
+    ms_rank_memory *memory;     /**< [dag.rank_count] */
+    int peak_rank;              /**< simulated rank index with the highest peak */
+    bool fits;                  /**< peak within capacity */
+    double capacity_B;          /**< HBM minus the stated reserve */
+    ms_tier_use *tiers;         /**< [job->platform.tier_count] */
+    double *kernel_calls;       /**< [job->costs.kernel_count] per GPU and step */
+    ms_stage_use *stages;       /**< [stage_count] */
+    int stage_count;            /**< pipeline ranks */
+    ms_granularity_risk *risks; /**< [risk_count] */
+    int risk_count;
+    double wall_s;     /**< time the simulation took (lowering, engine, metrics) */
+    double peak_rss_B; /**< most memory that this process ever had, at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.

@@ -34,6 +34,9 @@ typedef struct ms_lower_input {
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
     ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
+    ms_granularity granularity; /**< what of a pass is an operation */
+    bool is_alone;              /**< collectives inside one have links to themselves: fidelity
+                                   `analytic` */
     bool is_stepped;            /**< every step of a collective by itself: fidelity `step` */
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     int steps;                  /**< optimizer steps, one after the other; 0 means 1 */

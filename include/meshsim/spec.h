@@ -190,6 +190,7 @@ static inline bool ms_host_waits(const ms_spec_host *host, ms_pass pass, bool ha
 typedef struct ms_spec_simulation {
     int steps; /**< optimizer steps, >= 1 */
     ms_fidelity fidelity;
+    ms_granularity granularity;
 } ms_spec_simulation;
 
 /** Where a spec was read from: for messages alone, nothing else may look into it. */

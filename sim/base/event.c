@@ -29,6 +29,10 @@ const char *ms_fidelity_name(ms_fidelity fidelity) {
     return (unsigned)fidelity < MS_FIDELITY_COUNT ? FIDELITIES[fidelity] : "unknown";
 }
 
+const char *ms_granularity_name(ms_granularity granularity) {
+    return granularity == MS_GRANULARITY_PASS ? "pass" : "layer";
+}
+
 ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out) {
     for (int f = 0; f < MS_FIDELITY_COUNT; f++) {
         if (strcmp(name, FIDELITIES[f]) == 0) {

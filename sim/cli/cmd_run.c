@@ -27,6 +27,7 @@ static const ms_option OPTIONS[] = {
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
     MS_OPTION_JSON,
     MS_OPTION_FIDELITY,
+    MS_OPTION_GRANULARITY,
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
     {.name = "no-fold", .help = "simulate every rank instead of one per pipeline rank"},

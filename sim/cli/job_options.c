@@ -38,6 +38,17 @@ const char *ms_cli_data_folder(ms_arena *arena) {
 
 const char *const MS_CLI_OVERLAPS[2] = {"fused", "serial"};
 const char *const MS_CLI_SENDS[2] = {"async", "blocking"};
+const char *const MS_CLI_GRANULARITIES[2] = {"layer", "pass"};
+
+/* Whether the user gave an option that the command may or may not have. */
+static bool is_given(const ms_invocation *call, const char *name) {
+    for (const ms_option *option = call->command->options; option->name != NULL; option++) {
+        if (strcmp(option->name, name) == 0) {
+            return ms_cli_has(call, name);
+        }
+    }
+    return false;
+}
 
 /* The --set options, and behind them the keys that have options of their own. */
 static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
@@ -46,7 +57,8 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
         const char *key;
         const char *const *words;
     } SHORT[] = {{"overlap", "schedule.overlap", MS_CLI_OVERLAPS},
-                 {"sends", "schedule.sends", MS_CLI_SENDS}};
+                 {"sends", "schedule.sends", MS_CLI_SENDS},
+                 {"granularity", "granularity", MS_CLI_GRANULARITIES}};
     enum { SHORTS = sizeof SHORT / sizeof SHORT[0] };
     ms_given given = ms_cli_all(call, "set");
     ms_given sets = {.values = MS_NEW(call->arena, const char *, given.count + SHORTS)};
@@ -56,7 +68,7 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
     }
     for (size_t i = 0; i < SHORTS && !has_failed; i++) {
         bool is_second = false;
-        if (!ms_cli_has(call, SHORT[i].name)) {
+        if (!is_given(call, SHORT[i].name)) {
             continue;
         }
         if (ms_cli_choice(call, SHORT[i].name, SHORT[i].words, &is_second) != MS_OK) {

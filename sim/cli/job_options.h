@@ -43,16 +43,25 @@
         .fallback = "as the workload says",                                                        \
         .help = "whether a rank that sends to a stage waits until the message has arrived"         \
     }
+#define MS_OPTION_GRANULARITY                                                                      \
+    {                                                                                              \
+        .name = "granularity", .argument = "layer|pass", .arguments = 1,                           \
+        .fallback = "as the workload says",                                                        \
+        .help = "what is one operation: a layer's computation or collective, or as much of a "     \
+                "pass as its ranks go through together"                                            \
+    }
 #define MS_OPTION_JSON                                                                             \
     { .name = "json", .help = "print one JSON object on stdout" }
 
-/* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
+/* Words of --overlap, --sends and --granularity, as of the keys schedule.overlap, schedule.sends
+ * and granularity. */
 extern const char *const MS_CLI_OVERLAPS[2];
 extern const char *const MS_CLI_SENDS[2];
+extern const char *const MS_CLI_GRANULARITIES[2];
 
-/* What the command line says of a workload: --platform, --set, --fidelity, and --overlap and
- * --sends in the place of their keys, all of which the command has. MS_E_USAGE, MS_E_NOMEM
- * (reported). */
+/* What the command line says of a workload: --platform, --set and --fidelity, which the command
+ * has, and --overlap, --sends and --granularity, where it has them, in the place of their keys.
+ * MS_E_USAGE, MS_E_NOMEM (reported). */
 ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
                              ms_job_request *request_out);
 

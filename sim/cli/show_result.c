@@ -219,6 +219,27 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
     }
 }
 
+static const char TITLE[] =
+    "\npieces of passes that shared links with other traffic, timed without it\n";
+
+/* Pieces of passes whose collectives were timed without the traffic that they met. */
+static void show_risks(const ms_result *result, ms_buffer *out) {
+    for (int i = 0; i < result->risk_count; i++) {
+        const ms_granularity_risk *risk = &result->risks[i];
+        ms_buffer_printf(out, "%s  %-14s stages %d to %d: %s %s met", i > 0 ? "" : TITLE,
+                         ms_op_kind_name(risk->op_kind), risk->stage_first, risk->stage_last,
+                         ms_axis_name(risk->axis), ms_coll_kind_name(risk->kind));
+        const char *before = " ";
+        for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
+            if (risk->with & MS_AXIS_BIT(axis)) {
+                ms_buffer_printf(out, "%s%s", before, ms_axis_name((ms_axis)axis));
+                before = ", ";
+            }
+        }
+        ms_buffer_printf(out, " in %lld of %lld\n", (long long)risk->met, (long long)risk->pieces);
+    }
+}
+
 void ms_show_result(const ms_result *result, ms_buffer *out) {
     ms_show_job(result->job, out);
     show_headline(result, out);
@@ -226,12 +247,14 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
     show_comm(result, out);
     show_contention(result, out);
     show_memory(result, out);
+    show_risks(result, out);
     text wall;
     const char *how = result->job->no_fold         ? "every one"
                       : result->job->is_fold_exact ? "folded"
                                                    : "folded, slowest route";
-    ms_buffer_printf(
-        out, "\nsimulated  %d rank%s (%s), %d operations,\n           %lld flows in %s\n",
-        result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how, result->dag.op_count,
-        (long long)result->timeline.flows, time_text(result->wall_s, wall));
+    ms_buffer_printf(out,
+                     "\nsimulated  %d rank%s (%s), %d operations%s,\n           %lld flows in %s\n",
+                     result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,
+                     result->dag.op_count, result->dag.network.pieces.count > 0 ? " of passes" : "",
+                     (long long)result->timeline.flows, time_text(result->wall_s, wall));
 }

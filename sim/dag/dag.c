@@ -1,5 +1,6 @@
 #include "meshsim/dag.h"
 
+#include "dag/pieces.h"
 #include "dag/work_times.h"
 
 #include <math.h>
@@ -22,6 +23,9 @@ enum {
     DEP_FIRST,
     DEPS,
     STEPS,
+    PIECES,
+    PARTS,
+    PART_WAITS,
 };
 
 void ms_dag_init(ms_dag *dag) {
@@ -33,6 +37,8 @@ void ms_dag_init(ms_dag *dag) {
         [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
         [MEMBER_NEXT] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
         [DEPS] = sizeof(int32_t),         [STEPS] = sizeof(int32_t),
+        [PIECES] = sizeof(ms_dag_piece),  [PARTS] = sizeof(ms_dag_part),
+        [PART_WAITS] = sizeof(int32_t),
     };
     *dag = (ms_dag){0};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
@@ -164,6 +170,67 @@ int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t o
     return crossing;
 }
 
+int32_t ms_dag_add_piece(ms_dag *dag) {
+    return add(dag, PIECES,
+               &(ms_dag_piece){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
+}
+
+int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
+    if (!has_any(dag, PIECES)) {
+        return -1;
+    }
+    ms_dag_part copy = *part;
+    copy.wait_first = (int32_t)dag->builder.vectors[PART_WAITS].count;
+    copy.wait_count = 0;
+    int32_t index = add(dag, PARTS, &copy);
+    if (index >= 0) {
+        ms_vector *pieces = &dag->builder.vectors[PIECES];
+        MS_AT(pieces, ms_dag_piece, pieces->count - 1).part_count++;
+    }
+    return index;
+}
+
+void ms_dag_add_part_wait(ms_dag *dag, int32_t part) {
+    if (has_any(dag, PARTS) && add(dag, PART_WAITS, &part) >= 0) {
+        ms_vector *parts = &dag->builder.vectors[PARTS];
+        MS_AT(parts, ms_dag_part, parts->count - 1).wait_count++;
+    }
+}
+
+/* Crossings of a work: those from *first_out up to *end_out. Phases, flows and crossings of a work
+ * follow each other. */
+static void find_crossings(const ms_dag *dag, int32_t work, int32_t *first_out, int32_t *end_out) {
+    const ms_vector *v = dag->builder.vectors;
+    const ms_dag_work *w = &MS_AT(&v[WORKS], ms_dag_work, work);
+    *first_out = 0;
+    *end_out = 0;
+    for (int32_t p = w->phase_first; p < w->phase_first + w->phase_count; p++) {
+        const ms_dag_phase *phase = &MS_AT(&v[PHASES], ms_dag_phase, p);
+        for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+            const ms_dag_flow *flow = &MS_AT(&v[FLOWS], ms_dag_flow, f);
+            *first_out = *end_out == 0 ? flow->crossing_first : *first_out;
+            *end_out = flow->crossing_first + flow->crossing_count;
+        }
+    }
+}
+
+bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
+    const ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
+    int32_t first[2];
+    int32_t end[2];
+    find_crossings(dag, a, &first[0], &end[0]);
+    find_crossings(dag, b, &first[1], &end[1]);
+    for (int32_t i = first[0]; i < end[0]; i++) {
+        for (int32_t j = first[1]; j < end[1]; j++) {
+            if (MS_AT(crossings, ms_dag_crossing, i).link ==
+                MS_AT(crossings, ms_dag_crossing, j).link) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void ms_dag_begin_step(ms_dag *dag) {
     int32_t first = (int32_t)dag->builder.vectors[OPS].count;
     add(dag, STEPS, &first);
@@ -211,6 +278,10 @@ static void set_pointers(ms_dag *dag) {
     dag->network.crossings = v[CROSSINGS].data;
     dag->network.flows = v[FLOWS].data;
     dag->network.phases = v[PHASES].data;
+    dag->network.pieces.pieces = v[PIECES].data;
+    dag->network.pieces.parts = v[PARTS].data;
+    dag->network.pieces.waits = v[PART_WAITS].data;
+    dag->network.pieces.count = (int32_t)v[PIECES].count;
     dag->works = v[WORKS].data;
     dag->ops = v[OPS].data;
     dag->member_first = v[MEMBER_FIRST].data;
@@ -259,6 +330,10 @@ static const char *find_bad_work(const ms_dag *dag) {
         }
         if (work->stands_for < 1) {
             return "a work that stands for nothing";
+        }
+        if (work->piece < 0 || work->piece > dag->network.pieces.count ||
+            (work->piece > 0 && work->is_communication)) {
+            return "a work that is a piece that does not exist";
         }
     }
     for (int32_t i = 0; i < dag->network.phase_count; i++) {
@@ -333,6 +408,7 @@ static ms_status check(const ms_dag *dag, const char **fault_out) {
     *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? ms_dag_find_bad_piece(dag) : *fault_out;
     if (*fault_out != NULL || dag->network.link_count == 0) {
         return MS_OK;
     }
@@ -377,7 +453,7 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
         ms_diag_error(diag, "bug: the operation graph has %s", fault);
         return MS_E_BUG;
     }
-    if (ms_dag_time_flows(dag) != MS_OK) {
+    if (ms_dag_time_flows(dag) != MS_OK || ms_dag_time_pieces(dag) != MS_OK) {
         ms_diag_error(diag, "out of memory while building the operation graph");
         return MS_E_NOMEM;
     }
@@ -402,6 +478,40 @@ int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
         }
     }
     return -1;
+}
+
+/* Ranks of the job on each pipeline rank. */
+static double ranks_per_pp(const ms_dag *dag) {
+    double ranks = 0.0;
+    int32_t pipeline_ranks = 1;
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        ranks += dag->ranks[r].multiplicity;
+        pipeline_ranks = dag->ranks[r].pp >= pipeline_ranks ? dag->ranks[r].pp + 1 : pipeline_ranks;
+    }
+    return ranks / pipeline_ranks;
+}
+
+/* Ranks of the job that an operation's members stand for. */
+static double ranks_of(const ms_dag *dag, int32_t op) {
+    double ranks = 0.0;
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        ranks += dag->ranks[dag->streams[dag->member_stream[m]].rank].multiplicity;
+    }
+    return ranks;
+}
+
+void ms_dag_count_works(const ms_dag *dag, double *counts_out) {
+    double all = ranks_per_pp(dag);
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t work = dag->ops[op].work;
+        counts_out[work] += dag->works[work].piece > 0 ? ranks_of(dag, op) / all : 1.0;
+    }
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
+            counts_out[dag->network.pieces.parts[piece->part_first + p].work] += counts_out[w];
+        }
+    }
 }
 
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {

@@ -44,7 +44,8 @@ static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *s
         return status;
     }
     ms_replay_tell_starts(replay);
-    return ms_account_links(replay, scratch, diag);
+    status = ms_account_links(replay, scratch, diag);
+    return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;
 }
 
 void ms_engine_load_simgrid(void) {

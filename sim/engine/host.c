@@ -102,5 +102,7 @@ double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
         const ms_host_launch *launch = &host->launches[j];
         launched_s = fmax(launched_s, end_of_wait_s(host, launch->wait) + launch->after_s);
     }
-    return fmax(ready_s, launched_s - work->time_s);
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
+    double behind_s = piece == NULL ? 0.0 : piece->host_s;
+    return fmax(ready_s, launched_s + behind_s - work->time_s);
 }

@@ -115,6 +115,11 @@ ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_di
  *  Returns MS_OK; MS_E_NOMEM (reported).  O(t log t) for t transfers, plus their crossings. */
 ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
+/** Add what pieces hide to link_bytes, link_busy_s and link_peak, after ms_account_links. What one
+ * piece has on a link counts beside what others have on it at the same time.  Returns MS_OK;
+ * MS_E_NOMEM (reported).  O(operations + crossings of the parts). */
+ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
 /** The test mode: a prepared replay with everything that takes time as activities and timers of
  * SimGrid.  Returns as ms_engine_run_flows. */
 ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag);

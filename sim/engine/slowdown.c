@@ -70,14 +70,20 @@ bool ms_slowdown_is_running(const ms_slowdown *slowdown, int32_t op) {
     return slowdown->on_stream[first_stream(slowdown->dag, op)] == op;
 }
 
-/* What slows a computation down now: of several members' ranks, the slowest holds up the rest. */
+/* What slows a computation down now: of several members' ranks, the slowest holds up the rest. Of a
+ * piece, what it computes takes longer, and what it waits for does not. */
 static double factor_of(const ms_slowdown *s, int32_t op) {
     const ms_dag *dag = s->dag;
     double factor = 1.0;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         factor = fmax(factor, s->factor[dag->streams[dag->member_stream[j]].rank]);
     }
-    return factor;
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
+    if (piece == NULL || work->time_s <= 0.0) {
+        return factor;
+    }
+    return 1.0 + (factor - 1.0) * ((piece->compute_s - piece->slowed_s) / work->time_s);
 }
 
 /* value: `op`, or -1 when it has ended. */

@@ -9,13 +9,27 @@ static int step_count(const ms_lower_input *input) {
     return input->steps > 0 ? input->steps : 1;
 }
 
+/* Operations that the segments of a pass make, about: at granularity `pass`, each collective among
+ * replicas cuts a piece in two. */
+static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
+    double count = 1.0;
+    if (l->in->granularity != MS_GRANULARITY_PASS) {
+        return plan->count;
+    }
+    for (int i = 0; i < plan->count; i++) {
+        const ms_segment *segment = &l->in->costs->segments[plan->first + i];
+        count += segment->when == MS_WHEN_ALWAYS && segment->axis == MS_AXIS_DP ? 2.0 : 0.0;
+    }
+    return count;
+}
+
 /* Operations that the lowering will make, about. */
 static double estimate_ops(const ms_lowering *l) {
     const ms_program *program = l->in->program;
     double ops = 0.0;
     for (size_t i = 0; i < program->first[l->ranks.pp]; i++) {
         const ms_action *action = &program->actions[i];
-        ops += ms_lowering_cost(l, action)->passes[action->pass].count + 1.0;
+        ops += count_segments(l, &ms_lowering_cost(l, action)->passes[action->pass]) + 1.0;
     }
     ops += program->shard_moves == NULL ? 0.0 : (double)program->shard_first[l->ranks.pp];
     return ops * l->ranks.simulated_per_pp * step_count(l->in);
@@ -58,6 +72,9 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
+    if (ms_pieces_init(l) != MS_OK) {
+        return MS_E_NOMEM;
+    }
     return ms_waiting_init(&l->waiting, &l->ranks, l->in->program, longest_pass(costs), arena);
 }
 
@@ -104,6 +121,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_dag_init(dag_out);
     memcpy(dag_out->compute_slowdown, input->platform->gpu.compute_slowdown,
            sizeof dag_out->compute_slowdown);
+    dag_out->network.pieces.is_alone = input->is_alone;
     ms_lowering l = {.in = input,
                      .dag = dag_out,
                      .ranks = {.mesh = input->mesh, .expert_mesh = input->expert_mesh}};

@@ -1,9 +1,10 @@
 /* A step being lowered, and the parts that emit its operations. Calls run downward only: lower.c,
- * order.c, pairs.c, passes.c, then unshard.c and messages.c, then groups.c and computations.c, then
- * communications.c; step_end.c stands beside order.c. */
+ * order.c, pairs.c, passes.c, pieces.c, then unshard.c and messages.c, then groups.c and
+ * computations.c, then communications.c; step_end.c stands beside order.c. */
 #ifndef MS_LOWER_LOWERING_H
 #define MS_LOWER_LOWERING_H
 
+#include "lower/pieces.h"
 #include "lower/ranks.h"
 #include "lower/waits.h"
 #include "lower/works.h"
@@ -38,6 +39,7 @@ typedef struct ms_lowering {
     ms_waiting waiting;
     ms_computations computations;
     ms_last_stream *last_streams; /* [simulated] */
+    ms_pieces pieces;
     int *runs;    /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
     int *members; /* [N / P] ranks of the group at hand */
 } ms_lowering;

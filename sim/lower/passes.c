@@ -55,6 +55,16 @@ static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when
     return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->in->program->mb_count - 1);
 }
 
+/* Which segments run on the microbatch at hand besides those that always do: 1 << ms_when. */
+static unsigned whens_now(const ms_lowering *l, const ms_action *action, const ms_pass_plan *plan) {
+    unsigned whens = 0;
+    for (int when = MS_WHEN_FIRST; when <= MS_WHEN_ROUND; when++) {
+        unsigned bit = 1U << when;
+        whens |= (plan->when & bit) && runs_now(l, action, (ms_when)when) ? bit : 0;
+    }
+    return whens;
+}
+
 /* Labels of an operation of a pass. */
 static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer) {
     return (ms_dag_op){.mb = action->mb,
@@ -131,6 +141,55 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     state->is_synchronised = true;
     lower_compute(l, state, segment, &op);
     return MS_OK;
+}
+
+/* Emit a piece on all simulated ranks, each set of them as one operation. */
+static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run *run) {
+    ms_dag_op op = label(l, state->action, -1);
+    op.work = run->work;
+    take_next(l, state);
+    for (int i = 0; i < run->wait_count; i++) {
+        ms_before_merge(&l->waiting, ended(l, state, run->waits[i]));
+        state->is_awaited[run->waits[i]] = true;
+    }
+    ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
+    for (int set = 0; set < run->places->count; set++) {
+        int32_t index = ms_dag_add_op(l->dag, &op);
+        for (int i = run->places->first[set]; i < run->places->first[set + 1]; i++) {
+            int k = run->places->places[i];
+            int32_t sim = state->p * l->waiting.count + k;
+            ms_dag_add_member(l->dag, sim);
+            ms_before_depend(&l->waiting, k, l->dag, sim);
+            ms_waits_add(&l->waiting.pool, &state->next[k], index, sim);
+        }
+    }
+    state->is_synchronised = true;
+    state->segment = run->end;
+}
+
+/* The piece that begins with the next segment; NULL: none. */
+static const ms_piece_run *next_piece(const ms_pass_layout *layout, int segment, int *run) {
+    while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
+        ++*run;
+    }
+    bool is_here = layout != NULL && *run < layout->count && layout->runs[*run].first == segment;
+    return is_here ? &layout->runs[*run] : NULL;
+}
+
+/* Lower a whole pass, what its layout says as pieces. */
+static ms_status run_pieces(ms_lowering *l, ms_pass_state *state, const ms_pass_layout *layout) {
+    ms_status status = MS_OK;
+    int run = 0;
+    while (state->segment < state->plan->count && status == MS_OK) {
+        const ms_piece_run *piece = next_piece(layout, state->segment, &run);
+        if (piece != NULL) {
+            lower_piece(l, state, piece);
+        } else {
+            status = lower_segment(l, state);
+            state->segment++;
+        }
+    }
+    return status;
 }
 
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
@@ -217,7 +276,12 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
 
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     ms_pass_state state = begin_pass(l, p, action);
-    ms_status status = ms_pass_run(l, &state, false);
+    const ms_pass_layout *layout = NULL;
+    ms_status status = ms_pieces_find(l, p, action, whens_now(l, action, state.plan), &layout);
+    if (status == MS_OK && layout != NULL) {
+        status = run_pieces(l, &state, layout);
+    }
+    status = status == MS_OK ? ms_pass_run(l, &state, false) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -30,6 +30,7 @@ enum {
     MS_DOMAIN_GROUP_STREAMS,
     MS_DOMAIN_STEP_END_STREAMS, /* across pipeline ranks */
     MS_DOMAIN_PAIRS,            /* works between the ranks at one place of two pipeline ranks */
+    MS_DOMAIN_PIECES,           /* works inside pieces, plus 1; 0: they have none */
     MS_DOMAIN_NORM,             /* the one work of the norm of the world's gradient */
 };
 

@@ -78,11 +78,14 @@ static void meet_spans(cursor *c, double from_s, double to_s) {
             continue;
         }
         double until_s = span->end_s < to_s ? span->end_s : to_s;
-        ms_sum *sum = span->category == MS_TIME_COMPUTE || span->category == MS_TIME_OPTIMIZER
-                          ? &c->overlapped
+        bool is_computing =
+            span->category == MS_TIME_COMPUTE || span->category == MS_TIME_OPTIMIZER;
+        ms_sum *sum = is_computing               ? &c->overlapped
                       : span->category == c->own ? &c->exposed
                                                  : &c->in_idle;
-        ms_sum_add(sum, until_s - from_s);
+        double share = is_computing ? ms_span_computing(span) : 1.0;
+        ms_sum_add(sum, (until_s - from_s) * share);
+        ms_sum_add(&c->in_idle, (until_s - from_s) * (1.0 - share));
         from_s = until_s;
     }
 }
@@ -101,10 +104,33 @@ static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_
         to_s = i->end_s > to_s ? i->end_s : to_s;
     }
     meet_spans(&c, from_s, to_s);
-    use->busy_s = ms_sum_total(&c.busy) / steps;
-    use->exposed_s = ms_sum_total(&c.exposed) / steps;
-    use->overlapped_s = ms_sum_total(&c.overlapped) / steps;
-    use->in_idle_s = ms_sum_total(&c.in_idle) / steps;
+    use->busy_s += ms_sum_total(&c.busy) / steps;
+    use->exposed_s += ms_sum_total(&c.exposed) / steps;
+    use->overlapped_s += ms_sum_total(&c.overlapped) / steps;
+    use->in_idle_s += ms_sum_total(&c.in_idle) / steps;
+}
+
+/* Add what pieces hide of an axis' communication, so far as they lie in the rank's window: no other
+ * of the axis runs at the same time, or it counts twice. */
+static void add_pieces(const ms_vector *spans, const ms_window *window, double steps,
+                       ms_rank_metrics *rank_out) {
+    double from_s = 0.0;
+    for (size_t i = 0; i < spans->count; i++) {
+        const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
+        double inside_s = fmin(span->end_s, window->to_s) - fmax(from_s, window->from_s);
+        from_s = span->end_s;
+        if (span->piece == NULL || inside_s <= 0.0) {
+            continue;
+        }
+        double share = inside_s / span->length_s / steps;
+        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+            const ms_dag_piece_axis *own = &span->piece->axes[axis];
+            rank_out->axes[axis].busy_s += share * own->busy_s;
+            rank_out->axes[axis].exposed_s += share * own->exposed_s;
+            rank_out->axes[axis].overlapped_s += share * own->overlapped_s;
+            rank_out->axes[axis].in_idle_s += share * own->in_idle_s;
+        }
+    }
 }
 
 ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
@@ -115,6 +141,7 @@ ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *sp
     if (next == NULL) {
         return MS_E_NOMEM;
     }
+    add_pieces(spans, &ops->measured.ranks[rank], ops->measured.steps, rank_out);
     for (int axis = 0; axis < MS_AXIS_COUNT; next += counts[axis++]) {
         if (counts[axis] > 0) {
             add_axis(spans, next, next + counts[axis], ops->measured.steps, &rank_out->axes[axis]);

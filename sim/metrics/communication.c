@@ -36,7 +36,9 @@ typedef struct rows {
     ms_vector list;     /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
     int32_t *buckets;   /* [bucket_count] row + 1, 0 free; at most half of them are taken */
     size_t bucket_count;
-    int32_t *of_op; /* [op_count] row + 1 of an operation, 0: computation, or not measured */
+    int32_t *of_op;   /* [op_count] row + 1 of an operation, 0: computation, or not measured */
+    int32_t *of_part; /* [parts of all pieces] row + 1 of a part of a measured piece; 0: none */
+    double *pieces;   /* [work_count] ranks that ran a piece, times how often */
 } rows;
 
 /* Bits of a size, so that even a size that is no number equals itself. */
@@ -64,10 +66,9 @@ static uint64_t hash_row(const ms_coll_row *row) {
     return hash;
 }
 
-/* Row of the operation's sort, entered if new; NULL when memory runs out. */
-static ms_coll_row *find_new_row(rows *all, const ms_dag *dag, int32_t op) {
-    const ms_dag_work *work = &dag->works[dag->ops[op].work];
-    ms_coll_row key = {.axis = (ms_axis)ms_op_axis(dag, op),
+/* Row of the sort of a communication, entered if new; NULL when memory runs out. */
+static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
+    ms_coll_row key = {.axis = (ms_axis)axis,
                        .kind = (ms_coll_kind)work->coll,
                        .tier = work->tier,
                        .algorithm = work->algorithm,
@@ -88,13 +89,13 @@ static ms_coll_row *find_new_row(rows *all, const ms_dag *dag, int32_t op) {
     return row;
 }
 
-/* The same, the last row of the work first: an axis has works of its own. */
+/* The same of an operation, the last row of its work first: an axis has works of its own. */
 static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     work_facts *facts = &all->of_work[dag->ops[op].work];
     ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
     if (row == NULL || (int)row->axis != ms_op_axis(dag, op)) {
         const ms_dag_work *work = &dag->works[dag->ops[op].work];
-        row = find_new_row(all, dag, op);
+        row = find_new_row(all, work, ms_op_axis(dag, op));
         facts->row = row == NULL ? 0 : 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
         facts->alone_s = ms_dag_work_time_s(dag, work, true, NULL);
         facts->latency_s = ms_dag_work_latency_s(dag, work);
@@ -102,24 +103,48 @@ static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     return row;
 }
 
+/* Count a rank for a row that has not counted it.  last: [rows] rank + 1 that each has counted. */
+static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, int32_t *last) {
+    if (row >= 0 && last[row] != rank + 1) {
+        last[row] = rank + 1;
+        MS_AT(&all->list, ms_coll_row, row).ranks += dag->ranks[rank].multiplicity;
+    }
+}
+
+/* The same for what pieces of the rank hide.  last_piece: [works] rank + 1 that each has met. */
+static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
+                                 int32_t *last_piece) {
+    const ms_dag *dag = ops->dag;
+    for (int32_t i = ops->compute_first[rank]; i < ops->compute_first[rank + 1]; i++) {
+        int32_t work = dag->ops[ops->compute_ops[i]].work;
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
+        if (piece == NULL || last_piece[work] == rank + 1) {
+            continue;
+        }
+        last_piece[work] = rank + 1;
+        for (int32_t p = 0; p < piece->part_count; p++) {
+            count_rank(dag, all, all->of_part[piece->part_first + p] - 1, rank, last);
+        }
+    }
+}
+
 /* Count the ranks of the job that each row concerns: those behind the simulated ranks of its
  * operations, each once. */
 static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratch) {
     const ms_dag *dag = ops->dag;
     int32_t *last = MS_NEW(scratch, int32_t, all->list.count); /* rank + 1 that a row has counted */
-    if (last == NULL) {
+    int32_t *last_piece = MS_NEW(scratch, int32_t, dag->work_count);
+    if (last == NULL || last_piece == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t rank = 0; rank < dag->rank_count; rank++) {
+        count_pieces_of_rank(ops, all, rank, last, last_piece);
         for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
             int32_t op = ops->comm_ops[i];
             int32_t row = all->of_op[op] - 1;
             const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
             bool only_receives = stream->peer >= 0 && stream->rank != rank;
-            if (row >= 0 && last[row] != rank + 1 && !only_receives) {
-                last[row] = rank + 1;
-                MS_AT(&all->list, ms_coll_row, row).ranks += dag->ranks[rank].multiplicity;
-            }
+            count_rank(dag, all, only_receives ? -1 : row, rank, last);
         }
     }
     return MS_OK;
@@ -156,6 +181,55 @@ static void let_go(const ms_rank_ops *ops, int32_t op, double *released_s) {
     }
 }
 
+/* Note a piece for every rank that runs it; the first time, enter the rows of what it hides.
+ * Returns MS_OK; MS_E_NOMEM. */
+static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    int32_t index = dag->ops[op].work;
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[index]);
+    for (int32_t p = 0; p < piece->part_count && all->pieces[index] == 0.0; p++) {
+        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+        if (!dag->works[part->work].is_communication) {
+            continue;
+        }
+        const ms_coll_row *row = find_new_row(all, &dag->works[part->work], part->axis);
+        if (row == NULL) {
+            return MS_E_NOMEM;
+        }
+        all->of_part[piece->part_first + p] =
+            1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+    }
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        int32_t rank = dag->streams[dag->member_stream[m]].rank;
+        all->pieces[index] += dag->ranks[rank].multiplicity;
+        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+            metrics->ranks[rank].axes[axis].bytes += piece->axes[axis].bytes;
+        }
+    }
+    return MS_OK;
+}
+
+/* Count the communications that pieces hide. */
+static void count_parts(const ms_dag *dag, rows *all) {
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        double weight = all->pieces[w];
+        for (int32_t p = 0; piece != NULL && weight > 0.0 && p < piece->part_count; p++) {
+            int32_t index = piece->part_first + p;
+            if (all->of_part[index] == 0) {
+                continue;
+            }
+            const ms_dag_part *part = &dag->network.pieces.parts[index];
+            const ms_dag_work *work = &dag->works[part->work];
+            ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->of_part[index] - 1);
+            row->count_per_rank += weight;
+            row->time_s += weight * (part->end_s - part->start_s);
+            row->alone_s += weight * ms_dag_work_time_s(dag, work, true, NULL);
+            row->latency_s += weight * ms_dag_work_latency_s(dag, work);
+        }
+    }
+}
+
 /* Turn sums over steps into those of one. */
 static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     for (int32_t r = 0; r < ops->dag->rank_count; r++) {
@@ -189,37 +263,63 @@ static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *
     return MS_OK;
 }
 
-/* Count all communications of the measured steps.  Returns MS_OK; MS_E_NOMEM. */
+/* Count all communications of the measured steps, and note their pieces.  Returns MS_OK;
+ * MS_E_NOMEM.
+ */
 static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metrics) {
-    for (int32_t op = 0; op < ops->dag->op_count; op++) {
-        if (op >= ops->measured.first_op && !ms_dag_is_compute(ops->dag, op)) {
-            ms_coll_row *row = find_row(all, ops->dag, op);
+    const ms_dag *dag = ops->dag;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        bool is_measured = op >= ops->measured.first_op;
+        if (is_measured && !ms_dag_is_compute(dag, op)) {
+            ms_coll_row *row = find_row(all, dag, op);
             if (row == NULL) {
                 return MS_E_NOMEM;
             }
             all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
             count_op(ops, op, all, row, metrics);
+        } else if (is_measured && dag->works[dag->ops[op].work].piece > 0) {
+            ms_status status = note_piece(ops, op, all, metrics);
+            if (status != MS_OK) {
+                return status;
+            }
         }
         let_go(ops, op, all->released_s);
     }
     return MS_OK;
 }
 
+static size_t count_all_parts(const ms_dag *dag) {
+    const ms_dag_pieces *all = &dag->network.pieces;
+    const ms_dag_piece *last = all->count == 0 ? NULL : &all->pieces[all->count - 1];
+    return last == NULL ? 0 : (size_t)(last->part_first + last->part_count);
+}
+
+/* Room for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
+    /* (work, axis) pairs bound the number of sorts */
+    *all = (rows){.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
+    ms_vector_init(&all->list, sizeof(ms_coll_row));
+    all->buckets = MS_NEW(scratch, int32_t, all->bucket_count);
+    all->of_op = MS_NEW(scratch, int32_t, dag->op_count);
+    all->of_part = MS_NEW(scratch, int32_t, count_all_parts(dag));
+    all->of_work = MS_NEW(scratch, work_facts, dag->work_count);
+    all->released_s = MS_NEW(scratch, double, dag->stream_count);
+    all->pieces = MS_NEW(scratch, double, dag->work_count);
+    return all->buckets == NULL || all->of_op == NULL || all->of_part == NULL ||
+                   all->of_work == NULL || all->released_s == NULL || all->pieces == NULL
+               ? MS_E_NOMEM
+               : MS_OK;
+}
+
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                                  ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
-    /* (work, axis) pairs bound the number of sorts */
-    rows all = {.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
-    ms_vector_init(&all.list, sizeof(ms_coll_row));
-    all.buckets = MS_NEW(scratch, int32_t, all.bucket_count);
-    all.of_op = MS_NEW(scratch, int32_t, dag->op_count);
-    all.of_work = MS_NEW(scratch, work_facts, dag->work_count);
-    all.released_s = MS_NEW(scratch, double, dag->stream_count);
-    bool has_all =
-        all.buckets != NULL && all.of_op != NULL && all.of_work != NULL && all.released_s != NULL;
-    ms_status status = has_all ? count_ops(ops, &all, metrics) : MS_E_NOMEM;
+    rows all;
+    ms_status status = init_rows(&all, dag, scratch);
+    status = status == MS_OK ? count_ops(ops, &all, metrics) : status;
     status = status == MS_OK ? count_ranks(ops, &all, scratch) : status;
     if (status == MS_OK) {
+        count_parts(dag, &all);
         finish_ranks(ops, metrics);
         status = finish_rows(&all, ops, arena, metrics);
     }

@@ -160,6 +160,20 @@ static void walk_to(step_walk *walk, int32_t i) {
     walk->phases = find_phases(walk->dag, walk->list + i, next - i);
 }
 
+/* Add a stretch of a span to what a rank's time goes to; of a piece, each part its share. */
+static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
+    double rest_s = length_s;
+    for (int axis = 0; span->piece != NULL && axis < MS_AXIS_COUNT; axis++) {
+        double waited_s = span->piece->axes[axis].waited_s;
+        if (waited_s > 0.0) {
+            double part_s = fmin(rest_s, length_s * (waited_s / span->length_s));
+            ms_sum_add(&sums[ms_time_category_of_axis((ms_axis)axis)], part_s);
+            rest_s -= part_s;
+        }
+    }
+    ms_sum_add(&sums[span->category], rest_s);
+}
+
 /* What of the spans lies in the rank's window, per step. */
 static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
                       ms_rank_metrics *rank_out) {
@@ -172,7 +186,7 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
         double to_s = span->end_s < window->to_s ? span->end_s : window->to_s;
         if (to_s > from_s) {
-            ms_sum_add(&sums[span->category], to_s - from_s);
+            sum_span(span, to_s - from_s, sums);
             if (span->category == MS_TIME_OTHER) {
                 ms_sum_add(&parts[span->part], to_s - from_s);
             }
@@ -196,15 +210,21 @@ static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
 }
 
 /* A computation's span. One that took longer than its work was slowed down; what is within rounding
- * of the clock was not. */
+ * of the clock was not. In a piece, other communication may have slowed it down before that. */
 static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, double from_s) {
+    const ms_dag_work *work = &ops->dag->works[ops->dag->ops[op].work];
     double end_s = ops->timeline->end_s[op];
     double length_s = end_s - ops->timeline->start_s[op];
-    double slowed_s = length_s - ops->dag->works[ops->dag->ops[op].work].time_s;
-    ms_time_span span = {.end_s = end_s, .category = category_of_compute(ops->dag, op)};
+    double slowed_s = length_s - work->time_s;
+    ms_time_span span = {.end_s = end_s,
+                         .category = category_of_compute(ops->dag, op),
+                         .piece = ms_dag_piece_of(ops->dag, work),
+                         .length_s = length_s};
     bool is_slowed =
         span.category == MS_TIME_COMPUTE && slowed_s > SLOWED_TOLERANCE * ops->timeline->makespan_s;
-    span.slowed_share = is_slowed ? slowed_s / length_s : 0.0;
+    slowed_s = is_slowed ? slowed_s : 0.0;
+    slowed_s += span.piece == NULL ? 0.0 : span.piece->slowed_s;
+    span.slowed_share = slowed_s > 0.0 ? slowed_s / length_s : 0.0;
     ms_time_span *place = end_s > from_s ? ms_vector_next(spans) : NULL;
     if (place != NULL) {
         *place = span;
@@ -246,6 +266,23 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     return MS_OK;
 }
 
+/* Add what the path spends in an operation; of a piece, what the longest chain in it does. */
+static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_sum *sums) {
+    const ms_timeline *timeline = ops->timeline;
+    const ms_dag_piece *piece = ms_dag_piece_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
+    double all_s = timeline->end_s[op] - timeline->start_s[op];
+    double rest_s = length_s;
+    for (int axis = 0; piece != NULL && all_s > 0.0 && axis < MS_AXIS_COUNT; axis++) {
+        double part_s = fmin(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        ms_sum_add(&sums[ms_time_category_of_axis((ms_axis)axis)], part_s);
+        rest_s -= part_s;
+    }
+    ms_time_category category = ms_dag_is_compute(ops->dag, op)
+                                    ? category_of_compute(ops->dag, op)
+                                    : ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op));
+    ms_sum_add(&sums[category], rest_s);
+}
+
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
     const ms_window *window = &ops->measured.path;
@@ -260,11 +297,7 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
         ms_sum_add(&sums[MS_TIME_OTHER], to_s - until_s);
         to_s = until_s;
         double from_s = clamp(timeline->start_s[op], window->from_s, to_s);
-        ms_time_category category =
-            ms_dag_is_compute(ops->dag, op)
-                ? category_of_compute(ops->dag, op)
-                : ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op));
-        ms_sum_add(&sums[category], to_s - from_s);
+        sum_of_path(ops, op, to_s - from_s, sums);
         to_s = from_s;
     }
     ms_sum_add(&sums[MS_TIME_OTHER], to_s - window->from_s);

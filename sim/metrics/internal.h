@@ -31,9 +31,21 @@ static inline double ms_sum_total(const ms_sum *sum) {
 typedef struct ms_time_span {
     double end_s;
     ms_time_category category;
-    ms_other_part part;  /**< of MS_TIME_OTHER */
-    double slowed_share; /**< of MS_TIME_COMPUTE: of its length, what communication added */
+    ms_other_part part;        /**< of MS_TIME_OTHER */
+    double slowed_share;       /**< of MS_TIME_COMPUTE: of its length, what communication added */
+    const ms_dag_piece *piece; /**< of MS_TIME_COMPUTE: that it is, and so waits in between; else
+                                  NULL */
+    double length_s;           /**< of the whole piece's operation */
 } ms_time_span;
+
+/** Of a span, the share in which its rank computes: all, but of a piece. */
+static inline double ms_span_computing(const ms_time_span *span) {
+    double waited_s = 0.0;
+    for (int axis = 0; span->piece != NULL && axis < MS_AXIS_COUNT; axis++) {
+        waited_s += span->piece->axes[axis].waited_s;
+    }
+    return span->length_s > 0.0 ? fmax(0.0, 1.0 - waited_s / span->length_s) : 1.0;
+}
 
 /** A stretch of time that figures are taken over. */
 typedef struct ms_window {

@@ -75,15 +75,6 @@ static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
     return bytes / dag->step_count;
 }
 
-/* Operations of each work in all steps: [works] in the arena, NULL when memory runs out. */
-static double *count_works(const ms_dag *dag, ms_arena *arena) {
-    double *counts = MS_NEW(arena, double, dag->work_count);
-    for (int32_t i = 0; counts != NULL && i < dag->op_count; i++) {
-        counts[dag->ops[i].work]++;
-    }
-    return counts;
-}
-
 /* What the links of a tier did. */
 static ms_tier_use use_of_tier(const ms_result *result, const double *counts, int tier) {
     const ms_dag *dag = &result->dag;
@@ -100,36 +91,56 @@ static ms_tier_use use_of_tier(const ms_result *result, const double *counts, in
 
 static ms_status find_tiers(ms_result *result, ms_arena *arena) {
     int tiers = result->job->platform.tier_count;
-    double *counts = count_works(&result->dag, arena);
+    double *counts = MS_NEW(arena, double, result->dag.work_count);
     result->tiers = MS_NEW(arena, ms_tier_use, tiers);
     if (counts == NULL || result->tiers == NULL) {
         return MS_E_NOMEM;
     }
+    ms_dag_count_works(&result->dag, counts);
     for (int t = 0; t < tiers; t++) {
         result->tiers[t] = use_of_tier(result, counts, t);
     }
     return MS_OK;
 }
 
+/* Count the kernels of a work, which so many ranks carry out. */
+static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, double ranks,
+                          double *calls) {
+    const ms_segment *segment = work->tag < 0 ? NULL : &costs->segments[work->tag];
+    for (int u = 0; segment != NULL && u < segment->kernels.uses; u++) {
+        const ms_kernel_use *use = &costs->uses[segment->kernels.use_first + u];
+        calls[use->kernel] += (double)use->calls * ranks;
+    }
+}
+
+/* The same of all that it hides. */
+static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
+                                 const ms_dag_piece *piece, double ranks, double *calls) {
+    for (int32_t p = 0; p < piece->part_count; p++) {
+        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+        count_kernels(costs, &dag->works[part->work], ranks, calls);
+    }
+}
+
 static ms_status find_kernels(ms_result *result, ms_arena *arena) {
     const ms_stage_costs *costs = &result->job->costs;
     const ms_dag *dag = &result->dag;
     double *calls = MS_NEW(arena, double, costs->kernel_count);
-    double *runs = MS_NEW(arena, double, dag->work_count); /* of each work, on all ranks */
-    if (calls == NULL || runs == NULL) {
+    double *ranks = MS_NEW(arena, double, dag->work_count); /* that carry out each work */
+    if (calls == NULL || ranks == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->op_count; i++) {
-        const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[i]]];
-        runs[dag->ops[i].work] += dag->ranks[stream->rank].multiplicity;
+        for (int32_t m = dag->member_first[i]; m < dag->member_first[i + 1]; m++) {
+            const ms_dag_stream *stream = &dag->streams[dag->member_stream[m]];
+            ranks[dag->ops[i].work] += dag->ranks[stream->rank].multiplicity;
+        }
     }
     for (int32_t w = 0; w < dag->work_count; w++) {
-        int32_t tag = dag->works[w].tag;
-        const ms_segment_kernels none = {0};
-        const ms_segment_kernels *kernels = tag < 0 ? &none : &costs->segments[tag].kernels;
-        for (int u = 0; u < kernels->uses; u++) {
-            const ms_kernel_use *use = &costs->uses[kernels->use_first + u];
-            calls[use->kernel] += (double)use->calls * runs[w];
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        count_kernels(costs, &dag->works[w], ranks[w], calls);
+        if (piece != NULL) {
+            count_hidden_kernels(costs, dag, piece, ranks[w], calls);
         }
     }
     for (int k = 0; k < costs->kernel_count; k++) {
@@ -179,5 +190,6 @@ static ms_status find_stages(ms_result *result, ms_arena *arena) {
 ms_status ms_result_sum_up(ms_result *result, ms_arena *arena) {
     ms_status status = find_tiers(result, arena);
     status = status == MS_OK ? find_kernels(result, arena) : status;
-    return status == MS_OK ? find_stages(result, arena) : status;
+    status = status == MS_OK ? find_stages(result, arena) : status;
+    return status == MS_OK ? ms_granularity_find_risks(result, arena) : status;
 }

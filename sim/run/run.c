@@ -14,6 +14,8 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .costs = &job->costs,
                             .algorithms = job->spec.algorithms,
                             .host = ms_spec_host_of(&job->spec),
+                            .granularity = job->spec.simulation.granularity,
+                            .is_alone = job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC,
                             .is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP,
                             .no_fold = job->no_fold,
                             .is_blocking = job->is_blocking,

@@ -9,6 +9,7 @@ static const char *const PRODUCT_KINDS[] = {"projections", "mlp", "experts", "he
                                             NULL};                   /* bits as ms_product_kind */
 static const char *const TYPES[] = {"parameters", "products", NULL}; /* as ms_product_type */
 static const char *const FIDELITIES[] = {"analytic", "flow", "step", NULL}; /* as ms_fidelity */
+static const char *const GRANULARITIES[] = {"layer", "pass", NULL};         /* as ms_granularity */
 
 double ms_dtype_B(ms_dtype dtype) {
     return dtype == MS_DTYPE_FP32 ? 4.0 : 2.0;
@@ -451,6 +452,13 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .words = FIDELITIES,
      .help = "analytic: no contention; flow: transfers share links; step: and collectives are "
              "played step by step"},
+    {.key = "granularity",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(simulation.granularity),
+     .fallback = "layer",
+     .words = GRANULARITIES,
+     .help = "layer: every layer's computations and collectives are operations; pass: a pass is "
+             "one, with the collectives among the ranks that run it together"},
     {.former = "seed",
      .help = "nothing was drawn by it; 'model.moe.seed' draws how unevenly experts are chosen, "
              "'platform.routing_seed' the routes that 'ecmp' hashes"},

@@ -39,6 +39,7 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_summary_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->spec.simulation.fidelity));
+    ms_value_add_string(root, "granularity", ms_granularity_name(job->spec.simulation.granularity));
 }
 
 void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *parent) {
@@ -215,6 +216,29 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Where pieces may take another time than their layers would. */
+static void add_risks(const ms_result *result, ms_value *root) {
+    ms_value *rows = array(root, "granularity_risk");
+    for (int i = 0; i < result->risk_count; i++) {
+        const ms_granularity_risk *risk = &result->risks[i];
+        ms_value *row = object(rows, NULL);
+        ms_value_add_string(row, "pass", ms_op_kind_name(risk->op_kind));
+        ms_value_add_int(row, "stage_first", risk->stage_first);
+        ms_value_add_int(row, "stage_last", risk->stage_last);
+        ms_value_add_string(row, "axis", ms_axis_name(risk->axis));
+        ms_value_add_string(row, "kind", ms_coll_kind_name(risk->kind));
+        ms_value_add_string(row, "tier", tier_name(&result->job->platform, risk->tier));
+        ms_value *with = array(row, "with");
+        for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
+            if (risk->with & MS_AXIS_BIT(axis)) {
+                ms_value_add_string(with, NULL, ms_axis_name((ms_axis)axis));
+            }
+        }
+        ms_value_add_int(row, "pieces", risk->pieces);
+        ms_value_add_int(row, "met", risk->met);
+    }
+}
+
 static void add_engine(const ms_result *result, ms_value *root) {
     ms_value *engine = object(root, "engine");
     ms_value_add_int(engine, "ops", result->dag.op_count);
@@ -244,6 +268,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_memory(result, root);
     add_stages(result, root);
     add_critical_path(result, root);
+    add_risks(result, root);
     add_engine(result, root);
     if (arena->has_failed) { /* something may be missing anywhere in the tree */
         return MS_E_NOMEM;

@@ -31,7 +31,7 @@ PATH = "compute optimizer imbalance tp cp ep pp dp other".split()
 # A dict is an object with exactly these keys; {"*": x} an object with any keys; [x] a list of x.
 RUN = {
     "workload": str, "platform": str, "gpus": int, "mesh": {"*": int}, "order": [str], "mesh_tiers": {"*": (str, type(None))},
-    "schedule": str, "fidelity": str,
+    "schedule": str, "fidelity": str, "granularity": str,
     "steps": int, "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": NUMBER, "tokens_per_s_per_gpu": NUMBER,
     "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": NUMBER, "mfu": NUMBER, "mfu_causal": NUMBER,
     "hfu": NUMBER, "flop_convention": str, "bubble_fraction": NUMBER, "bubble_ratio": NUMBER, "idle_fraction": NUMBER,
@@ -47,6 +47,8 @@ RUN = {
                "transformer_B": NUMBER, "peak_rank": int},
     "stages": [{"pp_rank": int, "compute_s": NUMBER, "bubble_s": NUMBER, "exposed_s": NUMBER, "peak_B": NUMBER}],
     "critical_path": {key: NUMBER for key in PATH},
+    "granularity_risk": [{"pass": str, "stage_first": int, "stage_last": int, "axis": str, "kind": str, "tier": str, "with": [str],
+                          "pieces": int, "met": int}],
     "engine": {"ops": int, "flows": int, "simulated_ranks": int, "fold_exact": bool, "wall_s": NUMBER, "peak_rss_B": NUMBER},
 }
 COLLECTIVE = {

@@ -21,7 +21,7 @@ from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-ECHOES = {"workload", "platform", "mesh", "expert_mesh", "order", "schedule", "fidelity", "engine"}  # what was asked for, and how it was run
+ECHOES = {"workload", "platform", "mesh", "expert_mesh", "order", "schedule", "fidelity", "granularity", "engine"}  # what was asked for, and how it was run
 OF_PLATFORM = {"platform.nodes"}  # a key of the platform's file, which stands for all of those
 FOR_READERS = {"name", "description", "model.name"}
 
@@ -232,6 +232,7 @@ CASES = {
     "recompute_layers": Case(0, 1, "dense", "recompute=full", idle=[("dense", (), 1), ("dense", ("recompute=selective",), 1)]),
     "steps": Case(3, 4, "costs", "schedule.kind=zbh2", "schedule.step_end=post_validation"),
     "fidelity": Case("flow", "analytic", "dense", "platform.nodes=2", "mesh.order=[tp, dp, pp]", "mesh.dp=4", "batch.global=32"),
+    "granularity": Case("layer", "pass", "dense"),
     "model.type": Case("llama", "gpt", "dense"),
     "model.layers": Case(8, 16, "dense"),
     "model.hidden": Case(1024, 2048, "dense"),

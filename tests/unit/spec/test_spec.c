@@ -129,6 +129,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(recompute_layers, "recompute_layers=3", s->recompute.layers = 3)                             \
     X(steps, "steps=5", s->simulation.steps = 5)                                                   \
     X(analytic, "fidelity=analytic", s->simulation.fidelity = MS_FIDELITY_ANALYTIC)                \
+    X(passes, "granularity=pass", s->simulation.granularity = MS_GRANULARITY_PASS)                 \
     X(layers, "model.layers=200", s->model.layers = 200)                                           \
     X(vocab, "model.vocab=256", s->model.vocab = 256)                                              \
     X(tokens, "model.sequence=3072", s->model.sequence = 3072)                                     \

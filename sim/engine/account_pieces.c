@@ -1,0 +1,84 @@
+/* What pieces hide, on the links of the group that their works are laid out for. */
+#include <math.h>
+
+#include "engine/no_memory.h"
+#include "engine/replay.h"
+
+/* A link under a phase of a part. */
+typedef struct phase_use {
+    double busy_s;
+    double share; /* of the capacity, while all its flows run */
+} phase_use;
+
+typedef struct piece_account {
+    ms_replay *replay;
+    phase_use *uses; /* [links] zeros between phases */
+} piece_account;
+
+static void enter_phase(piece_account *a, const ms_dag_phase *phase, double count) {
+    const ms_dag *dag = a->replay->dag;
+    for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+        const ms_dag_flow *flow = &dag->network.flows[f];
+        double time_s = ms_dag_flow_time_s(dag, f, a->replay->is_alone);
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+            double bytes = flow->bytes * crossing->weight;
+            phase_use *use = &a->uses[crossing->link];
+            a->replay->timeline.link_bytes[crossing->link] += count * bytes;
+            use->busy_s = fmax(use->busy_s, time_s);
+            use->share += time_s > 0.0
+                              ? bytes / time_s / dag->network.links[crossing->link].capacity_Bps
+                              : 0.0;
+        }
+    }
+}
+
+static void leave_phase(piece_account *a, const ms_dag_phase *phase, double count) {
+    const ms_dag *dag = a->replay->dag;
+    ms_timeline *timeline = &a->replay->timeline;
+    for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+        const ms_dag_flow *flow = &dag->network.flows[f];
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            int32_t link = dag->network.crossings[flow->crossing_first + c].link;
+            double busy_s = timeline->link_busy_s[link] + count * a->uses[link].busy_s;
+            timeline->link_busy_s[link] = fmin(busy_s, timeline->makespan_s);
+            timeline->link_peak[link] =
+                fmin(1.0, fmax(timeline->link_peak[link], a->uses[link].share));
+            a->uses[link] = (phase_use){0.0, 0.0};
+        }
+    }
+}
+
+/* Take the operations out of the counts: what remains is carried out inside pieces. */
+static void forget_operations(const ms_dag *dag, double *counts) {
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        if (!ms_dag_is_compute(dag, op)) {
+            counts[dag->ops[op].work] -= 1.0;
+        }
+    }
+}
+
+ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    const ms_dag *dag = replay->dag;
+    if (dag->network.pieces.count == 0) {
+        return MS_OK;
+    }
+    /* of each work, how often it is carried out inside pieces */
+    double *counts = MS_NEW(scratch, double, dag->work_count);
+    piece_account a = {.replay = replay,
+                       .uses = MS_NEW(scratch, phase_use, dag->network.link_count)};
+    if (counts == NULL || a.uses == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    ms_dag_count_works(dag, counts);
+    forget_operations(dag, counts);
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_work *work = &dag->works[w];
+        for (int32_t p = 0; p < work->phase_count && counts[w] > 0.0; p++) {
+            const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
+            enter_phase(&a, phase, counts[w]);
+            leave_phase(&a, phase, counts[w]);
+        }
+    }
+    return MS_OK;
+}
