@@ -124,6 +124,20 @@ class Granularity(unittest.TestCase):
         self.assertEqual(result("textbook-70b-64", "--granularity", "pass")["granularity_risk"], [])
         self.assertEqual(result("tiny", "--granularity", "pass", "--fidelity", "analytic")["granularity_risk"], [])
 
+    def test_meshes(self):
+        """The bench of experiments runs all legal meshes of tp x pp, and the steps of either granularity agree."""
+        rows = (ROOT / "tests" / "bench" / "meshes_gpt3_175b_1024.csv").read_text(encoding="utf-8").split()
+        meshes = [tuple(map(int, row.split(","))) for row in rows[1:]]
+        legal = []
+        for tp, pp in ((tp, pp) for tp in (1, 2, 4, 8, 16) for pp in (1, 2, 4, 8, 16, 32, 64)):
+            sets = [f"mesh.tp={tp}", f"mesh.pp={pp}", f"mesh.dp={1024 // tp // pp}"]
+            done = subprocess.run([PROGRAM, "check", "workloads/gpt3-175b-1024.yaml", *(word for key in sets for word in ("--set", key))],
+                                  cwd=ROOT, capture_output=True, check=False, timeout=60)
+            legal += [(tp, pp, 1024 // tp // pp)] if done.returncode in (0, 1) else []
+        self.assertEqual(meshes, legal)
+        sets = [word for key in ("mesh.tp=4", "mesh.pp=8", "mesh.dp=32") for word in ("--set", key)]
+        self.check_canonical("gpt3-175b-1024", *sets)
+
     def check_job(self, number):
         words = random_job(random.Random(f"{SEED} {number}"))
         with self.subTest(f"MS_SEED={SEED}, job {number}: {' '.join(words)}"):
