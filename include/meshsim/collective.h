@@ -180,6 +180,12 @@ ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *pla
 ms_status ms_coll_plan_time_alone(const ms_platform *platform, const ms_coll_plan *plan,
                                   double *time_s_out);
 
+/** When each flow of a phase ends that all start together, with nothing else on the links, each for
+ * itself as in ms_coll_plan_time_alone [s].  scratch: for the call.  end_s_out: [count].  Returns
+ * as ms_coll_plan_time. */
+ms_status ms_coll_phase_times_alone(const ms_platform *platform, const ms_phase *phase,
+                                    ms_arena *scratch, double *end_s_out);
+
 /** What a link is, as a number: the same for links of one capacity and tier, whatever their own
  * numbers, so that groups which are laid out alike look alike. */
 uint64_t ms_link_colour(const ms_platform *platform, int link);

@@ -56,6 +56,8 @@ typedef struct ms_dag_crossing {
     int32_t weight; /**< crossings of all flows that this one stands for: what the link carries,
                        times the flow's bytes */
     int32_t own;    /**< crossings of one of them */
+    double carried; /**< crossings of one of them, the mean, over all links that this one stands
+                       for: what they carry */
 } ms_dag_crossing;
 
 /** A fluid transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
@@ -64,7 +66,7 @@ typedef struct ms_dag_flow {
     int32_t crossing_first; /**< into ms_dag_network.crossings */
     int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
     double alone_s;  /**< set by ms_dag_finish: time with the other flows of its phase on the links,
-                        each crossing them for itself only [s] */
+                        each crossing them for itself only [s]; < 0 until then */
     double loaded_s; /**< the same with all that the flows stand for */
 } ms_dag_flow;
 
@@ -227,6 +229,11 @@ int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work);
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s);
 /** A flow of the newest phase. */
 int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
+/** Time that the newest flow takes as in ms_dag_flow.alone_s, where its crossings do not tell: they
+ * are of classes of links [s]. */
+void ms_dag_set_alone(ms_dag *dag, double alone_s);
+/** What the newest crossing carries, `own` unless this is called. */
+void ms_dag_set_carried(ms_dag *dag, double carried);
 /** A crossing of the newest flow. */
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 

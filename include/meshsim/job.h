@@ -17,6 +17,7 @@
 #include "meshsim/diag.h"
 #include "meshsim/engine.h"
 #include "meshsim/estimate.h"
+#include "meshsim/lower.h"
 #include "meshsim/memory_options.h"
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
@@ -43,10 +44,9 @@ typedef struct ms_job {
     ms_stage_costs costs;
     ms_program program;
     bool no_fold;
-    bool is_fold_exact; /**< all ranks of a class are alike; false: the slowest stands for its class
-                         */
-    int global_batch;   /**< sequences per step; 0 with `costs:` and no batch */
-    int microbatches;   /**< M */
+    ms_lower_fold fold;     /**< set when it is lowered */
+    int global_batch;       /**< sequences per step; 0 with `costs:` and no batch */
+    int microbatches;       /**< M */
     bool is_validated_late; /**< as in ms_lower_input, and so the next one */
     bool is_blocking;
     bool has_pairs;         /**< the order pairs passes, whether or not they then run together */

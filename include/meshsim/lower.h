@@ -2,8 +2,8 @@
  * @file
  * Lowering: a schedule, the costs of its passes, a mesh and a platform become one operation graph.
  *
- * Per pipeline rank one simulated rank stands for all (folded), or every rank is simulated. An
- * operation is added after all that it waits for.
+ * Folded, one rank is simulated of all that play the same role (sim/lower/folding.md); else every
+ * rank is. An operation is added after all that it waits for.
  */
 #ifndef MESHSIM_LOWER_H
 #define MESHSIM_LOWER_H
@@ -35,8 +35,7 @@ typedef struct ms_lower_input {
     ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
     ms_granularity granularity; /**< what of a pass is an operation */
-    bool is_alone;              /**< collectives inside one have links to themselves: fidelity
-                                   `analytic` */
+    bool is_alone;              /**< flows share no links: fidelity `analytic` */
     bool is_stepped;            /**< every step of a collective by itself: fidelity `step` */
     bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
     int steps;                  /**< optimizer steps, one after the other; 0 means 1 */
@@ -47,14 +46,26 @@ typedef struct ms_lower_input {
 /** Operations that `no_fold` may make at most. */
 #define MS_LOWER_OP_LIMIT 40000000.0
 
+/** Operations that folding exactly may make at most: beyond, one rank stands for all of its
+ * pipeline rank. */
+#define MS_FOLD_OP_LIMIT 8000000.0
+
+/** Which ranks stand for others. */
+typedef struct ms_lower_fold {
+    bool is_exact; /**< simulating every rank gives the same figures */
+    int classes;   /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
+                    * ranks
+                    */
+} ms_lower_fold;
+
 /** Lower.
  *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
- *  *is_exact_out: whether simulating every rank would certainly give the same figures; if not,
- * the slowest route of a class stands for it (sim/lower/folding.md). Returns MS_OK; MS_E_INPUT for
- * a schedule that waits for itself (reported with the waiting passes), too many operations or a
- * collective that no algorithm lays out;
- * MS_E_NOMEM. O(operations + ranks * links of a route). */
-ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out, bool *is_exact_out);
+ *  *fold_out: where it is not exact, which is warned of, the slowest group of a pipeline rank
+ * stands for the others. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported
+ * with the waiting passes), too many operations or a collective that no algorithm lays out;
+ * MS_E_NOMEM. O(operations + communications * ranks * links of a route). */
+ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
+                   ms_lower_fold *fold_out);
 
 /** A row of collectives of one kind. */
 typedef struct ms_collective_row {

@@ -250,8 +250,8 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
     show_risks(result, out);
     text wall;
     const char *how = result->job->no_fold         ? "every one"
-                      : result->job->is_fold_exact ? "folded"
-                                                   : "folded, slowest route";
+                      : result->job->fold.is_exact ? "folded"
+                                                   : "folded, not exact";
     ms_buffer_printf(out,
                      "\nsimulated  %d rank%s (%s), %d operations%s,\n           %lld flows in %s\n",
                      result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,

@@ -20,16 +20,17 @@ static double time_flow(const ms_platform *platform, const ms_flow *flow, bool i
     return time_s;
 }
 
-/* When the last flow of a phase ends. */
+/* When each flow of a phase ends. */
 static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, bool is_alone,
-                            ms_arena *scratch, double *time_s_out) {
+                            ms_arena *scratch, double *end_s_out) {
+    if (phase->count == 1) {
+        end_s_out[0] = time_flow(platform, phase->flows, is_alone);
+    }
     if (phase->count <= 1) {
-        *time_s_out = phase->count == 0 ? 0.0 : time_flow(platform, phase->flows, is_alone);
         return MS_OK;
     }
     ms_fluid_flow *flows = MS_NEW(scratch, ms_fluid_flow, phase->count);
-    double *end_s = MS_NEW(scratch, double, phase->count);
-    if (flows == NULL || end_s == NULL) {
+    if (flows == NULL) {
         return MS_E_NOMEM;
     }
     for (int f = 0; f < phase->count; f++) {
@@ -43,12 +44,26 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
         }
         flows[f] = (ms_fluid_flow){.bytes = flow->bytes, .uses = uses, .count = flow->count};
     }
-    ms_status status = ms_fluid_run(flows, phase->count, end_s);
+    return ms_fluid_run(flows, phase->count, end_s_out);
+}
+
+/* When the last flow of a phase ends. */
+static ms_status time_phase(const ms_platform *platform, const ms_phase *phase, bool is_alone,
+                            ms_arena *scratch, double *time_s_out) {
+    double one_s = 0.0;
+    double *end_s = phase->count <= 1 ? &one_s : MS_NEW(scratch, double, phase->count);
+    ms_status status =
+        end_s == NULL ? MS_E_NOMEM : time_flows(platform, phase, is_alone, scratch, end_s);
     *time_s_out = 0.0;
     for (int f = 0; f < phase->count && status == MS_OK; f++) {
         *time_s_out = fmax(*time_s_out, end_s[f]);
     }
     return status;
+}
+
+ms_status ms_coll_phase_times_alone(const ms_platform *platform, const ms_phase *phase,
+                                    ms_arena *scratch, double *end_s_out) {
+    return time_flows(platform, phase, true, scratch, end_s_out);
 }
 
 static ms_status time_plan(const ms_platform *platform, const ms_coll_plan *plan, bool is_alone,
@@ -59,7 +74,7 @@ static ms_status time_plan(const ms_platform *platform, const ms_coll_plan *plan
     double time_s = 0.0;
     for (int p = 0; p < plan->phase_count && status == MS_OK; p++) {
         double flows_s = 0.0;
-        status = time_flows(platform, &plan->phases[p], is_alone, &scratch, &flows_s);
+        status = time_phase(platform, &plan->phases[p], is_alone, &scratch, &flows_s);
         time_s += flows_s + plan->phases[p].latency_s;
     }
     ms_arena_release(&scratch);

@@ -149,6 +149,7 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
     int32_t flow =
         add(dag, FLOWS,
             &(ms_dag_flow){.bytes = bytes,
+                           .alone_s = -1.0,
                            .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
     if (flow >= 0) {
         ms_vector *phases = &dag->builder.vectors[PHASES];
@@ -162,7 +163,8 @@ int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t o
         return -1;
     }
     int32_t crossing =
-        add(dag, CROSSINGS, &(ms_dag_crossing){.link = link, .weight = weight, .own = own});
+        add(dag, CROSSINGS,
+            &(ms_dag_crossing){.link = link, .weight = weight, .own = own, .carried = own});
     if (crossing >= 0) {
         ms_vector *flows = &dag->builder.vectors[FLOWS];
         MS_AT(flows, ms_dag_flow, flows->count - 1).crossing_count++;
@@ -229,6 +231,20 @@ bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
         }
     }
     return false;
+}
+
+void ms_dag_set_alone(ms_dag *dag, double alone_s) {
+    if (has_any(dag, FLOWS)) {
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).alone_s = alone_s;
+    }
+}
+
+void ms_dag_set_carried(ms_dag *dag, double carried) {
+    if (has_any(dag, CROSSINGS)) {
+        ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
+        MS_AT(crossings, ms_dag_crossing, crossings->count - 1).carried = carried;
+    }
 }
 
 void ms_dag_begin_step(ms_dag *dag) {

@@ -53,7 +53,11 @@ static ms_status time_phase(ms_dag *dag, const ms_dag_phase *phase, bool is_alon
     ms_status status = ms_fluid_run(all->flows, phase->flow_count, all->end_s);
     for (int32_t f = 0; f < phase->flow_count && status == MS_OK; f++) {
         ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
-        *(is_alone ? &flow->alone_s : &flow->loaded_s) = all->end_s[f];
+        if (!is_alone) {
+            flow->loaded_s = all->end_s[f];
+        } else if (flow->alone_s < 0.0) {
+            flow->alone_s = all->end_s[f];
+        }
     }
     return status;
 }

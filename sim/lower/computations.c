@@ -10,7 +10,7 @@ int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn) {
                             .is_synchronising = turn == MS_TURN_SYNCHRONISED,
                             .flop = s->flop,
                             .bytes = s->bytes_moved,
-                            .stands_for = ms_ranks_folded(&l->ranks),
+                            .stands_for = 1,
                             .group_size = 1,
                             .tier = -1,
                             .tag = segment};
@@ -21,8 +21,7 @@ int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn) {
 
 int32_t ms_no_work(ms_lowering *l) {
     if (l->computations.none < 0) {
-        ms_dag_work work = {
-            .stands_for = ms_ranks_folded(&l->ranks), .group_size = 1, .tier = -1, .tag = -1};
+        ms_dag_work work = {.stands_for = 1, .group_size = 1, .tier = -1, .tag = -1};
         l->computations.none = ms_dag_add_work(l->dag, &work);
     }
     return l->computations.none;

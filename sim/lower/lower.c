@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lower/lowering.h"
+#include "lower/refine.h"
 
 static int step_count(const ms_lower_input *input) {
     return input->steps > 0 ? input->steps : 1;
@@ -64,11 +65,9 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = l->in->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
     l->runs = MS_NEW(arena, int, (size_t)l->in->program->stages *MS_PASS_COUNT);
-    l->members = MS_NEW(arena, int, l->ranks.per_pp);
     l->last_streams = MS_NEW(arena, ms_last_stream, l->ranks.simulated);
     l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
-    if (l->runs == NULL || l->members == NULL || l->last_streams == NULL ||
-        l->computations.segment == NULL) {
+    if (l->runs == NULL || l->last_streams == NULL || l->computations.segment == NULL) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
@@ -83,7 +82,7 @@ static void add_ranks(ms_lowering *l) {
     for (int p = 0; p < ranks->pp; p++) {
         for (int k = 0; k < ranks->simulated_per_pp; k++) {
             int32_t index =
-                ms_dag_add_rank(l->dag, ms_rank_at(ranks, p, k), ms_ranks_folded(ranks), p);
+                ms_dag_add_rank(l->dag, ms_rank_simulated(ranks, p, k), ranks->multiplicity[k], p);
             ms_dag_add_stream(l->dag, index, -1, MS_AXIS_NONE);
         }
     }
@@ -98,8 +97,39 @@ static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     return status == MS_OK ? ms_step_end_lower(l) : status;
 }
 
+/* Simulate one rank of each class that cannot be told apart. */
+static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
+    const ms_platform *platform = l->in->platform;
+    int *class_of = MS_NEW(arena, int, l->ranks.per_pp);
+    int32_t *link_class = MS_NEW(arena, int32_t, platform->link_count);
+    ms_status status = class_of == NULL || link_class == NULL ? MS_E_NOMEM : ms_traffic_list(l);
+    if (status == MS_OK) {
+        status = ms_refine(&l->traffic, platform, l->in->is_alone, class_of, link_class);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_ranks_fold(&l->ranks, class_of);
+    l->fold.classes = l->ranks.simulated;
+    l->works.link_class = link_class;
+    if (estimate_ops(l) > MS_FOLD_OP_LIMIT && l->ranks.simulated_per_pp > 1) {
+        ms_diag_warning(l->works.diag,
+                        "%d ranks differ in what they share links with: to simulate one of each "
+                        "kind takes about %.3g operations, more than %.3g; one rank stands for all "
+                        "of its pipeline rank instead, which is not exact",
+                        l->ranks.simulated, estimate_ops(l), MS_FOLD_OP_LIMIT);
+        memset(class_of, 0, (size_t)l->ranks.per_pp * sizeof *class_of);
+        ms_ranks_fold(&l->ranks, class_of);
+        l->works.is_bounded = true;
+        l->fold.is_exact = false;
+    }
+    return ms_traffic_fold(&l->traffic);
+}
+
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
-    ms_status status = check_size(l, diag);
+    l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
+    ms_status status = l->in->no_fold ? MS_OK : fold_ranks(l, arena);
+    status = status == MS_OK ? check_size(l, diag) : status;
     status = status == MS_OK ? init_state(l, arena) : status;
     if (status != MS_OK) {
         return status;
@@ -111,11 +141,11 @@ static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     if (status == MS_OK && (ms_works_failed(&l->works) || l->waiting.pool.waits.failed)) {
         status = MS_E_NOMEM;
     }
-    return status == MS_OK ? ms_fold_check(&l->works) : status;
+    return status;
 }
 
 ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
-                   bool *is_exact_out) {
+                   ms_lower_fold *fold_out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_dag_init(dag_out);
@@ -126,10 +156,10 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
                      .dag = dag_out,
                      .ranks = {.mesh = input->mesh, .expert_mesh = input->expert_mesh}};
     int pp = input->program->spec.pipeline_ranks;
-    ms_status status = ms_ranks_init(&l.ranks, pp, input->no_fold, &scratch);
+    ms_status status = ms_ranks_init(&l.ranks, pp, &scratch);
+    ms_traffic_init(&l.traffic, &l.ranks, &scratch);
     if (status == MS_OK) {
-        status = ms_works_init(&l.works, input->platform, ms_ranks_are_folded(&l.ranks), &scratch,
-                               diag, dag_out);
+        status = ms_works_init(&l.works, input->platform, &scratch, diag, dag_out);
         l.works.algorithms = input->algorithms;
         l.works.launch_s = input->host.launch_s;
         l.works.is_stepped = input->is_stepped;
@@ -142,9 +172,10 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
         status = ms_dag_finish(dag_out, diag);
     }
     if (status == MS_OK) {
-        *is_exact_out = l.works.is_exact;
+        *fold_out = l.fold;
     }
     ms_waiting_release(&l.waiting);
+    ms_traffic_release(&l.traffic);
     ms_works_release(&l.works);
     ms_arena_release(&scratch);
     return status;

@@ -12,18 +12,15 @@ static ms_status lower_row(ms_works *w, const ms_collective_row *row) {
     int32_t rank = ms_dag_add_rank(w->dag, 0, 1, 0);
     int32_t stream = ms_dag_add_stream(w->dag, rank, -1, MS_AXIS_OTHER);
     for (int i = 0; i < row->count; i++) {
-        ms_fold_request request = {.group = {.kind = row->kind,
-                                             .gpus = gpus,
-                                             .members = row->members,
-                                             .size_B = row->sizes_B[i]},
-                                   .groups = 1};
+        ms_coll_request request = {
+            .kind = row->kind, .gpus = gpus, .members = row->members, .size_B = row->sizes_B[i]};
         ms_dag_op op = {.mb = -1,
                         .stage = -1,
                         .chunk = -1,
                         .layer = -1,
                         .kind = (uint8_t)ms_op_kind_of_coll(row->kind),
                         .axis = MS_AXIS_OTHER};
-        ms_status status = ms_fold_work(w, &request, &op.work);
+        ms_status status = ms_works_make_alone(w, &request, &op.work);
         if (status != MS_OK) {
             return status;
         }
@@ -39,7 +36,7 @@ ms_status ms_lower_collectives(const ms_platform *platform, const ms_collective_
     ms_arena_init(&scratch);
     ms_dag_init(dag_out);
     ms_works works;
-    ms_status status = ms_works_init(&works, platform, false, &scratch, diag, dag_out);
+    ms_status status = ms_works_init(&works, platform, &scratch, diag, dag_out);
     works.algorithms.of[row->kind] = row->algorithm;
     works.algorithms.protocol = row->protocol;
     works.is_stepped = row->is_stepped;

@@ -6,8 +6,10 @@
 
 #include "lower/pieces.h"
 #include "lower/ranks.h"
+#include "lower/traffic.h"
 #include "lower/waits.h"
 #include "lower/works.h"
+#include "meshsim/step_end.h"
 
 /* How a segment comes to run: its host runs ahead, or has waited for the GPU before it; or in an
  * overlapped pair, before which no host waits. */
@@ -35,13 +37,14 @@ typedef struct ms_lowering {
     const ms_lower_input *in;
     ms_dag *dag;
     ms_ranks ranks;
+    ms_lower_fold fold;
+    ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;
     ms_computations computations;
     ms_last_stream *last_streams; /* [simulated] */
     ms_pieces pieces;
-    int *runs;    /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
-    int *members; /* [N / P] ranks of the group at hand */
+    int *runs; /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
 } ms_lowering;
 
 /* Labels of what belongs to no pass. */
@@ -80,10 +83,11 @@ void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends
 /* The stream of communications that a key stands for, made on first use.  key: its `first` is the
  * simulated rank whose stream it is.  destination: simulated rank; -1: a stream of collectives. */
 int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination, ms_axis axis);
-/* Add the work of a fold class, and remember it by its key.  request: its GPUs may be NULL, where
- * memory ran out listing them.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_fold_work. */
-ms_status ms_communication_make(ms_lowering *l, const ms_work_key *key,
-                                const ms_fold_request *request, int32_t *work_out);
+/* Add the work of the groups that class `k` leads, and remember it by its key.  key: of the work.
+ * comm: what it does; where ranks are folded, listed under its own key.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT as ms_works_plan. */
+ms_status ms_communication_make(ms_lowering *l, const ms_work_key *key, ms_step_comm *comm, int k,
+                                int32_t *work_out);
 
 /* A communication between two pipeline ranks, rank by rank. */
 typedef struct ms_pair_op {
@@ -92,8 +96,13 @@ typedef struct ms_pair_op {
     int ends[2]; /* pipeline ranks */
 } ms_pair_op;
 
-/* The work of the ranks at place `k` of both, made on first use.  Returns MS_OK; MS_E_NOMEM;
- * MS_E_INPUT as ms_fold_work. */
+/* What identifies a communication between two pipeline ranks. */
+ms_work_key ms_pair_key(const ms_pair_op *op, int first, int second);
+/* What is laid out for it, without GPUs. */
+ms_coll_request ms_pair_request(const ms_pair_op *op);
+
+/* The work of the ranks of class `k` of both, made on first use.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT as ms_works_plan. */
 ms_status ms_pair_work(ms_lowering *l, const ms_pair_op *op, int k, int32_t *work_out);
 
 /* A collective in every simulated group of one pipeline rank. */
@@ -107,10 +116,20 @@ typedef struct ms_group_op {
     ms_waits *ends;        /* [k] lists that it is added to */
 } ms_group_op;
 
+/* Axes that the groups of a collective span. */
+static inline unsigned ms_group_axes(const ms_group_op *op) {
+    return op->group_axes != 0 ? op->group_axes : MS_AXIS_BIT(op->op.axis);
+}
+
+/* What identifies a collective.  first: the simulated rank that leads its groups. */
+ms_work_key ms_group_key(const ms_group_op *op, int first);
+/* What is laid out for it, without GPUs. */
+ms_coll_request ms_group_request(const ms_group_op *op, int members);
+
 /* Whether there is anything to do: groups of one member and empty buffers need no collective. */
 bool ms_group_runs(const ms_lowering *l, int p, const ms_group_op *op);
 /* Emit a collective that runs, the operation at hand, for all simulated groups of pipeline rank
- * `p`. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_fold_work. */
+ * `p`. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op);
 
 /* Hand the result of the pass labelled `from` to `stage`, its neighbour: a message, or nothing
@@ -137,6 +156,13 @@ ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair);
  * waits for. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM.
  */
 ms_status ms_order_lower(ms_lowering *l, ms_arena *arena, ms_diag *diag);
+
+/* A step's end, for whoever goes through it. */
+ms_step_ending ms_lowering_end(const ms_lowering *l);
+
+/* Fill the traffic with all communications of a step, laid out in all their groups.  Returns MS_OK;
+ * MS_E_INPUT (reported) for one that no algorithm lays out; MS_E_NOMEM. */
+ms_status ms_traffic_list(ms_lowering *l);
 
 /* Emit gradient reduction, optimizer and parameter gathering of every rank. */
 ms_status ms_step_end_lower(ms_lowering *l);

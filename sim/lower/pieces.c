@@ -47,77 +47,38 @@ static ms_group_op group_op_of(const ms_segment *segment) {
                          .op = {.axis = (uint8_t)segment->axis}};
 }
 
-static unsigned axes_of(const ms_segment *segment) {
-    return segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
-}
-
 /* Whether the members of a collective run the same pass at the same time: they share a layer's
  * work, or the tokens of a microbatch. */
 static bool is_within_pass(const ms_segment *segment) {
     static const unsigned WITHIN = MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) |
                                    MS_AXIS_BIT(MS_AXIS_EP) | MS_AXES_OF_EXPERTS;
-    return (MS_AXIS_BIT(segment->axis) & WITHIN) != 0 && (axes_of(segment) & ~WITHIN) == 0 &&
+    const ms_group_op op = group_op_of(segment);
+    return (MS_AXIS_BIT(segment->axis) & WITHIN) != 0 && (ms_group_axes(&op) & ~WITHIN) == 0 &&
            !segment->is_between_directions;
 }
 
 /* ---- works ---- */
 
-/* GPUs of all groups that span `axes` on pipeline rank `p`: [groups * members] in the arena, that
- * of its lowest rank first; NULL when memory runs out. */
-static int *list_groups(ms_lowering *l, int p, unsigned axes, int members, int *groups_out) {
-    const ms_ranks *ranks = &l->ranks;
-    int *gpus = MS_NEW(l->works.arena, int, ranks->per_pp);
-    int count = 0;
-    for (int place = 0; place < ranks->per_pp && gpus != NULL; place++) {
-        int rank = ms_rank_at(ranks, p, place);
-        if (ms_rank_is_lead(ranks, axes, rank)) {
-            count += ms_ranks_members(ranks, axes, rank, gpus + count);
-        }
-    }
-    if (gpus != NULL) {
-        ms_mesh_to_devices(ranks->mesh, gpus, count);
-    }
-    *groups_out = count / members;
-    return gpus;
-}
-
 /* The work of a collective in all its groups at once, made on first use, apart from those of
- * operations.  Groups that are not alike, of which every one is simulated, have none: -1. */
+ * operations.  Groups that are not alike have none: -1. */
 static ms_status make_work(layout_finder *f, const ms_segment *segment, int32_t *work_out) {
     ms_lowering *l = f->l;
-    ms_work_key key = {.size_B = segment->coll_B,
-                       .intra_node_B = segment->coll_intra_node_B,
-                       .load_imbalance = segment->coll_load_imbalance,
-                       .kind = (int32_t)segment->coll,
-                       .domain = MS_DOMAIN_PIECES,
-                       .first = f->p,
-                       .second = (int32_t)(axes_of(segment) << 4 | (unsigned)segment->axis)};
+    const ms_group_op op = group_op_of(segment);
+    const int ends[2] = {f->p, -1};
+    ms_work_key key = ms_group_key(&op, f->p);
+    key.domain = MS_DOMAIN_PIECES;
+    key.second = (int32_t)(ms_group_axes(&op) << 4 | (unsigned)segment->axis);
     int32_t found = ms_works_find(&l->works, &key);
     if (found >= 0) {
         *work_out = found - 1;
         return MS_OK;
     }
-    unsigned axes = axes_of(segment);
-    ms_fold_request request = {.group = {.kind = segment->coll,
-                                         .members = ms_ranks_members(
-                                             &l->ranks, axes, ms_rank_at(&l->ranks, f->p, 0), NULL),
-                                         .size_B = segment->coll_B,
-                                         .intra_node_B = segment->coll_intra_node_B,
-                                         .load_imbalance = segment->coll_load_imbalance}};
-    request.group.gpus = list_groups(l, f->p, axes, request.group.members, &request.groups);
-    if (request.group.gpus == NULL) {
+    ms_step_comm comm = {.groups = ms_traffic_groups(&l->traffic, ends, ms_group_axes(&op))};
+    if (comm.groups == NULL) {
         return MS_E_NOMEM;
     }
-    bool was_exact = l->works.is_exact;
-    l->works.is_exact = true;
-    ms_status status = ms_fold_work(&l->works, &request, work_out);
-    bool is_even = l->works.is_exact;
-    l->works.is_exact = was_exact;
-    if (!is_even && ms_ranks_are_folded(&l->ranks)) {
-        l->works.is_exact = false;
-    } else if (!is_even) {
-        *work_out = -1;
-    }
+    comm.request = ms_group_request(&op, comm.groups->members);
+    ms_status status = ms_fold_work_of_all(&l->works, &comm, work_out);
     ms_works_remember(&l->works, &key, *work_out + 1);
     return status;
 }
@@ -195,7 +156,9 @@ static void number_runs(layout_finder *f) {
 }
 
 static bool same_communicator(const ms_segment *a, const ms_segment *b) {
-    return a->axis == b->axis && axes_of(a) == axes_of(b);
+    const ms_group_op x = group_op_of(a);
+    const ms_group_op y = group_op_of(b);
+    return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
 }
 
 /* Whether an asynchronous collective meets another one of its run on its links. */
@@ -236,24 +199,21 @@ static int root_of(int *parent, int k) {
 }
 
 /* Join the simulated ranks that are in one group of each set of axes. */
-static void join_places(ms_lowering *l, const ms_piece_places *places, int *parent) {
-    const ms_ranks *ranks = &l->ranks;
-    for (int k = 0; k < ranks->simulated_per_pp; k++) {
+static ms_status join_places(ms_lowering *l, const ms_piece_places *places, int *parent) {
+    const int ends[2] = {places->p, -1};
+    for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
         parent[k] = k;
     }
-    for (int a = 0; a < places->axes_count && !ms_ranks_are_folded(ranks); a++) {
-        for (int k = 0; k < ranks->simulated_per_pp; k++) {
-            int rank = ms_rank_at(ranks, places->p, k);
-            if (!ms_rank_is_lead(ranks, places->axes[a], rank)) {
-                continue;
-            }
-            int count = ms_ranks_members(ranks, places->axes[a], rank, l->members);
-            for (int m = 1; m < count; m++) {
-                int member = root_of(parent, ranks->place[l->members[m]]);
-                parent[member] = root_of(parent, k);
-            }
+    for (int a = 0; a < places->axes_count; a++) {
+        const ms_comm_groups *groups = ms_traffic_groups(&l->traffic, ends, places->axes[a]);
+        for (int k = 0; groups != NULL && k < l->ranks.simulated_per_pp; k++) {
+            parent[root_of(parent, k)] = root_of(parent, groups->lead[k]);
+        }
+        if (groups == NULL) {
+            return MS_E_NOMEM;
         }
     }
+    return MS_OK;
 }
 
 /* List the sets of joined ranks. */
@@ -263,10 +223,10 @@ static ms_status list_places(ms_lowering *l, ms_piece_places *places) {
     int *set = MS_NEW(l->works.arena, int, count);
     places->first = MS_NEW(l->works.arena, int, (size_t)count + 1);
     places->places = MS_NEW(l->works.arena, int, count);
-    if (parent == NULL || set == NULL || places->first == NULL || places->places == NULL) {
+    if (parent == NULL || set == NULL || places->first == NULL || places->places == NULL ||
+        join_places(l, places, parent) != MS_OK) {
         return MS_E_NOMEM;
     }
-    join_places(l, places, parent);
     for (int k = 0; k < count; k++) { /* number the roots, and count at the end of each set */
         set[k] = root_of(parent, k) == k ? places->count++ : -1;
     }
@@ -317,12 +277,13 @@ static ms_status find_places(ms_lowering *l, const ms_piece_places *wanted,
 
 /* Number of a collective's communicator among those of the run: the axes that groups span. */
 static int communicator_of(ms_piece_places *places, const ms_segment *segment) {
+    const ms_group_op op = group_op_of(segment);
     int i = 0;
-    while (i < places->axes_count && places->axes[i] != axes_of(segment)) {
+    while (i < places->axes_count && places->axes[i] != ms_group_axes(&op)) {
         i++;
     }
     if (i == places->axes_count) {
-        places->axes[places->axes_count++] = axes_of(segment);
+        places->axes[places->axes_count++] = ms_group_axes(&op);
     }
     return i;
 }

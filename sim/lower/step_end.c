@@ -1,5 +1,4 @@
 /* What follows the last microbatch, as ms_step_end_visit tells it. */
-#include "meshsim/step_end.h"
 #include "lower/lowering.h"
 #include "meshsim/coll_class.h"
 
@@ -111,7 +110,7 @@ static void update(void *context, int p) {
                         .host_s = l->in->costs->optimizer_launches * l->in->host.launch_s,
                         .is_synchronising =
                             (l->in->host.syncs & MS_SYNC_NORM) && !l->in->is_validated_late,
-                        .stands_for = ms_ranks_folded(&l->ranks),
+                        .stands_for = 1,
                         .group_size = 1,
                         .tier = -1,
                         .tag = -1};
@@ -123,12 +122,16 @@ static void update(void *context, int p) {
     ms_compute_lower(l, p, &op, ms_next(l, p));
 }
 
+ms_step_ending ms_lowering_end(const ms_lowering *l) {
+    return (ms_step_ending){.program = l->in->program,
+                            .costs = l->in->costs,
+                            .ranks = l->in->mesh->ranks,
+                            .steps = l->in->steps,
+                            .is_validated_late = l->in->is_validated_late};
+}
+
 ms_status ms_step_end_lower(ms_lowering *l) {
     static const ms_step_end_visitor VISITOR = {lower_group, lower_pair, exchange_norm, update};
-    const ms_step_ending end = {.program = l->in->program,
-                                .costs = l->in->costs,
-                                .ranks = l->in->mesh->ranks,
-                                .steps = l->in->steps,
-                                .is_validated_late = l->in->is_validated_late};
+    const ms_step_ending end = ms_lowering_end(l);
     return ms_step_end_visit(&end, &VISITOR, l, l->works.diag);
 }

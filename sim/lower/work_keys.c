@@ -3,20 +3,17 @@
 
 #include "lower/works.h"
 
-ms_status ms_works_init(ms_works *works, const ms_platform *platform, bool is_folded,
-                        ms_arena *arena, ms_diag *diag, ms_dag *dag) {
+ms_status ms_works_init(ms_works *works, const ms_platform *platform, ms_arena *arena,
+                        ms_diag *diag, ms_dag *dag) {
     size_t links = (size_t)platform->link_count;
     *works = (ms_works){.platform = platform,
                         .arena = arena,
                         .diag = diag,
                         .dag = dag,
-                        .is_folded = is_folded,
-                        .is_exact = true,
                         .dag_link = MS_NEW(arena, int32_t, links),
-                        .link_load = MS_NEW(arena, int32_t, links)};
+                        .link_load = MS_NEW(arena, ms_link_load, links)};
     ms_vector_init(&works->keys, sizeof(ms_work_key));
     ms_vector_init(&works->key_made, sizeof(int32_t));
-    ms_vector_init(&works->classes, sizeof(ms_fold_class));
     if (works->dag_link == NULL || works->link_load == NULL) {
         return MS_E_NOMEM;
     }
@@ -27,7 +24,6 @@ ms_status ms_works_init(ms_works *works, const ms_platform *platform, bool is_fo
 void ms_works_release(ms_works *works) {
     ms_vector_release(&works->keys);
     ms_vector_release(&works->key_made);
-    ms_vector_release(&works->classes);
 }
 
 bool ms_works_failed(const ms_works *works) {

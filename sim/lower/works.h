@@ -5,14 +5,6 @@
 
 #include "meshsim/lower.h"
 
-/* A communication of one fold class: the same collective in every group of the class. */
-typedef struct ms_fold_request {
-    ms_coll_request group; /* gpus: [groups * members], group after group, the simulated one first;
-                              its algorithm is that of the job */
-    int groups;
-    bool is_pipelined;
-} ms_fold_request;
-
 /* A work or stream already made, by what identifies it. */
 typedef struct ms_work_key {
     double size_B;
@@ -34,11 +26,13 @@ enum {
     MS_DOMAIN_NORM,             /* the one work of the norm of the world's gradient */
 };
 
-/* A fold class whose groups are laid out. */
-typedef struct ms_fold_class {
-    const ms_coll_plan *plans; /* [groups] the simulated group first, all with the same flows */
-    int groups;
-} ms_fold_class;
+/* What the flows at hand put on a link, and on the class of links that is named by it. */
+typedef struct ms_link_load {
+    int64_t class_load; /* on all links of the class */
+    int32_t load;
+    int32_t crossing_load; /* on each of the class, as far as is known */
+    int32_t most;          /* crossings of one flow, on one of the class */
+} ms_link_load;
 
 /* What has been made so far. */
 typedef struct ms_works {
@@ -50,21 +44,20 @@ typedef struct ms_works {
         algorithms;     /* asked for, by kind; part of no key, as they are those of all works */
     double launch_s;    /* time a rank's host takes to launch a communication */
     bool is_stepped;    /* collectives are laid out step by step */
-    bool is_folded;     /* one simulated group stands for others */
-    bool is_exact;      /* it does so exactly, as far as is known */
+    bool is_bounded;    /* groups that are not alike stand for each other */
     ms_vector keys;     /* of ms_work_key */
     ms_vector key_made; /* of int32_t, beside keys: the works and streams */
     int32_t *key_table; /* open hash over keys, -1 free */
     size_t key_slots;
-    ms_vector classes;  /* of ms_fold_class */
-    int32_t *dag_link;  /* [platform links] index in the graph, -1 until used */
-    int32_t *link_load; /* [platform links] crossings by the class at hand */
+    int32_t *dag_link;         /* [platform links] index in the graph, -1 until used */
+    ms_link_load *link_load;   /* [platform links] zeros between uses */
+    const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */
 } ms_works;
 
-/* Fill a caller's works, none made yet; the rest is borrowed.  is_folded: groups stand for others.
- * Returns MS_OK; MS_E_NOMEM.  Released with ms_works_release, also after a failure. */
-ms_status ms_works_init(ms_works *works, const ms_platform *platform, bool is_folded,
-                        ms_arena *arena, ms_diag *diag, ms_dag *dag);
+/* Fill a caller's works, none made yet; the rest is borrowed.  Returns MS_OK; MS_E_NOMEM.  Released
+ * with ms_works_release, also after a failure. */
+ms_status ms_works_init(ms_works *works, const ms_platform *platform, ms_arena *arena,
+                        ms_diag *diag, ms_dag *dag);
 void ms_works_release(ms_works *works);
 /* Whether memory ran out for a key. */
 bool ms_works_failed(const ms_works *works);
@@ -74,19 +67,26 @@ int32_t ms_works_find(const ms_works *w, const ms_work_key *key);
 /* Remember a work or stream. Memory failures show up in ms_works_failed. */
 void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made);
 
-/* Remember the plans of a class for ms_fold_check.  plans: borrowed until then.  Returns MS_OK;
- * MS_E_NOMEM. */
-ms_status ms_fold_note(ms_works *w, const ms_coll_plan *plans, int groups);
+/* Lay a collective out as the job wants it.  request: its algorithm and protocol are those of the
+ * job.  *plan_out: in the works' arena.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a
+ * collective that no algorithm lays out. */
+ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, ms_coll_plan *plan_out);
 
-/* Find out, once all works are made, whether the folded graph stands for all ranks exactly: sets
- * w->is_exact to false if that is not certain.  Returns MS_OK; MS_E_NOMEM.  O(links of all groups
- * of all classes). */
-ms_status ms_fold_check(ms_works *w);
+/* Add the work of a collective that stands for itself to the graph.  request: as of ms_works_plan.
+ * *work_out: its index.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
+ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out);
 
-/* Add the work of a class to the graph: the simulated group's links with the load of the whole
- * class; if groups differ, the latency and the outer links of the slowest. *work_out: its index.
- * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a collective that no algorithm lays out.
- * O(groups * members * links of a route). */
-ms_status ms_fold_work(ms_works *w, const ms_fold_request *request, int32_t *work_out);
+struct ms_step_comm;
+/* Add one work for a communication in all its groups at once, which cross links with the load of
+ * all.  *work_out: its index; -1 where groups differ in how long they take or are laid out
+ * otherwise.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) as ms_works_plan.  O(crossings of
+ * all groups). */
+ms_status ms_fold_work_of_all(ms_works *w, const struct ms_step_comm *comm, int32_t *work_out);
+
+/* Add the work of a communication in the groups that class `k` leads to the graph: what one of them
+ * sends, over classes of links, with the load of all.  *work_out: its index.  Returns MS_OK;
+ * MS_E_NOMEM; MS_E_INPUT as ms_works_plan; MS_E_BUG (reported) where the classes are not alike.
+ * O(crossings of the groups). */
+ms_status ms_fold_work(ms_works *w, const struct ms_step_comm *comm, int k, int32_t *work_out);
 
 #endif

@@ -59,7 +59,7 @@ static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
             for (int32_t c = 0; c < flow->crossing_count; c++) {
                 const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
                 bool is_here = dag->network.links[crossing->link].tier == tier;
-                bytes += is_here ? flow->bytes * crossing->own * share : 0.0;
+                bytes += is_here ? flow->bytes * crossing->carried * share : 0.0;
             }
         }
     }
@@ -154,19 +154,21 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
 static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_out) {
     const ms_dag *dag = &result->dag;
     ms_stage_use use = {.pp = dag->ranks[first].pp};
+    double count = 0.0;
     int next = first;
     for (; next < dag->rank_count && dag->ranks[next].pp == use.pp; next++) {
         const double *time_s = result->metrics.ranks[next].time_s;
-        use.compute_s += time_s[MS_TIME_COMPUTE];
+        double weight = dag->ranks[next].multiplicity;
+        count += weight;
+        use.compute_s += weight * time_s[MS_TIME_COMPUTE];
         for (int c = MS_TIME_BUBBLE_WARMUP; c <= MS_TIME_BUBBLE_COOLDOWN; c++) {
-            use.bubble_s += time_s[c];
+            use.bubble_s += weight * time_s[c];
         }
         for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
-            use.exposed_s += time_s[c];
+            use.exposed_s += weight * time_s[c];
         }
         use.peak_B = fmax(use.peak_B, result->memory[next].peak_B);
     }
-    double count = next - first;
     use.compute_s /= count;
     use.bubble_s /= count;
     use.exposed_s /= count;

@@ -21,7 +21,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
-    return ms_lower(&input, diag, dag_out, &job->is_fold_exact);
+    return ms_lower(&input, diag, dag_out, &job->fold);
 }
 
 static void find_peak(ms_result *result) {

@@ -244,7 +244,8 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_int(engine, "ops", result->dag.op_count);
     ms_value_add_int(engine, "flows", result->timeline.flows);
     ms_value_add_int(engine, "simulated_ranks", result->dag.rank_count);
-    ms_value_add_bool(engine, "fold_exact", result->job->is_fold_exact);
+    ms_value_add_int(engine, "fold_classes", result->job->fold.classes);
+    ms_value_add_bool(engine, "fold_exact", result->job->fold.is_exact);
     ms_value_add_double(engine, "wall_s", result->wall_s);
     ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);
 }

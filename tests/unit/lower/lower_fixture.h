@@ -21,7 +21,7 @@ typedef struct lower_fixture {
     ms_stage_costs costs;
     ms_lower_input input;
     ms_dag dag;
-    bool is_exact;
+    ms_lower_fold fold;
     ms_buffer text;
     ms_action actions[LOWER_ACTIONS_MAX];
     size_t first[LOWER_RANKS_MAX + 1];
@@ -183,7 +183,7 @@ static inline void lower_write_op(lower_fixture *x, int32_t op) {
 /* Lower the job, which must give this graph. */
 static inline void lower_expect(lower_fixture *x, const char *expected) {
     ms_buffer_release(&x->text);
-    cr_assert_eq(ms_lower(&x->input, &x->f.diag, &x->dag, &x->is_exact), MS_OK, "%s",
+    cr_assert_eq(ms_lower(&x->input, &x->f.diag, &x->dag, &x->fold), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
     for (int32_t op = 0; op < x->dag.op_count; op++) {
         lower_write_op(x, op);

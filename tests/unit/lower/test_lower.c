@@ -517,7 +517,7 @@ Test(lower, folded_one_rank_stands_for_its_replicas) {
     cr_assert_eq(x.dag.rank_count, 2);
     cr_assert_eq(x.dag.ranks[1].multiplicity, 4);
     cr_assert_eq(x.dag.works[x.dag.ops[1].work].stands_for, 2);
-    cr_assert(x.is_exact);
+    cr_assert(x.fold.is_exact);
     lower_release(&x);
 }
 
@@ -577,7 +577,7 @@ Test(lower, a_schedule_that_waits_for_itself_is_refused) {
     lower_fixture x;
     lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1B0 1F0"});
     lower_set_plain_passes(&x);
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_E_INPUT);
+    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&x.f.messages),
                               "the schedule deadlocks: rank 1 at '1B0' waits for 1F0 of rank 1"),
                        "%s", ms_buffer_text(&x.f.messages));

@@ -12,7 +12,7 @@ Test(lower_host, launches_what_is_lowered) {
     x.costs.optimizer_launches = 7;
     x.input.is_validated_late = false;
     x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM};
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_OK);
+    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
     for (int32_t op = 0; op < x.dag.op_count; op++) {
         const ms_dag_work *work = &x.dag.works[x.dag.ops[op].work];
         int launches = work->is_communication ? 1 : x.dag.ops[op].kind == MS_OP_OPTIMIZER ? 7 : 3;
@@ -31,7 +31,7 @@ Test(lower_host, waits_before_some_passes) {
         lower_init(&x, (lower_degrees){1, 1, 1}, 1, (const char *const[]){"0F0 0I0 0W0"});
         lower_set_plain_passes(&x);
         x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
-        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.is_exact), MS_OK);
+        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
         cr_assert_eq(x.dag.op_count, 3);
         for (int32_t op = 0; op < 3; op++) {
             bool waits = x.dag.works[x.dag.ops[op].work].is_synchronising;

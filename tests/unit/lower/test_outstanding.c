@@ -100,8 +100,8 @@ Test(outstanding, the_update_waits_for_what_no_segment_joined) {
                                           .costs = &costs,
                                           .is_validated_late = true};
             ms_dag dag;
-            bool is_exact = false;
-            cr_assert_eq(ms_lower(&input, &f.diag, &dag, &is_exact), MS_OK, "%s",
+            ms_lower_fold fold = {0};
+            cr_assert_eq(ms_lower(&input, &f.diag, &dag, &fold), MS_OK, "%s",
                          ms_buffer_text(&f.messages));
             check_update(&dag, joined, where);
             ms_dag_release(&dag);

@@ -79,8 +79,8 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
                                 .after_update = x->after_update};
     ms_lower_input input = {
         .platform = &x->f.platform, .mesh = &x->mesh, .program = &x->program, .costs = &x->costs};
-    bool is_exact = false;
-    cr_assert_eq(ms_lower(&input, &x->f.diag, &x->dag, &is_exact), MS_OK, "%s",
+    ms_lower_fold fold = {0};
+    cr_assert_eq(ms_lower(&input, &x->f.diag, &x->dag, &fold), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
     cr_assert_eq(
         ms_engine_run(&x->dag, MS_FIDELITY_ANALYTIC, &x->f.arena, &x->f.diag, &x->timeline), MS_OK);
