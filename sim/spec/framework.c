@@ -327,43 +327,59 @@ static bool has_attention(const ms_gpu_type *gpu, ms_attention_kernel kernel) {
            ms_attention_efficiency(&gpu->attention[kernel].backward, 1) > 0;
 }
 
-/* Software that prefers the kernels of Hopper takes FlashAttention's second generation where there
- * are none. Source: Transformer Engine, get_attention_backend: FlashAttention 3 on Hopper alone,
- * FlashAttention 2 before cuDNN's on GPUs older than Hopper. */
+/* Software whose kernel of attention does not run on the GPU takes FlashAttention's second
+ * generation, and where that does not run either, the GPU's own fused one. Source: Transformer
+ * Engine, get_attention_backend: FlashAttention 3 on Hopper alone, FlashAttention 2 before cuDNN's
+ * on GPUs older than Hopper; PyTorch, sdp_utils (the backends of scaled_dot_product_attention in
+ * their order of priority). */
 static void fit_attention(ms_node *root, ms_job_spec *spec) {
     const choice_key at = {"model", "attention"};
     const ms_platform *cluster = spec->platform.cluster;
     ms_attention_kernel kernel = spec->model.attention;
-    bool is_newest = kernel == MS_ATTENTION_FLASH3 || kernel == MS_ATTENTION_CUDNN;
     ms_node *holder = holder_of(root, at);
-    if (cluster == NULL || !is_newest || (root != NULL && holder == NULL) ||
-        has_attention(&cluster->gpu, kernel) ||
-        !has_attention(&cluster->gpu, MS_ATTENTION_FLASH2)) {
+    if (cluster == NULL || kernel == MS_ATTENTION_UNFUSED || (root != NULL && holder == NULL) ||
+        has_attention(&cluster->gpu, kernel)) {
         return;
     }
-    spec->model.attention = MS_ATTENTION_FLASH2;
+    bool has_second = has_attention(&cluster->gpu, MS_ATTENTION_FLASH2);
+    spec->model.attention = has_second ? MS_ATTENTION_FLASH2 : MS_ATTENTION_FUSED;
     if (holder != NULL) {
-        ms_node_get(holder, at.key)->text = "flash2";
+        ms_node_get(holder, at.key)->text = has_second ? "flash2" : "fused";
     }
 }
 
-/* A model without latents has no products out of them to recompute. */
-static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
+/* Take a profile's choice of a part back. */
+static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part, const char *name) {
     const choice_key at = {NULL, "recompute_parts"};
-    unsigned parts = spec->recompute.parts & ~(unsigned)MS_RECOMPUTE_LATENT_UP;
-    bool is_idle = spec->model.mla.kv_rank == 0 && parts != spec->recompute.parts;
-    if (!is_idle || (root != NULL && holder_of(root, at) == NULL)) {
+    unsigned parts = spec->recompute.parts & ~(unsigned)part;
+    if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
         return;
     }
     ms_node *list = ms_node_get(root, at.key);
     const ms_node *entry = list == NULL ? NULL : list->first;
-    while (entry != NULL && strcmp(entry->text, "latent_up") != 0) {
+    while (entry != NULL && strcmp(entry->text, name) != 0) {
         entry = entry->next;
     }
     if (entry != NULL) {
         ms_node_remove(list, entry);
     }
+    if (list != NULL && list->first == NULL) {
+        drop(root, at.key);
+    }
     spec->recompute.parts = parts;
+}
+
+/* A model without latents has no products out of them to recompute; every second product is that of
+ * dense gated layers with plain heads, whose order of products is known. */
+static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
+    const ms_model *model = &spec->model;
+    bool is_latent = model->mla.kv_rank > 0;
+    if (!is_latent) {
+        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP, "latent_up");
+    }
+    if (is_latent || model->moe.experts > 0 || !model->is_gated) {
+        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS, "products");
+    }
 }
 
 void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {

@@ -63,13 +63,14 @@ static const cluster_row CLUSTERS[] = {
     {"V100", NULL, "dgx2-v100", NULL},
     {"H100-SXM5 96GB", NULL, "meta-roce-h100", "h100-sxm5-96gb"},
     {"H100", "RoCE", "meta-roce-h100", NULL},
-    {"H200", NULL, "dgx-h100", "h200-sxm5-141gb"},
+    {"H200", NULL, "dgx-h200", NULL},
     {"H100", NULL, "dgx-h100", NULL},
     {"H800", NULL, "h800", NULL},
     {"GB200", NULL, "gb200-nvl72", NULL},
     {"B200", "EFA", "p6-b200", NULL},
     {"B200", "stas00/ml-engineering", "p6-b200", NULL}, /* its B200 are AWS's P6-B200 */
     {"B200", NULL, "dgx-b200", NULL},
+    {"MI300X", NULL, "mi300x", NULL},
     {"TPU-v4", NULL, "tpu-v4-palm", NULL},
     {"TPU v4", NULL, "tpu-v4-palm", NULL},
 };

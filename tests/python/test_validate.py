@@ -121,12 +121,12 @@ class Errors(InFolder):
     def test_what_is_not_published_is_skipped_with_its_reason(self):
         rows = (CASE % ("whole", "narayanan21", 1.0) +
                 (CASE % ("no_micro", "narayanan21", 1.0)).replace("micro_batch: 2", "micro_batch: null") +
-                (CASE % ("no_gpu", "vtrain", 1.0)).replace("A100-SXM4-80GB", "MI300X"))
+                (CASE % ("no_gpu", "vtrain", 1.0)).replace("A100-SXM4-80GB", "MI250X"))
         found = tree(self.write(rows))
         self.assertEqual([row["id"] for row in found["rows"]], ["whole"])
         self.assertEqual(found["skipped"],
                          [{"id": "no_micro", "group": "narayanan21", "reason": "micro_batch is not published"},
-                          {"id": "no_gpu", "group": "vtrain", "reason": "no platform for a GPU 'MI300X'"}])
+                          {"id": "no_gpu", "group": "vtrain", "reason": "no platform for a GPU 'MI250X'"}])
         self.assertEqual(list(found["groups"]), ["narayanan21"])
 
     def test_what_is_apart_from_the_score_is_skipped_apart(self):

@@ -122,6 +122,41 @@ Test(framework, an_older_gpu_runs_an_older_attention) {
     end(&c);
 }
 
+/* Triton's kernel has figures on A100 and H100 alone: a B200 runs FlashAttention 2, and a V100,
+ * which has no generation of its own, what its type knows of fused attention. */
+Test(framework, any_gpu_runs_an_attention_that_it_has) {
+    framework_case c;
+    begin(&c, "name: mine\nmodel: {type: gpt, attention: triton}\n", JOB(""));
+    cr_assert_eq(c.spec.model.attention, MS_ATTENTION_TRITON, "%s", said(&c));
+    read_again(&c, (const char *const[]){"platform.file=dgx-b200"}, 1);
+    cr_assert_eq(c.spec.model.attention, MS_ATTENTION_FLASH2, "%s", said(&c));
+    read_again(&c, (const char *const[]){"platform.file=dgx2-v100", "platform.nodes=1"}, 2);
+    cr_assert_eq(c.spec.model.attention, MS_ATTENTION_FUSED, "%s", said(&c));
+    cr_assert_not_null(strstr(c.spec.source.text, "attention: fused"), "%s", c.spec.source.text);
+    end(&c);
+}
+
+/* Every second product is recomputed of dense gated layers with plain heads; of others a profile's
+ * choice is left out, a workload's own stays, and is refused where jobs are laid out. */
+Test(framework, recomputation_of_products_goes_with_dense_gated_layers) {
+    static const char PRODUCTS[] = "name: mine\nrecompute_parts: [norms, products]\n";
+    static const char ALONE[] = "name: mine\nrecompute_parts: [products]\n";
+    framework_case c;
+    begin(&c, PRODUCTS, JOB_OF("llama", ""));
+    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS | MS_RECOMPUTE_PRODUCTS);
+    read_again(&c, (const char *const[]){"model.type=gpt"}, 1);
+    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
+    read_again(&c, (const char *const[]){"model.moe={experts: 8, top_k: 2}"}, 1);
+    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
+    read_again(&c, (const char *const[]){"model.type=gpt", "recompute_parts=[products]"}, 2);
+    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_PRODUCTS, "%s", said(&c));
+    end(&c);
+    begin(&c, ALONE, JOB(""));
+    cr_assert_eq(c.spec.recompute.parts, 0, "%s", said(&c));
+    cr_assert_null(strstr(c.spec.source.text, "recompute_parts"), "%s", c.spec.source.text);
+    end(&c);
+}
+
 Test(framework, overrides_stand_above_it) {
     static const char *const SETS[] = {"data_parallel.zero=1", "model.dropout=null",
                                        "schedule.sends=async", "model.attention=null"};

@@ -141,12 +141,13 @@ Test(cases, clusters_go_by_gpu_and_network) {
         {"H100-SXM5-80GB 700W", "RoCE 400G", "meta-roce-h100", "h100-sxm5-80gb"},
         {"H100-SXM5-80GB", NULL, "dgx-h100", "h100-sxm5-80gb"},
         {"H100-SXM5 96GB HBM2e 500W cap", "RDMA", "meta-roce-h100", "h100-sxm5-96gb"},
-        {"H200-SXM5-141GB", "RDMA", "dgx-h100", "h200-sxm5-141gb"},
+        {"H200-SXM5-141GB", "RDMA", "dgx-h200", "h200-sxm5-141gb"},
         {"B200-SXM6", NULL, "dgx-b200", "b200-sxm6"},
         {"B200", "EFA 400G per GPU", "p6-b200", "b200-sxm6"},
         {"GB200", NULL, "gb200-nvl72", "gb200"},
         {"A100-PCIe-80GB", NULL, NULL, NULL},
-        {"MI300X", NULL, NULL, NULL},
+        {"MI300X", NULL, "mi300x", "mi300x"},
+        {"MI250X", NULL, NULL, NULL},
     };
     cases_fixture f;
     cases_start(&f);
@@ -449,22 +450,29 @@ Test(cases, recomputation_is_the_sources_or_the_frameworks) {
         const char *group, *kind;
         ms_recompute recompute;
         unsigned parts;
+        const char *model;
     } ROWS[] = {
-        {"korthikanti22", "selective", MS_RECOMPUTE_SELECTIVE, 0},
-        {"korthikanti22", "none", MS_RECOMPUTE_NONE, 0},
-        {"korthikanti22", "unstated", MS_RECOMPUTE_FULL, 0}, /* the framework's */
+        {"korthikanti22", "selective", MS_RECOMPUTE_SELECTIVE, 0, NULL},
+        {"korthikanti22", "none", MS_RECOMPUTE_NONE, 0, NULL},
+        {"korthikanti22", "unstated", MS_RECOMPUTE_FULL, 0, NULL}, /* the framework's */
         {"torchtitan", "selective", MS_RECOMPUTE_NONE,
-         MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS | MS_RECOMPUTE_PRODUCTS},
-        {"torchtitan", "full", MS_RECOMPUTE_FULL, 0},
-        {"torchtitan", "none", MS_RECOMPUTE_NONE, 0},
+         MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS | MS_RECOMPUTE_PRODUCTS,
+         "type: llama, layers: 96, hidden: 12288, heads: 96, ffn: 32768, ffn_mats: 3, "
+         "vocab: 51200, seq_len: 2048"},
+        {"torchtitan", "selective", MS_RECOMPUTE_NONE,
+         MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS, NULL},
+        {"torchtitan", "full", MS_RECOMPUTE_FULL, 0, NULL},
+        {"torchtitan", "none", MS_RECOMPUTE_NONE, 0, NULL},
     };
     cases_fixture f;
     cases_start(&f);
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         char id[16];
         snprintf(id, sizeof id, "row%zu", i);
-        const ms_case_job job = cases_job(
-            &f, &(case_words){.id = id, .group = ROWS[i].group, .recompute = ROWS[i].kind});
+        const ms_case_job job = cases_job(&f, &(case_words){.id = id,
+                                                            .group = ROWS[i].group,
+                                                            .recompute = ROWS[i].kind,
+                                                            .model = ROWS[i].model});
         cr_assert_null(job.reason, "%s", job.reason);
         cr_assert_eq(job.spec.recompute.kind, ROWS[i].recompute, "%zu", i);
         cr_assert_eq(job.spec.recompute.parts, ROWS[i].parts, "%zu", i);
@@ -525,7 +533,7 @@ Test(cases, what_is_not_published_is_a_reason) {
     } ROWS[] = {
         {{.batch = "micro_batch: null, global_batch: 1536"}, "micro_batch is not published"},
         {{.parallel = "tp: 8, pp: 16, dp: null"}, "parallel.dp is not published"},
-        {{.system = "gpu: MI300X"}, "no platform for a GPU 'MI300X'"},
+        {{.system = "gpu: MI250X"}, "no platform for a GPU 'MI250X'"},
         {{.parallel = "tp: 8, pp: 16, dp: 4"}, "the mesh has 512 ranks, and num_gpus is 1024"},
         {{.kind = "spiral"}, "schedule 'spiral' is not built"},
         {{.recompute = "some"}, "which parts 'some' recomputes is not known"},
