@@ -29,17 +29,44 @@ MS_BEGIN_DECLS
 /** Longest run that a trace can hold [s]: 64-bit numbers of picoseconds end at 9.22e6 s. */
 #define MS_TRACE_RUN_MAX_S 9e6
 
+/** How much of a run's timeline a trace holds. */
+typedef enum ms_trace_level {
+    MS_TRACE_FULL,  /**< every operation */
+    MS_TRACE_RANKS, /**< those with a member on a listed rank, of these members, and messages to one
+                     */
+    MS_TRACE_PASSES,  /**< a row per pass of a rank, and the operations that are in no pass */
+    MS_TRACE_SUMMARY, /**< no operations and no timelines of memory */
+    MS_TRACE_LEVEL_COUNT,
+} ms_trace_level;
+
+/** What to write. */
+typedef struct ms_trace_detail {
+    ms_trace_level level;
+    const int *ranks; /**< [rank_count] level ranks: ranks of the job, each of them simulated */
+    int rank_count;
+} ms_trace_detail;
+
+/** "full", "ranks", "passes", "summary": the attribute `level` of /events; never NULL. */
+const char *ms_trace_level_name(ms_trace_level level);
+
+/** Write the trace of a result, every operation of it.  Returns as ms_trace_write_detail does at
+ * level full. */
+ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
+                         ms_diag *diag);
+
 /** Write the trace of a result.
  *  The file is built under a temporary name (target.h), flushed, synced and renamed; after any
  * failure or interrupt the temporary file is gone and an older file at `path` is as it was.  Before
  * a long simulation ms_target_check tells whether it can be written.  The same result gives the
  * same bytes.
- *  result: of ms_job_run; its wall_s and peak_rss_B stay out.  program_version: such as "0.1.0".
- *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count; MS_E_IO
- * (both reported with path and cause); MS_E_NOMEM.  O(operations), memory for one chunk of one
- * column. */
-ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
-                         ms_diag *diag);
+ *  result: of ms_job_run; its wall_s and peak_rss_B stay out.  detail: what of its operations.
+ * program_version: such as "0.1.0".
+ *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count, and for a
+ * listed rank that is not simulated; MS_E_IO (all reported); MS_E_NOMEM.  O(operations), memory for
+ * one chunk of one column, and some bytes per operation except at the levels full and summary. */
+ms_status ms_trace_write_detail(const char *path, const ms_result *result,
+                                const ms_trace_detail *detail, const char *program_version,
+                                ms_diag *diag);
 
 /** Whether a quantity of the summary, by its dotted path, says how the simulation went rather than
  * what came out: wall time and memory use of the program, versions, paths.  Such quantities are not
@@ -120,6 +147,7 @@ typedef struct ms_trace {
     const char *schedule_text; /**< its order, as CSV, where a file gave it */
     const char *placement_text; /**< the GPU of each rank, as CSV, where a file gave it */
     const ms_value *summary;    /**< the tree of `run --json`, without wall time and memory use */
+    ms_trace_level level;       /**< which operations it holds; full in files that do not say */
     int64_t step_ps;            /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;       /**< [rank_count] */
     int32_t rank_count;

@@ -7,6 +7,7 @@
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
+#include "meshsim/ranges.h"
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
@@ -18,8 +19,12 @@ static const ms_option OPTIONS[] = {
      .letter = 'o',
      .argument = "TRACE.h5",
      .arguments = 1,
-     .help = "write a trace with every operation to this HDF5 file",
+     .help = "write a trace of the operations to this HDF5 file",
      .writes = ".h5"},
+    {.name = "trace",
+     .argument = "LEVEL",
+     .arguments = 1,
+     .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
     MS_OPTION_JSON,
     MS_OPTION_FIDELITY,
     MS_OPTION_GRANULARITY,
@@ -65,11 +70,52 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     return MS_E_NO;
 }
 
+static ms_status fail_detail(const ms_invocation *call, const char *value, int gpus) {
+    ms_diag_error(call->diag,
+                  "bad value '%s' for --trace; expected full, passes, summary, or ranks=LIST of "
+                  "ranks 0 to %d, such as ranks=0,8-15",
+                  value, gpus - 1);
+    return MS_E_USAGE;
+}
+
+/* What --trace asks for, of a job with so many GPUs. */
+static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
+    static const char RANKS[] = "ranks=";
+    const char *value = ms_cli_value(call, "trace", "full");
+    for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {
+        if (level != MS_TRACE_RANKS &&
+            strcmp(value, ms_trace_level_name((ms_trace_level)level)) == 0) {
+            *detail_out = (ms_trace_detail){.level = (ms_trace_level)level};
+            return MS_OK;
+        }
+    }
+    if (strncmp(value, RANKS, sizeof RANKS - 1) != 0) {
+        return fail_detail(call, value, gpus);
+    }
+    const char *list = value + sizeof RANKS - 1;
+    int count = ms_ranges_read(list, gpus, NULL);
+    if (count < 0) {
+        return fail_detail(call, value, gpus);
+    }
+    int *ranks = MS_NEW(call->arena, int, count);
+    if (ranks == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_ranges_read(list, gpus, ranks);
+    *detail_out = (ms_trace_detail){.level = MS_TRACE_RANKS, .ranks = ranks, .rank_count = count};
+    return MS_OK;
+}
+
 static ms_status run_job(const ms_invocation *call, ms_job *job, const char *trace_path) {
     ms_result result;
-    ms_status status = ms_job_run(job, call->arena, call->diag, &result);
+    ms_trace_detail detail;
+    ms_status status = read_detail(call, job->mesh.ranks, &detail);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = ms_job_run(job, call->arena, call->diag, &result);
     if (status == MS_OK && trace_path != NULL) {
-        status = ms_trace_write(trace_path, &result, MESHSIM_VERSION, call->diag);
+        status = ms_trace_write_detail(trace_path, &result, &detail, MESHSIM_VERSION, call->diag);
     }
     if (status == MS_OK) {
         status = print_result(call, &result);
@@ -88,6 +134,10 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
 static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
     ms_job job;
+    if (ms_cli_has(call, "trace") && trace_path == NULL) {
+        ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
+        return MS_E_USAGE;
+    }
     ms_status status = ms_cli_load_job(call, &job);
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
@@ -110,6 +160,9 @@ const ms_command ms_cmd_run = {
         "communication along dp, its own or that of other GPUs; 'stalling' is the part of its own "
         "communication that falls into that time. 'other' parts into waiting for the norm of the "
         "world's gradient and for the host. "
+        "A trace holds every operation, unless --trace asks for less: 'passes' for a row per pass "
+        "of a rank, 'ranks=0,8-15' for these ranks (simulated ones: of a folded job those that "
+        "stand for others), 'summary' for sums alone. "
         "Exits with 1 when the job does not fit in memory.",
     .example = "meshsim run workloads/tiny.yaml --set batch.global=64 -o tiny.h5",
     .run = run,

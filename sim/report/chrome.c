@@ -22,6 +22,7 @@ typedef struct chrome {
     int64_t *limit_ps; /* [event_count] start of the next event on its stream */
     int32_t *compute;  /* [rank_count] thread of the compute stream */
     int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
+    bool *is_shown;    /* [rank_count] some event is of it */
     ms_vector boxes;   /* ms_gantt_box, the passes */
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */
@@ -79,6 +80,9 @@ static void put_order(chrome *c, int32_t process, int32_t thread, const char *ki
 
 static void put_processes(chrome *c) {
     for (int32_t i = 0; i < c->trace->rank_count; i++) {
+        if (!c->is_shown[i]) {
+            continue;
+        }
         const ms_trace_rank *rank = &c->trace->ranks[i];
         char name[96];
         int used = snprintf(name, sizeof name, "pp %d, rank %d", rank->pp, rank->rank);
@@ -116,7 +120,7 @@ static void put_threads(chrome *c) {
                          c->trace->ranks[stream->peer_index].rank);
             }
         }
-        if (is_shown(c, stream->axis)) {
+        if (is_shown(c, stream->axis) && c->is_shown[stream->rank_index]) {
             put_metadata(c, stream->rank_index, c->thread[i], "thread_name", name);
             put_order(c, stream->rank_index, c->thread[i], "thread_sort_index", c->thread[i]);
         }
@@ -302,12 +306,14 @@ static void put_idle(chrome *c, const ms_idle_piece *idle) {
         [MS_IDLE_OWN] = {"own communication", "rail_animation"},
         [MS_IDLE_FOREIGN] = {"communication of other ranks", "thread_state_unknown"},
         [MS_IDLE_HOST] = {"host", "generic_work"},
+        [MS_IDLE_UNKNOWN] = {"operations that the trace does not hold", "grey"},
     };
     bool has_some = true;
     begin(c, 'X', idle->row, c->compute[idle->row]);
     put_time(c, "ts", idle->start_ps);
     put_time(c, "dur", idle->end_ps - idle->start_ps);
-    put_text(c, "name", ms_time_category_name(category_of(c, idle)));
+    put_text(c, "name",
+             idle->cause == MS_IDLE_UNKNOWN ? "idle" : ms_time_category_name(category_of(c, idle)));
     put_text(c, "cat", "idle");
     put_text(c, "cname", CAUSES[idle->cause].colour);
     ms_buffer_puts(&c->piece, ",\"args\":{\"waits_for\":");
@@ -368,10 +374,11 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
     c->limit_ps = MS_NEW(arena, int64_t, trace->events.count);
     c->compute = MS_NEW(arena, int32_t, trace->rank_count);
     c->second = MS_NEW(arena, int32_t, trace->rank_count);
+    c->is_shown = ms_passes_shown(trace, arena);
     int32_t *used = MS_NEW(arena, int32_t, trace->rank_count);
     int64_t *next_ps = MS_NEW(arena, int64_t, trace->stream_count);
     if (c->thread == NULL || c->limit_ps == NULL || c->compute == NULL || c->second == NULL ||
-        used == NULL || next_ps == NULL) {
+        c->is_shown == NULL || used == NULL || next_ps == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < trace->stream_count; i++) {
@@ -386,6 +393,7 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
         c->second[rank] = used[rank];
     }
     for (int32_t i = trace->events.count - 1; i >= 0; i--) {
+        c->is_shown[trace->streams[trace->events.stream[i]].rank_index] = true;
         c->limit_ps[i] = next_ps[trace->events.stream[i]];
         next_ps[trace->events.stream[i]] = trace->events.start_ps[i];
     }
@@ -403,7 +411,8 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
     chrome c = {.trace = trace,
                 .sink = sink,
                 .context = context,
-                .has_passes = trace->events.count > MS_CHROME_EVENTS_MAX};
+                .has_passes =
+                    trace->level == MS_TRACE_PASSES || trace->events.count > MS_CHROME_EVENTS_MAX};
     ms_arena_init(&arena);
     ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));

@@ -12,16 +12,42 @@ static const char *text_at(const ms_value *summary, const char *key, const char 
     return value != NULL && value->type == MS_VALUE_STRING ? value->as.string : fallback;
 }
 
-/* "pp 3" where every row is another pipeline rank, else "rank 12". */
-static const char **make_labels(const ms_trace *trace, ms_arena *arena) {
-    const char **labels = MS_NEW(arena, const char *, trace->rank_count);
-    bool has_repeats = false;
-    for (int32_t i = 1; i < trace->rank_count; i++) {
-        has_repeats = has_repeats || trace->ranks[i].pp == trace->ranks[i - 1].pp;
+/* The rows of a picture: ranks that the trace holds operations of. */
+typedef struct row_list {
+    int32_t *row_of;  /* [rank_count] -1: none */
+    int32_t *rank_of; /* [count] index into ms_trace.ranks */
+    int32_t count;
+} row_list;
+
+static bool find_rows(const ms_trace *trace, ms_arena *arena, row_list *rows) {
+    const bool *is_shown = ms_passes_shown(trace, arena);
+    rows->row_of = MS_NEW(arena, int32_t, trace->rank_count);
+    rows->rank_of = MS_NEW(arena, int32_t, trace->rank_count);
+    if (is_shown == NULL || rows->row_of == NULL || rows->rank_of == NULL) {
+        return false;
     }
-    for (int32_t i = 0; labels != NULL && i < trace->rank_count; i++) {
-        labels[i] = has_repeats ? ms_arena_printf(arena, "rank %d", trace->ranks[i].rank)
-                                : ms_arena_printf(arena, "pp %d", trace->ranks[i].pp);
+    rows->count = 0;
+    for (int32_t i = 0; i < trace->rank_count; i++) {
+        rows->row_of[i] = is_shown[i] ? rows->count : -1;
+        if (is_shown[i]) {
+            rows->rank_of[rows->count++] = i;
+        }
+    }
+    return true;
+}
+
+/* "pp 3" where every row is another pipeline rank, else "rank 12". */
+static const char **make_labels(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
+    const char **labels = MS_NEW(arena, const char *, rows->count);
+    bool has_repeats = false;
+    for (int32_t i = 1; i < rows->count; i++) {
+        has_repeats = has_repeats ||
+                      trace->ranks[rows->rank_of[i]].pp == trace->ranks[rows->rank_of[i - 1]].pp;
+    }
+    for (int32_t i = 0; labels != NULL && i < rows->count; i++) {
+        const ms_trace_rank *rank = &trace->ranks[rows->rank_of[i]];
+        labels[i] = has_repeats ? ms_arena_printf(arena, "rank %d", rank->rank)
+                                : ms_arena_printf(arena, "pp %d", rank->pp);
         if (labels[i] == NULL) {
             return NULL;
         }
@@ -37,7 +63,7 @@ static const char *make_title(const ms_trace *trace, ms_arena *arena) {
                            ms_value_number(s, "num_microbatches", 0.0));
 }
 
-static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
+static const char *make_subtitle(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
     static const struct {
         const char *path;
         const char *name;
@@ -65,8 +91,12 @@ static const char *make_subtitle(const ms_trace *trace, ms_arena *arena) {
         }
     }
     double gpus = ms_value_number(s, "gpus", 0.0);
-    return ms_arena_printf(arena, "%s \xc2\xb7 %.0f GPUs of %s, %d simulated", text, gpus,
-                           text_at(s, "platform", "the platform"), trace->rank_count);
+    const char *all =
+        ms_arena_printf(arena, "%s \xc2\xb7 %.0f GPUs of %s, %d simulated", text, gpus,
+                        text_at(s, "platform", "the platform"), trace->rank_count);
+    return all == NULL || rows->count == trace->rank_count
+               ? all
+               : ms_arena_printf(arena, "%s, %d shown", all, rows->count);
 }
 
 /* Whether the trace counts memory; workloads of given costs do not. */
@@ -80,19 +110,24 @@ static bool has_memory(const ms_trace *trace) {
 }
 
 /* The points of a trace's memory timelines, by row as they are by rank. */
-static const ms_gantt_memory *make_memory(const ms_trace *trace, ms_arena *arena) {
+static const ms_gantt_memory *make_memory(const ms_trace *trace, const row_list *rows,
+                                          ms_arena *arena) {
     ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
     ms_gantt_level *levels = MS_NEW(arena, ms_gantt_level, trace->memory_count);
-    size_t *first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 1);
+    size_t *first = MS_NEW(arena, size_t, (size_t)rows->count + 1);
     if (memory == NULL || levels == NULL || first == NULL) {
         return NULL;
     }
+    size_t count = 0;
     for (int32_t i = 0; i < trace->memory_count; i++) {
         const ms_trace_memory *point = &trace->memory[i];
-        levels[i] = (ms_gantt_level){(double)point->time_ps / MS_PS_PER_S, point->bytes};
-        first[point->rank_index + 1] = (size_t)i + 1;
+        int32_t row = rows->row_of[point->rank_index];
+        if (row >= 0) {
+            levels[count++] = (ms_gantt_level){(double)point->time_ps / MS_PS_PER_S, point->bytes};
+            first[row + 1] = count;
+        }
     }
-    for (int32_t row = 0; row < trace->rank_count; row++) {
+    for (int32_t row = 0; row < rows->count; row++) {
         first[row + 1] = first[row + 1] > first[row] ? first[row + 1] : first[row];
     }
     *memory = (ms_gantt_memory){.name = "memory per rank",
@@ -104,7 +139,8 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, ms_arena *arena
 }
 
 /* The boxes of all rows, in the arena; NULL when memory runs out. */
-static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *count_out) {
+static ms_gantt_box *make_boxes(const ms_trace *trace, const row_list *rows, ms_arena *arena,
+                                size_t *count_out) {
     ms_vector boxes;
     ms_vector pairs;
     ms_vector_init(&boxes, sizeof(ms_gantt_box));
@@ -115,6 +151,9 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, ms_arena *arena, size_t *
         boxes.failed || pairs.failed ? NULL : MS_NEW(arena, ms_gantt_box, boxes.count);
     if (kept != NULL && boxes.count > 0) {
         memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
+    }
+    for (size_t i = 0; kept != NULL && i < boxes.count; i++) {
+        kept[i].row = rows->row_of[kept[i].row];
     }
     *count_out = boxes.count;
     ms_vector_release(&boxes);
@@ -136,14 +175,18 @@ static void find_units(const ms_trace *trace, ms_gantt *gantt) {
 }
 
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
+    row_list rows;
+    if (!find_rows(trace, arena, &rows)) {
+        return MS_E_NOMEM;
+    }
     ms_gantt gantt = {.title = make_title(trace, arena),
-                      .subtitle = make_subtitle(trace, arena),
-                      .row_labels = make_labels(trace, arena),
-                      .rows = trace->rank_count,
-                      .memory = has_memory(trace) ? make_memory(trace, arena) : NULL,
+                      .subtitle = make_subtitle(trace, &rows, arena),
+                      .row_labels = make_labels(trace, &rows, arena),
+                      .rows = rows.count,
+                      .memory = has_memory(trace) ? make_memory(trace, &rows, arena) : NULL,
                       .end = (double)trace->step_ps / MS_PS_PER_S,
                       .has_seconds = true};
-    gantt.boxes = make_boxes(trace, arena, &gantt.box_count);
+    gantt.boxes = make_boxes(trace, &rows, arena, &gantt.box_count);
     if (gantt.title == NULL || gantt.subtitle == NULL || gantt.row_labels == NULL ||
         gantt.boxes == NULL || (gantt.memory == NULL && has_memory(trace))) {
         return MS_E_NOMEM;

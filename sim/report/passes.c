@@ -29,7 +29,8 @@ typedef struct row_state {
 typedef struct collecting {
     const ms_trace *trace;
     ms_own own;
-    row_state *rows; /* [rank_count] */
+    row_state *rows;      /* [rank_count] */
+    const bool *is_shown; /* [rank_count] */
     ms_vector *boxes;
     ms_vector *pairs;
     ms_vector *idle; /* NULL: not wanted */
@@ -101,6 +102,11 @@ static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t s
     }
 }
 
+/* What a rank waits for where no operation of the trace says so. */
+static uint8_t cause_of_silence(const ms_trace *trace) {
+    return trace->level == MS_TRACE_FULL ? MS_IDLE_HOST : MS_IDLE_UNKNOWN;
+}
+
 /* The head of a gap, up to `to`, before the first communication of the chain begins: waiting for
  * computation `event` until that ends, then for the host. */
 static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
@@ -118,7 +124,7 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
                  &(ms_idle_piece){.event = event, .cause = cause});
     }
     add_idle(c, g, (const int64_t[]){until, to},
-             &(ms_idle_piece){.event = -1, .cause = MS_IDLE_HOST});
+             &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
 /* When what `event` released, and what started at `to`, waited for its host alone: from the event's
@@ -141,7 +147,7 @@ static void add_waiting(collecting *c, const gap *g) {
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
             add_idle(c, g, (const int64_t[]){end, to},
-                     &(ms_idle_piece){.event = -1, .cause = MS_IDLE_HOST});
+                     &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
             to = end;
         }
         if (end > start) {
@@ -252,11 +258,15 @@ static void add_computation(collecting *c, int32_t event) {
         grow_box(c, state, which, event);
     } else if (!is_barrier) { /* a barrier only waits */
         open_box(c, row, event, waits_first);
+        if (before.to < before.from) {
+            pair_up(c, state); /* whole passes that overlap, in a trace of passes */
+        }
     }
     if (trace->events.kind[event] == MS_OP_RECOMPUTE) {
         add_recomputation(c, row, event);
     }
-    state->end_ps = trace->events.end_ps[event];
+    int64_t end_ps = trace->events.end_ps[event];
+    state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
 }
 
 /* Every row waits for whatever ends last. */
@@ -269,6 +279,9 @@ static void add_end(collecting *c) {
         }
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
+        if (!c->is_shown[row]) {
+            continue;
+        }
         const gap rest = {.from = c->rows[row].end_ps,
                           .to = trace->step_ps,
                           .row = row,
@@ -278,14 +291,28 @@ static void add_end(collecting *c) {
     }
 }
 
+bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
+    bool *is_shown = MS_NEW(arena, bool, trace->rank_count);
+    for (int32_t i = 0; is_shown != NULL && i < trace->rank_count; i++) {
+        is_shown[i] = trace->level != MS_TRACE_RANKS;
+    }
+    for (int32_t i = 0; is_shown != NULL && i < trace->events.count; i++) {
+        if (!is_communication(trace, i)) {
+            is_shown[trace->streams[trace->events.stream[i]].rank_index] = true;
+        }
+    }
+    return is_shown;
+}
+
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
                        ms_vector *idle) {
     collecting c = {.trace = trace,
                     .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                    .is_shown = ms_passes_shown(trace, scratch),
                     .boxes = boxes,
                     .pairs = pairs,
                     .idle = idle};
-    if (c.rows == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
+    if (c.rows == NULL || c.is_shown == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
         boxes->failed = true;
         return;
     }

@@ -16,6 +16,7 @@ typedef enum ms_idle_cause {
     MS_IDLE_OWN,       /* communication of an axis while its own of that axis runs */
     MS_IDLE_FOREIGN,   /* communication of other ranks */
     MS_IDLE_HOST,      /* nothing on any GPU */
+    MS_IDLE_UNKNOWN,   /* what the trace does not hold: it is of some ranks, or of whole passes */
 } ms_idle_cause;
 
 /* A stretch of a rank's idle time. */
@@ -28,6 +29,10 @@ typedef struct ms_idle_piece {
     uint8_t axis;  /* of communication */
     bool is_part;  /* inside a pass */
 } ms_idle_piece;
+
+/* [rank_count] whether a rank has a row: all but those that a trace of some ranks leaves out; NULL
+ * when memory runs out. */
+bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena);
 
 /* Append the boxes of all compute streams: one per pass of a stage over a microbatch, parts inside
  * it for recomputation and for waiting on communication, boxes of their own for waiting between

@@ -53,13 +53,26 @@ static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
 }
 
+static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
+                                 ms_trace *trace_out) {
+    ms_status status = ms_trace_read(path, MS_TRACE_EVERYTHING, arena, diag, trace_out);
+    if (status == MS_OK && trace_out->level == MS_TRACE_SUMMARY) {
+        ms_diag_error(diag,
+                      "cannot draw '%s': it was written with --trace summary and holds no "
+                      "operations",
+                      path);
+        status = MS_E_INPUT;
+    }
+    return status;
+}
+
 /* A trace is needed only until its picture is made, which lies in `arena`. */
 static ms_status read_picture(const char *trace_path, ms_arena *arena, ms_diag *diag,
                               ms_gantt *gantt_out) {
     ms_arena scratch;
     ms_trace trace;
     ms_arena_init(&scratch);
-    ms_status status = ms_trace_read(trace_path, MS_TRACE_EVERYTHING, &scratch, diag, &trace);
+    ms_status status = read_operations(trace_path, &scratch, diag, &trace);
     if (status == MS_OK && trace.step_ps <= 0) {
         ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
         status = MS_E_INPUT;
@@ -164,7 +177,7 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     ms_arena arena;
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_status status = ms_trace_read(trace_path, MS_TRACE_EVERYTHING, &arena, diag, &trace);
+    ms_status status = read_operations(trace_path, &arena, diag, &trace);
     if (status == MS_OK) {
         status = stream(&trace, path, diag);
     }

@@ -46,12 +46,12 @@ static void fail_reading(ms_child_verdict *verdict, const char *place) {
 
 /* ---- the head ---- */
 
-/* A text attribute of the root, cut to fit; "" if there is none. */
-static void read_text(hid_t file, const char *name, char text_out[MS_PARCEL_TEXT_B],
+/* A text attribute of a group, cut to fit; "" if there is none. */
+static void read_text(hid_t group, const char *name, char text_out[MS_PARCEL_TEXT_B],
                       ms_child_verdict *verdict) {
     char *text = NULL;
     text_out[0] = '\0';
-    hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
+    hid_t attribute = H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : -1;
     hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
     hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
     if (type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
@@ -99,6 +99,11 @@ static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) 
                               (long long)version, MS_TRACE_FORMAT_VERSION);
     }
     read_text(file, "program_version", parcel->program_version, verdict);
+    hid_t events = verdict->status == MS_OK ? H5Gopen2(file, "events", H5P_DEFAULT) : -1;
+    if (events >= 0) { /* without, a column of it is missed */
+        read_text(events, "level", parcel->level, verdict);
+        (void)H5Gclose(events);
+    }
 }
 
 /* ---- columns ---- */

@@ -405,8 +405,27 @@ static void read_steps(trace_reader *read, ms_trace *trace) {
     }
 }
 
+/* The child has read it before the first column. */
+static void read_level(trace_reader *read, ms_trace *trace) {
+    const char *word = read->parcel->level;
+    int level = MS_TRACE_FULL; /* in files that do not say */
+    while (word[0] != '\0' && level < MS_TRACE_LEVEL_COUNT &&
+           strcmp(word, ms_trace_level_name((ms_trace_level)level)) != 0) {
+        level++;
+    }
+    if (level == MS_TRACE_LEVEL_COUNT) {
+        fail(read, MS_E_INPUT, "the trace is damaged at the attribute level of /events: '%s'",
+             word);
+        level = MS_TRACE_FULL;
+    }
+    trace->level = (ms_trace_level)level;
+}
+
 static void read_events(trace_reader *read, double end_ps, ms_trace *trace) {
     trace->events.kind = take(read, EVENT_KIND, 0, MS_OP_KIND_COUNT - 1);
+    if (goes_on(read)) {
+        read_level(read, trace);
+    }
     int32_t rows = read->rows[EVENT_KIND];
     trace->events.count = rows;
     trace->events.start_ps = take(read, EVENT_START, 0, end_ps);

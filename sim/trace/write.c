@@ -9,6 +9,7 @@
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 #include "trace/child.h"
+#include "trace/events.h"
 #include "trace/h5.h"
 #include "trace/summary.h"
 
@@ -18,137 +19,7 @@ static int64_t to_ps(double seconds) {
     return (int64_t)llrint(seconds * MS_PS_PER_S);
 }
 
-/* ---- /events ---- */
-
-static void fill_ps(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const double *seconds = (const double *)column->source + first;
-    int64_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = to_ps(seconds[i]);
-    }
-}
-
-static int32_t first_stream(const ms_dag *dag, size_t op) {
-    return dag->member_stream[dag->member_first[op]];
-}
-
-static void fill_stream(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = first_stream(dag, first + i);
-    }
-}
-
-static void fill_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = dag->ranks[dag->streams[first_stream(dag, first + i)].rank].rank;
-    }
-}
-
-static void fill_bytes(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    double *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = dag->works[dag->ops[first + i].work].bytes;
-    }
-}
-
-static void fill_flop(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    double *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = dag->works[dag->ops[first + i].work].flop;
-    }
-}
-
-/* Optimizer step of each operation; steps follow one another. */
-static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int16_t *cells = cells_out;
-    int16_t step = 0;
-    for (size_t i = 0; i < count; i++) {
-        while (first + i >= (size_t)dag->step_first[step + 1]) {
-            step++;
-        }
-        cells[i] = step;
-    }
-}
-
-#define OP_CELL(member)                                                                            \
-    .source = dag->ops, .stride = sizeof(ms_dag_op), .offset = offsetof(ms_dag_op, member)
-
-static void write_events(ms_h5 *h5, const ms_result *result) {
-    const ms_dag *dag = &result->dag;
-    const ms_timeline *timeline = &result->timeline;
-    const ms_column columns[] = {
-        {"start_ps", MS_H5_I64, "ps", "start of the operation", .source = timeline->start_s,
-         .fill = fill_ps},
-        {"end_ps", MS_H5_I64, "ps", "end of the operation", .source = timeline->end_s,
-         .fill = fill_ps},
-        {"rank", MS_H5_I32, "1", "rank of the job of the first member", .source = dag,
-         .fill = fill_rank},
-        {"stream", MS_H5_I32, "1", "stream of the first member, row of /streams", .source = dag,
-         .fill = fill_stream},
-        {"kind", MS_H5_KIND, "1", "what the operation does", OP_CELL(kind)},
-        {"axis", MS_H5_AXIS, "1", "mesh axis of a communication, none for a computation",
-         OP_CELL(axis)},
-        {"stage", MS_H5_I16, "1", "virtual pipeline stage, -1 none", OP_CELL(stage)},
-        {"chunk", MS_H5_I16, "1", "which of its rank's stages it is, -1 none", OP_CELL(chunk)},
-        {"mb", MS_H5_I32, "1", "microbatch, of sequences in K parts microbatch * K + part; -1 none",
-         OP_CELL(mb)},
-        {"step", MS_H5_I16, "1", "optimizer step, row of /steps", .source = dag, .fill = fill_step},
-        {"layer", MS_H5_I16, "1", "layer of the model, -1 none", OP_CELL(layer)},
-        {"bytes", MS_H5_F64, "B",
-         "communication: bytes each member sends; computation: bytes moved to and from memory",
-         .source = dag, .fill = fill_bytes},
-        {"flop", MS_H5_F64, "FLOP", "floating-point operations executed", .source = dag,
-         .fill = fill_flop},
-        {"cause", MS_H5_I32, "1", "event whose end released this one, -1 none",
-         .source = timeline->cause, .stride = sizeof(int32_t)},
-    };
-    const ms_h5_table table = {"events",
-                               "event",
-                               "one row per operation, in order of the graph",
-                               (size_t)dag->op_count,
-                               columns,
-                               sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
-}
-
-/* ---- /members, /streams ---- */
-
-typedef struct extra_member {
-    int32_t event;
-    int32_t stream;
-} extra_member;
-
-static void write_members(ms_h5 *h5, const ms_dag *dag) {
-    ms_vector members;
-    ms_vector_init(&members, sizeof(extra_member));
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        for (int32_t at = dag->member_first[op] + 1; at < dag->member_first[op + 1]; at++) {
-            const extra_member member = {op, dag->member_stream[at]};
-            ms_vector_add(&members, &member, 1);
-        }
-    }
-    if (members.failed) {
-        ms_h5_fail(h5, "out of memory");
-    }
-    const ms_column columns[] = {
-        {"event", MS_H5_I32, "1", "row of /events", .source = members.data,
-         .stride = sizeof(extra_member), .offset = offsetof(extra_member, event)},
-        {"stream", MS_H5_I32, "1", "row of /streams", .source = members.data,
-         .stride = sizeof(extra_member), .offset = offsetof(extra_member, stream)},
-    };
-    const ms_h5_table table = {
-        "members",     "member", "members of collective operations after their first",
-        members.count, columns,  2};
-    ms_h5_write_table(h5, &table);
-    ms_vector_release(&members);
-}
+/* ---- /streams ---- */
 
 static void fill_stream_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_dag *dag = column->source;
@@ -418,38 +289,78 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
 
 /* ---- /memory, /critical_path ---- */
 
-typedef struct memory_row {
-    int32_t rank;
-    int64_t time_ps;
-    double bytes;
-} memory_row;
+/* Where the cells of a column of /memory have come to: they are asked for from first to last. */
+typedef struct memory_cursor {
+    const ms_event_rows *rows;
+    int32_t rank; /* simulated rank, and the point of it that comes next */
+    int point;
+} memory_cursor;
 
-#define MEMORY_ROW(member)                                                                         \
-    .source = rows.data, .stride = sizeof(memory_row), .offset = offsetof(memory_row, member)
+/* Summaries have no timelines, traces of listed ranks theirs. */
+static bool has_timeline(const ms_event_rows *rows, int32_t rank) {
+    return rows->result->memory != NULL && rows->detail->level != MS_TRACE_SUMMARY &&
+           (rows->is_listed == NULL || rows->is_listed[rank]);
+}
 
-static void write_memory(ms_h5 *h5, const ms_result *result) {
-    ms_vector rows;
-    ms_vector_init(&rows, sizeof(memory_row));
-    for (int32_t i = 0; result->memory != NULL && i < result->dag.rank_count; i++) {
-        for (int p = 0; p < result->memory[i].point_count; p++) {
-            const ms_memory_point *point = &result->memory[i].points[p];
-            const memory_row row = {result->dag.ranks[i].rank, to_ps(point->time_s), point->bytes};
-            ms_vector_add(&rows, &row, 1);
+static const ms_memory_point *next_point(memory_cursor *cursor) {
+    const ms_result *result = cursor->rows->result;
+    for (; cursor->rank < result->dag.rank_count; cursor->rank++, cursor->point = 0) {
+        if (has_timeline(cursor->rows, cursor->rank) &&
+            cursor->point < result->memory[cursor->rank].point_count) {
+            return &result->memory[cursor->rank].points[cursor->point++];
         }
     }
-    if (rows.failed) {
-        ms_h5_fail(h5, "out of memory");
+    return NULL;
+}
+
+static const ms_memory_point *point_after(const ms_column *column, size_t row) {
+    memory_cursor *cursor = *(memory_cursor *const *)column->source;
+    if (row == 0) {
+        *cursor = (memory_cursor){.rows = cursor->rows};
+    }
+    return next_point(cursor);
+}
+
+static void fill_point_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const memory_cursor *cursor = *(memory_cursor *const *)column->source;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        (void)point_after(column, first + i);
+        cells[i] = cursor->rows->result->dag.ranks[cursor->rank].rank;
+    }
+}
+
+static void fill_point_time(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    int64_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = to_ps(point_after(column, first + i)->time_s);
+    }
+}
+
+static void fill_point_bytes(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    double *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = point_after(column, first + i)->bytes;
+    }
+}
+
+static void write_memory(ms_h5 *h5, const ms_event_rows *rows) {
+    memory_cursor cursor = {.rows = rows};
+    memory_cursor *const place = &cursor;
+    size_t count = 0;
+    for (int32_t i = 0; i < rows->result->dag.rank_count; i++) {
+        count += has_timeline(rows, i) ? (size_t)rows->result->memory[i].point_count : 0;
     }
     const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", MEMORY_ROW(rank)},
-        {"time_ps", MS_H5_I64, "ps", "instant of the change", MEMORY_ROW(time_ps)},
-        {"bytes", MS_H5_F64, "B", "memory in use from then on", MEMORY_ROW(bytes)},
+        {"rank", MS_H5_I32, "1", "rank of the job", .source = &place, .fill = fill_point_rank},
+        {"time_ps", MS_H5_I64, "ps", "instant of the change", .source = &place,
+         .fill = fill_point_time},
+        {"bytes", MS_H5_F64, "B", "memory in use from then on", .source = &place,
+         .fill = fill_point_bytes},
     };
-    const ms_h5_table table = {
-        "memory",   "point", "memory use of each simulated rank over the step",
-        rows.count, columns, 3};
+    const ms_h5_table table = {"memory", "point", "memory use of each simulated rank over the step",
+                               count,    columns, 3};
     ms_h5_write_table(h5, &table);
-    ms_vector_release(&rows);
 }
 
 static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
@@ -511,11 +422,11 @@ static void write_summary(ms_h5 *h5, const ms_result *result, ms_arena *scratch)
     ms_summary_write(h5, "summary", summary);
 }
 
-static void write_all(ms_h5 *h5, const ms_result *result, const char *program_version,
+static void write_all(ms_h5 *h5, const ms_event_rows *rows, const char *program_version,
                       ms_arena *scratch) {
+    const ms_result *result = rows->result;
     write_head(h5, result, program_version);
-    write_events(h5, result);
-    write_members(h5, &result->dag);
+    ms_event_rows_write(h5, rows);
     write_streams(h5, &result->dag);
     write_ranks(h5, result);
     write_mesh(h5, &result->job->mesh);
@@ -523,7 +434,7 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
     write_axes(h5, result);
     write_tiers(h5, &result->job->platform);
     write_links(h5, result);
-    write_memory(h5, result);
+    write_memory(h5, rows);
     write_critical_path(h5, &result->metrics);
     write_summary(h5, result, scratch);
 }
@@ -531,7 +442,7 @@ static void write_all(ms_h5 *h5, const ms_result *result, const char *program_ve
 /* What a child is to write, and where. */
 typedef struct writing {
     const char *path;
-    const ms_result *result;
+    const ms_event_rows *rows;
     const char *program_version;
 } writing;
 
@@ -543,7 +454,7 @@ static void write_file(void *context, ms_child_verdict *verdict) {
     ms_h5_create(&h5, what->path, &scratch);
     verdict->has_begun = !h5.failed;
     if (!h5.failed) {
-        write_all(&h5, what->result, what->program_version, &scratch);
+        write_all(&h5, what->rows, what->program_version, &scratch);
     }
     if (!ms_h5_close(&h5)) {
         ms_child_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);
@@ -552,26 +463,17 @@ static void write_file(void *context, ms_child_verdict *verdict) {
 }
 
 /* In a child, or here where the system starts none. */
-static void write_in_child(const char *path, const ms_result *result, const char *program_version,
-                           ms_child_verdict *verdict) {
-    writing what = {path, result, program_version};
-    pid_t child = ms_child_start(write_file, &what, &(ms_child_limits){0}, verdict);
+static void write_in_child(writing *what, ms_child_verdict *verdict) {
+    pid_t child = ms_child_start(write_file, what, &(ms_child_limits){0}, verdict);
     if (child < 0) {
-        write_file(&what, verdict);
+        write_file(what, verdict);
     } else {
         ms_child_wait(child, verdict);
     }
 }
 
-ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
-                         ms_diag *diag) {
-    if (!(result->timeline.makespan_s <= MS_TRACE_RUN_MAX_S)) {
-        ms_diag_error(diag,
-                      "cannot write '%s': %.3g s are too long for a trace, which counts "
-                      "picoseconds up to %.3g s",
-                      path, result->timeline.makespan_s, MS_TRACE_RUN_MAX_S);
-        return MS_E_INPUT;
-    }
+static ms_status write_target(const char *path, const ms_event_rows *rows,
+                              const char *program_version, ms_diag *diag) {
     ms_target target;
     ms_status status = ms_target_open(&target, path, MS_TARGET_FILE, diag);
     if (status != MS_OK) {
@@ -586,9 +488,37 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
     char open_file[32];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
     bool has_proc = access(open_file, W_OK) == 0;
-    write_in_child(has_proc ? open_file : target.temporary, result, program_version, verdict);
+    writing what = {has_proc ? open_file : target.temporary, rows, program_version};
+    write_in_child(&what, verdict);
     status = verdict->status == MS_OK ? ms_target_commit(&target, diag)
                                       : ms_target_fail(&target, verdict->cause, diag);
     ms_child_unshare(verdict, sizeof *verdict);
     return status;
+}
+
+ms_status ms_trace_write_detail(const char *path, const ms_result *result,
+                                const ms_trace_detail *detail, const char *program_version,
+                                ms_diag *diag) {
+    if (!(result->timeline.makespan_s <= MS_TRACE_RUN_MAX_S)) {
+        ms_diag_error(diag,
+                      "cannot write '%s': %.3g s are too long for a trace, which counts "
+                      "picoseconds up to %.3g s",
+                      path, result->timeline.makespan_s, MS_TRACE_RUN_MAX_S);
+        return MS_E_INPUT;
+    }
+    ms_arena scratch;
+    ms_event_rows rows;
+    ms_arena_init(&scratch);
+    ms_status status = ms_event_rows_choose(result, detail, &scratch, diag, &rows);
+    if (status == MS_OK) {
+        status = write_target(path, &rows, program_version, diag);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
+                         ms_diag *diag) {
+    const ms_trace_detail full = {.level = MS_TRACE_FULL};
+    return ms_trace_write_detail(path, result, &full, program_version, diag);
 }

@@ -197,6 +197,151 @@ class OtherReaders(Run):
         self.assertEqual(len(frame), self.printed["engine"]["ops"])
 
 
+class Levels(Run):
+    """What --trace leaves out, and that what is left is what a full trace holds."""
+
+    OPTIONS = ((), ("--set", "schedule.kind=zbv"), ("--set", "schedule.kind=dualpipe"), ("--set", "recompute=full"),
+               ("--no-fold",), ("--set", "steps=2"))
+
+    def write(self, level, *options):
+        path = Path(self.folder.name) / f"{level.partition('=')[0]}.h5"
+        meshsim("run", ROOT / "workloads/tiny.yaml", "-o", path, "--trace", level, *options)
+        return path
+
+    def frame(self, level, *options):
+        with h5py.File(self.write(level, *options)) as trace:
+            self.assertEqual(trace["events"].attrs["level"], level.partition("=")[0])
+            frame = pandas.DataFrame({n: d[:] for n, d in trace["events"].items() if n != "event"})
+            frame["row"] = frame.index
+            return frame, pandas.DataFrame({n: d[:] for n, d in trace["members"].items() if n != "member"})
+
+    def test_full_is_what_is_written_without_a_level(self):
+        self.assertEqual(self.write("full").read_bytes(), self.path.read_bytes())
+
+    def test_passes_are_sums_of_layers(self):
+        for options in self.OPTIONS:
+            full, full_members = self.frame("full", *options)
+            passes, members = self.frame("passes", *options)
+            backward = full.kind.isin((1, 4))  # input gradients and recomputation are of one pass, as fused ones are
+            full["pass_kind"] = full.kind.where(~backward, 3)
+            keys = ["stream", "step", "stage", "chunk", "mb", "pass_kind"]
+            inside = (full.axis == 0) & (full.mb >= 0)
+            sums = full[inside].groupby(keys).agg(start_ps=("start_ps", "min"), end_ps=("end_ps", "max"), bytes=("bytes", "sum"),
+                                                  flop=("flop", "sum")).reset_index()
+            rows = passes[(passes.axis == 0) & (passes.mb >= 0)].copy()
+            self.assertTrue((rows.layer == -1).all() and not rows.kind.eq(4).any(), options)
+            rows["pass_kind"] = rows.kind.where(~rows.kind.isin((1, 4)), 3)
+            both = rows.merge(sums, on=keys, suffixes=("", "_sum"))
+            self.assertEqual((len(both), len(rows)), (len(sums), len(sums)), options)
+            for name in ("start_ps", "end_ps", "bytes", "flop"):
+                numpy.testing.assert_allclose(both[name], both[f"{name}_sum"], rtol=1e-13, err_msg=f"{options} {name}")
+            self.assertLess(len(rows), inside.sum())
+            # operations of no pass are as they were, with their members
+            left_out = full.axis.isin((1, 2, 3)) & (full.mb >= 0)
+            others, kept = full[~inside & ~left_out], passes[~passes.row.isin(rows.row)]
+            names = [n for n in EVENT_TYPES if n != "cause"]
+            numpy.testing.assert_array_equal(others[names], kept[names], str(options))
+            self.assertEqual(full_members.event.isin(others.row).sum(), len(members))
+
+    def test_causes_of_passes_are_rows_that_end_before(self):
+        for options in self.OPTIONS:
+            passes, _ = self.frame("passes", *options)
+            has = passes.cause >= 0
+            self.assertGreater(has.sum(), len(passes) / 2)
+            cause = passes.loc[passes.cause[has]].reset_index(drop=True)
+            later = passes[has].reset_index(drop=True)
+            self.assertTrue((cause.row != later.row).all())
+            # paired passes of a rank run together, and what releases one ends while the other is under way
+            apart = (later.start_ps - cause.end_ps >= -1) | (cause.axis == 0) | (cause.kind == 6)
+            self.assertTrue(apart.all(), options)
+
+    def test_ranks_are_rows_of_a_full_trace(self):
+        full, full_members = self.frame("full", "--no-fold")
+        rank_of = self.ranks_of_streams()
+        for ranks in ((0,), (2, 5), range(8)):
+            part, members = self.frame("ranks=" + ",".join(map(str, ranks)), "--no-fold")
+            with h5py.File(self.write("ranks=" + ",".join(map(str, ranks)), "--no-fold")) as trace:
+                self.assertEqual(trace["events"].attrs["ranks"].tolist(), list(ranks))
+                self.assertTrue(set(trace["memory/rank"][:]) == set(ranks))
+            every = pandas.concat([full[["row", "stream"]], full_members.rename(columns={"event": "row"})[["row", "stream"]]])
+            every["rank"], every["peer"] = (every.stream.map(numbers.__getitem__) for numbers in rank_of)
+            wanted = sorted(set(every.row[every["rank"].isin(ranks) | every.peer.isin(ranks)]))
+            whole = full.loc[wanted].reset_index(drop=True)
+            for name in ("start_ps", "end_ps", "kind", "axis", "stage", "mb", "bytes", "flop"):
+                numpy.testing.assert_array_equal(part[name], whole[name], name)
+            new = {old: row for row, old in enumerate(wanted)}
+            self.assertEqual(part.cause.tolist(), [new.get(cause, -1) for cause in whole.cause])
+            of = pandas.concat([part[["row", "stream"]], members.rename(columns={"event": "row"})[["row", "stream"]]])
+            listed = every[every["rank"].isin(ranks)]
+            self.assertEqual(sorted((r, s) for r, s in zip(of.row, of.stream) if rank_of[0][s] in ranks),
+                             sorted((new[r], s) for r, s in zip(listed.row, listed.stream)))
+            messages = part[~part["rank"].isin(ranks)]
+            self.assertTrue((messages.kind == 6).all(), "only messages to a listed rank are on a stream of another")
+
+    def ranks_of_streams(self):
+        with h5py.File(self.write("full", "--no-fold")) as trace:
+            return trace["streams/rank"][:], trace["streams/peer"][:]
+
+    def test_a_summary_holds_no_operations(self):
+        path = self.write("summary")
+        with h5py.File(path) as trace, h5py.File(self.path) as full:
+            for table in ("events", "members", "memory"):
+                self.assertEqual({d.shape for d in trace[table].values()}, {(0,)}, table)
+            for table in ("ranks", "axes", "links", "critical_path", "steps"):
+                for name, data in full[table].items():
+                    numpy.testing.assert_array_equal(data[()], trace[table][name][()], f"{table}/{name}")
+        self.assertLess(path.stat().st_size, self.path.stat().st_size)
+        for ending in ("svg", "json"):
+            result = subprocess.run([PROGRAM, "report", path, "-o", path.with_suffix(f".{ending}")], stderr=subprocess.PIPE)
+            self.assertEqual(result.returncode, 3)
+            self.assertIn(b"written with --trace summary and holds no operations", result.stderr)
+            self.assertFalse(path.with_suffix(f".{ending}").exists())
+
+    def test_traces_of_all_levels_compare_as_equal(self):
+        for level in ("passes", "ranks=0", "summary"):
+            compared = json.loads(meshsim("compare", self.path, self.write(level), "--json"))
+            self.assertEqual((compared["equal"], compared["differences"]), (True, []), level)
+
+    def test_pandas_and_xarray_read_every_level(self):
+        for level in ("passes", "ranks=0,4", "summary"):
+            path = self.write(level)
+            for table in TABLES:
+                with xarray.open_dataset(path, group=table, engine="h5netcdf") as data:
+                    data.load()
+            with xarray.open_dataset(path, group="events", engine="h5netcdf") as data:
+                self.assertEqual(data.attrs["level"], level.partition("=")[0])
+
+    def test_the_same_run_gives_the_same_bytes(self):
+        for level in ("passes", "ranks=0,4", "summary"):
+            once = self.write(level).read_bytes()
+            self.assertEqual(once, self.write(level).read_bytes(), level)
+
+    def test_a_level_needs_a_file_and_a_sense(self):
+        path = Path(self.folder.name) / "none.h5"
+        for words, code, text in ((("--trace", "full"), 2, "expected -o"), (("--trace", "some", "-o", path), 2, "expected full, passes"),
+                                  (("--trace", "ranks=", "-o", path), 2, "ranks 0 to 7"), (("--trace", "ranks=0,8", "-o", path), 2, "ranks 0 to 7"),
+                                  (("--trace", "ranks=1", "-o", path), 3, "rank 1, which is folded; simulated are 0, 4")):
+            result = subprocess.run([PROGRAM, "run", ROOT / "workloads/tiny.yaml", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual((result.returncode, result.stdout), (code, b""), words)
+            self.assertIn(text.encode(), result.stderr)
+            self.assertFalse(path.exists())
+
+    def test_pictures_of_passes_and_of_ranks_show_the_same_passes(self):
+        def passes(level, *options):
+            path = self.write(level, *options)
+            meshsim("report", path, "-o", path.with_suffix(".svg"))
+            texts = [e.text or "" for e in ElementTree.parse(path.with_suffix(".svg")).iter("{http://www.w3.org/2000/svg}text")]
+            return sorted(t for t in texts if t[1:].isdigit() and t[0] in "FIWB"), texts
+
+        for options in self.OPTIONS:
+            self.assertEqual(passes("full", *options)[0], passes("passes", *options)[0], options)
+        full, _ = passes("full", "--no-fold")
+        part, texts = passes("ranks=0,4", "--no-fold")  # one of each stage
+        self.assertEqual(len(part), len(full) / 4)
+        self.assertEqual([t for t in texts if t.startswith("pp ")], ["pp 0", "pp 1"] * 2)
+        self.assertTrue(any("8 simulated, 2 shown" in t for t in texts))
+
+
 class Chrome(Run):
     """Trace Event Format, JSON object form."""
 
@@ -270,6 +415,16 @@ class Chrome(Run):
             microbatches = trace["events/mb"][:].max() + 1
         self.assertEqual(passes, 2 * 2 * microbatches)
         self.check(report)
+
+    def test_traces_of_passes_and_of_ranks(self):
+        for options in (("--trace", "passes"), ("--trace", "passes", "--set", "schedule.kind=dualpipe"), ("--no-fold", "--trace", "ranks=1,6")):
+            report = self.load(*options)
+            self.check(report)
+            named = [e for e in report["traceEvents"] if e["name"] == "process_name"]
+            self.assertLessEqual(len(named), 4)
+            idle = [e for e in report["traceEvents"] if e.get("cat") == "idle"]
+            self.assertTrue(any(e["args"]["waits_for"] == "operations that the trace does not hold" for e in idle))
+            self.assertFalse(any(e["args"]["waits_for"] == "host" for e in idle))
 
     def test_passes_that_run_together_have_threads_of_their_own(self):
         report = self.load("--set", "batch.global=24000", "--set", "schedule.kind=dualpipe")

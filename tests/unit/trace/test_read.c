@@ -132,6 +132,29 @@ Test(trace_read, truncated_files_are_diagnosed, .timeout = 100) {
     trace_fixture_release(&f);
 }
 
+Test(trace_read, an_unknown_level_is_refused) {
+    trace_fixture f;
+    ms_trace trace;
+    trace_fixture_write(&f, TRACE_SMALL);
+    hid_t file = H5Fopen(f.path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t events = H5Gopen2(file, "events", H5P_DEFAULT);
+    cr_assert_geq(H5Adelete(events, "level"), 0);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Screate(H5S_SCALAR);
+    const char *word = "most";
+    cr_assert_geq(H5Tset_size(type, H5T_VARIABLE), 0);
+    hid_t attribute = H5Acreate2(events, "level", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(attribute, type, &word), 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Gclose(events);
+    cr_assert_geq(H5Fclose(file), 0);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "damaged at the attribute level"));
+    trace_fixture_release(&f);
+}
+
 Test(trace_read, garbled_files_never_crash, .timeout = 110) {
     const char *given = getenv("MS_SEED");
     uint64_t seed = given == NULL ? 1 : strtoull(given, NULL, 0);

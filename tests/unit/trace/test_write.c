@@ -120,3 +120,40 @@ Test(trace_write, wall_time_and_memory_use_stay_out_of_the_summary) {
     cr_assert_null(ms_value_get(engine, "peak_rss_B"));
     trace_fixture_release(&f);
 }
+
+/* A reader knows which operations it holds. */
+Test(trace_write, levels_come_back) {
+    static const int RANKS[] = {2};
+    trace_fixture f;
+    ms_trace trace;
+    int32_t rows[MS_TRACE_LEVEL_COUNT];
+    trace_fixture_init(&f);
+    trace_fixture_run(&f, TRACE_SMALL, NULL);
+    for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {
+        const ms_trace_detail detail = {
+            .level = (ms_trace_level)level, .ranks = RANKS, .rank_count = 1};
+        cr_assert_eq(ms_trace_write_detail(f.path, &f.result, &detail, "0.0.1", &f.diag), MS_OK);
+        cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+        cr_assert_eq(trace.level, detail.level);
+        cr_assert_eq(trace.rank_count, f.result.dag.rank_count);
+        rows[level] = trace.events.count;
+    }
+    cr_assert_eq(rows[MS_TRACE_FULL], f.result.dag.op_count);
+    cr_assert_gt(rows[MS_TRACE_RANKS], 0);
+    cr_assert_lt(rows[MS_TRACE_RANKS], rows[MS_TRACE_FULL]);
+    cr_assert_eq(rows[MS_TRACE_PASSES], rows[MS_TRACE_FULL], "each pass is an operation here");
+    cr_assert_eq(rows[MS_TRACE_SUMMARY], 0);
+    trace_fixture_release(&f);
+}
+
+Test(trace_write, a_rank_that_is_not_simulated_has_no_trace) {
+    static const int RANKS[] = {0, 1};
+    const ms_trace_detail detail = {.level = MS_TRACE_RANKS, .ranks = RANKS, .rank_count = 2};
+    trace_fixture f;
+    trace_fixture_init(&f);
+    trace_fixture_run(&f, TRACE_SMALL, NULL);
+    cr_assert_eq(ms_trace_write_detail(f.path, &f.result, &detail, "0.0.1", &f.diag), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "cannot trace rank 1, which is folded"));
+    cr_assert_eq(trace_fixture_files(&f), 0);
+    trace_fixture_release(&f);
+}

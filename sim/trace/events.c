@@ -1,0 +1,465 @@
+#include "trace/events.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/engine.h"
+
+static const char *const LEVEL_NAMES[MS_TRACE_LEVEL_COUNT] = {
+    [MS_TRACE_FULL] = "full",
+    [MS_TRACE_RANKS] = "ranks",
+    [MS_TRACE_PASSES] = "passes",
+    [MS_TRACE_SUMMARY] = "summary",
+};
+
+const char *ms_trace_level_name(ms_trace_level level) {
+    return LEVEL_NAMES[level];
+}
+
+/* ---- rows of listed ranks ---- */
+
+static int32_t find_simulated(const ms_dag *dag, int32_t rank) {
+    for (int32_t i = 0; i < dag->rank_count; i++) {
+        if (dag->ranks[i].rank == rank) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static ms_status report_not_simulated(const ms_dag *dag, int32_t rank, ms_diag *diag) {
+    char some[96] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < dag->rank_count && i < 4; i++) {
+        used += (size_t)snprintf(some + used, sizeof some - used, "%s%d", i == 0 ? "" : ", ",
+                                 dag->ranks[i].rank);
+    }
+    ms_diag_error(diag,
+                  "cannot trace rank %d, which is folded; simulated are %s%s (all with --no-fold)",
+                  rank, some, dag->rank_count > 4 ? ", ..." : "");
+    return MS_E_INPUT;
+}
+
+static ms_status mark_listed(ms_event_rows *rows, ms_arena *scratch, ms_diag *diag) {
+    const ms_dag *dag = &rows->result->dag;
+    rows->is_listed = MS_NEW(scratch, bool, dag->rank_count);
+    if (rows->is_listed == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int i = 0; i < rows->detail->rank_count; i++) {
+        int32_t at = find_simulated(dag, rows->detail->ranks[i]);
+        if (at < 0) {
+            return report_not_simulated(dag, rows->detail->ranks[i], diag);
+        }
+        rows->is_listed[at] = true;
+    }
+    return MS_OK;
+}
+
+static bool is_of_listed(const ms_event_rows *rows, int32_t stream) {
+    return rows->is_listed == NULL || rows->is_listed[rows->result->dag.streams[stream].rank];
+}
+
+/* Operations with a member on a listed rank, and messages to one. */
+static bool concerns_listed(const ms_event_rows *rows, int32_t op) {
+    const ms_dag *dag = &rows->result->dag;
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        int32_t peer = dag->streams[dag->member_stream[at]].peer;
+        if (is_of_listed(rows, dag->member_stream[at]) || (peer >= 0 && rows->is_listed[peer])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- rows of passes ---- */
+
+/* What the operations of a pass have in common: their compute stream and these. */
+typedef struct pass_key {
+    int32_t stream;
+    int32_t mb;
+    int16_t step, stage, chunk;
+    uint8_t kind; /* of backward passes that of the fused one, whatever they consist of */
+} pass_key;
+
+typedef struct pass_table {
+    int32_t *slots; /* [size] row + 1; 0: none */
+    pass_key *keys; /* [rows] */
+    uint32_t size;  /* a power of two */
+} pass_table;
+
+static bool is_same_pass(const pass_key *a, const pass_key *b) {
+    return a->stream == b->stream && a->mb == b->mb && a->step == b->step && a->stage == b->stage &&
+           a->chunk == b->chunk && a->kind == b->kind;
+}
+
+static uint32_t hash_of(const pass_key *key) {
+    uint64_t hash = (uint64_t)(uint32_t)key->stream << 32 | (uint32_t)key->mb;
+    hash = hash * 0x9E3779B97F4A7C15U + (uint64_t)(uint16_t)key->step * 7919 +
+           (uint64_t)(uint16_t)key->stage * 104729 + (uint64_t)(uint16_t)key->chunk * 1299709 +
+           key->kind;
+    return (uint32_t)(hash * 0x9E3779B97F4A7C15U >> 32);
+}
+
+/* The slot of a pass: its own, or the free one that it gets. */
+static int32_t *find_slot(const pass_table *table, const pass_key *key) {
+    uint32_t at = hash_of(key) & (table->size - 1);
+    while (table->slots[at] != 0 && !is_same_pass(&table->keys[table->slots[at] - 1], key)) {
+        at = (at + 1) & (table->size - 1);
+    }
+    return &table->slots[at];
+}
+
+static bool is_computation(const ms_dag *dag, int32_t op) {
+    return dag->ops[op].axis == MS_AXIS_NONE;
+}
+
+/* Communication inside a pass: of the axes that layers communicate along. */
+static bool is_inside_pass(const ms_dag_op *op) {
+    return op->mb >= 0 && op->stage >= 0 &&
+           (op->axis == MS_AXIS_TP || op->axis == MS_AXIS_CP || op->axis == MS_AXIS_EP);
+}
+
+/* Input gradients and what is recomputed for them are one pass, as are fused ones. */
+static uint8_t pass_kind(uint8_t kind) {
+    return kind == MS_OP_INPUT_GRAD || kind == MS_OP_RECOMPUTE ? (uint8_t)MS_OP_BACKWARD : kind;
+}
+
+static int32_t first_stream(const ms_event_rows *rows, int32_t op) {
+    const ms_dag *dag = &rows->result->dag;
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        if (is_of_listed(rows, dag->member_stream[at])) {
+            return dag->member_stream[at];
+        }
+    }
+    return dag->member_stream[dag->member_first[op]];
+}
+
+static void add_row(ms_event_rows *rows, int32_t op) {
+    rows->first_op[rows->count] = op;
+    rows->row_of[op] = rows->count++;
+}
+
+static void grow_pass(ms_event_rows *rows, int32_t row, int32_t op) {
+    const ms_dag *dag = &rows->result->dag;
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    rows->row_of[op] = row;
+    rows->end_s[row] = fmax(rows->end_s[row], rows->result->timeline.end_s[op]);
+    rows->bytes[row] += work->bytes;
+    rows->flop[row] += work->flop;
+    if (rows->kind[row] == MS_OP_RECOMPUTE) {
+        rows->kind[row] = dag->ops[op].kind;
+    }
+}
+
+static void open_row(ms_event_rows *rows, int32_t op) {
+    int32_t row = rows->count;
+    add_row(rows, op);
+    rows->kind[row] = rows->result->dag.ops[op].kind;
+    grow_pass(rows, row, op);
+}
+
+static void choose_passes(ms_event_rows *rows, const pass_table *table) {
+    const ms_dag *dag = &rows->result->dag;
+    int16_t step = 0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        while (op >= dag->step_first[step + 1]) {
+            step++;
+        }
+        const ms_dag_op *facts = &dag->ops[op];
+        rows->row_of[op] = -1;
+        if (is_inside_pass(facts)) {
+            continue;
+        }
+        if (!is_computation(dag, op) || facts->mb < 0) {
+            open_row(rows, op);
+            continue;
+        }
+        const pass_key key = {first_stream(rows, op), facts->mb,    step,
+                              facts->stage,           facts->chunk, pass_kind(facts->kind)};
+        int32_t *slot = find_slot(table, &key);
+        if (*slot > 0) {
+            grow_pass(rows, *slot - 1, op);
+        } else {
+            *slot = rows->count + 1;
+            table->keys[rows->count] = key;
+            open_row(rows, op);
+        }
+    }
+}
+
+/* ---- choosing ---- */
+
+/* Rows at most. */
+static int32_t count_rows(const ms_event_rows *rows) {
+    const ms_dag *dag = &rows->result->dag;
+    int32_t count = 0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        count += rows->detail->level == MS_TRACE_PASSES ? !is_inside_pass(&dag->ops[op])
+                                                        : concerns_listed(rows, op);
+    }
+    return count;
+}
+
+static bool make_room(ms_event_rows *rows, int32_t most, ms_arena *scratch) {
+    rows->first_op = MS_NEW(scratch, int32_t, most);
+    rows->row_of = MS_NEW(scratch, int32_t, rows->result->dag.op_count);
+    return rows->first_op != NULL && rows->row_of != NULL;
+}
+
+static ms_status choose_all_passes(ms_event_rows *rows, ms_arena *scratch) {
+    int32_t most = count_rows(rows);
+    pass_table table = {.size = 16};
+    while (table.size < 2 * (uint32_t)most) {
+        table.size *= 2;
+    }
+    table.slots = MS_NEW(scratch, int32_t, table.size);
+    table.keys = MS_NEW(scratch, pass_key, most);
+    rows->end_s = MS_NEW(scratch, double, most);
+    rows->bytes = MS_NEW(scratch, double, most);
+    rows->flop = MS_NEW(scratch, double, most);
+    rows->kind = MS_NEW(scratch, uint8_t, most);
+    if (!make_room(rows, most, scratch) || table.slots == NULL || table.keys == NULL ||
+        rows->end_s == NULL || rows->bytes == NULL || rows->flop == NULL || rows->kind == NULL) {
+        return MS_E_NOMEM;
+    }
+    choose_passes(rows, &table);
+    return MS_OK;
+}
+
+static ms_status choose_listed(ms_event_rows *rows, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = mark_listed(rows, scratch, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (!make_room(rows, count_rows(rows), scratch)) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t op = 0; op < rows->result->dag.op_count; op++) {
+        rows->row_of[op] = -1;
+        if (concerns_listed(rows, op)) {
+            add_row(rows, op);
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_event_rows_choose(const ms_result *result, const ms_trace_detail *detail,
+                               ms_arena *scratch, ms_diag *diag, ms_event_rows *rows_out) {
+    ms_event_rows rows = {.result = result, .detail = detail};
+    ms_status status = MS_OK;
+    if (detail->level == MS_TRACE_RANKS) {
+        status = choose_listed(&rows, scratch, diag);
+    } else if (detail->level == MS_TRACE_PASSES) {
+        status = choose_all_passes(&rows, scratch);
+    } else if (detail->level == MS_TRACE_FULL) {
+        rows.count = result->dag.op_count;
+    }
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while choosing what to trace");
+    }
+    *rows_out = rows;
+    return status;
+}
+
+/* ---- /events ---- */
+
+static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
+    return rows->first_op == NULL ? (int32_t)row : rows->first_op[row];
+}
+
+static int64_t to_ps(double seconds) {
+    return (int64_t)llrint(seconds * MS_PS_PER_S);
+}
+
+/* A function that makes the cells of a column: `value` of operation `op`, in `row`. */
+#define FILL_EVENTS(function, type, value)                                                         \
+    static void function(const ms_column *column, size_t first, size_t count, void *cells_out) {   \
+        const ms_event_rows *rows = column->source;                                                \
+        const ms_dag *dag = &rows->result->dag;                                                    \
+        const ms_timeline *timeline = &rows->result->timeline;                                     \
+        (void)dag;                                                                                 \
+        (void)timeline;                                                                            \
+        type *cells = cells_out;                                                                   \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            size_t row = first + i;                                                                \
+            int32_t op = op_of(rows, row);                                                         \
+            cells[i] = (type)(value);                                                              \
+        }                                                                                          \
+    }
+
+FILL_EVENTS(fill_start, int64_t, to_ps(timeline->start_s[op]))
+FILL_EVENTS(fill_end, int64_t, to_ps(rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]))
+FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
+FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
+FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])
+FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
+FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
+FILL_EVENTS(fill_chunk, int16_t, dag->ops[op].chunk)
+FILL_EVENTS(fill_mb, int32_t, dag->ops[op].mb)
+FILL_EVENTS(fill_layer, int16_t,
+            rows->kind != NULL && dag->ops[op].mb >= 0 && is_computation(dag, op)
+                ? -1
+                : dag->ops[op].layer)
+FILL_EVENTS(fill_bytes, double,
+            rows->bytes == NULL ? dag->works[dag->ops[op].work].bytes : rows->bytes[row])
+FILL_EVENTS(fill_flop, double,
+            rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
+
+/* Optimizer step of each row; steps follow one another. */
+static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    int16_t *cells = cells_out;
+    int16_t step = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (op_of(rows, first + i) >= rows->result->dag.step_first[step + 1]) {
+            step++;
+        }
+        cells[i] = step;
+    }
+}
+
+/* The row of what released an operation. Of listed ranks: -1 where that is of no listed rank. Of a
+ * pass: past the communication inside passes, which has no rows, to what that waited for. */
+static int32_t cause_of(const ms_event_rows *rows, int32_t row) {
+    const int32_t *cause = rows->result->timeline.cause;
+    int32_t at = cause[op_of(rows, (size_t)row)];
+    if (rows->row_of == NULL) {
+        return at;
+    }
+    while (rows->kind != NULL && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
+        at = cause[at];
+    }
+    return at < 0 ? -1 : rows->row_of[at];
+}
+
+static void fill_cause(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = cause_of(column->source, (int32_t)(first + i));
+    }
+}
+
+/* What the level leaves out, so that nobody takes a part for all. */
+static void describe(ms_h5 *h5, const ms_event_rows *rows) {
+    hid_t group = h5->failed ? -1 : H5Gopen2(h5->file, "events", H5P_DEFAULT);
+    if (!ms_h5_check(h5, group)) {
+        return;
+    }
+    ms_h5_text(h5, group, "level", LEVEL_NAMES[rows->detail->level]);
+    if (rows->detail->level == MS_TRACE_RANKS) {
+        ms_h5_attribute(
+            h5, group, "ranks",
+            (ms_h5_cells){H5T_NATIVE_INT32, rows->detail->rank_count, rows->detail->ranks});
+    }
+    ms_h5_close_group(h5, group);
+}
+
+#define EVENT_CELL(function) .source = rows, .fill = (function)
+
+static void write_events(ms_h5 *h5, const ms_event_rows *rows) {
+    const ms_column columns[] = {
+        {"start_ps", MS_H5_I64, "ps", "start of the operation", EVENT_CELL(fill_start)},
+        {"end_ps", MS_H5_I64, "ps", "end of the operation", EVENT_CELL(fill_end)},
+        {"rank", MS_H5_I32, "1", "rank of the job of the first member", EVENT_CELL(fill_rank)},
+        {"stream", MS_H5_I32, "1", "stream of the first member, row of /streams",
+         EVENT_CELL(fill_stream)},
+        {"kind", MS_H5_KIND, "1", "what the operation does", EVENT_CELL(fill_kind)},
+        {"axis", MS_H5_AXIS, "1", "mesh axis of a communication, none for a computation",
+         EVENT_CELL(fill_axis)},
+        {"stage", MS_H5_I16, "1", "virtual pipeline stage, -1 none", EVENT_CELL(fill_stage)},
+        {"chunk", MS_H5_I16, "1", "which of its rank's stages it is, -1 none",
+         EVENT_CELL(fill_chunk)},
+        {"mb", MS_H5_I32, "1", "microbatch, of sequences in K parts microbatch * K + part; -1 none",
+         EVENT_CELL(fill_mb)},
+        {"step", MS_H5_I16, "1", "optimizer step, row of /steps", EVENT_CELL(fill_step)},
+        {"layer", MS_H5_I16, "1", "layer of the model, -1 none", EVENT_CELL(fill_layer)},
+        {"bytes", MS_H5_F64, "B",
+         "communication: bytes each member sends; computation: bytes moved to and from memory",
+         EVENT_CELL(fill_bytes)},
+        {"flop", MS_H5_F64, "FLOP", "floating-point operations executed", EVENT_CELL(fill_flop)},
+        {"cause", MS_H5_I32, "1", "event whose end released this one, -1 none",
+         EVENT_CELL(fill_cause)},
+    };
+    const ms_h5_table table = {"events",
+                               "event",
+                               rows->kind == NULL
+                                   ? "one row per operation, in order of the graph"
+                                   : "one row per pass, and per operation that is in none",
+                               (size_t)rows->count,
+                               columns,
+                               sizeof columns / sizeof columns[0]};
+    ms_h5_write_table(h5, &table);
+    describe(h5, rows);
+}
+
+/* ---- /members ---- */
+
+/* Where the cells of a column of members have come to: they are asked for from first to last. */
+typedef struct member_cursor {
+    const ms_event_rows *rows;
+    int32_t row;
+    int32_t at; /* member of the row's operation that is looked at next */
+} member_cursor;
+
+/* The next member that stands in /members: row of /events and stream; false: there is none. */
+static bool next_member(member_cursor *cursor, int32_t *stream_out) {
+    const ms_event_rows *rows = cursor->rows;
+    const ms_dag *dag = &rows->result->dag;
+    for (; cursor->row < rows->count; cursor->row++, cursor->at = 0) {
+        int32_t op = op_of(rows, (size_t)cursor->row);
+        int32_t first = first_stream(rows, op);
+        for (int32_t at = dag->member_first[op] + cursor->at; at < dag->member_first[op + 1];
+             at++) {
+            *stream_out = dag->member_stream[at];
+            if (*stream_out != first && is_of_listed(rows, *stream_out)) {
+                cursor->at = at + 1 - dag->member_first[op];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static size_t count_members(const ms_event_rows *rows) {
+    member_cursor cursor = {.rows = rows};
+    int32_t stream = 0;
+    size_t count = 0;
+    while (next_member(&cursor, &stream)) {
+        count++;
+    }
+    return count;
+}
+
+static void fill_member(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    member_cursor *cursor = *(member_cursor *const *)column->source;
+    if (first == 0) {
+        *cursor = (member_cursor){.rows = cursor->rows};
+    }
+    bool is_stream = strcmp(column->name, "stream") == 0;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        int32_t stream = -1;
+        (void)next_member(cursor, &stream);
+        cells[i] = is_stream ? stream : cursor->row;
+    }
+}
+
+static void write_members(ms_h5 *h5, const ms_event_rows *rows) {
+    member_cursor cursor = {.rows = rows};
+    member_cursor *const place = &cursor;
+    const ms_column columns[] = {
+        {"event", MS_H5_I32, "1", "row of /events", .source = &place, .fill = fill_member},
+        {"stream", MS_H5_I32, "1", "row of /streams", .source = &place, .fill = fill_member},
+    };
+    const ms_h5_table table = {
+        "members",           "member", "members of collective operations after their first",
+        count_members(rows), columns,  2};
+    ms_h5_write_table(h5, &table);
+}
+
+void ms_event_rows_write(ms_h5 *h5, const ms_event_rows *rows) {
+    write_events(h5, rows);
+    write_members(h5, rows);
+}
