@@ -29,6 +29,10 @@ int ms_interrupt_make_file(char *name);
 /** The guarded file, if any, stays from now on (it has been renamed or removed). */
 void ms_interrupt_unguard_file(void);
 
+/** From now on an interrupt writes this to stderr before the program ends, such as what wipes a
+ * line off a terminal. text: static; NULL: nothing.  O(1). */
+void ms_interrupt_say_last(const char *text);
+
 MS_END_DECLS
 
 #endif

@@ -17,6 +17,7 @@
  * | value.h           | result trees and JSON                                              |
  * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |
  * | target.h          | files that appear whole or not at all                              |
+ * | progress.h        | how far a long run has come                                        |
  * | usage.h           | time and memory that the process has taken                         |
  * | config.h          | YAML documents, field tables, overrides                            |
  * | find.h            | YAML files found by a name in several folders                      |

@@ -14,9 +14,14 @@ enum { PATH_B = 4096, EXIT_SIGNAL = 128 }; /* 128 + signal: what shells report *
 static char guarded_path[PATH_B];
 static pid_t guarded_by;
 static volatile sig_atomic_t is_guarded;
+static _Atomic(const char *) last_words;
 
 static void on_interrupt(int number) {
-    /* only functions that are safe in a handler: getpid, unlink, _exit */
+    /* only functions that are safe in a handler: getpid, unlink, strlen, write, _exit */
+    const char *words = last_words;
+    if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0) {
+        words = NULL; /* nobody is left to hear them */
+    }
     if (is_guarded && guarded_by == getpid()) {
         unlink(guarded_path);
     }
@@ -75,4 +80,8 @@ int ms_interrupt_make_file(char *name) {
 void ms_interrupt_unguard_file(void) {
     is_guarded = 0;
     atomic_signal_fence(memory_order_seq_cst);
+}
+
+void ms_interrupt_say_last(const char *text) {
+    last_words = text;
 }

@@ -4,9 +4,11 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/progress.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
+#include "meshsim/progress.h"
 #include "meshsim/ranges.h"
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
@@ -106,7 +108,8 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
     return MS_OK;
 }
 
-static ms_status run_job(const ms_invocation *call, ms_job *job, const char *trace_path) {
+static ms_status run_job(const ms_invocation *call, ms_job *job, const char *trace_path,
+                         ms_cli_progress *progress) {
     ms_result result;
     ms_trace_detail detail;
     ms_status status = read_detail(call, job->mesh.ranks, &detail);
@@ -117,6 +120,7 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
     if (status == MS_OK && trace_path != NULL) {
         status = ms_trace_write_detail(trace_path, &result, &detail, MESHSIM_VERSION, call->diag);
     }
+    ms_cli_progress_stop(progress);
     if (status == MS_OK) {
         status = print_result(call, &result);
     }
@@ -134,15 +138,22 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
 static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
     ms_job job;
+    ms_cli_progress progress;
     if (ms_cli_has(call, "trace") && trace_path == NULL) {
         ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
         return MS_E_USAGE;
     }
+    ms_progress_begin("reading", 0);
+    ms_cli_progress_start(&progress, call);
     ms_status status = ms_cli_load_job(call, &job);
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }
-    return status == MS_OK ? run_job(call, &job, trace_path) : status;
+    if (status == MS_OK) {
+        status = run_job(call, &job, trace_path, &progress);
+    }
+    ms_cli_progress_stop(&progress);
+    return status;
 }
 
 const ms_command ms_cmd_run = {

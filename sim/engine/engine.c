@@ -6,6 +6,7 @@
 
 #include "engine/bridge.h"
 #include "engine/replay.h"
+#include "meshsim/progress.h"
 
 /* What the environment asks for: all on SimGrid, a test of the engine (README.md, choice 1). */
 static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
@@ -43,6 +44,7 @@ static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *s
     if (status != MS_OK) {
         return status;
     }
+    ms_progress_begin("summing up", 0);
     ms_replay_tell_starts(replay);
     status = ms_account_links(replay, scratch, diag);
     return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;

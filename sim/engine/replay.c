@@ -4,9 +4,13 @@
 
 #include <math.h>
 
+#include "meshsim/progress.h"
+
 /* Events no farther apart than this, and this share of the time, are together. */
 #define TOGETHER_S 1e-12
 #define TOGETHER   1e-12
+
+enum { PROGRESS_MASK = (1 << 10) - 1 }; /* every so many settled operations who watches is told */
 
 /* Transfers over links that one operation of `work` makes. */
 static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
@@ -207,7 +211,9 @@ static void release_dependents(ms_replay *replay, int32_t op, double time_s) {
 static void note_end(ms_replay *replay, int32_t op, double end_s) {
     replay->timeline.end_s[op] = end_s;
     replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
-    replay->settled++;
+    if ((++replay->settled & PROGRESS_MASK) == 0) {
+        ms_progress_done(replay->settled);
+    }
 }
 
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {

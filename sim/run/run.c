@@ -3,6 +3,7 @@
 
 #include "meshsim/job.h"
 #include "meshsim/lower.h"
+#include "meshsim/progress.h"
 #include "meshsim/usage.h"
 #include "run/figures.h"
 
@@ -36,8 +37,10 @@ static void find_peak(ms_result *result) {
 }
 
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_progress_begin("laying out operations", 0);
     ms_status status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
+        ms_progress_begin("simulating", result->dag.op_count);
         status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, arena, diag,
                                &result->timeline);
     }
@@ -66,6 +69,7 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
     result_out->wall_s = ms_wall_s() - start_s;
     result_out->peak_rss_B = ms_peak_rss_B();
     status = ms_result_sum_up(result_out, arena);
+    ms_progress_begin(NULL, 0);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while summing up");
     }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "meshsim/engine.h"
+#include "meshsim/progress.h"
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
@@ -509,11 +510,13 @@ ms_status ms_trace_write_detail(const char *path, const ms_result *result,
     ms_arena scratch;
     ms_event_rows rows;
     ms_arena_init(&scratch);
+    ms_progress_begin("writing the trace", 0);
     ms_status status = ms_event_rows_choose(result, detail, &scratch, diag, &rows);
     if (status == MS_OK) {
         status = write_target(path, &rows, program_version, diag);
     }
     ms_arena_release(&scratch);
+    ms_progress_begin(NULL, 0);
     return status;
 }
 

@@ -1,0 +1,184 @@
+#include "cli/progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "meshsim/interrupt.h"
+#include "meshsim/usage.h"
+
+static const double QUIET_S = 2.0;
+static const double REDRAW_S = 0.2;
+static const char WIPE[] = "\r\x1b[K"; /* to the start of the line, and clear it */
+
+/* ---- the line ---- */
+
+/* A count in at most six columns: "812", "8.4 M". */
+static const char *short_count(double count, char text_out[16]) {
+    static const char *const PREFIXES[] = {"", " k", " M", " G"};
+    size_t at = 0;
+    for (; count >= 999.5 && at + 1 < sizeof PREFIXES / sizeof PREFIXES[0]; at++) {
+        count /= 1000.0;
+    }
+    snprintf(text_out, 16, "%.*f%s", at > 0 && count < 99.95 ? 1 : 0, count, PREFIXES[at]);
+    return text_out;
+}
+
+static const char *short_time(double time_s, char text_out[32]) {
+    if (time_s < 99.5) {
+        snprintf(text_out, 32, "%.0f s", time_s);
+    } else if (time_s < 99.5 * 60.0) {
+        snprintf(text_out, 32, "%.0f min", time_s / 60.0);
+    } else {
+        snprintf(text_out, 32, "%.0f h", time_s / 3600.0 < 1e6 ? time_s / 3600.0 : 1e6);
+    }
+    return text_out;
+}
+
+static void cut(const char *text, char line_out[MS_CLI_PROGRESS_B]) {
+    size_t length = strnlen(text, MS_CLI_PROGRESS_B - 1);
+    memcpy(line_out, text, length);
+    line_out[length] = '\0';
+}
+
+void ms_cli_progress_line(const ms_progress *now, double now_s, char line_out[MS_CLI_PROGRESS_B]) {
+    char count[16];
+    char rate[16];
+    char time[32];
+    char text[256];
+    double spent_s = now_s > now->began_s ? now_s - now->began_s : 0.0;
+    if (now->total <= 0 || now->done <= 0 || !(spent_s > 0.0)) {
+        snprintf(text, sizeof text, "meshsim: %s, %s", now->phase, short_time(spent_s, time));
+        cut(text, line_out);
+        return;
+    }
+    double done = (double)(now->done < now->total ? now->done : now->total);
+    double total = (double)now->total;
+    double per_s = done / spent_s;
+    snprintf(text, sizeof text, "meshsim: %s, %.0f %% of %s operations, %s/s, %s left", now->phase,
+             100.0 * done / total, short_count(total, count), short_count(per_s, rate),
+             short_time((total - done) / per_s, time));
+    cut(text, line_out);
+}
+
+/* ---- drawing ---- */
+
+static void put(const char *text, size_t length) {
+    ssize_t ignored = write(STDERR_FILENO, text, length); /* whom nobody watches need not know */
+    (void)ignored;
+}
+
+static void wipe(ms_cli_progress *progress) {
+    if (progress->is_drawn) {
+        put(WIPE, sizeof WIPE - 1);
+        progress->is_drawn = false;
+    }
+}
+
+/* No longer than the terminal is wide: what wraps is not wiped. */
+static size_t columns(void) {
+    struct winsize size;
+    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return is_known ? (size_t)size.ws_col - 1 : MS_CLI_PROGRESS_B - 1;
+}
+
+static void draw(ms_cli_progress *progress) {
+    const ms_progress now = ms_progress_now();
+    char text[sizeof WIPE + MS_CLI_PROGRESS_B];
+    char line[MS_CLI_PROGRESS_B];
+    if (now.phase == NULL) {
+        return;
+    }
+    ms_cli_progress_line(&now, ms_wall_s(), line);
+    if (strlen(line) > columns()) {
+        line[columns()] = '\0';
+    }
+    int length = snprintf(text, sizeof text, "%s%s", WIPE, line);
+    put(text, (size_t)length);
+    progress->is_drawn = true;
+}
+
+static void add_seconds(struct timespec *at, double seconds) {
+    at->tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
+    at->tv_sec += (time_t)seconds + at->tv_nsec / 1000000000;
+    at->tv_nsec %= 1000000000;
+}
+
+static void *draw_until_end(void *context) {
+    ms_cli_progress *progress = context;
+    struct timespec next = progress->first;
+    pthread_mutex_lock(&progress->lock);
+    while (!progress->has_ended) {
+        if (pthread_cond_timedwait(&progress->wake, &progress->lock, &next) != 0 &&
+            !progress->has_ended) {
+            draw(progress);
+            clock_gettime(CLOCK_MONOTONIC, &next);
+            add_seconds(&next, REDRAW_S);
+        }
+    }
+    pthread_mutex_unlock(&progress->lock);
+    return NULL;
+}
+
+/* ---- the one that works ---- */
+
+static void write_message(void *context, const char *text) {
+    ms_cli_progress *progress = context;
+    pthread_mutex_lock(&progress->lock);
+    wipe(progress);
+    progress->before.write(progress->before.context, text);
+    pthread_mutex_unlock(&progress->lock);
+}
+
+/* Signals are for the one that works. */
+static bool start_thread(ms_cli_progress *progress) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool has_thread = pthread_create(&progress->thread, NULL, draw_until_end, progress) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return has_thread;
+}
+
+void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call) {
+    pthread_condattr_t clock;
+    *progress = (ms_cli_progress){.diag = call->diag, .before = *call->diag};
+    if (isatty(STDERR_FILENO) != 1) {
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &progress->first);
+    add_seconds(&progress->first, QUIET_S);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_cond_init(&progress->wake, &clock);
+    pthread_condattr_destroy(&clock);
+    progress->has_thread = start_thread(progress);
+    if (progress->has_thread) {
+        ms_interrupt_say_last(WIPE);
+        call->diag->write = write_message;
+        call->diag->context = progress;
+    }
+}
+
+void ms_cli_progress_stop(ms_cli_progress *progress) {
+    if (!progress->has_thread) {
+        return;
+    }
+    pthread_mutex_lock(&progress->lock);
+    progress->has_ended = true;
+    wipe(progress);
+    pthread_cond_signal(&progress->wake);
+    pthread_mutex_unlock(&progress->lock);
+    pthread_join(progress->thread, NULL);
+    pthread_cond_destroy(&progress->wake);
+    pthread_mutex_destroy(&progress->lock);
+    ms_interrupt_say_last(NULL);
+    progress->diag->write = progress->before.write;
+    progress->diag->context = progress->before.context;
+    progress->has_thread = false;
+}

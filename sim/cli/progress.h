@@ -1,0 +1,38 @@
+/* The line that tells a terminal how far a long run has come. */
+#ifndef MS_CLI_PROGRESS_H
+#define MS_CLI_PROGRESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "meshsim/progress.h"
+
+enum { MS_CLI_PROGRESS_B = 80 }; /* a terminal's width: 79 columns, and a NUL */
+
+/* A thread that draws, and what it shares with the one that works. */
+typedef struct ms_cli_progress {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct timespec first; /* when it draws first, on the clock that is never set */
+    bool has_thread;
+    bool has_ended; /* guarded by lock, as the next one */
+    bool is_drawn;
+    ms_diag *diag;
+    ms_diag before; /* `diag` as it was */
+} ms_cli_progress;
+
+/* From two seconds after this on, a line on stderr says what ms_progress_now says, if stderr is a
+ * terminal; else nothing ever does. Messages of the call's diag take the line away first. */
+void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call);
+
+/* Take the line away for good.  To be called before results are printed. */
+void ms_cli_progress_stop(ms_cli_progress *progress);
+
+/* The line, cut to 79 columns.  now_s: on the clock of ms_wall_s(). */
+void ms_cli_progress_line(const ms_progress *now, double now_s, char line_out[MS_CLI_PROGRESS_B]);
+
+#endif
