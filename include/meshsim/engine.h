@@ -6,7 +6,9 @@
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
  * fairly; fidelities `flow` and `step`). For tests, the environment variable MESHSIM_ENGINE=simgrid
- * has SimGrid find every date of a flow run, also those that are known without it.
+ * has SimGrid find every date of a flow run, also those that are known without it. With
+ * MESHSIM_ENGINE=maxmin flows share links by max-min fairness of our own, for large runs without
+ * folding: the same dates but for rounding.
  */
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
@@ -47,8 +49,9 @@ typedef struct ms_timeline {
  * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO
  * (reported) where SimGrid is needed and cannot be loaded. Where memory runs out within SimGrid,
  * which does not survive that, the process reports it and ends at once with exit code 4.  At most
- * one run in another fidelity than MS_FIDELITY_ANALYTIC per process: SimGrid's clock never resets
- * (a second is MS_E_RANGE, reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word.
+ * one run on SimGrid, in another fidelity than MS_FIDELITY_ANALYTIC, per process: its clock never
+ * resets (a second is MS_E_RANGE, reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another
+ * word.
  */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,
                         ms_timeline *timeline_out);

@@ -8,31 +8,40 @@
 #include "engine/replay.h"
 #include "meshsim/progress.h"
 
-/* What the environment asks for: all on SimGrid, a test of the engine (README.md, choice 1). */
-static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
+/* What the environment asks for (README.md, choices 1 and 5). */
+typedef enum engine_mode {
+    MODE_FLOWS, /* contended transfers on SimGrid */
+    MODE_ALL,   /* everything that takes time on SimGrid: a test of the engine */
+    MODE_OWN,   /* contended transfers on maxmin.h */
+} engine_mode;
+
+static ms_status read_mode(ms_diag *diag, engine_mode *mode_out) {
     const char *mode = getenv("MESHSIM_ENGINE");
-    *is_all_out = mode != NULL && strcmp(mode, "simgrid") == 0;
-    if (mode == NULL || *mode == '\0' || *is_all_out) {
+    bool is_all = mode != NULL && strcmp(mode, "simgrid") == 0;
+    bool is_own = mode != NULL && strcmp(mode, "maxmin") == 0;
+    *mode_out = is_all ? MODE_ALL : is_own ? MODE_OWN : MODE_FLOWS;
+    if (mode == NULL || *mode == '\0' || is_all || is_own) {
         return MS_OK;
     }
-    ms_diag_error(diag, "unknown engine '%s' in MESHSIM_ENGINE; expected simgrid, or none", mode);
+    ms_diag_error(diag, "unknown engine '%s' in MESHSIM_ENGINE; expected maxmin, simgrid, or none",
+                  mode);
     return MS_E_USAGE;
 }
 
 static ms_status run_fidelity(ms_replay *replay, ms_fidelity fidelity, ms_arena *scratch,
                               ms_diag *diag) {
-    bool is_all = false;
+    engine_mode mode = MODE_FLOWS;
     if (fidelity == MS_FIDELITY_ANALYTIC) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
         return MS_OK;
     }
-    ms_status status = read_mode(diag, &is_all);
+    ms_status status = read_mode(diag, &mode);
     if (status != MS_OK) {
         return status;
     }
-    return is_all ? ms_engine_run_on_simgrid(replay, scratch, diag)
-                  : ms_engine_run_flows(replay, scratch, diag);
+    return mode == MODE_ALL ? ms_engine_run_on_simgrid(replay, scratch, diag)
+                            : ms_engine_run_flows(replay, mode == MODE_OWN, scratch, diag);
 }
 
 static ms_status run_replay(ms_replay *replay, ms_fidelity fidelity, ms_arena *scratch,

@@ -1,7 +1,9 @@
-/* The SimGrid engine: operations with contended transfers, on top of the replay. */
+/* The SimGrid engine: operations with contended transfers, on top of the replay. For large runs
+ * without folding, maxmin.h takes SimGrid's place when it is asked for. */
 #include "engine/bridge.h"
 #include "engine/contention.h"
 #include "engine/demand.h"
+#include "engine/maxmin.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
 #include "engine/simgrid_start.h"
@@ -9,7 +11,7 @@
 #include <math.h>
 
 /* Token of a wake-up that is for the queue; the others are streams. */
-enum { LOOK = -1 };
+enum { LOOK = MS_MAXMIN_LOOK };
 
 /* The operation that holds a stream and has contended transfers. */
 typedef struct active_op {
@@ -25,16 +27,29 @@ typedef struct flow_run {
     ms_contention contention;
     active_op *active; /* [stream_count] by the operation's lowest stream */
     ms_diag *diag;
+    ms_maxmin *own; /* shares links in the place of SimGrid; NULL: SimGrid does */
     ms_bridge_setup setup;
     int32_t live;      /* contended flows under way */
     int32_t under_way; /* operations with contended flows, begun and not settled */
     double look_s;     /* when the clock wakes the queue next; INFINITY: not set */
-    ms_status status;  /* first failure of the bridge */
+    ms_status status;  /* first failure of the bridge, or MS_E_NOMEM of our own */
 } flow_run;
+
+static double clock_s(const flow_run *run) {
+    return run->own != NULL ? run->own->clock_s : ms_bridge_clock_s();
+}
 
 static bool keep_status(flow_run *run, ms_status status) {
     run->status = run->status == MS_OK ? status : run->status;
     return status == MS_OK;
+}
+
+static void wake_at(flow_run *run, double date_s, int32_t token) {
+    if (run->own != NULL) {
+        ms_maxmin_wake(run->own, date_s, token);
+    } else {
+        keep_status(run, ms_bridge_wake(date_s, token));
+    }
 }
 
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
@@ -46,9 +61,9 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
 
 /* Where communication slows computations down, nothing may happen beside contended flows before
  * SimGrid's clock has come to it: the end of a flow could still change it. */
-static void set_limit(flow_run *run, double clock_s) {
+static void set_limit(flow_run *run) {
     bool is_free = !run->replay->has_slowdown || run->under_way == 0;
-    run->replay->limit_s = is_free ? INFINITY : clock_s;
+    run->replay->limit_s = is_free ? INFINITY : clock_s(run);
 }
 
 /* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
@@ -58,7 +73,7 @@ static void drain(flow_run *run) {
     double next_s = ms_event_queue_first_s(&replay->queue);
     if (next_s < run->look_s) {
         run->look_s = next_s;
-        keep_status(run, ms_bridge_wake(run->look_s, LOOK));
+        wake_at(run, run->look_s, LOOK);
     }
 }
 
@@ -76,9 +91,13 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     const ms_contention *c = &run->contention;
     active_op *active = &run->active[stream];
     int32_t first = c->route_first[flow];
+    int32_t count = c->route_first[flow + 1] - first;
     int32_t record = add_record(run, flow, active->phase_s, stream);
-    if (!keep_status(run, ms_bridge_flow((uint64_t)c->payload[flow], &c->route[first],
-                                         c->route_first[flow + 1] - first, record))) {
+    const int32_t *route = &c->route[first];
+    ms_status status =
+        run->own != NULL ? ms_maxmin_flow(run->own, (double)c->payload[flow], route, count, record)
+                         : ms_bridge_flow((uint64_t)c->payload[flow], route, count, record);
+    if (!keep_status(run, status)) {
         return;
     }
     active->left++;
@@ -126,8 +145,8 @@ static void advance(flow_run *run, int32_t stream) {
     const ms_dag_work *work = &dag->works[dag->ops[active->op].work];
     while (active->phase < work->phase_first + work->phase_count) {
         bool is_contended = is_contended_phase(run, &dag->network.phases[active->phase]);
-        if (is_contended && active->phase_s > ms_bridge_clock_s()) {
-            keep_status(run, ms_bridge_wake(active->phase_s, stream));
+        if (is_contended && active->phase_s > clock_s(run)) {
+            wake_at(run, active->phase_s, stream);
             return;
         }
         start_phase(run, stream);
@@ -137,7 +156,7 @@ static void advance(flow_run *run, int32_t stream) {
         end_phase(run, active);
     }
     run->under_way--;
-    set_limit(run, ms_bridge_clock_s());
+    set_limit(run);
     ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
 }
 
@@ -149,7 +168,7 @@ static void begin(void *context, ms_event start) {
                                       .phase = dag->works[dag->ops[start.op].work].phase_first,
                                       .phase_s = start.time_s};
     run->under_way++;
-    set_limit(run, ms_bridge_clock_s());
+    set_limit(run);
     advance(run, stream);
 }
 
@@ -159,20 +178,19 @@ static void on_wake(void *context, int32_t token) {
         start_phase(run, token);
         return;
     }
-    double clock_s = ms_bridge_clock_s();
-    set_limit(run, clock_s);
-    run->look_s = clock_s >= run->look_s ? INFINITY : run->look_s;
+    set_limit(run);
+    run->look_s = clock_s(run) >= run->look_s ? INFINITY : run->look_s;
     drain(run);
 }
 
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
-    set_limit(run, ms_bridge_clock_s());
+    set_limit(run);
     ms_replay_drain(
         run->replay); /* what comes before the flow's end, by less than the clock shows */
     ms_flow_record *record = &run->replay->account.records[index];
     active_op *active = &run->active[record->owner];
-    record->end_s = fmax(record->start_s, ms_bridge_clock_s());
+    record->end_s = fmax(record->start_s, clock_s(run));
     active->flows_s = fmax(active->flows_s, record->end_s);
     run->live--;
     if (--active->left == 0) {
@@ -182,30 +200,65 @@ static void on_flow(void *context, int32_t index) {
     }
 }
 
-static void run_graph(flow_run *run, ms_arena *scratch) {
-    ms_replay *replay = run->replay;
-    replay->is_contended = run->contention.is_contended_work;
-    replay->begin = begin;
-    replay->context = run;
+/* The most flows that operations can have under way: one of each stream, which is in one phase. */
+static int64_t most_flows(const flow_run *run) {
+    const ms_dag *dag = run->replay->dag;
+    int64_t most = 0;
+    for (int32_t p = 0; p < dag->network.phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[p];
+        most = phase->flow_count > most ? phase->flow_count : most;
+    }
+    int64_t all = most * dag->stream_count;
+    return all < run->replay->account.capacity ? all : run->replay->account.capacity;
+}
+
+/* Our own clock and links.  own: released by the caller. */
+static ms_status start_own(flow_run *run, ms_maxmin *own, ms_arena *scratch) {
+    run->own = own;
+    ms_status status = ms_simgrid_choose_precision(run->replay, scratch, &run->setup.precision_s);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_maxmin_setup setup = {.link_bandwidths = run->contention.bandwidths,
+                             .link_count = run->contention.link_count,
+                             .timers = run->replay->dag->stream_count,
+                             .flows = most_flows(run),
+                             .precision_s = run->setup.precision_s,
+                             .context = run,
+                             .on_wake = on_wake,
+                             .on_flow = on_flow};
+    return ms_maxmin_init(own, &setup, scratch);
+}
+
+static ms_status start_simgrid(flow_run *run, ms_arena *scratch) {
     run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
                                    .link_count = run->contention.link_count,
                                    .context = run,
                                    .on_wake = on_wake,
                                    .on_flow = on_flow};
+    return ms_simgrid_start(&run->setup, run->replay, scratch, run->diag);
+}
+
+static void run_graph(flow_run *run, ms_maxmin *own, ms_arena *scratch) {
+    ms_replay *replay = run->replay;
+    replay->is_contended = run->contention.is_contended_work;
+    replay->begin = begin;
+    replay->context = run;
     bool is_free = run->contention.link_count == 0; /* nothing can meet: all dates are known */
-    if (!is_free && !keep_status(run, ms_simgrid_start(&run->setup, replay, scratch, run->diag))) {
+    if (!is_free && !keep_status(run, own != NULL ? start_own(run, own, scratch)
+                                                  : start_simgrid(run, scratch))) {
         return;
     }
     ms_replay_start(replay);
     drain(run);
-    if (!is_free) {
-        keep_status(run, run->status == MS_OK ? ms_bridge_run() : MS_OK);
+    if (!is_free && run->status == MS_OK) {
+        keep_status(run, run->own != NULL ? ms_maxmin_run(run->own) : ms_bridge_run());
     }
 }
 
-ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+ms_status ms_engine_run_flows(ms_replay *replay, bool is_own, ms_arena *scratch, ms_diag *diag) {
     flow_run run = {.replay = replay, .diag = diag, .look_s = INFINITY, .status = MS_OK};
-    ms_status status = ms_simgrid_claim(diag);
+    ms_status status = is_own ? MS_OK : ms_simgrid_claim(diag);
     if (status != MS_OK) {
         return status;
     }
@@ -217,9 +270,13 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_arena *scratch, ms_diag *dia
     if (status != MS_OK) {
         return status;
     }
-    run_graph(&run, scratch);
+    ms_maxmin own = {.clock_s = 0.0};
+    run_graph(&run, is_own ? &own : NULL, scratch);
+    if (run.own != NULL) {
+        ms_maxmin_release(run.own);
+    }
     if (run.status == MS_E_BUG) {
         ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
     }
-    return run.status;
+    return is_own && run.status == MS_E_NOMEM ? ms_engine_no_memory(diag) : run.status;
 }

@@ -28,9 +28,14 @@ ms_status ms_simgrid_claim(ms_diag *diag) {
  * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
  * not count as simultaneous, SimGrid loses it. The end is not known; it is taken to be at most 32
  * times what the busiest stream needs, or 4,096 s. */
-static double choose_precision_s(const ms_replay *replay, double *busy_s) {
+ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
+                                      double *precision_s_out) {
     const ms_dag *dag = replay->dag;
     double busiest_s = 0.0;
+    double *busy_s = MS_NEW(scratch, double, dag->stream_count);
+    if (busy_s == NULL) {
+        return MS_E_NOMEM;
+    }
     for (int32_t op = 0; op < dag->op_count; op++) {
         int32_t work = dag->ops[op].work;
         double time_s = replay->work_time_s[work] + dag->works[work].host_s;
@@ -40,7 +45,8 @@ static double choose_precision_s(const ms_replay *replay, double *busy_s) {
             busiest_s = fmax(busiest_s, *busy);
         }
     }
-    return fmax(1e-12, ldexp(busiest_s, 5 - 52));
+    *precision_s_out = fmax(1e-12, ldexp(busiest_s, 5 - 52));
+    return MS_OK;
 }
 
 static void on_no_memory(void *context) {
@@ -52,8 +58,7 @@ static void on_no_memory(void *context) {
 ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_arena *scratch,
                            ms_diag *diag) {
     struct sigaction handlers[SIGNAL_COUNT];
-    double *busy_s = MS_NEW(scratch, double, replay->dag->stream_count);
-    if (busy_s == NULL) {
+    if (ms_simgrid_choose_precision(replay, scratch, &setup->precision_s) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     ms_status status = ms_bridge_load();
@@ -62,7 +67,6 @@ ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_a
                       ms_bridge_error());
         return status;
     }
-    setup->precision_s = choose_precision_s(replay, busy_s);
     setup->on_no_memory = on_no_memory;
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], NULL, &handlers[i]);

@@ -14,6 +14,11 @@
 /** Claim the process's one simulation.  Returns MS_OK; MS_E_RANGE, reported, if it is taken. */
 ms_status ms_simgrid_claim(ms_diag *diag);
 
+/** How close events may be to count as simultaneous [s], for a clock that ends with the replay.
+ *  Returns MS_OK; MS_E_NOMEM (not reported).  O(members). */
+ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
+                                      double *precision_s_out);
+
 /** Start SimGrid for a prepared replay.
  *  setup: kept until the end of the run; precision_s and on_no_memory are set here.  diag: told
  *  when memory runs out within SimGrid.  Returns MS_OK; MS_E_NOMEM and MS_E_IO (reported); MS_E_BUG
