@@ -27,7 +27,8 @@ typedef struct ms_coll_class {
  *  first: the request of the first group; its GPUs are followed by those of the others, group after
  * group: [groups * members].  link_load: [platform links] zeros, and zeros again afterwards.
  *  *class_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) for what no row lays out;
- * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  O(groups * members * links of a route). */
+ * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  O(groups * members * links of a route); routes are
+ * found for few of the groups, where the others are these moved to places that are alike. */
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out);

@@ -121,7 +121,8 @@ typedef struct ms_coll_algorithm_row {
     /** Whether it can lay `request` out, by its bytes and by where its GPUs are; NULL: always. */
     bool (*applies)(const ms_platform *platform, const ms_coll_request *request);
     const char *needs; /**< what `applies` asks for, as in "at most 4096 ranks"; NULL without it */
-    /** Set sent_B, tier and phases of *plan, in `arena`, for a request of >= 2 members that it
+    /** By the routes between the GPUs, not by their numbers: set sent_B, tier and phases of *plan,
+     * in `arena`, for a request of >= 2 members that it
      * applies to; the rest is set.  Returns MS_OK; MS_E_NOMEM. */
     ms_status (*plan)(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan);

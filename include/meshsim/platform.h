@@ -321,6 +321,23 @@ int ms_platform_rails(const ms_platform *platform);
 /** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out);
+
+/** A group of GPUs that is moved by so many GPUs, and where it lies. */
+typedef struct ms_group_move {
+    int gpus[2];   /**< lowest and highest GPU of the group, before it moves */
+    int places[2]; /**< lowest and highest place that its GPUs have in their nodes */
+    int nodes;     /**< that each of its GPUs moves on by; below 0: back */
+    int places_on; /**< places that each moves on by inside its node */
+    int tier;      /**< outermost that the group's routes cross; -1: none */
+} ms_group_move;
+
+/** Whether the routes between the members of a group are the same after it has moved, but for the
+ * numbers of links: each is then higher by one number for every tier, and they are alike.
+ *  shifts_out: [MS_TIER_MAX] that number of each tier.  Returns false where that does not follow
+ * from where the group lies; shifts_out is undefined then.  O(tiers). */
+bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
+                             int *shifts_out);
+
 /** Capacity of the narrowest link of a route, the first of several [B/s]; INFINITY where nothing on
  * the way is limited.  *tier_out: its tier; 0 without one.  O(links on it). */
 double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "collective/moved.h"
+
 /* A class while it is laid out. */
 typedef struct class_layout {
     const ms_platform *platform;
@@ -81,20 +83,14 @@ static void load_class(const class_layout *c, const ms_coll_plan *plans, int gro
 }
 
 static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan *plans) {
-    ms_coll_request group = *c->first;
-    group.is_coarse = is_coarse;
-    for (int g = 0; g < c->groups; g++) {
-        group.gpus = c->first->gpus + (size_t)g * (size_t)c->first->members;
-        ms_status status = ms_coll_plan_build(c->platform, &group, c->arena, &plans[g]);
-        if (status == MS_E_RANGE) {
-            ms_coll_report_refusal(&group, c->diag);
-            return MS_E_INPUT;
-        }
-        if (status != MS_OK) {
-            return status;
-        }
+    ms_coll_request first = *c->first;
+    first.is_coarse = is_coarse;
+    ms_status status = ms_plans_build(c->platform, &first, c->groups, c->arena, plans);
+    if (status == MS_E_RANGE) {
+        ms_coll_report_refusal(&first, c->diag);
+        return MS_E_INPUT;
     }
-    return MS_OK;
+    return status;
 }
 
 /* Whether two groups are laid out in the same phases, be it with other flows. */

@@ -69,6 +69,11 @@ struct ms_fabric_kind {
     /* See ms_platform_rails; its routes then say where they turn.  NULL: 0. */
     int (*rails)(const ms_platform *platform);
 
+    /* How much higher the numbers of links are so many nodes further on, and so many places inside
+     * a node (see ms_platform_moves_alike): of each tier whose domains the nodes fill, the others
+     * left at 0.  NULL: no two places are known to be alike. */
+    void (*shift)(const ms_platform *platform, int nodes, int places, int *shifts_out);
+
     /* What is wrong with a route of this fabric beyond what holds for all; NULL: nothing. */
     const char *(*route_fault)(const ms_platform *platform, int source, int destination,
                                const ms_route *route);

@@ -1,6 +1,7 @@
 /* What a platform tells of itself: whatever a fabric kind knows is asked of its row. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "platform/fabric.h"
 
@@ -92,6 +93,33 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
 int ms_platform_rails(const ms_platform *platform) {
     const ms_fabric_kind *kind = kind_of(platform);
     return kind->rails == NULL ? 0 : kind->rails(platform);
+}
+
+/* Whether all GPUs of a group stay in their nodes, and on NICs that lie as theirs do, when they
+ * move so many places inside them. */
+static bool stay_inside(const ms_platform *platform, const ms_group_move *move) {
+    int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
+    int to[2] = {move->places[0] + move->places_on, move->places[1] + move->places_on};
+    int round = move->places[0] / nics;
+    bool is_inside = to[0] >= 0 && to[1] < platform->gpus_per_node;
+    return move->places_on == 0 || (is_inside && move->places[1] / nics == round &&
+                                    to[0] / nics == round && to[1] / nics == round);
+}
+
+bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
+                             int *shifts_out) {
+    const ms_fabric_kind *kind = kind_of(platform);
+    int inside = move->tier > 0 ? ms_platform_domain(platform, move->tier - 1) : 1;
+    int around = move->tier >= 0 ? ms_platform_domain(platform, move->tier) : 1;
+    int on = move->nodes * platform->gpus_per_node;
+    bool is_whole = on % inside == 0 && stay_inside(platform, move);
+    bool is_joined = (move->gpus[0] + on) / around == (move->gpus[1] + on) / around;
+    if (kind->shift == NULL || ms_platform_rails(platform) == 0 || !is_whole || !is_joined) {
+        return false;
+    }
+    memset(shifts_out, 0, MS_TIER_MAX * sizeof *shifts_out);
+    kind->shift(platform, move->nodes, move->places_on, shifts_out);
+    return true;
 }
 
 double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out) {

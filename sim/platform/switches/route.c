@@ -151,6 +151,23 @@ int ms_switches_rails(const ms_platform *platform) {
     return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
 }
 
+void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *shifts_out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int units = nodes % switches->nodes_per_unit == 0 ? nodes / switches->nodes_per_unit : 0;
+    int pods = units % switches->units_per_pod == 0 ? units / switches->units_per_pod : 0;
+    int leaves = units * switches->leaves_per_unit + (switches->has_rails ? places : 0);
+    const int tiers[] = {switches->node_tier, switches->port_tier, switches->spine_tier,
+                         switches->core_tier};
+    const int pairs[] = {nodes * platform->gpus_per_node + places,
+                         nodes * switches->ports_per_node + places,
+                         leaves * switches->links_per_leaf, pods * switches->links_per_pod};
+    for (int i = 0; i < 4; i++) {
+        if (tiers[i] >= 0) {
+            shifts_out[tiers[i]] = 2 * pairs[i];
+        }
+    }
+}
+
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route) {
     const ms_switches *switches = ms_switches_of(platform);

@@ -44,6 +44,7 @@ double ms_switches_cables(const ms_platform *platform, int tier);
 int64_t ms_switches_domain(const ms_platform *platform, int tier);
 void ms_switches_route(const ms_platform *platform, int source, int destination, ms_route *out);
 int ms_switches_rails(const ms_platform *platform);
+void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *shifts_out);
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route);
 void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,

@@ -108,7 +108,7 @@ Test(coll_sizes, rows_name_the_algorithm_that_each_had) {
 
 Test(coll_sizes, refusals_are_reported) {
     platform_fixture f;
-    fixture_platform(&f, "flat", "{nodes: 8192}");
+    fixture_platform(&f, "dgx-h100", "{nodes: 1024, routing: ecmp}");
     ms_sizes_study study = {.platform = &f.platform, .kind = MS_COLL_ALL_TO_ALL, .ranks = 8192};
     ms_sizes_result result;
     cr_assert_eq(ms_sizes_set(&study, 1, 1, 2), MS_OK);

@@ -1,0 +1,133 @@
+#include "collective/moved.h"
+
+/* Groups that were laid out by themselves and that others may be moved copies of; of more than so
+ * many the latest are kept. */
+enum { MODELS_MAX = 8 };
+
+/* A group that was laid out by itself, and where it lies; how far another one is from it is found
+ * for each. */
+typedef struct model {
+    const int *gpus; /* [members] */
+    const ms_coll_plan *plan;
+    ms_group_move place;
+} model;
+
+typedef struct moving {
+    const ms_platform *platform;
+    int members;
+    ms_arena *arena;
+    model models[MODELS_MAX];
+    int count; /* of all so far */
+} moving;
+
+static void widen(int bounds[2], int value) {
+    bounds[0] = value < bounds[0] ? value : bounds[0];
+    bounds[1] = value > bounds[1] ? value : bounds[1];
+}
+
+static void remember(moving *m, const int *gpus, const ms_coll_plan *plan) {
+    int node = m->platform->gpus_per_node;
+    ms_group_move place = {
+        .gpus = {gpus[0], gpus[0]}, .places = {gpus[0] % node, gpus[0] % node}, .tier = plan->tier};
+    for (int i = 1; i < m->members; i++) {
+        widen(place.gpus, gpus[i]);
+        widen(place.places, gpus[i] % node);
+    }
+    m->models[m->count++ % MODELS_MAX] = (model){.gpus = gpus, .plan = plan, .place = place};
+}
+
+/* Whether the plan of a group is that of the model, moved; rows that were added may lay out as they
+ * like.  shifts_out: see ms_platform_moves_alike. */
+static bool is_moved(const moving *m, const model *from, const int *gpus, int *shifts_out) {
+    int node = m->platform->gpus_per_node;
+    int on = gpus[0] - from->gpus[0];
+    ms_group_move move = from->place;
+    move.places_on = gpus[0] % node - from->gpus[0] % node;
+    move.nodes = (on - move.places_on) / node;
+    if (from->plan->algorithm >= MS_ALGORITHM_OWN ||
+        !ms_platform_moves_alike(m->platform, &move, shifts_out)) {
+        return false;
+    }
+    bool is_same = true;
+    for (int i = 1; i < m->members && is_same; i++) {
+        is_same = gpus[i] - from->gpus[i] == on;
+    }
+    return is_same;
+}
+
+/* The flows of a phase over the links of another place. */
+static bool move_flows(const moving *m, const ms_phase *from, const int *shifts, ms_phase *phase) {
+    *phase = *from;
+    phase->flows = MS_NEW(m->arena, ms_flow, from->count);
+    for (int f = 0; f < from->count && phase->flows != NULL; f++) {
+        ms_flow *flow = &phase->flows[f];
+        *flow = from->flows[f];
+        flow->links = MS_NEW(m->arena, ms_flow_link, flow->count);
+        if (flow->links == NULL) {
+            return false;
+        }
+        int tier = 0; /* of the link at hand: they come in order, tier after tier */
+        for (int i = 0; i < flow->count; i++) {
+            ms_flow_link link = from->flows[f].links[i];
+            while (tier + 1 < m->platform->tier_count &&
+                   link.link >= m->platform->tiers[tier + 1].first_link) {
+                tier++;
+            }
+            link.link += shifts[tier];
+            link.load = link.weight; /* the model's own may have been loaded since */
+            flow->links[i] = link;
+        }
+    }
+    return phase->flows != NULL;
+}
+
+static ms_status move_plan(const moving *m, const ms_coll_plan *from, const int *shifts,
+                           ms_coll_plan *plan_out) {
+    ms_coll_plan plan = *from;
+    plan.phases = MS_NEW(m->arena, ms_phase, from->phase_count);
+    if (plan.phases == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int p = 0; p < from->phase_count; p++) {
+        if (p > 0 && from->phases[p].flows == from->phases[p - 1].flows) {
+            plan.phases[p] = from->phases[p]; /* the same step again */
+            plan.phases[p].flows = plan.phases[p - 1].flows;
+        } else if (!move_flows(m, &from->phases[p], shifts, &plan.phases[p])) {
+            return MS_E_NOMEM;
+        }
+    }
+    *plan_out = plan;
+    return MS_OK;
+}
+
+/* The model that a group is a moved copy of, NULL: none. */
+static const model *find_model(const moving *m, const int *gpus, int *shifts_out) {
+    int kept = m->count < MODELS_MAX ? m->count : MODELS_MAX;
+    for (int i = 0; i < kept; i++) {
+        if (is_moved(m, &m->models[i], gpus, shifts_out)) {
+            return &m->models[i];
+        }
+    }
+    return NULL;
+}
+
+ms_status ms_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                         ms_arena *arena, ms_coll_plan *plans_out) {
+    moving m = {.platform = platform, .members = first->members, .arena = arena};
+    ms_coll_request group = *first;
+    ms_status status = MS_OK;
+    for (int g = 0; g < groups && status == MS_OK; g++) {
+        int shifts[MS_TIER_MAX];
+        group.gpus = first->gpus + (size_t)g * (size_t)first->members;
+        const model *from = find_model(&m, group.gpus, shifts);
+        if (from != NULL) {
+            status = move_plan(&m, from->plan, shifts, &plans_out[g]);
+            continue;
+        }
+        status = ms_coll_plan_build(platform, &group, arena, &plans_out[g]);
+        if (status == MS_OK) {
+            remember(&m, group.gpus, &plans_out[g]);
+        }
+    }
+    return status;
+}
