@@ -19,8 +19,8 @@ static const ms_option OPTIONS[] = {
     {.name = "kernels",
      .argument = "TABLE.csv",
      .arguments = 1,
-     .help = "measured kernels, as a GPU type's `measured` names them: kernel,shape,time; gemm and "
-             "memory count"},
+     .help = "measured kernels, as a GPU type's `measured` names them: kernel,shape,time; gemm, "
+             "memory and attention count"},
     {.name = "system",
      .argument = "NAME",
      .arguments = 1,

@@ -113,6 +113,17 @@ static double flash_curve_s(const void *context, const double *sizes) {
     return ms_work_time_s(builder.gpu, &work, NULL);
 }
 
+double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_backward) {
+    enum { HALF_B = 2 };
+    const ms_model model = {.attention = MS_ATTENTION_FUSED};
+    const ms_cost_builder builder = {
+        .gpu = gpu,
+        .model = &model,
+        .shard = {.cp = 1, .slice = {.count = 1}, .element_B = HALF_B}};
+    const flash_curve curve = {.builder = &builder, .is_backward = is_backward};
+    return flash_curve_s(&curve, sizes);
+}
+
 /* Pieces of a sequence are no kernels that a table has. */
 static double measured_flash(const ms_cost_builder *builder, const attention_work *work,
                              bool is_backward) {

@@ -109,21 +109,30 @@ static ms_status add_collective(calibrating *c, const ms_case_collective *point)
     return add_point(c, (timed_work){.collective = point}, name, point->measured_s);
 }
 
-static ms_status add_kernel(calibrating *c, ms_measured_kernel kernel, const ms_measured_row *row) {
-    const char *name = kernel == MS_MEASURED_MEMORY
-                           ? ms_arena_printf(c->arena, "memory/%.0f", row->sizes[0])
-                           : ms_arena_printf(c->arena, "gemm/%.0fx%.0fx%.0fx%.0f", row->sizes[0],
-                                             row->sizes[1], row->sizes[2], row->sizes[3]);
-    return add_point(c, (timed_work){.kernel = kernel, .sizes = row->sizes}, name, row->time_s);
-}
-
-static const ms_measured_kernel KERNELS[] = {MS_MEASURED_GEMM, MS_MEASURED_MEMORY};
+/* Kernels that count: by their names in a table, with how many sizes they have. */
+static const struct {
+    ms_measured_kernel kernel;
+    const char *name;
+    int sizes;
+} KERNELS[] = {{MS_MEASURED_GEMM, "gemm", 4},
+               {MS_MEASURED_MEMORY, "memory", 1},
+               {MS_MEASURED_ATTENTION, "attention", 6},
+               {MS_MEASURED_ATTENTION_BACKWARD, "attention_backward", 6}};
 enum { KERNEL_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
+
+static ms_status add_kernel(calibrating *c, int index, const ms_measured_row *row) {
+    const char *name = ms_arena_printf(c->arena, "%s/%.0f", KERNELS[index].name, row->sizes[0]);
+    for (int i = 1; i < KERNELS[index].sizes && name != NULL; i++) {
+        name = ms_arena_printf(c->arena, "%sx%.0f", name, row->sizes[i]);
+    }
+    return add_point(c, (timed_work){.kernel = KERNELS[index].kernel, .sizes = row->sizes}, name,
+                     row->time_s);
+}
 
 static size_t count_points(const ms_calibration_study *study) {
     size_t count = study->measurements->collectives.count;
     for (int k = 0; k < KERNEL_COUNT && study->kernels != NULL; k++) {
-        count += (size_t)study->kernels->counts[KERNELS[k]];
+        count += (size_t)study->kernels->counts[KERNELS[k].kernel];
     }
     return count;
 }
@@ -142,9 +151,9 @@ static ms_status list_points(calibrating *c) {
         status = add_collective(c, &MS_AT(collectives, ms_case_collective, i));
     }
     for (int k = 0; k < KERNEL_COUNT && study->kernels != NULL; k++) {
-        ms_measured_kernel kernel = KERNELS[k];
+        ms_measured_kernel kernel = KERNELS[k].kernel;
         for (int i = 0; i < study->kernels->counts[kernel] && status == MS_OK; i++) {
-            status = add_kernel(c, kernel, &study->kernels->rows[kernel][i]);
+            status = add_kernel(c, k, &study->kernels->rows[kernel][i]);
         }
     }
     return status;
@@ -152,15 +161,24 @@ static ms_status list_points(calibrating *c) {
 
 /* ---- predictions ---- */
 
+static double kernel_time_s(const ms_gpu_type *gpu, const timed_work *work) {
+    const double *n = work->sizes;
+    switch (work->kernel) {
+    case MS_MEASURED_MEMORY:
+        return ms_memory_time_s(gpu, n[0]);
+    case MS_MEASURED_ATTENTION:
+        return ms_attention_time_s(gpu, n, false);
+    case MS_MEASURED_ATTENTION_BACKWARD:
+        return ms_attention_time_s(gpu, n, true);
+    default:
+        return ms_gemm_time_s(gpu, (ms_gemm_shape){n[0], n[1], n[2], n[3]}, BYTES_OF_BF16);
+    }
+}
+
 static ms_status time_work(const calibrating *c, const timed_work *work, double *time_s_out) {
     const ms_platform *platform = &c->copy->platform;
     if (work->collective == NULL) {
-        const double *n = work->sizes;
-        bool is_memory = work->kernel == MS_MEASURED_MEMORY;
-        *time_s_out = is_memory
-                          ? ms_memory_time_s(&platform->gpu, n[0])
-                          : ms_gemm_time_s(&platform->gpu, (ms_gemm_shape){n[0], n[1], n[2], n[3]},
-                                           BYTES_OF_BF16);
+        *time_s_out = kernel_time_s(&platform->gpu, work);
         return MS_OK;
     }
     const ms_coll_request request = {.kind = work->collective->kind,

@@ -75,6 +75,9 @@ size_t ms_calibrated_values(ms_calibrated_platform *copy, ms_arena *arena,
     add(&list, &DEPTH, "gpu.gemm_depth_half", &gpu->gemm_depth_half);
     add(&list, &GPU_SHARE, "gpu.memory_efficiency", &gpu->memory_efficiency);
     add(&list, &LAUNCH, "gpu.kernel_launch", &gpu->kernel_launch_s);
+    ms_attention_rates *own = &gpu->attention[MS_ATTENTION_FUSED];
+    add(&list, &GPU_SHARE, "gpu.attention_efficiency", &own->forward.efficiency[0]);
+    add(&list, &GPU_SHARE, "gpu.attention_backward_efficiency", &own->backward.efficiency[0]);
     add_tiers(&list, &copy->platform);
     if (copy->platform.library != NULL) {
         add_library(&list, gpu->generation, &copy->library);

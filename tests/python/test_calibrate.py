@@ -136,6 +136,26 @@ class Recovery(InFolder):
         text = "kernel,shape,time\n" + "".join(f"{name},{1e6 * time_s!r} us\n" for name, time_s in table.items())
         self.recover(["--kernels", self.write(text, "kernels.csv")], truth)
 
+    def test_attention_gives_that_of_the_gpu(self):
+        """Fused attention, which A100's type says of its own kernel: times of another efficiency bring it back."""
+        truth = {"gpu.attention_efficiency": 0.5, "gpu.attention_backward_efficiency": 0.4}
+        sets = ["platform.gpu.attention_efficiency=0.5", "platform.gpu.attention_backward_efficiency=0.4", "platform.gpu.spread=0",
+                "model.attention=fused"]
+        table = {}
+        for hidden, heads in ((1024, 16), (2048, 16), (4096, 32)):
+            for sequence in (2048, 4096, 8192):
+                words = [word for key in [*sets, f"model.hidden={hidden}", f"model.heads={heads}", f"model.sequence={sequence}"]
+                         for word in ("--set", key)]
+                for kernel in tree("run", "workloads/tiny.yaml", "--ignore-memory", *words)["kernels"]:
+                    if kernel["name"] in ("attention", "attention_backward"):
+                        batch, rows, query_heads, keys, size = (part.lstrip("bsakvd") for part in kernel["shape"].split())
+                        table[f"{kernel['name']},{batch}x{rows}x{query_heads}x{keys}x{size}x{size}"] = kernel["time_s"]
+        self.assertEqual(len(table), 2 * 9)
+        text = "kernel,shape,time\n" + "".join(f"{name},{1e6 * time_s!r} us\n" for name, time_s in table.items())
+        found = self.recover(["--kernels", self.write(text, "kernels.csv")], truth, "--fit", "gpu.attention_efficiency",
+                             "--fit", "gpu.attention_backward_efficiency")
+        self.assertTrue(found["points"][0]["name"].startswith("attention/1x"))
+
 
 class Files(InFolder):
     def test_the_file_is_a_platform(self):
