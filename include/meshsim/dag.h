@@ -119,6 +119,12 @@ typedef struct ms_dag_pieces {
                       after ms_dag_init by the one who builds */
 } ms_dag_pieces;
 
+/** How long a communication may take. */
+typedef struct ms_dag_bounds {
+    double transfer_s; /**< until its last flow has ended [s] */
+    double latency_s;  /**< from then on [s] */
+} ms_dag_bounds;
+
 /** What an operation does; shared by all operations that do the same. */
 typedef struct ms_dag_work {
     double time_s; /**< computation: its time; communication: 0 */
@@ -139,7 +145,9 @@ typedef struct ms_dag_work {
     double load_imbalance; /**< communication: what its flows carry over the mean of its members; 0:
                               1 */
     bool is_pipelined;     /**< releases its stream before its last latency */
-    int32_t tag;           /**< for the one who added it (the model's segment); -1 none */
+    ms_dag_bounds bounds[2]; /**< communication that stands for others though they differ: the least
+                                and the most that any of them takes; else 0 */
+    int32_t tag;             /**< for the one who added it (the model's segment); -1 none */
     int32_t piece; /**< computation: 1 + index of the piece that it is, whose time, FLOP, bytes and
                       launches it gets by ms_dag_finish; 0: none */
 } ms_dag_work;

@@ -44,6 +44,7 @@ typedef struct ms_job {
     ms_stage_costs costs;
     ms_program program;
     bool no_fold;
+    bool is_bounded;        /**< as in ms_lower_input */
     ms_lower_fold fold;     /**< set when it is lowered */
     int global_batch;       /**< sequences per step; 0 with `costs:` and no batch */
     int microbatches;       /**< M */
@@ -96,8 +97,9 @@ typedef struct ms_result {
     int stage_count;            /**< pipeline ranks */
     ms_granularity_risk *risks; /**< [risk_count] */
     int risk_count;
-    double wall_s;     /**< time the simulation took (lowering, engine, metrics) */
-    double peak_rss_B; /**< most memory that this process ever had, at the simulation's end */
+    double bounds_s[2]; /**< between which a step lies that is not folded exactly; else 0 */
+    double wall_s;      /**< time the simulation took (lowering, engine, metrics) */
+    double peak_rss_B;  /**< most memory that this process ever had, at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.

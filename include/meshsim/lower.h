@@ -34,6 +34,7 @@ typedef struct ms_lower_input {
     ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
     ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
+    bool is_bounded;            /**< simulate one of each pipeline rank, alike or not */
     ms_granularity granularity; /**< what of a pass is an operation */
     bool is_alone;              /**< flows share no links: fidelity `analytic` */
     bool is_stepped;            /**< every step of a collective by itself: fidelity `step` */

@@ -38,6 +38,7 @@ typedef struct ms_job_request {
     size_t set_count;
     const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
     bool no_fold;         /**< simulate every rank */
+    bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
 } ms_job_request;
 
 /** Member of an int field that the user left out: what is usual is decided by the rest. */

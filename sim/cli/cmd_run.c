@@ -32,7 +32,12 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_GRANULARITY,
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
-    {.name = "no-fold", .help = "simulate every rank instead of one of each role"},
+    {.name = "fold",
+     .argument = "HOW",
+     .arguments = 1,
+     .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
+             "rank) or off (all)"},
+    {.name = "no-fold", .help = "the same as --fold off"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };

@@ -103,10 +103,26 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
     return status;
 }
 
+/* Which ranks are simulated. */
+static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
+    const char *how = is_given(call, "fold") ? ms_cli_value(call, "fold", "exact") : "exact";
+    request->no_fold = ms_cli_has(call, "no-fold") || strcmp(how, "off") == 0;
+    request->is_bounded = strcmp(how, "bounded") == 0;
+    if (ms_cli_has(call, "no-fold") && is_given(call, "fold")) {
+        ms_diag_error(call->diag, "options '--fold' and '--no-fold' exclude each other");
+        return MS_E_USAGE;
+    }
+    if (!request->no_fold && !request->is_bounded && strcmp(how, "exact") != 0) {
+        ms_diag_error(call->diag, "option '--fold' is exact, bounded or off, got '%s'", how);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
     ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
-    request.no_fold = ms_cli_has(call, "no-fold");
+    status = status == MS_OK ? read_fold(call, &request) : status;
     status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];

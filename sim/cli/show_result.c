@@ -212,6 +212,13 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
             figures.tokens_per_s);
     }
     ms_buffer_printf(out, "   bubble %.2f %%\n", 100.0 * figures.bubble_fraction);
+    if (!result->job->fold.is_exact) {
+        text least;
+        text most;
+        ms_buffer_printf(
+            out, "           between %s and %s, as ranks stand for others that differ\n",
+            time_text(result->bounds_s[0], least), time_text(result->bounds_s[1], most));
+    }
     int steps = result->metrics.step_count;
     if (steps > 1) {
         ms_buffer_printf(out, "           mean of %d step%s after the first\n", steps - 1,

@@ -13,9 +13,10 @@ typedef struct link_need {
     double total_Bps;  /* sum over streams of the most that a phase on them asks for */
     double stream_Bps; /* that of the stream looked at */
     double phase_Bps;  /* what the phase looked at asks for */
-    int64_t phase;     /* the last phase that was met on it */
-    int64_t stream;    /* the last stream */
-    bool is_short;     /* for flows of one phase */
+    double total_weight, stream_weight, phase_weight; /* the same in crossings */
+    int64_t phase;                                    /* the last phase that was met on it */
+    int64_t stream;                                   /* the last stream */
+    bool is_short;                                    /* for flows of one phase */
 } link_need;
 
 typedef struct demand_finder {
@@ -29,15 +30,18 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
     link_need *link = &f->links[crossing->link];
     if (link->stream != f->stream) {
         link->stream = f->stream;
-        link->stream_Bps = 0.0;
+        link->stream_Bps = link->stream_weight = 0.0;
     }
     if (link->phase != f->phase) {
         link->phase = f->phase;
-        link->phase_Bps = 0.0;
+        link->phase_Bps = link->phase_weight = 0.0;
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
     link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + EXCESS);
     link->phase_Bps = fmin(asked_Bps, link->capacity_Bps);
+    link->phase_weight += crossing->weight;
+    link->total_weight += fmax(0.0, link->phase_weight - link->stream_weight);
+    link->stream_weight = fmax(link->stream_weight, link->phase_weight);
     if (link->phase_Bps > link->stream_Bps) {
         link->total_Bps += link->phase_Bps - link->stream_Bps;
         link->stream_Bps = link->phase_Bps;
@@ -78,7 +82,7 @@ static void ask_for_stream(demand_finder *f, const ms_traffic *traffic, size_t f
 }
 
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
-                                ms_arena *scratch, bool *can_bind_out) {
+                                ms_arena *scratch, bool *can_bind_out, double *crowd_out) {
     demand_finder f = {.platform = platform,
                        .links = MS_NEW(scratch, link_need, platform->link_count)};
     if (f.links == NULL) {
@@ -98,6 +102,7 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
     for (int i = 0; i < platform->link_count; i++) {
         const link_need *link = &f.links[i];
         can_bind_out[i] = link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + EXCESS);
+        crowd_out[i] = can_bind_out[i] ? link->total_weight : 0.0;
     }
     return MS_OK;
 }

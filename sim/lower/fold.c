@@ -12,14 +12,6 @@ typedef struct work_layout {
     int groups;
 } work_layout;
 
-static int32_t graph_link(ms_works *w, int link) {
-    if (w->dag_link[link] < 0) {
-        ms_link_info info = ms_platform_link(w->platform, link);
-        w->dag_link[link] = ms_dag_add_link(w->dag, info.capacity_Bps, link, info.tier);
-    }
-    return w->dag_link[link];
-}
-
 /* The link that names the class of a link: itself where nothing is folded. */
 static int32_t class_of(const ms_works *w, int32_t link) {
     return w->link_class == NULL ? link : w->link_class[link];
@@ -56,7 +48,7 @@ static bool add_crossings(const work_layout *l, int p, int f) {
             ms_link_load *class = &l->w->link_load[first];
             if (class->class_load > 0) {
                 class->crossing_load = link->load;
-                ms_dag_add_crossing(l->w->dag, graph_link(l->w, first), link->load, class->most);
+                ms_dag_add_crossing(l->w->dag, ms_works_link(l->w, first), link->load, class->most);
                 ms_dag_set_carried(l->w->dag, (double)class->class_load / l->groups);
                 class->class_load = class->most = 0;
             }
@@ -65,23 +57,6 @@ static bool add_crossings(const work_layout *l, int p, int f) {
         }
     }
     return is_even;
-}
-
-/* The work of a plan, without phases. */
-static int32_t add_work(ms_works *w, const ms_coll_request *request, const ms_coll_plan *plan,
-                        ms_dag_work work) {
-    work.host_s = w->launch_s;
-    work.bytes = plan->sent_B;
-    work.size_B = plan->size_B;
-    work.group_size = request->members;
-    work.tier = (int16_t)plan->tier;
-    work.coll = (uint8_t)request->kind;
-    work.algorithm = (uint8_t)plan->algorithm;
-    work.protocol = (uint8_t)plan->protocol;
-    work.is_communication = true;
-    work.load_imbalance = request->load_imbalance;
-    work.tag = -1;
-    return ms_dag_add_work(w->dag, &work);
 }
 
 /* A plan that stands for itself. */
@@ -93,7 +68,7 @@ static void add_plan(ms_works *w, const ms_coll_plan *plan) {
             ms_dag_add_flow(w->dag, flow->bytes);
             for (int i = 0; i < flow->count; i++) {
                 const ms_flow_link *crossing = &flow->links[i];
-                ms_dag_add_crossing(w->dag, graph_link(w, crossing->link), crossing->weight,
+                ms_dag_add_crossing(w->dag, ms_works_link(w, crossing->link), crossing->weight,
                                     crossing->weight);
             }
         }
@@ -125,32 +100,13 @@ static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
     return MS_OK;
 }
 
-/* A request with what the job chooses. */
-static ms_coll_request chosen(const ms_works *w, const ms_coll_request *request) {
-    ms_coll_request with = *request;
-    with.algorithm = w->algorithms.of[request->kind];
-    with.protocol = w->algorithms.protocol;
-    with.is_stepped = w->is_stepped;
-    return with;
-}
-
-ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, ms_coll_plan *plan_out) {
-    const ms_coll_request with = chosen(w, request);
-    ms_status status = ms_coll_plan_build(w->platform, &with, w->arena, plan_out);
-    if (status == MS_E_RANGE) {
-        ms_coll_report_refusal(&with, w->diag);
-        return MS_E_INPUT;
-    }
-    return status;
-}
-
 static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
                             int32_t *work_out) {
     ms_coll_plan plan;
     ms_status status = ms_works_plan(w, request, &plan);
     if (status == MS_OK) {
         const ms_dag_work work = {.stands_for = 1, .is_pipelined = is_pipelined};
-        *work_out = add_work(w, request, &plan, work);
+        *work_out = ms_works_add(w, request, &plan, work);
         add_plan(w, &plan);
         status = *work_out < 0 ? MS_E_NOMEM : MS_OK;
     }
@@ -159,59 +115,6 @@ static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is
 
 ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out) {
     return make_alone(w, request, false, work_out);
-}
-
-/* The group that takes longest by itself, as its place in the list of those that are led. */
-static ms_status find_slowest(const work_layout *l, int *slowest_out) {
-    double longest_s = -1.0;
-    for (int i = 0; i < l->groups; i++) {
-        double time_s = 0.0;
-        ms_status status =
-            ms_coll_plan_time_alone(l->w->platform, &l->comm->plans[l->led[i]], &time_s);
-        if (status != MS_OK) {
-            return status;
-        }
-        if (time_s > longest_s * (1.0 + 1e-12)) {
-            longest_s = time_s;
-            *slowest_out = i;
-        }
-    }
-    return MS_OK;
-}
-
-/* Count (sign 1) or forget (sign -1) what all groups' flows in one place put on each link. */
-static void load_place(const work_layout *l, int p, int f, int sign) {
-    for (int i = 0; i < l->groups; i++) {
-        const ms_coll_plan *plan = &l->comm->plans[l->led[i]];
-        bool has_flow = p < plan->phase_count && f < plan->phases[p].count;
-        for (int c = 0; has_flow && c < plan->phases[p].flows[f].count; c++) {
-            const ms_flow_link *crossing = &plan->phases[p].flows[f].links[c];
-            l->w->link_load[crossing->link].load += sign * crossing->weight;
-        }
-    }
-}
-
-/* One group for groups that are not alike: the slowest, with the load of all on its links. */
-static ms_status make_bounded(const work_layout *l, ms_dag_work work, int32_t *work_out) {
-    int slowest = 0;
-    ms_status status = find_slowest(l, &slowest);
-    const ms_coll_plan *plan = &l->comm->plans[l->led[slowest]];
-    *work_out = add_work(l->w, &l->comm->request, plan, work);
-    for (int p = 0; p < plan->phase_count && status == MS_OK; p++) {
-        ms_dag_add_phase(l->w->dag, plan->phases[p].latency_s);
-        for (int f = 0; f < plan->phases[p].count; f++) {
-            const ms_flow *flow = &plan->phases[p].flows[f];
-            ms_dag_add_flow(l->w->dag, flow->bytes);
-            load_place(l, p, f, 1);
-            for (int i = 0; i < flow->count; i++) {
-                int link = flow->links[i].link;
-                ms_dag_add_crossing(l->w->dag, graph_link(l->w, link), l->w->link_load[link].load,
-                                    flow->links[i].weight);
-            }
-            load_place(l, p, f, -1);
-        }
-    }
-    return status;
 }
 
 ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
@@ -227,16 +130,15 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
     }
     const ms_coll_plan *plan = &comm->plans[l.led[0]];
     const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
-    if (w->is_bounded) {
-        ms_status status = make_bounded(&l, work, work_out);
-        return status == MS_OK && *work_out < 0 ? MS_E_NOMEM : status;
+    if (w->crowd != NULL) {
+        return ms_bounded_work(w, comm, work_out);
     }
-    *work_out = add_work(w, &comm->request, plan, work);
+    *work_out = ms_works_add(w, &comm->request, plan, work);
     return *work_out < 0 ? MS_E_NOMEM : add_class(&l, plan);
 }
 
 ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
-    ms_coll_request first = chosen(w, &comm->request);
+    ms_coll_request first = ms_works_choose(w, &comm->request);
     int32_t *load = MS_NEW(w->arena, int32_t, w->platform->link_count);
     ms_coll_class class;
     first.gpus = comm->groups->gpus;
@@ -252,6 +154,6 @@ ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *wo
     const work_layout l = {
         .w = w, .comm = &together, .led = comm->groups->led, .groups = comm->groups->count};
     const ms_dag_work work = {.stands_for = l.groups};
-    *work_out = add_work(w, &comm->request, class.plans, work);
+    *work_out = ms_works_add(w, &comm->request, class.plans, work);
     return *work_out < 0 ? MS_E_NOMEM : add_class(&l, class.plans);
 }

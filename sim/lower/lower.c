@@ -97,14 +97,37 @@ static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     return status == MS_OK ? ms_step_end_lower(l) : status;
 }
 
-/* Simulate one rank of each class that cannot be told apart. */
+/* Whether it is not worth it to tell all classes apart, which is said where nobody asked for it. */
+static bool is_to_be_bounded(const ms_lowering *l) {
+    if (l->ranks.simulated_per_pp == 1 || l->in->is_bounded) {
+        return l->ranks.simulated_per_pp > 1;
+    }
+    if (estimate_ops(l) <= MS_FOLD_OP_LIMIT) {
+        return false;
+    }
+    ms_diag_warning(l->works.diag,
+                    "%d ranks play different roles: to simulate each takes about %.3g operations, "
+                    "more than %.3g; one rank stands for all of its pipeline rank instead, and the "
+                    "step is given with its bounds",
+                    l->ranks.simulated, estimate_ops(l), MS_FOLD_OP_LIMIT);
+    return true;
+}
+
+/* Simulate one rank of each class that cannot be told apart; or one of each pipeline rank. */
 static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     const ms_platform *platform = l->in->platform;
     int *class_of = MS_NEW(arena, int, l->ranks.per_pp);
     int32_t *link_class = MS_NEW(arena, int32_t, platform->link_count);
-    ms_status status = class_of == NULL || link_class == NULL ? MS_E_NOMEM : ms_traffic_list(l);
+    bool *can_bind = MS_NEW(arena, bool, platform->link_count);
+    double *crowd = MS_NEW(arena, double, platform->link_count);
+    bool has_all = class_of != NULL && link_class != NULL && can_bind != NULL && crowd != NULL;
+    ms_status status = has_all ? ms_traffic_list(l) : MS_E_NOMEM;
+    if (status == MS_OK && !l->in->is_alone) {
+        status = ms_find_binding_links(&l->traffic, platform, arena, can_bind, crowd);
+    }
     if (status == MS_OK) {
-        status = ms_refine(&l->traffic, platform, l->in->is_alone, class_of, link_class);
+        status = ms_refine(&l->traffic, platform, l->in->is_alone ? NULL : can_bind, class_of,
+                           link_class);
     }
     if (status != MS_OK) {
         return status;
@@ -112,15 +135,10 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     ms_ranks_fold(&l->ranks, class_of);
     l->fold.classes = l->ranks.simulated;
     l->works.link_class = link_class;
-    if (estimate_ops(l) > MS_FOLD_OP_LIMIT && l->ranks.simulated_per_pp > 1) {
-        ms_diag_warning(l->works.diag,
-                        "%d ranks differ in what they share links with: to simulate one of each "
-                        "kind takes about %.3g operations, more than %.3g; one rank stands for all "
-                        "of its pipeline rank instead, which is not exact",
-                        l->ranks.simulated, estimate_ops(l), MS_FOLD_OP_LIMIT);
+    if (is_to_be_bounded(l)) {
         memset(class_of, 0, (size_t)l->ranks.per_pp * sizeof *class_of);
         ms_ranks_fold(&l->ranks, class_of);
-        l->works.is_bounded = true;
+        l->works.crowd = crowd;
         l->fold.is_exact = false;
     }
     return ms_traffic_fold(&l->traffic);

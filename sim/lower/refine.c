@@ -33,9 +33,8 @@ typedef struct link_view {
 typedef struct refinement {
     const ms_traffic *traffic;
     const ms_platform *platform;
-    bool is_alone;
+    const bool *can_bind; /* [links]; NULL: none can */
     ms_arena scratch;
-    bool *can_bind;      /* [links] */
     ms_vector groups;    /* of group_view, communication by communication */
     ms_vector flows;     /* of flow_view, group by group */
     ms_vector crossings; /* of link_crossing */
@@ -78,7 +77,7 @@ static double rate_alone(const refinement *r, const ms_flow *flow) {
 static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
     flow_view view = {.first = r->crossings.count, .group = (int32_t)r->groups.count};
     view.own = join(join(own, bits_of(flow->bytes)), bits_of(rate_alone(r, flow)));
-    for (int i = 0; i < flow->count && !r->is_alone && flow->bytes > 0.0; i++) {
+    for (int i = 0; i < flow->count && r->can_bind != NULL && flow->bytes > 0.0; i++) {
         const ms_flow_link *crossing = &flow->links[i];
         if (r->can_bind[crossing->link]) {
             link_crossing kept = {crossing->link, crossing->weight};
@@ -91,7 +90,7 @@ static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
 
 /* Enter the flows of a phase; where flows share links with each other only, what that comes to. */
 static ms_status add_flows(refinement *r, const ms_phase *phase, uint64_t own) {
-    bool shares = r->is_alone && phase->count > 1;
+    bool shares = r->can_bind == NULL && phase->count > 1;
     double *alone_s = shares ? MS_NEW(&r->scratch, double, phase->count) : NULL;
     if (shares && (alone_s == NULL ||
                    ms_coll_phase_times_alone(r->platform, phase, &r->scratch, alone_s) != MS_OK)) {
@@ -212,7 +211,7 @@ static size_t count_colours(refinement *r) {
     for (size_t i = 0; i < r->groups.count; i++) {
         count += enter(r, MS_AT(&r->groups, group_view, i).colour);
     }
-    for (int i = 0; i < r->platform->link_count && !r->is_alone; i++) {
+    for (int i = 0; i < r->platform->link_count && r->can_bind != NULL; i++) {
         count += r->can_bind[i] && enter(r, r->links[i].colour);
     }
     return count;
@@ -265,11 +264,10 @@ static void name_places(refinement *r, int *class_out) {
 static ms_status allocate(refinement *r) {
     size_t links = (size_t)r->platform->link_count;
     size_t places = (size_t)r->traffic->ranks->per_pp;
-    r->can_bind = MS_NEW(&r->scratch, bool, links);
     r->links = MS_NEW(&r->scratch, link_view, links);
     r->places = MS_NEW(&r->scratch, uint64_t, places);
     r->sums = MS_NEW(&r->scratch, uint64_t, places);
-    bool has_all = r->can_bind != NULL && r->links != NULL && r->places != NULL && r->sums != NULL;
+    bool has_all = r->links != NULL && r->places != NULL && r->sums != NULL;
     for (size_t i = 0; i < links && has_all; i++) {
         r->links[i].colour = ms_link_colour(r->platform, (int)i);
     }
@@ -290,9 +288,6 @@ static ms_status make_table(refinement *r) {
 
 static ms_status refine(refinement *r) {
     ms_status status = allocate(r);
-    if (status == MS_OK && !r->is_alone) {
-        status = ms_find_binding_links(r->traffic, r->platform, &r->scratch, r->can_bind);
-    }
     status = status == MS_OK ? add_all(r) : status;
     status = status == MS_OK ? make_table(r) : status;
     size_t colours = 0;
@@ -305,9 +300,9 @@ static ms_status refine(refinement *r) {
     return status;
 }
 
-ms_status ms_refine(const ms_traffic *traffic, const ms_platform *platform, bool is_alone,
+ms_status ms_refine(const ms_traffic *traffic, const ms_platform *platform, const bool *can_bind,
                     int *class_out, int32_t *link_class_out) {
-    refinement r = {.traffic = traffic, .platform = platform, .is_alone = is_alone};
+    refinement r = {.traffic = traffic, .platform = platform, .can_bind = can_bind};
     ms_arena_init(&r.scratch);
     ms_vector_init(&r.groups, sizeof(group_view));
     ms_vector_init(&r.flows, sizeof(flow_view));

@@ -44,7 +44,6 @@ typedef struct ms_works {
         algorithms;     /* asked for, by kind; part of no key, as they are those of all works */
     double launch_s;    /* time a rank's host takes to launch a communication */
     bool is_stepped;    /* collectives are laid out step by step */
-    bool is_bounded;    /* groups that are not alike stand for each other */
     ms_vector keys;     /* of ms_work_key */
     ms_vector key_made; /* of int32_t, beside keys: the works and streams */
     int32_t *key_table; /* open hash over keys, -1 free */
@@ -52,6 +51,8 @@ typedef struct ms_works {
     int32_t *dag_link;         /* [platform links] index in the graph, -1 until used */
     ms_link_load *link_load;   /* [platform links] zeros between uses */
     const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */
+    const double *crowd; /* [platform links] most that all flows at once cross it; NULL: groups
+                            that stand for each other are alike */
 } ms_works;
 
 /* Fill a caller's works, none made yet; the rest is borrowed.  Returns MS_OK; MS_E_NOMEM.  Released
@@ -67,6 +68,9 @@ int32_t ms_works_find(const ms_works *w, const ms_work_key *key);
 /* Remember a work or stream. Memory failures show up in ms_works_failed. */
 void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made);
 
+/* A request with the algorithm and protocol that the job wants, and as finely laid out. */
+ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *request);
+
 /* Lay a collective out as the job wants it.  request: its algorithm and protocol are those of the
  * job.  *plan_out: in the works' arena.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a
  * collective that no algorithm lays out. */
@@ -76,7 +80,20 @@ ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, ms_co
  * *work_out: its index.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out);
 
+/* A platform's link in the graph, added on first use. */
+int32_t ms_works_link(ms_works *w, int link);
+
+/* Add a work without phases for what a plan does.  work: what the plan does not tell.  Returns its
+ * index, -1 after a failure. */
+int32_t ms_works_add(ms_works *w, const ms_coll_request *request, const ms_coll_plan *plan,
+                     ms_dag_work work);
+
 struct ms_step_comm;
+/* Add one work for a communication in all groups of a pipeline rank, alike or not: that of the
+ * group that takes longest, and the least and most that any of them takes.  *work_out: its index.
+ * Returns MS_OK; MS_E_NOMEM.  O(crossings of all groups). */
+ms_status ms_bounded_work(ms_works *w, const struct ms_step_comm *comm, int32_t *work_out);
+
 /* Add one work for a communication in all its groups at once, which cross links with the load of
  * all.  *work_out: its index; -1 where groups differ in how long they take or are laid out
  * otherwise.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) as ms_works_plan.  O(crossings of

@@ -8,6 +8,12 @@
  * in `arena`.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations + works * links * tiers). */
 ms_status ms_result_sum_up(ms_result *result, ms_arena *arena);
 
+/* Find between which times the step of a result lies that is not folded exactly: its communication
+ * in the group that takes least, on links of its own, and in the one that takes most, with the
+ * least share of each link that it can get.  Returns MS_OK; MS_E_NOMEM (reported).  O(operations).
+ */
+ms_status ms_fold_find_bounds(ms_result *result, ms_diag *diag);
+
 /* Fill a result's risks: where collectives inside pieces shared links with other traffic.  Returns
  * MS_OK; MS_E_NOMEM (not reported).  O(operations log operations + users of links in common). */
 ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena);

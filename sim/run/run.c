@@ -19,6 +19,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .is_alone = job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC,
                             .is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP,
                             .no_fold = job->no_fold,
+                            .is_bounded = job->is_bounded,
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
@@ -43,6 +44,9 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
         ms_progress_begin("simulating", result->dag.op_count);
         status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, arena, diag,
                                &result->timeline);
+    }
+    if (status == MS_OK && !job->fold.is_exact) {
+        status = ms_fold_find_bounds(result, diag);
     }
     if (status == MS_OK) {
         status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);

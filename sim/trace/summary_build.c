@@ -239,6 +239,15 @@ static void add_risks(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Between which times the step lies, where it is not known exactly. */
+static void add_bounds(const ms_result *result, ms_value *root) {
+    if (!result->job->fold.is_exact) {
+        ms_value *bounds = array(root, "step_time_bounds_s");
+        ms_value_add_double(bounds, NULL, result->bounds_s[0]);
+        ms_value_add_double(bounds, NULL, result->bounds_s[1]);
+    }
+}
+
 static void add_engine(const ms_result *result, ms_value *root) {
     ms_value *engine = object(root, "engine");
     ms_value_add_int(engine, "ops", result->dag.op_count);
@@ -260,6 +269,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_job(result->job, root);
     ms_value_add_int(root, "steps", result->metrics.step_count);
     ms_value_add_double(root, "step_time_s", result->metrics.step_time_s);
+    add_bounds(result, root);
     add_rates(result, &figures, root);
     add_shares(result, &figures, root);
     add_comm(result, root);

@@ -229,6 +229,15 @@ def is_chaotic(program, words, every):
     return bool(differences(nudged, every))
 
 
+def bounds(program, words):
+    """(least, step of every rank, most), None for what is refused or exact all the same."""
+    bounded = simulate(program, [*words, "--fold", "bounded"])
+    if bounded is None or bounded["engine"]["fold_exact"]:
+        return None
+    least_s, most_s = bounded["step_time_bounds_s"]
+    return least_s, simulate(program, [*words, "--fold", "off"])["step_time_s"], most_s
+
+
 def compare(program, words):
     """(folded, every rank, differences), None for what is refused. A job that is chaotic differs in nothing."""
     folded = simulate(program, words)

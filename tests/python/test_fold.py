@@ -9,12 +9,13 @@ scripts/check_fold compares as many as one likes.
 import math
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from fold_cases import SORTS, compare, complete, fold_case, lay_out, mesh_of, simulate, words_of
+from fold_cases import ROOT, SORTS, bounds, compare, complete, fold_case, lay_out, mesh_of, simulate, words_of
 from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
@@ -60,12 +61,31 @@ class Fold(unittest.TestCase):
                 with self.subTest(f"MS_SEED={SEED}, placement {number}: {' '.join(words)}"):
                     self.compare(words)
 
+    def test_steps_lie_between_their_bounds(self):
+        checked = 0
+        for number in range(RUNS // 2):
+            sort, words = fold_case(SEED, number)
+            with self.subTest(f"MS_SEED={SEED}, {sort} {number}: {' '.join(words)}"):
+                found = bounds(PROGRAM, words)
+                if found is not None:
+                    least_s, step_s, most_s = found
+                    self.assertLessEqual(least_s, step_s * (1 + 1e-9))
+                    self.assertGreaterEqual(most_s, step_s * (1 - 1e-9))
+                    checked += 1
+        self.assertGreater(checked, 0)
+
     def test_symmetric_layouts_fold_to_one_rank_of_each_stage(self):
         for words in ([], ["--set", "platform.nodes=4", "--set", "mesh.dp=8"],
                       ["--set", "platform.nodes=4", "--set", "mesh.dp=8", "--set", "data_parallel.zero=3"]):
             folded = simulate(PROGRAM, words)
             self.assertEqual(folded["engine"]["simulated_ranks"], 2, words)
             self.assertEqual(folded["engine"]["fold_classes"], 2, words)
+
+    def test_words_that_fold_does_not_take(self):
+        for words in (("--fold", "most"), ("--fold", "exact", "--no-fold")):
+            done = subprocess.run([PROGRAM, "run", "workloads/tiny.yaml", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn("--fold", done.stderr)
 
     def test_every_sort_is_drawn(self):
         names = {fold_case(1, number)[0] for number in range(len(SORTS))}
