@@ -23,12 +23,20 @@ typedef struct ms_coll_class {
     bool is_even; /**< all groups are laid out in the same flows and take equally long */
 } ms_coll_class;
 
+/** Lay out the same collective in several groups, as ms_coll_plan_build does each. A group that is
+ * another one moved to where routes are alike (ms_platform_moves_alike) gets that one's plan, with
+ * its own links.
+ *  first: the request of the first group; its GPUs are followed by those of the others, group after
+ * group: [groups * members].  plans_out: [groups], in `arena`.  Returns as ms_coll_plan_build.
+ *  O(groups * members * links of a route), but routes for few of the groups only. */
+ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              ms_arena *arena, ms_coll_plan *plans_out);
+
 /** Lay a class out.
  *  first: the request of the first group; its GPUs are followed by those of the others, group after
  * group: [groups * members].  link_load: [platform links] zeros, and zeros again afterwards.
  *  *class_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) for what no row lays out;
- * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  O(groups * members * links of a route); routes are
- * found for few of the groups, where the others are these moved to places that are alike. */
+ * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  As ms_coll_plans_build. */
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out);

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "collective/moved.h"
-
 /* A class while it is laid out. */
 typedef struct class_layout {
     const ms_platform *platform;
@@ -85,7 +83,7 @@ static void load_class(const class_layout *c, const ms_coll_plan *plans, int gro
 static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan *plans) {
     ms_coll_request first = *c->first;
     first.is_coarse = is_coarse;
-    ms_status status = ms_plans_build(c->platform, &first, c->groups, c->arena, plans);
+    ms_status status = ms_coll_plans_build(c->platform, &first, c->groups, c->arena, plans);
     if (status == MS_E_RANGE) {
         ms_coll_report_refusal(&first, c->diag);
         return MS_E_INPUT;

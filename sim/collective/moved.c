@@ -1,4 +1,5 @@
-#include "collective/moved.h"
+/* Plans of many groups, of which most are others in another place. */
+#include "meshsim/coll_class.h"
 
 /* Groups that were laid out by themselves and that others may be moved copies of; of more than so
  * many the latest are kept. */
@@ -111,8 +112,8 @@ static const model *find_model(const moving *m, const int *gpus, int *shifts_out
     return NULL;
 }
 
-ms_status ms_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
-                         ms_arena *arena, ms_coll_plan *plans_out) {
+ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              ms_arena *arena, ms_coll_plan *plans_out) {
     moving m = {.platform = platform, .members = first->members, .arena = arena};
     ms_coll_request group = *first;
     ms_status status = MS_OK;

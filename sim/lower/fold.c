@@ -103,7 +103,7 @@ static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
 static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
                             int32_t *work_out) {
     ms_coll_plan plan;
-    ms_status status = ms_works_plan(w, request, &plan);
+    ms_status status = ms_works_plan(w, request, 1, &plan);
     if (status == MS_OK) {
         const ms_dag_work work = {.stands_for = 1, .is_pipelined = is_pipelined};
         *work_out = ms_works_add(w, request, &plan, work);

@@ -175,12 +175,10 @@ static void sort_streams(ms_vector *streams) {
 /* Plans of a communication in all its groups. */
 static ms_status lay_out(ms_lowering *l, ms_step_comm *comm) {
     comm->plans = MS_NEW(l->works.arena, ms_coll_plan, comm->groups->count);
-    ms_status status = comm->plans == NULL ? MS_E_NOMEM : MS_OK;
-    for (int g = 0; g < comm->groups->count && status == MS_OK; g++) {
-        comm->request.gpus = comm->groups->gpus + (size_t)g * (size_t)comm->groups->members;
-        status = ms_works_plan(&l->works, &comm->request, &comm->plans[g]);
-    }
-    return status;
+    comm->request.gpus = comm->groups->gpus;
+    return comm->plans == NULL
+               ? MS_E_NOMEM
+               : ms_works_plan(&l->works, &comm->request, comm->groups->count, comm->plans);
 }
 
 ms_status ms_traffic_list(ms_lowering *l) {

@@ -1,6 +1,8 @@
 /* What works are laid out by, and their parts in the graph. */
 #include "lower/works.h"
 
+#include "meshsim/coll_class.h"
+
 int32_t ms_works_link(ms_works *w, int link) {
     if (w->dag_link[link] < 0) {
         ms_link_info info = ms_platform_link(w->platform, link);
@@ -33,9 +35,10 @@ ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *reques
     return with;
 }
 
-ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, ms_coll_plan *plan_out) {
+ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, int groups,
+                        ms_coll_plan *plans_out) {
     const ms_coll_request with = ms_works_choose(w, request);
-    ms_status status = ms_coll_plan_build(w->platform, &with, w->arena, plan_out);
+    ms_status status = ms_coll_plans_build(w->platform, &with, groups, w->arena, plans_out);
     if (status == MS_E_RANGE) {
         ms_coll_report_refusal(&with, w->diag);
         return MS_E_INPUT;

@@ -71,10 +71,12 @@ void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made);
 /* A request with the algorithm and protocol that the job wants, and as finely laid out. */
 ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *request);
 
-/* Lay a collective out as the job wants it.  request: its algorithm and protocol are those of the
- * job.  *plan_out: in the works' arena.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a
- * collective that no algorithm lays out. */
-ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, ms_coll_plan *plan_out);
+/* Lay a collective out in several groups as the job wants it.  request: its algorithm and protocol
+ * are those of the job, its GPUs are followed by those of the other groups.  plans_out: [groups],
+ * in the works' arena.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for a collective that no
+ * algorithm lays out. */
+ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, int groups,
+                        ms_coll_plan *plans_out);
 
 /* Add the work of a collective that stands for itself to the graph.  request: as of ms_works_plan.
  * *work_out: its index.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */

@@ -1,7 +1,7 @@
 /* Plans of groups that are others in another place, against each laid out by itself. */
 #include <stdlib.h>
 
-#include "collective/moved.h"
+#include "meshsim/coll_class.h"
 #include "meshsim/random.h"
 #include "plan_fixture.h"
 
@@ -90,7 +90,8 @@ Test(moved, as_laid_out_by_themselves) {
             const int *gpus = draw_gpus(&f, &random, &request.members, &groups);
             request.gpus = gpus;
             ms_coll_plan *plans = MS_NEW(&f.arena, ms_coll_plan, groups + 1);
-            cr_assert_eq(ms_plans_build(&f.platform, &request, groups, &f.arena, plans), MS_OK);
+            cr_assert_eq(ms_coll_plans_build(&f.platform, &request, groups, &f.arena, plans),
+                         MS_OK);
             for (int g = 0; g < groups; g++, compared++) {
                 ms_coll_plan own;
                 char where[128];
