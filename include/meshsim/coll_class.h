@@ -1,8 +1,7 @@
 /**
  * @file
  * Classes of collectives: the same collective in several groups of GPUs at once, such as the
- * tensor-parallel groups of one pipeline rank. All groups are laid out together, and one plan may
- * stand for them (sim/lower/folding.md).
+ * tensor-parallel groups of one pipeline rank. All groups are laid out together.
  */
 #ifndef MESHSIM_COLL_CLASS_H
 #define MESHSIM_COLL_CLASS_H
@@ -40,13 +39,6 @@ ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out);
-
-/** One plan that stands for all groups: that of the first group with the latencies of the slowest,
- * and its links in tiers that the first group does not cross. Where the slowest is laid out in
- * other phases or with other bytes, its own.
- *  *plan_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(links). */
-ms_status ms_coll_class_fold(const ms_coll_class *together, const ms_platform *platform,
-                             int slowest, ms_arena *arena, ms_coll_plan *plan_out);
 
 /** Time in which all ranks of a mesh learn the sum of one number of each, such as the norm of the
  * world's gradient: up a binary tree and down again, each level as long as the longest way between

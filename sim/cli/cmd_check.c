@@ -19,7 +19,7 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
     MS_OPTION_GRANULARITY,
-    {.name = "no-fold", .help = "estimate the run of every rank instead of one per pipeline rank"},
+    {.name = "no-fold", .help = "estimate with every group on shared links instead of the slowest"},
     {.name = "effective", .help = "print every key with its value and where it came from"},
     {.name = "keys", .help = "print every key that a workload may have"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},

@@ -364,10 +364,11 @@ static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
     return status;
 }
 
-/* The slowest groups by bandwidth and by latency, each simulated for itself. */
+/* The slowest groups by bandwidth and by latency; where all take equally long, the first. */
 static ms_status time_groups(const class_plans *c, ms_class_times *times) {
     bool is_alone = c->comm->is_alone;
-    for (int g = 0; g < c->class.groups; g++) {
+    int groups = c->class.is_even && !c->comm->is_unfolded ? 1 : c->class.groups;
+    for (int g = 0; g < groups; g++) {
         ms_time_line line;
         const ms_coll_plan *plan = is_alone ? &c->class.own[g] : &c->class.plans[g];
         ms_status status = line_of(c, plan, is_alone, &line);
@@ -378,37 +379,6 @@ static ms_status time_groups(const class_plans *c, ms_class_times *times) {
         times->farthest = is_farther(&line, &times->farthest) ? line : times->farthest;
     }
     return MS_OK;
-}
-
-/* Line of the plan that stands for all groups where `slowest` is the slowest one. */
-static ms_status line_of_fold(const class_plans *c, int slowest, ms_time_line *line_out) {
-    ms_coll_plan plan;
-    ms_status status =
-        ms_coll_class_fold(&c->class, c->comm->platform, slowest, &c->space->scratch, &plan);
-    return status == MS_OK ? line_of(c, &plan, c->comm->is_alone, line_out) : status;
-}
-
-/* All groups as one: which of them is the slowest depends on the bytes. */
-static ms_status time_folded(const class_plans *c, ms_class_times *times) {
-    ms_time_line narrowest = {0}, farthest = {0};
-    int slowest[2] = {0, 0};
-    for (int g = 0; g < c->class.groups && !c->class.is_even; g++) {
-        ms_time_line line;
-        ms_status status = line_of(c, &c->class.plans[g], false, &line);
-        if (status != MS_OK) {
-            return status;
-        }
-        if (is_narrower(&line, &narrowest)) {
-            narrowest = line;
-            slowest[0] = g;
-        }
-        if (is_farther(&line, &farthest)) {
-            farthest = line;
-            slowest[1] = g;
-        }
-    }
-    ms_status status = line_of_fold(c, slowest[0], &times->narrowest);
-    return status == MS_OK ? line_of_fold(c, slowest[1], &times->farthest) : status;
 }
 
 static ms_status reserve_links(ms_plan_space *space, int links) {
@@ -460,7 +430,7 @@ static ms_status lay_out(class_plans *c, ms_class_times *times) {
     if (status != MS_OK || c->class.groups == 0) {
         return status;
     }
-    return c->comm->is_unfolded ? time_groups(c, times) : time_folded(c, times);
+    return time_groups(c, times);
 }
 
 static bool is_same_comm(const ms_nccl_comm *a, const ms_nccl_comm *b) {

@@ -21,7 +21,7 @@ typedef struct placed_plan {
     int count;
 } placed_plan;
 
-/* A class at its place: the plan that stands for its groups, or those of all of them. */
+/* A class at its place: the plan of its slowest group, or those of all of them. */
 typedef struct placed_class {
     ms_class_key key;
     placed_plan *plans; /* [count] */
@@ -107,7 +107,8 @@ static ms_status place_plan(ms_sharing *sharing, const ms_coll_plan *plan, place
     return status;
 }
 
-/* The plans of a class as they are simulated: one for all groups, or each group's own. */
+/* The slowest group's plan with the load of all, or where every rank is simulated each group's own.
+ */
 static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
                              placed_class *placed) {
     bool is_folded = !sharing->comm->is_unfolded;
@@ -115,12 +116,8 @@ static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
     placed->plans = MS_NEW(sharing->arena, placed_plan, placed->count);
     ms_status status = placed->plans == NULL ? MS_E_NOMEM : MS_OK;
     for (int g = 0; g < placed->count && status == MS_OK; g++) {
-        ms_coll_plan plan = class->own[g];
-        if (is_folded) {
-            status = ms_coll_class_fold(class, sharing->comm->platform, class->slowest,
-                                        &sharing->space->scratch, &plan);
-        }
-        status = status == MS_OK ? place_plan(sharing, &plan, &placed->plans[g]) : status;
+        const ms_coll_plan *plan = is_folded ? &class->plans[class->slowest] : &class->own[g];
+        status = place_plan(sharing, plan, &placed->plans[g]);
     }
     return status;
 }
