@@ -115,6 +115,8 @@ typedef struct ms_dag_pieces {
     ms_dag_part *parts;
     int32_t *waits; /**< parts, counted from the first of their piece */
     int32_t count;
+    unsigned unlike_axes; /**< MS_AXIS_BIT of axes whose communications are in no piece, as their
+                             groups take different times; set by the one who builds */
     bool is_alone; /**< communications in them meet not even those that their works stand for; set
                       after ms_dag_init by the one who builds */
 } ms_dag_pieces;

@@ -36,10 +36,12 @@ typedef struct ms_lower_input {
     bool no_fold;               /**< simulate every rank */
     bool is_bounded;            /**< simulate one of each pipeline rank, alike or not */
     ms_granularity granularity; /**< what of a pass is an operation */
-    bool is_alone;              /**< flows share no links: fidelity `analytic` */
-    bool is_stepped;            /**< every step of a collective by itself: fidelity `step` */
-    bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
-    int steps;                  /**< optimizer steps, one after the other; 0 means 1 */
+    unsigned
+        operation_axes; /**< MS_AXIS_BIT of axes whose collectives are operations all the same */
+    bool is_alone;      /**< flows share no links: fidelity `analytic` */
+    bool is_stepped;    /**< every step of a collective by itself: fidelity `step` */
+    bool is_blocking;   /**< a rank that sends waits for the arrival before it goes on */
+    int steps;          /**< optimizer steps, one after the other; 0 means 1 */
     bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else
                                all wait for the norm of the world's gradient */
 } ms_lower_input;

@@ -89,7 +89,10 @@ static ms_status make_works(layout_finder *f) {
         f->work[i] = -1;
         if (f->role[i] == INNER && f->segments[i].is_collective) {
             status = make_work(f, &f->segments[i], &f->work[i]);
-            f->role[i] = f->work[i] < 0 ? OUTER : INNER;
+            if (status == MS_OK && f->work[i] < 0) {
+                f->role[i] = OUTER;
+                f->l->dag->network.pieces.unlike_axes |= MS_AXIS_BIT(f->segments[i].axis);
+            }
         }
     }
     return status;
@@ -106,12 +109,39 @@ static void find_roles(layout_finder *f, unsigned whens) {
         f->role[i] = INNER;
         if (!runs || (segment->is_collective && !ms_group_runs(f->l, f->p, &op))) {
             f->role[i] = ABSENT;
-        } else if (segment->is_collective && !is_within_pass(segment)) {
+        } else if (segment->is_collective &&
+                   (!is_within_pass(segment) ||
+                    (f->l->in->operation_axes & MS_AXIS_BIT(segment->axis)) != 0)) {
             f->role[i] = OUTER;
         }
         for (int w = 0; w < segment->wait_count && f->role[i] != ABSENT; w++) {
             int *waiter = &f->waiter[segment->waits[w]];
             *waiter = *waiter < 0 ? i : *waiter;
+        }
+    }
+}
+
+static bool same_communicator(const ms_segment *a, const ms_segment *b) {
+    const ms_group_op x = group_op_of(a);
+    const ms_group_op y = group_op_of(b);
+    return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
+}
+
+/* What waits for a collective has waited for those before it in its communicator: a segment that
+ * does, or the collective itself where it is behind. */
+static void find_waiters(layout_finder *f) {
+    for (int i = f->plan->count - 1; i >= 0; i--) {
+        if (f->role[i] == ABSENT || !f->segments[i].is_async) {
+            continue;
+        }
+        int j = i + 1;
+        while (j < f->plan->count && (f->role[j] == ABSENT || !f->segments[j].is_collective ||
+                                      !same_communicator(&f->segments[i], &f->segments[j]))) {
+            j++;
+        }
+        int behind = j == f->plan->count ? -1 : f->segments[j].is_async ? f->waiter[j] : j;
+        if (behind >= 0 && (f->waiter[i] < 0 || behind < f->waiter[i])) {
+            f->waiter[i] = behind;
         }
     }
 }
@@ -153,12 +183,6 @@ static void number_runs(layout_finder *f) {
         f->run[i] = run;
         run += f->role[i] == OUTER;
     }
-}
-
-static bool same_communicator(const ms_segment *a, const ms_segment *b) {
-    const ms_group_op x = group_op_of(a);
-    const ms_group_op y = group_op_of(b);
-    return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
 }
 
 /* Whether an asynchronous collective meets another one of its run on its links. */
@@ -409,6 +433,7 @@ static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigne
         return MS_E_NOMEM;
     }
     find_roles(&f, whens);
+    find_waiters(&f);
     ms_status status = make_works(&f);
     check_opening(&f);
     for (f.has_changed = status == MS_OK; f.has_changed;) {

@@ -14,6 +14,12 @@ ms_status ms_result_sum_up(ms_result *result, ms_arena *arena);
  */
 ms_status ms_fold_find_bounds(ms_result *result, ms_diag *diag);
 
+/* Axes whose collectives inside pieces may have to share links with collectives of passes that come
+ * at other times, such as another pipeline rank's: they cannot be timed without each other.
+ * dag: at fidelity flow or step.  *axes_out: MS_AXIS_BIT each; 0: none.  Returns MS_OK; MS_E_NOMEM
+ * (not reported).  O(crossings log crossings), and pairs of users of a link. */
+ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out);
+
 /* Fill a result's risks: where collectives inside pieces shared links with other traffic.  Returns
  * MS_OK; MS_E_NOMEM (not reported).  O(operations log operations + users of links in common). */
 ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena);

@@ -13,7 +13,8 @@ typedef struct link_user {
     int32_t link;
     int32_t work; /* of operations: a communication, or a piece that hides `inner` */
     int32_t inner;
-    int32_t pp;   /* pipeline rank of the piece; -1: a communication */
+    int32_t pp; /* pipeline rank of the first that takes part */
+    bool is_piece;
     double share; /* of the capacity that it asks for, at most */
 } link_user;
 
@@ -113,7 +114,7 @@ static void add_phase(risk_finder *f, const ms_dag_phase *phase, link_user user)
             user.link = network->crossings[flow->crossing_first + c].link;
             user.share = f->share[user.link];
             f->share[user.link] = 0.0;
-            f->is_hidden[user.link] = f->is_hidden[user.link] || user.pp >= 0;
+            f->is_hidden[user.link] = f->is_hidden[user.link] || user.is_piece;
             if (user.share > 0.0 && f->is_hidden[user.link]) {
                 ms_vector_add(&f->users, &user, 1);
             }
@@ -128,8 +129,8 @@ static void add_user(risk_finder *f, link_user user) {
     }
 }
 
-/* Add what a work, or what it hides, asks of links: first all pieces, then of the other works what
- * uses links of theirs. */
+/* Add what a work, or what it hides, asks of links: once all pieces are there, of the other works
+ * what uses links of theirs. */
 static void add_work(risk_finder *f, int32_t w) {
     const ms_dag *dag = f->dag;
     const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
@@ -138,24 +139,27 @@ static void add_work(risk_finder *f, int32_t w) {
         int32_t inner = dag->network.pieces.parts[piece->part_first + p].work;
         if (f->last[inner] != w + 1) {
             f->last[inner] = w + 1;
-            add_user(f, (link_user){.work = w, .inner = inner, .pp = dag->ranks[rank].pp});
+            link_user user = {
+                .work = w, .inner = inner, .pp = dag->ranks[rank].pp, .is_piece = true};
+            add_user(f, user);
         }
     }
     if (piece == NULL) {
-        add_user(f, (link_user){.work = w, .inner = w, .pp = -1});
+        add_user(f, (link_user){.work = w, .inner = w, .pp = dag->ranks[rank].pp});
     }
 }
 
 /* Pieces of one pipeline rank run one after the other, or are in each other's load. */
 static bool may_meet(const link_user *piece, const link_user *other) {
-    return piece->pp >= 0 && piece->pp != other->pp && piece->share + other->share > 1.0 + EXCESS;
+    bool is_apart = !other->is_piece || piece->pp != other->pp;
+    return piece->is_piece && is_apart && piece->share + other->share > 1.0 + EXCESS;
 }
 
 /* Note which users of one link, [first, end), may have met. */
 static void note_meetings(risk_finder *f, size_t first, size_t end) {
     const link_user *users = f->users.data;
     for (size_t i = first; i < end; i++) {
-        for (size_t j = first; j < end && users[i].pp >= 0; j++) {
+        for (size_t j = first; j < end && users[i].is_piece; j++) {
             if (may_meet(&users[i], &users[j])) {
                 const meeting met = {users[i].work, users[i].inner, users[j].work};
                 ms_vector_add(&f->meetings, &met, 1);
@@ -210,17 +214,23 @@ static bool mark_ops(risk_finder *f, const meeting *m) {
     return has_any;
 }
 
+/* Axis of a collective inside a piece. */
+static ms_axis axis_of(const ms_dag *dag, int32_t piece, int32_t inner) {
+    const ms_dag_piece *p = ms_dag_piece_of(dag, &dag->works[piece]);
+    int32_t i = 0;
+    while (dag->network.pieces.parts[p->part_first + i].work != inner) {
+        i++;
+    }
+    return (ms_axis)dag->network.pieces.parts[p->part_first + i].axis;
+}
+
 /* Row of a collective inside pieces of one pass, entered if new. */
 static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t piece,
                                      int32_t inner, int32_t op) {
-    const ms_dag_piece *p = ms_dag_piece_of(dag, &dag->works[piece]);
-    ms_granularity_risk key = {.kind = (ms_coll_kind)dag->works[inner].coll,
-                               .tier = dag->works[inner].tier,
-                               .op_kind = (ms_op_kind)dag->ops[op].kind};
-    for (int32_t i = 0; i < p->part_count; i++) {
-        const ms_dag_part *part = &dag->network.pieces.parts[p->part_first + i];
-        key.axis = part->work == inner ? (ms_axis)part->axis : key.axis;
-    }
+    const ms_granularity_risk key = {.axis = axis_of(dag, piece, inner),
+                                     .kind = (ms_coll_kind)dag->works[inner].coll,
+                                     .tier = dag->works[inner].tier,
+                                     .op_kind = (ms_op_kind)dag->ops[op].kind};
     for (size_t i = 0; i < rows->count; i++) {
         ms_granularity_risk *row = &MS_AT(rows, ms_granularity_risk, i);
         if (row->axis == key.axis && row->kind == key.kind && row->tier == key.tier &&
@@ -272,6 +282,15 @@ static void sum_up(risk_finder *f, const meeting *first, const meeting *end, ms_
     }
 }
 
+/* Add what pieces hide to the users of links. */
+static void add_pieces(risk_finder *f) {
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece > 0) {
+            add_work(f, w);
+        }
+    }
+}
+
 static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
     const ms_dag *dag = f->dag;
     f->op_first = MS_NEW(scratch, int32_t, (size_t)dag->work_count + 1);
@@ -287,12 +306,10 @@ static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
 
 static ms_status find_rows(risk_finder *f, ms_vector *rows) {
     count_ops(f);
-    for (int others = 0; others < 2; others++) {
-        for (int32_t w = 0; w < f->dag->work_count; w++) {
-            bool is_piece = f->dag->works[w].piece > 0;
-            if (f->op_first[w] < f->op_first[w + 1] && is_piece == (others == 0)) {
-                add_work(f, w);
-            }
+    add_pieces(f);
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece == 0) {
+            add_work(f, w);
         }
     }
     find_meetings(f);
@@ -308,6 +325,60 @@ static ms_status find_rows(risk_finder *f, ms_vector *rows) {
         sum_up(f, all + first, all + end, rows);
     }
     return f->users.failed || f->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
+}
+
+/* Pipeline rank of a work's operations. */
+static int32_t pp_of(const risk_finder *f, int32_t work) {
+    const ms_dag *dag = f->dag;
+    int32_t member = dag->member_first[f->any_op[work]];
+    return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
+}
+
+/* Whether what meets a collective inside a piece comes at other times: on another pipeline rank, or
+ * of ranks that do not keep step with each other, for their groups are not alike. */
+static bool is_unlike(const risk_finder *f, const meeting *m) {
+    bool is_operation = f->dag->works[m->other].piece == 0;
+    unsigned axis = MS_AXIS_BIT(f->dag->ops[f->any_op[m->other]].axis);
+    return pp_of(f, m->work) != pp_of(f, m->other) ||
+           (is_operation && (f->dag->network.pieces.unlike_axes & axis) != 0);
+}
+
+/* Axes of what pieces hide that may meet other collectives of passes at any time. */
+static unsigned clashing_axes(risk_finder *f) {
+    static const unsigned WITHIN =
+        MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP);
+    unsigned axes = 0;
+    count_ops(f);
+    add_pieces(f);
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        bool is_there = f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].is_communication;
+        if (is_there && (MS_AXIS_BIT(f->dag->ops[f->any_op[w]].axis) & WITHIN) != 0) {
+            add_work(f, w);
+        }
+    }
+    find_meetings(f);
+    for (size_t i = 0; i < f->meetings.count; i++) {
+        const meeting *m = &MS_AT(&f->meetings, meeting, i);
+        axes |= is_unlike(f, m) ? MS_AXIS_BIT(axis_of(f->dag, m->work, m->inner)) : 0;
+    }
+    return axes;
+}
+
+ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out) {
+    ms_arena scratch;
+    risk_finder f = {.dag = dag};
+    ms_arena_init(&scratch);
+    ms_vector_init(&f.users, sizeof(link_user));
+    ms_vector_init(&f.meetings, sizeof(meeting));
+    ms_status status = MS_E_NOMEM;
+    if (alloc_finder(&f, &scratch)) {
+        *axes_out = clashing_axes(&f);
+        status = f.users.failed || f.meetings.failed ? MS_E_NOMEM : MS_OK;
+    }
+    ms_vector_release(&f.users);
+    ms_vector_release(&f.meetings);
+    ms_arena_release(&scratch);
+    return status;
 }
 
 ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {

@@ -7,6 +7,26 @@
 #include "meshsim/usage.h"
 #include "run/figures.h"
 
+/* Lower; where collectives inside pieces clash, once more with them as operations. */
+static ms_status lower_pieces(ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
+                              ms_lower_fold *fold_out) {
+    unsigned axes = 0;
+    ms_status status = ms_lower(input, diag, dag_out, fold_out);
+    if (status != MS_OK || dag_out->network.pieces.count == 0 || input->is_alone) {
+        return status;
+    }
+    if (ms_granularity_find_clashes(dag_out, &axes) != MS_OK) {
+        ms_diag_error(diag, "out of memory while looking for links that passes share");
+        return MS_E_NOMEM;
+    }
+    if (axes == 0) {
+        return MS_OK;
+    }
+    input->operation_axes = axes;
+    ms_dag_release(dag_out);
+    return ms_lower(input, diag, dag_out, fold_out);
+}
+
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
     ms_lower_input input = {.platform = &job->platform,
                             .mesh = &job->mesh,
@@ -23,7 +43,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
-    return ms_lower(&input, diag, dag_out, &job->fold);
+    return lower_pieces(&input, diag, dag_out, &job->fold);
 }
 
 static void find_peak(ms_result *result) {

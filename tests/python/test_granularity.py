@@ -124,6 +124,24 @@ class Granularity(unittest.TestCase):
         self.assertEqual(result("textbook-70b-64", "--granularity", "pass")["granularity_risk"], [])
         self.assertEqual(result("tiny", "--granularity", "pass", "--fidelity", "analytic")["granularity_risk"], [])
 
+    def test_chunks(self):
+        """Collectives beside products belong to a pass, also those that only later ones of their communicator are waited for."""
+        sets = [word for key in ("tensor_parallel.sequence=true", "tensor_parallel.overlap=chunks", "mesh.tp=4", "mesh.pp=1")
+                for word in ("--set", key)]
+        layer, whole = self.check_canonical("tiny", *sets)
+        self.assertLess(10 * whole["engine"]["ops"], layer["engine"]["ops"])
+
+    def test_links_of_other_passes(self):
+        """Where passes of several pipeline ranks share links, their collectives stay operations, which wait for each other."""
+        keys = ("platform.nodes=4", "platform.fabric.nodes_per_unit=2", "platform.fabric.oversubscription=4", "mesh.tp=2", "mesh.pp=4",
+                "mesh.dp=4", "mesh.order=[tp, pp, dp]", "model.layers=8", "batch.global=64")
+        for fold in ([], ["--no-fold"]):
+            words = ["--platform", "dgx-h100", *(word for key in keys for word in ("--set", key)), *fold]
+            layer, whole = result("tiny", *words), result("tiny", "--granularity", "pass", *words)
+            self.near(layer["step_time_s"], whole["step_time_s"], 1e-9, fold)
+            self.check_counts(layer, whole)
+            self.assertEqual(whole["granularity_risk"], [])
+
     def test_meshes(self):
         """The bench of experiments runs all legal meshes of tp x pp, and the steps of either granularity agree."""
         rows = (ROOT / "tests" / "bench" / "meshes_gpt3_175b_1024.csv").read_text(encoding="utf-8").split()
