@@ -409,6 +409,9 @@ static bool next_member(member_cursor *cursor, int32_t *stream_out) {
     const ms_dag *dag = &rows->result->dag;
     for (; cursor->row < rows->count; cursor->row++, cursor->at = 0) {
         int32_t op = op_of(rows, (size_t)cursor->row);
+        if (dag->member_first[op + 1] - dag->member_first[op] == 1) {
+            continue; /* as most have */
+        }
         int32_t first = first_stream(rows, op);
         for (int32_t at = dag->member_first[op] + cursor->at; at < dag->member_first[op + 1];
              at++) {

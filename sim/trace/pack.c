@@ -11,13 +11,25 @@
  * more than three in ten elsewhere. */
 enum { LOOKS = 4, LOOK_B = 1024, SLOT_BITS = 10, REPEATS_LEAST = 8 };
 
-enum { LEVEL = 1, WINDOW_BITS = 15, MEMORY_LEVEL = 9 };
+/* A window below 0: no head and no checksum, which are written here. */
+enum { LEVEL = 1, WINDOW_BITS = -15, MEMORY_LEVEL = 9 };
 
-/* What deflateParams and the end of a stream may add to each plane: less than this. */
+/* What deflateParams and a flush may add to each plane, and head and end to all: less than this. */
 enum { PLANE_MORE_B = 64, PLANES_MAX = 8 };
+
+enum { EVEN_B = 240, VALUES = 256 };
+
+/* A plane of one value, packed once and copied from then on. */
+typedef struct even_plane {
+    size_t plane_B; /* that it was packed for; 0: none yet */
+    uint32_t sum;
+    uint32_t packed_B;
+    uint8_t packed[EVEN_B];
+} even_plane;
 
 struct ms_packer {
     z_stream stream;
+    even_plane even[VALUES];
 };
 
 static void *take(void *arena, unsigned count, unsigned size) {
@@ -114,22 +126,64 @@ static bool is_one_value(const uint8_t *plane, size_t size) {
     return memcmp(plane, plane + 1, size - 1) == 0;
 }
 
-size_t ms_pack(ms_packer *packer, const uint8_t *planes, size_t plane_count, size_t plane_B,
-               uint8_t *out) {
-    z_stream *stream = &packer->stream;
-    size_t room = ms_packed_max_B(plane_count * plane_B);
+/* The blocks of a plane, up to a whole byte. No match reaches back into the plane before, so that
+ * they may stand behind any.  Returns their bytes. */
+static size_t pack_plane(z_stream *stream, const uint8_t *plane, size_t plane_B, int strategy,
+                         uint8_t *out) {
+    size_t room = ms_packed_max_B(plane_B);
     (void)deflateReset(stream); /* these fail only for a stream that we broke ourselves */
+    stream->avail_in = 0;
+    (void)deflateParams(stream, strategy != Z_RLE && is_noise(plane, plane_B) ? 0 : LEVEL,
+                        strategy);
+    stream->next_in = plane;
+    stream->avail_in = (unsigned)plane_B;
     stream->next_out = out;
     stream->avail_out = (unsigned)room;
+    (void)deflate(stream, Z_SYNC_FLUSH);
+    return room - stream->avail_out;
+}
+
+/* The same of a plane of one value, which most are.  sum_out: its checksum. */
+static size_t pack_even(ms_packer *packer, const uint8_t *plane, size_t plane_B, uint8_t *out,
+                        uint32_t *sum_out) {
+    even_plane *even = &packer->even[plane[0]];
+    if (even->plane_B == plane_B) {
+        memcpy(out, even->packed, even->packed_B);
+        *sum_out = even->sum;
+        return even->packed_B;
+    }
+    size_t packed_B = pack_plane(&packer->stream, plane, plane_B, Z_RLE, out);
+    *sum_out = (uint32_t)adler32(adler32(0, NULL, 0), plane, (unsigned)plane_B);
+    if (packed_B <= EVEN_B) {
+        *even = (even_plane){.plane_B = plane_B, .sum = *sum_out, .packed_B = (uint32_t)packed_B};
+        memcpy(even->packed, out, packed_B);
+    }
+    return packed_B;
+}
+
+size_t ms_pack(ms_packer *packer, const uint8_t *planes, size_t plane_count, size_t plane_B,
+               uint8_t *out) {
+    static const uint8_t HEAD[] = {0x78, 0x01}; /* RFC 1950: deflate, a window of 32 KiB, fastest */
+    static const uint8_t LAST_BLOCK[] = {0x03, 0x00}; /* RFC 1951: the last one, and empty */
+    uint8_t *at = out;
+    uint32_t sum = (uint32_t)adler32(0, NULL, 0);
+    memcpy(at, HEAD, sizeof HEAD);
+    at += sizeof HEAD;
     for (size_t i = 0; i < plane_count; i++) {
         const uint8_t *plane = planes + i * plane_B;
-        bool is_even = is_one_value(plane, plane_B);
-        stream->avail_in = 0;
-        (void)deflateParams(stream, !is_even && is_noise(plane, plane_B) ? 0 : LEVEL,
-                            is_even ? Z_RLE : Z_DEFAULT_STRATEGY);
-        stream->next_in = plane;
-        stream->avail_in = (unsigned)plane_B;
-        (void)deflate(stream, i + 1 == plane_count ? Z_FINISH : Z_NO_FLUSH);
+        if (is_one_value(plane, plane_B)) {
+            uint32_t more = 0;
+            at += pack_even(packer, plane, plane_B, at, &more);
+            sum = (uint32_t)adler32_combine(sum, more, (z_off_t)plane_B);
+        } else {
+            at += pack_plane(&packer->stream, plane, plane_B, Z_DEFAULT_STRATEGY, at);
+            sum = (uint32_t)adler32(sum, plane, (unsigned)plane_B);
+        }
     }
-    return room - stream->avail_out;
+    memcpy(at, LAST_BLOCK, sizeof LAST_BLOCK);
+    at += sizeof LAST_BLOCK;
+    for (int byte = 3; byte >= 0; byte--) {
+        *at++ = (uint8_t)(sum >> (8 * byte));
+    }
+    return (size_t)(at - out);
 }

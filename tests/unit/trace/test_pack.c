@@ -109,6 +109,23 @@ Test(pack, what_was_packed_before_does_not_matter) {
     }
 }
 
+/* Planes of one value are packed once: of any value and length, in any order, beside others. */
+Test(pack, planes_of_one_value_are_their_own) {
+    static const size_t LENGTHS[] = {1000, 65536, 999, 65536};
+    for (size_t l = 0; l < sizeof LENGTHS / sizeof LENGTHS[0]; l++) {
+        size_t plane_B = LENGTHS[l];
+        for (int value = 0; value < 256; value += 15) {
+            memset(bytes, value, plane_B);
+            repeat_noise(bytes + plane_B, plane_B, 60);
+            memset(bytes + 2 * plane_B, 255 - value, plane_B);
+            memset(bytes + 3 * plane_B, value, plane_B);
+            char what[64];
+            snprintf(what, sizeof what, "value %d, %zu bytes a plane", value, plane_B);
+            check_round_trip(4, plane_B, what);
+        }
+    }
+}
+
 /* Pieces of noise, of one value, and of what stood somewhere before. MS_SEED replays one seed. */
 Test(pack, random_mixtures) {
     const char *text = getenv("MS_SEED");
