@@ -1,20 +1,44 @@
 #include "collective/nodes.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* Sort members by node, keeping their order inside a node. */
-static void sort_by_node(const ms_platform *platform, int *gpus, int members) {
-    /* insertion by node is stable; groups come almost sorted, so this is close to linear */
-    for (int i = 1; i < members; i++) {
-        int gpu = gpus[i];
-        int node = ms_platform_node(platform, gpu);
-        int j = i;
-        while (j > 0 && ms_platform_node(platform, gpus[j - 1]) > node) {
-            gpus[j] = gpus[j - 1];
-            j--;
-        }
-        gpus[j] = gpu;
+/* Merge two sorted runs next to each other, from[first..middle) and from[middle..end), into `to`.
+ */
+static void merge(const ms_platform *platform, const int *from, const int bounds[3], int *to) {
+    int left = bounds[0];
+    int right = bounds[1];
+    for (int i = bounds[0]; i < bounds[2]; i++) {
+        bool is_left =
+            right == bounds[2] || (left < bounds[1] && ms_platform_node(platform, from[left]) <=
+                                                           ms_platform_node(platform, from[right]));
+        to[i] = is_left ? from[left++] : from[right++];
     }
+}
+
+static bool is_by_node(const ms_platform *platform, const int *gpus, int members) {
+    bool is_sorted = true;
+    for (int i = 1; i < members && is_sorted; i++) {
+        is_sorted = ms_platform_node(platform, gpus[i - 1]) <= ms_platform_node(platform, gpus[i]);
+    }
+    return is_sorted;
+}
+
+/* Sort members by node, keeping their order inside a node. Groups mostly come sorted.  other:
+ * [members].  Returns which of the two holds them then. */
+static int *sort_by_node(const ms_platform *platform, int *gpus, int members, int *other) {
+    int *from = gpus, *to = other;
+    for (int length = 1; length < members && !is_by_node(platform, from, members); length *= 2) {
+        for (int first = 0; first < members; first += 2 * length) {
+            int middle = members - first < length ? members : first + length;
+            int end = members - first < 2 * length ? members : first + 2 * length;
+            merge(platform, from, (const int[3]){first, middle, end}, to);
+        }
+        int *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    return from;
 }
 
 static int count_channels(const ms_platform *platform, const ms_node_order *order) {
@@ -32,11 +56,12 @@ ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int m
                              ms_arena *arena, ms_node_order *order_out) {
     ms_node_order order = {.gpus = MS_NEW(arena, int, members),
                            .runs = MS_NEW(arena, ms_node_run, members)};
-    if (order.gpus == NULL || order.runs == NULL) {
+    int *other = MS_NEW(arena, int, members);
+    if (order.gpus == NULL || order.runs == NULL || other == NULL) {
         return MS_E_NOMEM;
     }
     memcpy(order.gpus, gpus, (size_t)members * sizeof *gpus);
-    sort_by_node(platform, order.gpus, members);
+    order.gpus = sort_by_node(platform, order.gpus, members, other);
     for (int i = 0; i < members; i++) {
         if (i == 0 || ms_platform_node(platform, order.gpus[i]) !=
                           ms_platform_node(platform, order.gpus[i - 1])) {

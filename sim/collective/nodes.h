@@ -21,7 +21,7 @@ typedef struct ms_node_order {
 } ms_node_order;
 
 /* Sort `members` >= 1 GPUs by node.  *order_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
- * O(members) where the members come node by node, O(members^2) at worst. */
+ * O(members) where the members come node by node, O(members log members) elsewhere. */
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
                              ms_arena *arena, ms_node_order *order_out);
 
