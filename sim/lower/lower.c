@@ -125,12 +125,18 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     if (status == MS_OK && !l->in->is_alone) {
         status = ms_find_binding_links(&l->traffic, platform, arena, can_bind, crowd);
     }
+    if (status == MS_OK && !l->in->is_alone) {
+        status = ms_leave_out_fed_links(&l->traffic, platform, arena, can_bind);
+    }
     if (status == MS_OK) {
         status = ms_refine(&l->traffic, platform, l->in->is_alone ? NULL : can_bind, class_of,
                            link_class);
     }
     if (status != MS_OK) {
         return status;
+    }
+    for (int i = 0; i < platform->link_count; i++) {
+        crowd[i] = can_bind[i] ? crowd[i] : 0.0;
     }
     ms_ranks_fold(&l->ranks, class_of);
     l->fold.classes = l->ranks.simulated;

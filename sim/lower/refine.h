@@ -13,6 +13,12 @@
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
                                 ms_arena *scratch, bool *can_bind_out, double *crowd_out);
 
+/* Leave out of them links that have room for all that their feeders hold: links of inner tiers that
+ * every flow crosses as often as them, on the way there or back.  can_bind: [platform links].
+ * Returns MS_OK; MS_E_NOMEM.  O(GPUs + crossings). */
+ms_status ms_leave_out_fed_links(const ms_traffic *traffic, const ms_platform *platform,
+                                 ms_arena *scratch, bool *can_bind);
+
 /* Put places in classes whose ranks cannot be told apart: each is in equally many groups of every
  * class of each communication, a group has equally many members of every class and the same flows,
  * flows cross equally many links of every class, and links are crossed by equally many flows of

@@ -81,6 +81,14 @@ class Fold(unittest.TestCase):
             self.assertEqual(folded["engine"]["simulated_ranks"], 2, words)
             self.assertEqual(folded["engine"]["fold_classes"], 2, words)
 
+    def test_leaves_with_room_for_all_their_nics_tell_nobody_apart(self):
+        """Stages of one and a half leaves: with narrower uplinks it matters which replicas share a leaf."""
+        words = words_of({"platform.file": "dgx-h100", "platform.nodes": 48, "platform.fabric.nodes_per_unit": 8, "mesh.tp": 8, "mesh.pp": 4,
+                          "mesh.dp": 12, "batch.global": 48})
+        self.assertEqual(simulate(PROGRAM, words)["engine"]["fold_classes"], 4)
+        narrow = simulate(PROGRAM, [*words, "--set", "platform.fabric.oversubscription=4"])
+        self.assertGreater(narrow["engine"]["fold_classes"], 4)
+
     def test_words_that_fold_does_not_take(self):
         for words in (("--fold", "most"), ("--fold", "exact", "--no-fold")):
             done = subprocess.run([PROGRAM, "run", "workloads/tiny.yaml", *words], cwd=ROOT, capture_output=True, text=True, check=False)
