@@ -75,6 +75,9 @@ static void check_schedule(finding *f, bool has_no_gaps) {
          schedule->partition.kind == MS_PARTITION_BALANCED && f->job->program.model_stages == 1,
          "there is one stage to have the layers");
     note(f, "costs.p2p", is_alone, "mesh.pp is 1: no stage sends anything");
+    note(f, "granularity",
+         f->spec->simulation.granularity == MS_GRANULARITY_PASS && !f->spec->has_model,
+         "given 'costs' are one operation for each pass as it is");
 }
 
 /* Whether some ranks reduce together: a pass, the step's end, or first and last stage. */

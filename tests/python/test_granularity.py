@@ -3,7 +3,7 @@
 
 usage: test_granularity.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS says how many jobs
 """
-# ctest: 2 parts
+# ctest: 4 parts
 
 import json
 import os
@@ -19,7 +19,7 @@ from test_random import random_job
 ROOT = Path(__file__).resolve().parent.parent.parent
 CANONICAL = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
-RUNS = int(os.environ.get("MS_RUNS", 24))
+RUNS = int(os.environ.get("MS_RUNS", 16))
 PROGRAM = ""
 
 
@@ -171,9 +171,22 @@ class Granularity(unittest.TestCase):
             self.assertLess(error, 0.1)  # links shared with neighbouring stages
             Granularity.far += [error] if error > 0.01 else []
 
+    def check_folding(self, number):
+        """Where folding is exact, it is so at pass level."""
+        words = [word for word in random_job(random.Random(f"{SEED} fold {number}")) if word != "--no-fold"] + ["--granularity", "pass"]
+        with self.subTest(f"MS_SEED={SEED}, folded job {number}: {' '.join(words)}"):
+            folded = result("tiny", *words)
+            if folded is None or not folded["engine"]["fold_exact"]:
+                return
+            whole = result("tiny", "--no-fold", *words)
+            self.near(folded["step_time_s"], whole["step_time_s"], 1e-9, "step")
+            self.check_counts(folded, whole)
+            for key, share in folded["time_share"].items():
+                self.assertAlmostEqual(share, whole["time_share"][key], delta=1e-9, msg=key)
+
     @classmethod
     def tearDownClass(cls):
-        # 12 of 180 jobs: tp or ep groups across nodes whose links carry messages, too
+        # 16 of 427 jobs: tp or ep groups across nodes whose links carry messages, too
         if len(cls.far) > 2 + cls.jobs / 5:
             raise AssertionError(f"MS_SEED={SEED}: of {cls.jobs} steps {len(cls.far)} are more than 1 % apart: {cls.far}")
 
@@ -182,6 +195,8 @@ for workload in CANONICAL:
     setattr(Granularity, f"test_canonical_{workload.replace('-', '_')}", lambda self, name=workload: self.check_canonical(name) and None)
 for run in range(RUNS):
     setattr(Granularity, f"test_job_{run:04}", lambda self, number=run: self.check_job(number))
+    if run % 4 == 0:
+        setattr(Granularity, f"test_folding_{run:04}", lambda self, number=run: self.check_folding(number))
 
 
 if __name__ == "__main__":

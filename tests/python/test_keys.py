@@ -232,7 +232,7 @@ CASES = {
     "recompute_layers": Case(0, 1, "dense", "recompute=full", idle=[("dense", (), 1), ("dense", ("recompute=selective",), 1)]),
     "steps": Case(3, 4, "costs", "schedule.kind=zbh2", "schedule.step_end=post_validation"),
     "fidelity": Case("flow", "analytic", "dense", "platform.nodes=2", "mesh.order=[tp, dp, pp]", "mesh.dp=4", "batch.global=32"),
-    "granularity": Case("layer", "pass", "dense"),
+    "granularity": Case("layer", "pass", "dense", idle=[("costs", (), "pass")]),
     "model.type": Case("llama", "gpt", "dense"),
     "model.layers": Case(8, 16, "dense"),
     "model.hidden": Case(1024, 2048, "dense"),
