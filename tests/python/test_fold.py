@@ -22,6 +22,10 @@ SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
 RUNS = int(os.environ.get("MS_RUNS", 60))
 PLACEMENTS = int(os.environ.get("MS_PLACEMENTS", 25))
 PROGRAM = ""
+# stages of one and a half leaves, which have room for all their NICs, or for a quarter of them
+STRADDLING = {"platform.file": "dgx-h100", "platform.nodes": 48, "platform.fabric.nodes_per_unit": 8, "mesh.tp": 8, "mesh.pp": 4, "mesh.dp": 12,
+              "batch.global": 48}
+NARROW = ["--set", "platform.fabric.oversubscription=4"]
 
 
 class Fold(unittest.TestCase):
@@ -63,8 +67,8 @@ class Fold(unittest.TestCase):
 
     def test_steps_lie_between_their_bounds(self):
         checked = 0
-        for number in range(RUNS // 2):
-            sort, words = fold_case(SEED, number)
+        cases = [("narrow leaves", [*words_of(STRADDLING), *NARROW]), *(fold_case(SEED, number) for number in range(RUNS // 2))]
+        for number, (sort, words) in enumerate(cases):
             with self.subTest(f"MS_SEED={SEED}, {sort} {number}: {' '.join(words)}"):
                 found = bounds(PROGRAM, words)
                 if found is not None:
@@ -82,11 +86,10 @@ class Fold(unittest.TestCase):
             self.assertEqual(folded["engine"]["fold_classes"], 2, words)
 
     def test_leaves_with_room_for_all_their_nics_tell_nobody_apart(self):
-        """Stages of one and a half leaves: with narrower uplinks it matters which replicas share a leaf."""
-        words = words_of({"platform.file": "dgx-h100", "platform.nodes": 48, "platform.fabric.nodes_per_unit": 8, "mesh.tp": 8, "mesh.pp": 4,
-                          "mesh.dp": 12, "batch.global": 48})
+        """With narrower uplinks it matters which replicas share a leaf."""
+        words = words_of(STRADDLING)
         self.assertEqual(simulate(PROGRAM, words)["engine"]["fold_classes"], 4)
-        narrow = simulate(PROGRAM, [*words, "--set", "platform.fabric.oversubscription=4"])
+        narrow = simulate(PROGRAM, [*words, *NARROW])
         self.assertGreater(narrow["engine"]["fold_classes"], 4)
 
     def test_words_that_fold_does_not_take(self):
