@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "meshsim/interrupt.h"
+#include "meshsim/progress.h"
 #include "meshsim/usage.h"
+
+enum { LINE_B = 80 }; /* a terminal's width: 79 columns, and a NUL */
 
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
@@ -38,13 +41,14 @@ static const char *short_time(double time_s, char text_out[32]) {
     return text_out;
 }
 
-static void cut(const char *text, char line_out[MS_CLI_PROGRESS_B]) {
-    size_t length = strnlen(text, MS_CLI_PROGRESS_B - 1);
+static void cut(const char *text, char line_out[LINE_B]) {
+    size_t length = strnlen(text, LINE_B - 1);
     memcpy(line_out, text, length);
     line_out[length] = '\0';
 }
 
-void ms_cli_progress_line(const ms_progress *now, double now_s, char line_out[MS_CLI_PROGRESS_B]) {
+/* The line, cut to 79 columns.  now_s: on the clock of ms_wall_s(). */
+static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B]) {
     char count[16];
     char rate[16];
     char time[32];
@@ -82,17 +86,17 @@ static void wipe(ms_cli_progress *progress) {
 static size_t columns(void) {
     struct winsize size;
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return is_known ? (size_t)size.ws_col - 1 : MS_CLI_PROGRESS_B - 1;
+    return is_known ? (size_t)size.ws_col - 1 : LINE_B - 1;
 }
 
 static void draw(ms_cli_progress *progress) {
     const ms_progress now = ms_progress_now();
-    char text[sizeof WIPE + MS_CLI_PROGRESS_B];
-    char line[MS_CLI_PROGRESS_B];
+    char text[sizeof WIPE + LINE_B];
+    char line[LINE_B];
     if (now.phase == NULL) {
         return;
     }
-    ms_cli_progress_line(&now, ms_wall_s(), line);
+    make_line(&now, ms_wall_s(), line);
     if (strlen(line) > columns()) {
         line[columns()] = '\0';
     }

@@ -4,13 +4,9 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "cli/cli.h"
-#include "meshsim/progress.h"
-
-enum { MS_CLI_PROGRESS_B = 80 }; /* a terminal's width: 79 columns, and a NUL */
 
 /* A thread that draws, and what it shares with the one that works. */
 typedef struct ms_cli_progress {
@@ -31,8 +27,5 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
 
 /* Take the line away for good.  To be called before results are printed. */
 void ms_cli_progress_stop(ms_cli_progress *progress);
-
-/* The line, cut to 79 columns.  now_s: on the clock of ms_wall_s(). */
-void ms_cli_progress_line(const ms_progress *now, double now_s, char line_out[MS_CLI_PROGRESS_B]);
 
 #endif
