@@ -38,7 +38,7 @@ const char *ms_cli_data_folder(ms_arena *arena) {
 
 const char *const MS_CLI_OVERLAPS[2] = {"fused", "serial"};
 const char *const MS_CLI_SENDS[2] = {"async", "blocking"};
-const char *const MS_CLI_GRANULARITIES[2] = {"layer", "pass"};
+static const char *const GRANULARITIES[2] = {"layer", "pass"};
 
 /* Whether the user gave an option that the command may or may not have. */
 static bool is_given(const ms_invocation *call, const char *name) {
@@ -58,7 +58,7 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
         const char *const *words;
     } SHORT[] = {{"overlap", "schedule.overlap", MS_CLI_OVERLAPS},
                  {"sends", "schedule.sends", MS_CLI_SENDS},
-                 {"granularity", "granularity", MS_CLI_GRANULARITIES}};
+                 {"granularity", "granularity", GRANULARITIES}};
     enum { SHORTS = sizeof SHORT / sizeof SHORT[0] };
     ms_given given = ms_cli_all(call, "set");
     ms_given sets = {.values = MS_NEW(call->arena, const char *, given.count + SHORTS)};

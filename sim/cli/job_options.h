@@ -57,7 +57,6 @@
  * and granularity. */
 extern const char *const MS_CLI_OVERLAPS[2];
 extern const char *const MS_CLI_SENDS[2];
-extern const char *const MS_CLI_GRANULARITIES[2];
 
 /* What the command line says of a workload: --platform, --set and --fidelity, which the command
  * has, and --overlap, --sends and --granularity, where it has them, in the place of their keys.
