@@ -53,8 +53,7 @@
 #define MS_OPTION_JSON                                                                             \
     { .name = "json", .help = "print one JSON object on stdout" }
 
-/* Words of --overlap, --sends and --granularity, as of the keys schedule.overlap, schedule.sends
- * and granularity. */
+/* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
 extern const char *const MS_CLI_OVERLAPS[2];
 extern const char *const MS_CLI_SENDS[2];
 
