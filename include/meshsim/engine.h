@@ -45,16 +45,16 @@ typedef struct ms_timeline {
 } ms_timeline;
 
 /** Run a graph.
- *  *timeline_out: in `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other
- * (reported with a cycle and up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO
- * (reported) where SimGrid is needed and cannot be loaded. Where memory runs out within SimGrid,
- * which does not survive that, the process reports it and ends at once with exit code 4.  At most
- * one run on SimGrid, in another fidelity than MS_FIDELITY_ANALYTIC, per process: its clock never
- * resets (a second is MS_E_RANGE, reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another
- * word.
+ *  solver: of transfers that share links; none do in MS_FIDELITY_ANALYTIC.  *timeline_out: in
+ * `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and
+ * up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid is
+ * needed and cannot be loaded. Where memory runs out within SimGrid, which does not survive that,
+ * the process reports it and ends at once with exit code 4.  At most one run on SimGrid, in another
+ * fidelity than MS_FIDELITY_ANALYTIC, per process: its clock never resets (a second is MS_E_RANGE,
+ * reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word.
  */
-ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_arena *arena, ms_diag *diag,
-                        ms_timeline *timeline_out);
+ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
+                        ms_diag *diag, ms_timeline *timeline_out);
 
 /** Load SimGrid now, where that is left to the first run whose transfers share links: processes
  * forked from this one then need not do it each. */

@@ -80,6 +80,14 @@ typedef enum ms_fidelity {
     MS_FIDELITY_COUNT,
 } ms_fidelity;
 
+/** What finds how transfers share links: SimGrid, or max-min fairness of meshsim's own, which is
+ * tested to find the same and costs less where millions of flows run (sim/engine/README.md). */
+typedef enum ms_solver {
+    MS_SOLVER_SIMGRID,
+    MS_SOLVER_MAXMIN,
+    MS_SOLVER_COUNT,
+} ms_solver;
+
 /** What of a pass is an operation: every layer's computations and collectives, or as much of the
  * pass as all the members of its collectives go through together. */
 typedef enum ms_granularity {
@@ -94,6 +102,7 @@ const char *ms_axis_name(ms_axis axis);
 const char *ms_coll_kind_name(ms_coll_kind kind);
 const char *ms_op_kind_name(ms_op_kind kind);
 const char *ms_fidelity_name(ms_fidelity fidelity);
+const char *ms_solver_name(ms_solver solver);
 const char *ms_granularity_name(ms_granularity granularity);
 const char *ms_pass_name(ms_pass pass);
 

@@ -39,6 +39,7 @@ typedef struct ms_job_request {
     const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
     bool no_fold;         /**< simulate every rank */
     bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
+    ms_solver solver;
 } ms_job_request;
 
 /** Member of an int field that the user left out: what is usual is decided by the rest. */

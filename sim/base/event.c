@@ -29,6 +29,10 @@ const char *ms_fidelity_name(ms_fidelity fidelity) {
     return (unsigned)fidelity < MS_FIDELITY_COUNT ? FIDELITIES[fidelity] : "unknown";
 }
 
+const char *ms_solver_name(ms_solver solver) {
+    return solver == MS_SOLVER_MAXMIN ? "maxmin" : "simgrid";
+}
+
 const char *ms_granularity_name(ms_granularity granularity) {
     return granularity == MS_GRANULARITY_PASS ? "pass" : "layer";
 }

@@ -38,6 +38,7 @@ static const ms_option OPTIONS[] = {
      .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
              "rank) or off (all)"},
     {.name = "no-fold", .help = "the same as --fold off"},
+    MS_OPTION_SOLVER,
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };

@@ -119,10 +119,21 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return MS_OK;
 }
 
+/* What its flows run on. */
+static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
+    static const char *const SOLVERS[2] = {"simgrid", "maxmin"};
+    bool is_own = false;
+    ms_status status =
+        is_given(call, "solver") ? ms_cli_choice(call, "solver", SOLVERS, &is_own) : MS_OK;
+    request->solver = is_own ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
+    return status;
+}
+
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
     ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
     status = status == MS_OK ? read_fold(call, &request) : status;
+    status = status == MS_OK ? read_solver(call, &request) : status;
     status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];

@@ -53,6 +53,14 @@
 #define MS_OPTION_JSON                                                                             \
     { .name = "json", .help = "print one JSON object on stdout" }
 
+#define MS_OPTION_SOLVER                                                                           \
+    {                                                                                              \
+        .name = "solver", .argument = "simgrid|maxmin", .arguments = 1, .fallback = "simgrid",     \
+        .help = "what finds how transfers share links: SimGrid, or max-min fairness of meshsim's " \
+                "own, which finds the same in less time where there are millions, as with "        \
+                "--no-fold"                                                                        \
+    }
+
 /* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
 extern const char *const MS_CLI_OVERLAPS[2];
 extern const char *const MS_CLI_SENDS[2];

@@ -125,7 +125,8 @@ ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag)
 ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** The SimGrid engine: run a prepared replay with contended transfers as flows.
- *  is_own: they share links in maxmin.h, not in SimGrid. */
-ms_status ms_engine_run_flows(ms_replay *replay, bool is_own, ms_arena *scratch, ms_diag *diag);
+ *  solver: what they share links by. */
+ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
+                              ms_diag *diag);
 
 #endif

@@ -256,8 +256,10 @@ static void run_graph(flow_run *run, ms_maxmin *own, ms_arena *scratch) {
     }
 }
 
-ms_status ms_engine_run_flows(ms_replay *replay, bool is_own, ms_arena *scratch, ms_diag *diag) {
+ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
+                              ms_diag *diag) {
     flow_run run = {.replay = replay, .diag = diag, .look_s = INFINITY, .status = MS_OK};
+    bool is_own = solver == MS_SOLVER_MAXMIN;
     ms_status status = is_own ? MS_OK : ms_simgrid_claim(diag);
     if (status != MS_OK) {
         return status;

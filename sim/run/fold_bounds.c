@@ -75,7 +75,8 @@ static ms_status run_bound(const ms_dag *dag, bool is_most, ms_diag *diag, run_e
     }
     if (status == MS_OK) {
         set_slowdown(&copy, is_most);
-        status = ms_engine_run(&copy, MS_FIDELITY_ANALYTIC, &scratch, diag, &timeline);
+        status = ms_engine_run(&copy, MS_FIDELITY_ANALYTIC, MS_SOLVER_SIMGRID, &scratch, diag,
+                               &timeline);
     }
     *ends_out = (run_ends){0};
     for (int32_t op = 0; status == MS_OK && op < dag->op_count; op++) {

@@ -62,8 +62,8 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     ms_status status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
         ms_progress_begin("simulating", result->dag.op_count);
-        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, arena, diag,
-                               &result->timeline);
+        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->solver, arena,
+                               diag, &result->timeline);
     }
     if (status == MS_OK && !job->fold.is_exact) {
         status = ms_fold_find_bounds(result, diag);

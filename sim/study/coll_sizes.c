@@ -86,7 +86,7 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     ms_sizes_result result = {.rows = NULL};
     ms_status status = ms_lower_collectives(study->platform, &row, diag, &dag);
     if (status == MS_OK) {
-        status = ms_engine_run(&dag, study->fidelity, arena, diag, &timeline);
+        status = ms_engine_run(&dag, study->fidelity, MS_SOLVER_SIMGRID, arena, diag, &timeline);
     }
     if (status == MS_OK) {
         result.wall_s = ms_wall_s() - start_s;

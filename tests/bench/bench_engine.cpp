@@ -163,7 +163,7 @@ void run_engine(const shape &s, ms_fidelity fidelity, result *out) {
     }
     out->base_B = resident_B();
     const double begin_s = now_s();
-    if (ms_engine_run(&dag, fidelity, &arena, &diag, &timeline) != MS_OK) {
+    if (ms_engine_run(&dag, fidelity, MS_SOLVER_SIMGRID, &arena, &diag, &timeline) != MS_OK) {
         _exit(1);
     }
     out->cpu_s = now_s() - begin_s;

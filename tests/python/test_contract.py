@@ -49,7 +49,7 @@ RUN = {
     "critical_path": {key: NUMBER for key in PATH},
     "granularity_risk": [{"pass": str, "stage_first": int, "stage_last": int, "axis": str, "kind": str, "tier": str, "with": [str],
                           "pieces": int, "met": int}],
-    "engine": {"ops": int, "flows": int, "simulated_ranks": int, "fold_classes": int, "fold_exact": bool, "wall_s": NUMBER, "peak_rss_B": NUMBER},
+    "engine": {"ops": int, "flows": int, "simulated_ranks": int, "fold_classes": int, "fold_exact": bool, "solver": str, "wall_s": NUMBER, "peak_rss_B": NUMBER},
 }
 COLLECTIVE = {
     "rows": [{"size_B": NUMBER, "time_s": NUMBER, "algbw_Bps": NUMBER, "busbw_Bps": NUMBER, "algorithm": str,

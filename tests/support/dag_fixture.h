@@ -177,7 +177,8 @@ static inline int32_t fixture_p2p(dag_fixture *f, const fixture_message *m, int3
 /** Run the graph in the closed form; asserts that it runs. */
 static inline void fixture_run(dag_fixture *f) {
     cr_assert_eq(ms_dag_finish(&f->dag, &f->diag), MS_OK);
-    cr_assert_eq(ms_engine_run(&f->dag, MS_FIDELITY_ANALYTIC, &f->arena, &f->diag, &f->timeline),
+    cr_assert_eq(ms_engine_run(&f->dag, MS_FIDELITY_ANALYTIC, MS_SOLVER_SIMGRID, &f->arena,
+                               &f->diag, &f->timeline),
                  MS_OK);
 }
 

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+ms_solver case_solver = MS_SOLVER_SIMGRID;
+
 void case_init(ms_dag *dag, int32_t ranks) {
     ms_dag_init(dag);
     for (int32_t i = 0; i < ranks; i++) {
@@ -84,7 +86,7 @@ static void run_here(const ms_dag *dag, ms_fidelity fidelity, long allocations, 
     ms_arena_init(&arena);
     ms_arena_fail_after(&arena, allocations);
     ms_diag_init(&diag, append, run);
-    run->status = ms_engine_run(dag, fidelity, &arena, &diag, &t);
+    run->status = ms_engine_run(dag, fidelity, case_solver, &arena, &diag, &t);
     if (run->status == MS_OK) {
         size_t ops = (size_t)dag->op_count;
         size_t links = (size_t)dag->network.link_count;

@@ -11,6 +11,10 @@
 #include "meshsim/dag.h"
 #include "meshsim/engine.h"
 
+/** What the runs below share links by; a test that sets it leaves the others as they are, for each
+ * has a process of its own. */
+extern ms_solver case_solver;
+
 /** A graph with `ranks` ranks; rank i's compute stream is stream i. */
 void case_init(ms_dag *dag, int32_t ranks);
 

@@ -134,7 +134,7 @@ static ms_status run_here(const ms_dag *dag, ms_fidelity fidelity, ms_arena *are
     ms_timeline timeline;
     message[0] = '\0';
     ms_diag_init(&diag, append, message);
-    return ms_engine_run(dag, fidelity, arena, &diag, &timeline);
+    return ms_engine_run(dag, fidelity, MS_SOLVER_SIMGRID, arena, &diag, &timeline);
 }
 
 Test(failures, a_second_flow_run_is_refused_closed_forms_are_not) {

@@ -183,10 +183,9 @@ static void draw_graphs(ms_dag *dag, uint64_t seed) {
     }
 }
 
-static case_run *run_as(ms_dag *dag, const char *engine) {
-    setenv("MESHSIM_ENGINE", engine, 1);
+static case_run *run_as(ms_dag *dag, ms_solver solver) {
+    case_solver = solver;
     case_run *run = case_fork(dag, MS_FIDELITY_FLOW);
-    setenv("MESHSIM_ENGINE", "", 1);
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     return run;
 }
@@ -195,7 +194,7 @@ static case_run *run_as(ms_dag *dag, const char *engine) {
 Test(maxmin, memory_runs_out) {
     ms_dag dag;
     draw_graphs(&dag, 2);
-    setenv("MESHSIM_ENGINE", "maxmin", 1);
+    case_solver = MS_SOLVER_MAXMIN;
     long allocations = 0;
     for (case_run *run = NULL; run == NULL || run->status != MS_OK; allocations++) {
         run = case_fork_failing(&dag, MS_FIDELITY_FLOW, allocations);
@@ -216,12 +215,13 @@ Test(maxmin, a_process_runs_many) {
     draw_graphs(&dag, 1);
     ms_diag_init_stderr(&diag);
     cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
-    setenv("MESHSIM_ENGINE", "maxmin", 1);
     for (int i = 0; i < 2; i++) {
         ms_arena arena;
         ms_timeline timeline;
         ms_arena_init(&arena);
-        cr_assert_eq(ms_engine_run(&dag, MS_FIDELITY_FLOW, &arena, &diag, &timeline), MS_OK);
+        cr_assert_eq(
+            ms_engine_run(&dag, MS_FIDELITY_FLOW, MS_SOLVER_MAXMIN, &arena, &diag, &timeline),
+            MS_OK);
         makespan_s[i] = timeline.makespan_s;
         ms_arena_release(&arena);
     }
@@ -236,8 +236,8 @@ Test(maxmin, finds_the_dates_that_simgrid_finds) {
     for (uint64_t seed = first; seed <= last; seed++) {
         ms_dag dag;
         draw_graphs(&dag, seed);
-        case_run *simgrid = run_as(&dag, "");
-        case_run *own = run_as(&dag, "maxmin");
+        case_run *simgrid = run_as(&dag, MS_SOLVER_SIMGRID);
+        case_run *own = run_as(&dag, MS_SOLVER_MAXMIN);
         cr_assert_lt(case_difference(simgrid, own), 1e-9, "seed %llu", (unsigned long long)seed);
         cr_assert_eq(own->timeline.flows, simgrid->timeline.flows);
         for (int32_t i = 0; i < dag.op_count; i++) {

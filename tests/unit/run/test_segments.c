@@ -82,8 +82,9 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
     ms_lower_fold fold = {0};
     cr_assert_eq(ms_lower(&input, &x->f.diag, &x->dag, &fold), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
-    cr_assert_eq(
-        ms_engine_run(&x->dag, MS_FIDELITY_ANALYTIC, &x->f.arena, &x->f.diag, &x->timeline), MS_OK);
+    cr_assert_eq(ms_engine_run(&x->dag, MS_FIDELITY_ANALYTIC, MS_SOLVER_SIMGRID, &x->f.arena,
+                               &x->f.diag, &x->timeline),
+                 MS_OK);
     cr_assert_eq(ms_metrics_compute(&x->dag, &x->timeline, &x->f.arena, &x->f.diag, &x->metrics),
                  MS_OK);
 }

@@ -62,7 +62,8 @@ static ms_timeline run_pair(ms_fidelity fidelity, platform_fixture *f, ms_dag *d
     }
     cr_assert_eq(ms_dag_finish(dag, &f->diag), MS_OK);
     ms_timeline timeline;
-    cr_assert_eq(ms_engine_run(dag, fidelity, &f->arena, &f->diag, &timeline), MS_OK);
+    cr_assert_eq(ms_engine_run(dag, fidelity, MS_SOLVER_SIMGRID, &f->arena, &f->diag, &timeline),
+                 MS_OK);
     return timeline;
 }
 
@@ -123,7 +124,7 @@ ParameterizedTest(ms_fidelity *fidelity, sharing, lone_all_reduce) {
     ms_dag_add_member(&dag, stream);
     cr_assert_eq(ms_dag_finish(&dag, &f.diag), MS_OK);
     ms_timeline t;
-    cr_assert_eq(ms_engine_run(&dag, *fidelity, &f.arena, &f.diag, &t), MS_OK);
+    cr_assert_eq(ms_engine_run(&dag, *fidelity, MS_SOLVER_SIMGRID, &f.arena, &f.diag, &t), MS_OK);
     double expected_s = 14 * 3.4e-6 + 1.75 * SIZE_B / (300e9 * 0.803);
     cr_assert_lt(fabs(t.makespan_s / expected_s - 1), 1e-6, "%g against %g", t.makespan_s,
                  expected_s);
