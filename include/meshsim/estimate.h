@@ -17,10 +17,10 @@
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
 #include "meshsim/mesh.h"
-#include "meshsim/model.h"
 #include "meshsim/platform.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
+#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS

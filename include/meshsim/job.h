@@ -43,9 +43,7 @@ typedef struct ms_job {
     ms_model_layout layout;
     ms_stage_costs costs;
     ms_program program;
-    bool no_fold;
-    bool is_bounded;        /**< as in ms_lower_input */
-    ms_solver solver;       /**< of the flows that share links */
+    ms_run_choice run;
     ms_lower_fold fold;     /**< set when it is lowered */
     int global_batch;       /**< sequences per step; 0 with `costs:` and no batch */
     int microbatches;       /**< M */

@@ -29,7 +29,9 @@
  * | mesh.h            | named axes over ranks, groups, meshes from meshes                  |
  * | placement.h       | which GPU each rank sits on; idle and spare GPUs                   |
  * | sharding.h        | how tensors lie over a mesh, and what moving them takes            |
- * | model.h           | what each pass of a transformer computes, sends and keeps          |
+ * | model.h           | what a transformer is, and how it is laid out over GPUs            |
+ * | stage_costs.h     | what each pass of a virtual stage computes, sends and keeps        |
+ * | kernel_times.h    | times of single kernels on a GPU type                              |
  * | schedule.h        | pipeline schedules, on paper                                       |
  * | schedule_csv.h    | schedules as PyTorch's CSV files                                   |
  * | schedule_study.h  | what a makespan consists of, time per microbatch                   |

@@ -14,8 +14,8 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/decls.h"
-#include "meshsim/model.h"
 #include "meshsim/schedule.h"
+#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS

@@ -29,6 +29,13 @@
 
 MS_BEGIN_DECLS
 
+/** What is simulated of a job, and by what: no part of the job itself. */
+typedef struct ms_run_choice {
+    bool no_fold;    /**< simulate every rank */
+    bool is_bounded; /**< simulate one rank of each pipeline rank, alike or not */
+    ms_solver solver;
+} ms_run_choice;
+
 /** What the user asked for on the command line. All strings are borrowed. */
 typedef struct ms_job_request {
     const char *workload; /**< path of the workload file */
@@ -37,9 +44,7 @@ typedef struct ms_job_request {
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
     size_t set_count;
     const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
-    bool no_fold;         /**< simulate every rank */
-    bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
-    ms_solver solver;
+    ms_run_choice run;
 } ms_job_request;
 
 /** Member of an int field that the user left out: what is usual is decided by the rest. */

@@ -15,8 +15,8 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
-#include "meshsim/model.h"
 #include "meshsim/schedule.h"
+#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS

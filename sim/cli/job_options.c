@@ -106,13 +106,13 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 /* Which ranks are simulated. */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     const char *how = is_given(call, "fold") ? ms_cli_value(call, "fold", "exact") : "exact";
-    request->no_fold = ms_cli_has(call, "no-fold") || strcmp(how, "off") == 0;
-    request->is_bounded = strcmp(how, "bounded") == 0;
+    request->run.no_fold = ms_cli_has(call, "no-fold") || strcmp(how, "off") == 0;
+    request->run.is_bounded = strcmp(how, "bounded") == 0;
     if (ms_cli_has(call, "no-fold") && is_given(call, "fold")) {
         ms_diag_error(call->diag, "options '--fold' and '--no-fold' exclude each other");
         return MS_E_USAGE;
     }
-    if (!request->no_fold && !request->is_bounded && strcmp(how, "exact") != 0) {
+    if (!request->run.no_fold && !request->run.is_bounded && strcmp(how, "exact") != 0) {
         ms_diag_error(call->diag, "option '--fold' is exact, bounded or off, got '%s'", how);
         return MS_E_USAGE;
     }
@@ -125,7 +125,7 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
     bool is_own = false;
     ms_status status =
         is_given(call, "solver") ? ms_cli_choice(call, "solver", SOLVERS, &is_own) : MS_OK;
-    request->solver = is_own ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
+    request->run.solver = is_own ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
     return status;
 }
 

@@ -256,7 +256,7 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
     show_memory(result, out);
     show_risks(result, out);
     text wall;
-    const char *how = result->job->no_fold         ? "every one"
+    const char *how = result->job->run.no_fold     ? "every one"
                       : result->job->fold.is_exact ? "folded"
                                                    : "folded, not exact";
     ms_buffer_printf(out,

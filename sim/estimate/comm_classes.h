@@ -7,8 +7,8 @@
 #include "meshsim/buffer.h"
 #include "meshsim/coll_class.h"
 #include "meshsim/mesh.h"
-#include "meshsim/model.h"
 #include "meshsim/nccl.h"
+#include "meshsim/stage_costs.h"
 
 /* Storage that laying communication out needs again and again; one serves many placements on one
  * platform. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "meshsim/buffer.h"
+#include "meshsim/kernel_times.h"
 #include "meshsim/model.h"
 
 /** What a pass has of a sequence. */

@@ -13,7 +13,7 @@ ms_estimate_input ms_job_estimate_input(const ms_job *job) {
                                .is_validated_late = job->is_validated_late,
                                .steps = job->spec.simulation.steps,
                                .fidelity = job->spec.simulation.fidelity,
-                               .no_fold = job->no_fold};
+                               .no_fold = job->run.no_fold};
 }
 
 ms_memory_options_input ms_job_memory_options_input(const ms_job *job) {

@@ -95,9 +95,7 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
         status = ms_job_build(spec, arena, diag, job_out);
     }
     if (status == MS_OK) {
-        job_out->no_fold = request->no_fold;
-        job_out->is_bounded = request->is_bounded;
-        job_out->solver = request->solver;
+        job_out->run = request->run;
     }
     return status;
 }

@@ -38,8 +38,8 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .granularity = job->spec.simulation.granularity,
                             .is_alone = job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC,
                             .is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP,
-                            .no_fold = job->no_fold,
-                            .is_bounded = job->is_bounded,
+                            .no_fold = job->run.no_fold,
+                            .is_bounded = job->run.is_bounded,
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
@@ -62,7 +62,7 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     ms_status status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
         ms_progress_begin("simulating", result->dag.op_count);
-        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->solver, arena,
+        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena,
                                diag, &result->timeline);
     }
     if (status == MS_OK && !job->fold.is_exact) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "meshsim/find.h"
+#include "meshsim/kernel_times.h"
 #include "meshsim/least_squares.h"
 #include "meshsim/validate.h"
 #include "study/calibrate_keys.h"

@@ -49,7 +49,7 @@ static inline ms_status job_fixture_load(job_fixture *f, const char *name, const
         .sets = sets,
         .set_count = count,
         .fidelity = fidelity,
-        .no_fold = no_fold};
+        .run.no_fold = no_fold};
     return ms_job_load(&request, &f->arena, &f->diag, &f->job);
 }
 

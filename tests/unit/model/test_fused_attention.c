@@ -1,6 +1,7 @@
 /* Generations of fused attention: against what was measured, and by their sizes. */
 #include <math.h>
 
+#include "meshsim/kernel_times.h"
 #include "meshsim/model.h"
 #include "platform_fixture.h"
 
