@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/kernel_times.h"
 #include "meshsim/model.h"
 #include "meshsim/random.h"
 
