@@ -7,7 +7,11 @@
 #include "meshsim/units.h"
 #include "report/svg.h"
 
-enum { LEVEL_B = 32, BINS_MAX = 2048 };
+enum {
+    LEVEL_B = 32,
+    BINS_MAX = 2048,
+    LONG_LABEL = 5, /* characters of a row with which "on " fits beside the curve */
+};
 
 static const double HEADING_PX = 18.0;
 static const double STRIPS_PX = 150.0; /* of all strips together, if they get neither too low ... */
@@ -237,6 +241,11 @@ static void put_outline(const curve_pen *p, const band *b, double bin_px) {
     ms_buffer_puts(p->out, "Z\"/>\n");
 }
 
+/* Which row it is, in the few characters that fit beside the curve. */
+static void put_row(const curve_pen *p, double y, const char *label) {
+    put_text(p, false, y, strlen(label) > LONG_LABEL ? "" : "on ", label);
+}
+
 static void draw_band(const curve_pen *p) {
     const ms_gantt *gantt = p->sorted->gantt;
     double width = x_of(p, gantt->end) - p->curves->x;
@@ -266,9 +275,9 @@ static void draw_band(const curve_pen *p) {
         put_text(p, false, p->top + 21.0, "on each", "");
         return;
     }
-    put_text(p, false, p->top + 21.0, "on ", gantt->row_labels[most]);
+    put_row(p, p->top + 21.0, gantt->row_labels[most]);
     put_text(p, false, bottom - 13.0, format_level(p->sorted, low.highest, text), "");
-    put_text(p, false, bottom - 1.0, "on ", gantt->row_labels[least]);
+    put_row(p, bottom - 1.0, gantt->row_labels[least]);
 }
 
 /* ---- the whole ---- */
