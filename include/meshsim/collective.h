@@ -92,6 +92,11 @@ typedef struct ms_coll_plan {
     int phase_count;  /**< 0 for one member */
 } ms_coll_plan;
 
+/** Whether a phase is the one before it once more: its flows are the very same. */
+static inline bool ms_coll_phase_is_again(const ms_coll_plan *plan, int phase) {
+    return phase > 0 && plan->phases[phase].flows == plan->phases[phase - 1].flows;
+}
+
 /** A collective to lay out. */
 typedef struct ms_coll_request {
     ms_coll_kind kind;

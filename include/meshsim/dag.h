@@ -43,6 +43,10 @@
 
 MS_BEGIN_DECLS
 
+/** A link is asked for too much only beyond this relative excess, well above the rounding of sums
+ * of rates and below anything that shows in a result. */
+#define MS_LINK_EXCESS 1e-12
+
 /** A directed link that can bind. */
 typedef struct ms_dag_link {
     double capacity_Bps; /**< finite, > 0 */

@@ -30,6 +30,10 @@ typedef enum ms_axis {
 #define MS_AXIS_BIT(axis)  (1U << (unsigned)(axis))
 /** In a set of axes: they are those of the experts' own mesh, a second view of the same ranks. */
 #define MS_AXES_OF_EXPERTS (1U << 15)
+/** Axes along which ranks share the work of a layer, or the tokens of a microbatch: their groups
+ * run the same pass at the same time. */
+#define MS_AXES_WITHIN_PASSES                                                                      \
+    (MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP))
 
 /** Communication patterns. */
 typedef enum ms_coll_kind {

@@ -203,8 +203,8 @@ static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
 static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
     bool lacks = false;
     for (int p = 0; p < plans[0].phase_count && c->groups > 1 && !lacks; p++) {
-        if (p > 0 && plans[0].phases[p].flows == plans[0].phases[p - 1].flows) {
-            continue; /* the same step again */
+        if (ms_coll_phase_is_again(&plans[0], p)) {
+            continue;
         }
         for (int sign = 1; sign >= -1; sign -= 2) {
             for (int g = 0; g < c->groups && sign < 0 && !lacks; g++) {

@@ -90,8 +90,8 @@ static ms_status move_plan(const moving *m, const ms_coll_plan *from, const int 
         return MS_E_NOMEM;
     }
     for (int p = 0; p < from->phase_count; p++) {
-        if (p > 0 && from->phases[p].flows == from->phases[p - 1].flows) {
-            plan.phases[p] = from->phases[p]; /* the same step again */
+        if (ms_coll_phase_is_again(from, p)) {
+            plan.phases[p] = from->phases[p];
             plan.phases[p].flows = plan.phases[p - 1].flows;
         } else if (!move_flows(m, &from->phases[p], shifts, &plan.phases[p])) {
             return MS_E_NOMEM;

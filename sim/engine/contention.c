@@ -95,7 +95,7 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
         double rate_Bps = crossing_Bps(dag, &dag->network.crossings[c]);
         f->is_kept[c] =
             f->can_bind[link] ||
-            f->phase_Bps[link] > dag->network.links[link].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
+            f->phase_Bps[link] > dag->network.links[link].capacity_Bps * (1.0 + MS_LINK_EXCESS);
         if (f->is_kept[c]) {
             binding_Bps = fmin(binding_Bps, rate_Bps);
         } else if (rate_Bps < other_Bps) {

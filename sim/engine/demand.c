@@ -109,7 +109,7 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
     }
     for (int32_t i = 0; i < dag->network.link_count; i++) {
         can_bind_out[i] =
-            links[i].total_Bps > dag->network.links[i].capacity_Bps * (1.0 + MS_DEMAND_EXCESS);
+            links[i].total_Bps > dag->network.links[i].capacity_Bps * (1.0 + MS_LINK_EXCESS);
     }
     return MS_OK;
 }

@@ -13,10 +13,6 @@
 #include "meshsim/dag.h"
 #include "meshsim/status.h"
 
-/** A link is asked for too much only beyond this relative excess, well above the rounding of the
- * sums and below anything that shows in a result. */
-#define MS_DEMAND_EXCESS 1e-12
-
 /** Find the links that can hold transfers back.
  *  flow_Bps: [flow_count] most that each flow can run at; 0: it is not simulated.
  *  can_bind_out: [link_count].  Returns MS_OK; MS_E_NOMEM (not reported).  O(members, plus

@@ -3,10 +3,6 @@
 
 #include "lower/refine.h"
 
-/* A link is asked for too much only beyond this relative excess, well above the rounding of sums.
- */
-static const double EXCESS = 1e-12;
-
 /* One entry per link. Phases and streams are numbered from 1; 0: none yet. */
 typedef struct link_need {
     double capacity_Bps;
@@ -37,7 +33,7 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
         link->phase_Bps = link->phase_weight = 0.0;
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
-    link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + EXCESS);
+    link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
     link->phase_Bps = fmin(asked_Bps, link->capacity_Bps);
     link->phase_weight += crossing->weight;
     link->total_weight += fmax(0.0, link->phase_weight - link->stream_weight);
@@ -50,8 +46,8 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
 
 static void ask_for_plan(demand_finder *f, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
-        if (p > 0 && plan->phases[p].flows == plan->phases[p - 1].flows) {
-            continue; /* the same step again */
+        if (ms_coll_phase_is_again(plan, p)) {
+            continue;
         }
         f->phase++;
         for (int i = 0; i < plan->phases[p].count; i++) {
@@ -101,7 +97,8 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
     }
     for (int i = 0; i < platform->link_count; i++) {
         const link_need *link = &f.links[i];
-        can_bind_out[i] = link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + EXCESS);
+        can_bind_out[i] =
+            link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
         crowd_out[i] = can_bind_out[i] ? link->total_weight : 0.0;
     }
     return MS_OK;

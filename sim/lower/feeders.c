@@ -2,9 +2,6 @@
  * from them: such a link is full only when these are. */
 #include "lower/refine.h"
 
-/* As in binding.c. */
-static const double EXCESS = 1e-12;
-
 /* Which way feeders lie. */
 enum { BEFORE, BEHIND, WAYS };
 
@@ -88,7 +85,7 @@ static void try_flow(feeder_finder *f, const ms_flow *flow) {
 static void try_plan(feeder_finder *f, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
         const ms_phase *phase = &plan->phases[p];
-        bool is_again = p > 0 && phase->flows == plan->phases[p - 1].flows;
+        bool is_again = ms_coll_phase_is_again(plan, p);
         for (int i = 0; i < phase->count && !is_again; i++) {
             try_flow(f, &phase->flows[i]);
         }
@@ -109,7 +106,7 @@ ms_status ms_leave_out_fed_links(const ms_traffic *traffic, const ms_platform *p
         }
     }
     for (int i = 0; i < platform->link_count; i++) {
-        double room_Bps = ms_platform_link(platform, i).capacity_Bps * (1.0 + EXCESS);
+        double room_Bps = ms_platform_link(platform, i).capacity_Bps * (1.0 + MS_LINK_EXCESS);
         for (int way = 0; way < WAYS; way++) {
             bool is_fed = f.fed_Bps[way][i] > 0.0 && !f.lacks[way][i];
             can_bind[i] = can_bind[i] && !(is_fed && f.fed_Bps[way][i] <= room_Bps);

@@ -10,6 +10,18 @@ static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
     return ms_stream_of(l, &key, -1, (ms_axis)c->op.axis);
 }
 
+ms_group_op ms_group_op_of(const ms_segment *segment) {
+    ms_group_op op = {.kind = segment->coll,
+                      .size_B = segment->coll_B,
+                      .intra_node_B = segment->coll_intra_node_B,
+                      .load_imbalance = segment->coll_load_imbalance,
+                      .group_axes = segment->group_axes,
+                      .op = MS_NO_LABELS};
+    op.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
+    op.op.axis = (uint8_t)segment->axis;
+    return op;
+}
+
 ms_work_key ms_group_key(const ms_group_op *op, int first) {
     return (ms_work_key){.size_B = op->size_B,
                          .intra_node_B = op->intra_node_B,

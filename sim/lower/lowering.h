@@ -116,6 +116,9 @@ typedef struct ms_group_op {
     ms_waits *ends;        /* [k] lists that it is added to */
 } ms_group_op;
 
+/* The collective of a segment; its operation has its kind and axis, and belongs to no pass. */
+ms_group_op ms_group_op_of(const ms_segment *segment);
+
 /* Axes that the groups of a collective span. */
 static inline unsigned ms_group_axes(const ms_group_op *op) {
     return op->group_axes != 0 ? op->group_axes : MS_AXIS_BIT(op->op.axis);

@@ -103,15 +103,12 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment
 
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                                   const ms_dag_op *op) {
-    ms_group_op c = {.kind = segment->coll,
-                     .size_B = segment->coll_B,
-                     .intra_node_B = segment->coll_intra_node_B,
-                     .load_imbalance = segment->coll_load_imbalance,
-                     .group_axes = segment->group_axes,
-                     .op = *op,
-                     .ends = segment->is_async ? ended(l, state, state->segment) : state->next};
-    c.op.axis = (uint8_t)segment->axis;
-    c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
+    ms_group_op c = ms_group_op_of(segment);
+    c.op.mb = op->mb;
+    c.op.stage = op->stage;
+    c.op.chunk = op->chunk;
+    c.op.layer = op->layer;
+    c.ends = segment->is_async ? ended(l, state, state->segment) : state->next;
     if (!ms_group_runs(l, state->p, &c)) {
         return MS_OK;
     }

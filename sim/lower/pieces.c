@@ -38,21 +38,11 @@ ms_status ms_pieces_init(ms_lowering *l) {
     return l->pieces.of == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_group_op group_op_of(const ms_segment *segment) {
-    return (ms_group_op){.kind = segment->coll,
-                         .size_B = segment->coll_B,
-                         .intra_node_B = segment->coll_intra_node_B,
-                         .load_imbalance = segment->coll_load_imbalance,
-                         .group_axes = segment->group_axes,
-                         .op = {.axis = (uint8_t)segment->axis}};
-}
-
 /* Whether the members of a collective run the same pass at the same time: they share a layer's
  * work, or the tokens of a microbatch. */
 static bool is_within_pass(const ms_segment *segment) {
-    static const unsigned WITHIN = MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) |
-                                   MS_AXIS_BIT(MS_AXIS_EP) | MS_AXES_OF_EXPERTS;
-    const ms_group_op op = group_op_of(segment);
+    static const unsigned WITHIN = MS_AXES_WITHIN_PASSES | MS_AXES_OF_EXPERTS;
+    const ms_group_op op = ms_group_op_of(segment);
     return (MS_AXIS_BIT(segment->axis) & WITHIN) != 0 && (ms_group_axes(&op) & ~WITHIN) == 0 &&
            !segment->is_between_directions;
 }
@@ -63,7 +53,7 @@ static bool is_within_pass(const ms_segment *segment) {
  * operations.  Groups that are not alike have none: -1. */
 static ms_status make_work(layout_finder *f, const ms_segment *segment, int32_t *work_out) {
     ms_lowering *l = f->l;
-    const ms_group_op op = group_op_of(segment);
+    const ms_group_op op = ms_group_op_of(segment);
     const int ends[2] = {f->p, -1};
     ms_work_key key = ms_group_key(&op, f->p);
     key.domain = MS_DOMAIN_PIECES;
@@ -103,7 +93,7 @@ static ms_status make_works(layout_finder *f) {
 static void find_roles(layout_finder *f, unsigned whens) {
     for (int i = 0; i < f->plan->count; i++) {
         const ms_segment *segment = &f->segments[i];
-        ms_group_op op = group_op_of(segment);
+        ms_group_op op = ms_group_op_of(segment);
         bool runs = segment->when == MS_WHEN_ALWAYS || (whens & (1U << segment->when)) != 0;
         f->waiter[i] = -1;
         f->role[i] = INNER;
@@ -122,8 +112,8 @@ static void find_roles(layout_finder *f, unsigned whens) {
 }
 
 static bool same_communicator(const ms_segment *a, const ms_segment *b) {
-    const ms_group_op x = group_op_of(a);
-    const ms_group_op y = group_op_of(b);
+    const ms_group_op x = ms_group_op_of(a);
+    const ms_group_op y = ms_group_op_of(b);
     return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
 }
 
@@ -301,7 +291,7 @@ static ms_status find_places(ms_lowering *l, const ms_piece_places *wanted,
 
 /* Number of a collective's communicator among those of the run: the axes that groups span. */
 static int communicator_of(ms_piece_places *places, const ms_segment *segment) {
-    const ms_group_op op = group_op_of(segment);
+    const ms_group_op op = ms_group_op_of(segment);
     int i = 0;
     while (i < places->axes_count && places->axes[i] != ms_group_axes(&op)) {
         i++;

@@ -105,14 +105,14 @@ static ms_status add_flows(refinement *r, const ms_phase *phase, uint64_t own) {
 
 /* Enter a group: what it is by its communication and by how it is laid out. */
 static ms_status add_group(refinement *r, size_t comm, const ms_coll_plan *plan) {
-    group_view view = {.own = join(comm, (uint64_t)(plan->tier + 1))};
+    group_view view = {.own = join(comm, (uint64_t)plan->tier + 1)};
     view.own = join(view.own, (uint64_t)plan->algorithm << 16 | (uint64_t)plan->protocol);
     view.own = join(view.own, bits_of(plan->sent_B));
     for (int p = 0; p < plan->phase_count; p++) {
         const ms_phase *phase = &plan->phases[p];
         view.own = join(view.own, bits_of(phase->latency_s));
-        if (p > 0 && phase->flows == plan->phases[p - 1].flows) {
-            continue; /* the same step again */
+        if (ms_coll_phase_is_again(plan, p)) {
+            continue;
         }
         if (add_flows(r, phase, join(comm, (uint64_t)p)) != MS_OK) {
             return MS_E_NOMEM;
@@ -234,7 +234,7 @@ static void name_links(refinement *r, int32_t *link_class_out) {
             const ms_coll_plan *plan = &comm->plans[g];
             for (int p = 0; p < plan->phase_count; p++) {
                 const ms_phase *phase = &plan->phases[p];
-                bool is_again = p > 0 && phase->flows == plan->phases[p - 1].flows;
+                bool is_again = ms_coll_phase_is_again(plan, p);
                 for (int i = 0; i < phase->count && !is_again; i++, f++) {
                     uint64_t colour = MS_AT(&r->flows, flow_view, f).colour;
                     for (int k = 0; k < phase->flows[i].count; k++) {

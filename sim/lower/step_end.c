@@ -41,13 +41,8 @@ static ms_status lower_pair(void *context, const int ends[2], ms_axis axis, doub
 
 static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     ms_lowering *l = context;
-    ms_group_op c = {.kind = segment->coll,
-                     .size_B = segment->coll_B,
-                     .group_axes = segment->group_axes,
-                     .op = MS_NO_LABELS,
-                     .ends = ms_next(l, p)};
-    c.op.kind = (uint8_t)ms_op_kind_of_coll(segment->coll);
-    c.op.axis = (uint8_t)segment->axis;
+    ms_group_op c = ms_group_op_of(segment);
+    c.ends = ms_next(l, p);
     if (!ms_group_runs(l, p, &c)) {
         return MS_OK;
     }

@@ -44,12 +44,7 @@ static ms_status note_groups(ms_lowering *l, int p, const ms_group_op *op) {
 }
 
 static ms_status note_segment(ms_lowering *l, int p, const ms_segment *segment) {
-    ms_group_op op = {.kind = segment->coll,
-                      .size_B = segment->coll_B,
-                      .intra_node_B = segment->coll_intra_node_B,
-                      .load_imbalance = segment->coll_load_imbalance,
-                      .group_axes = segment->group_axes,
-                      .op = {.axis = (uint8_t)segment->axis}};
+    ms_group_op op = ms_group_op_of(segment);
     return segment->is_collective ? note_groups(l, p, &op) : MS_OK;
 }
 

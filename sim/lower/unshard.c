@@ -2,16 +2,10 @@
 #include "lower/lowering.h"
 
 static ms_status lower_collective(ms_lowering *l, int p, int stage, const ms_segment *segment) {
-    ms_group_op op = {.kind = segment->coll,
-                      .size_B = segment->coll_B,
-                      .group_axes = segment->group_axes,
-                      .op = {.mb = -1,
-                             .stage = (int16_t)stage,
-                             .chunk = (int16_t)l->in->program->stage_chunk[stage],
-                             .layer = -1,
-                             .kind = (uint8_t)ms_op_kind_of_coll(segment->coll),
-                             .axis = (uint8_t)segment->axis},
-                      .ends = ms_unsharded(l, stage)};
+    ms_group_op op = ms_group_op_of(segment);
+    op.op.stage = (int16_t)stage;
+    op.op.chunk = (int16_t)l->in->program->stage_chunk[stage];
+    op.ends = ms_unsharded(l, stage);
     if (!ms_group_runs(l, p, &op)) {
         return MS_OK;
     }

@@ -129,23 +129,28 @@ static void add_user(risk_finder *f, link_user user) {
     }
 }
 
+/* Pipeline rank of a work's operations. */
+static int32_t pp_of(const risk_finder *f, int32_t work) {
+    const ms_dag *dag = f->dag;
+    int32_t member = dag->member_first[f->any_op[work]];
+    return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
+}
+
 /* Add what a work, or what it hides, asks of links: once all pieces are there, of the other works
  * what uses links of theirs. */
 static void add_work(risk_finder *f, int32_t w) {
     const ms_dag *dag = f->dag;
     const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
-    int32_t rank = dag->streams[dag->member_stream[dag->member_first[f->any_op[w]]]].rank;
+    int32_t pp = pp_of(f, w);
     for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
         int32_t inner = dag->network.pieces.parts[piece->part_first + p].work;
         if (f->last[inner] != w + 1) {
             f->last[inner] = w + 1;
-            link_user user = {
-                .work = w, .inner = inner, .pp = dag->ranks[rank].pp, .is_piece = true};
-            add_user(f, user);
+            add_user(f, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
         }
     }
     if (piece == NULL) {
-        add_user(f, (link_user){.work = w, .inner = w, .pp = dag->ranks[rank].pp});
+        add_user(f, (link_user){.work = w, .inner = w, .pp = pp});
     }
 }
 
@@ -327,13 +332,6 @@ static ms_status find_rows(risk_finder *f, ms_vector *rows) {
     return f->users.failed || f->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Pipeline rank of a work's operations. */
-static int32_t pp_of(const risk_finder *f, int32_t work) {
-    const ms_dag *dag = f->dag;
-    int32_t member = dag->member_first[f->any_op[work]];
-    return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
-}
-
 /* Whether what meets a collective inside a piece comes at other times: on another pipeline rank, or
  * of ranks that do not keep step with each other, for their groups are not alike. */
 static bool is_unlike(const risk_finder *f, const meeting *m) {
@@ -345,14 +343,13 @@ static bool is_unlike(const risk_finder *f, const meeting *m) {
 
 /* Axes of what pieces hide that may meet other collectives of passes at any time. */
 static unsigned clashing_axes(risk_finder *f) {
-    static const unsigned WITHIN =
-        MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP);
     unsigned axes = 0;
     count_ops(f);
     add_pieces(f);
     for (int32_t w = 0; w < f->dag->work_count; w++) {
         bool is_there = f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].is_communication;
-        if (is_there && (MS_AXIS_BIT(f->dag->ops[f->any_op[w]].axis) & WITHIN) != 0) {
+        if (is_there &&
+            (MS_AXIS_BIT(f->dag->ops[f->any_op[w]].axis) & MS_AXES_WITHIN_PASSES) != 0) {
             add_work(f, w);
         }
     }

@@ -117,8 +117,7 @@ static bool is_computation(const ms_dag *dag, int32_t op) {
 
 /* Communication inside a pass: of the axes that layers communicate along. */
 static bool is_inside_pass(const ms_dag_op *op) {
-    return op->mb >= 0 && op->stage >= 0 &&
-           (op->axis == MS_AXIS_TP || op->axis == MS_AXIS_CP || op->axis == MS_AXIS_EP);
+    return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
 }
 
 /* Input gradients and what is recomputed for them are one pass, as are fused ones. */
@@ -269,10 +268,6 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
     return rows->first_op == NULL ? (int32_t)row : rows->first_op[row];
 }
 
-static int64_t to_ps(double seconds) {
-    return (int64_t)llrint(seconds * MS_PS_PER_S);
-}
-
 /* A function that makes the cells of a column: `value` of operation `op`, in `row`. */
 #define FILL_EVENTS(function, type, value)                                                         \
     static void function(const ms_column *column, size_t first, size_t count, void *cells_out) {   \
@@ -289,8 +284,9 @@ static int64_t to_ps(double seconds) {
         }                                                                                          \
     }
 
-FILL_EVENTS(fill_start, int64_t, to_ps(timeline->start_s[op]))
-FILL_EVENTS(fill_end, int64_t, to_ps(rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]))
+FILL_EVENTS(fill_start, int64_t, ms_to_ps(timeline->start_s[op]))
+FILL_EVENTS(fill_end, int64_t,
+            ms_to_ps(rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]))
 FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
 FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
 FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])

@@ -16,10 +16,6 @@
 
 enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
 
-static int64_t to_ps(double seconds) {
-    return (int64_t)llrint(seconds * MS_PS_PER_S);
-}
-
 /* ---- /streams ---- */
 
 static void fill_stream_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
@@ -210,7 +206,8 @@ static void write_steps(ms_h5 *h5, const ms_result *result) {
     ms_vector rows;
     ms_vector_init(&rows, 2 * sizeof(int64_t));
     for (int i = 0; i < metrics->step_count; i++) {
-        const int64_t row[2] = {to_ps(metrics->steps[i].start_s), to_ps(metrics->steps[i].end_s)};
+        const int64_t row[2] = {ms_to_ps(metrics->steps[i].start_s),
+                                ms_to_ps(metrics->steps[i].end_s)};
         ms_vector_add(&rows, row, 1);
     }
     if (rows.failed) {
@@ -334,7 +331,7 @@ static void fill_point_rank(const ms_column *column, size_t first, size_t count,
 static void fill_point_time(const ms_column *column, size_t first, size_t count, void *cells_out) {
     int64_t *cells = cells_out;
     for (size_t i = 0; i < count; i++) {
-        cells[i] = to_ps(point_after(column, first + i)->time_s);
+        cells[i] = ms_to_ps(point_after(column, first + i)->time_s);
     }
 }
 
