@@ -33,6 +33,16 @@ void ms_interrupt_unguard_file(void);
  * line off a terminal. text: static; NULL: nothing.  O(1). */
 void ms_interrupt_say_last(const char *text);
 
+/** From now on an interrupt is noted and the program goes on, until ms_interrupt_obey: for who has
+ * children to end or results to keep first, and then ends with ms_interrupt_noted.  O(1). */
+void ms_interrupt_hold(void);
+
+/** From now on an interrupt ends the program again; what was noted stays noted.  O(1). */
+void ms_interrupt_obey(void);
+
+/** The signal that was noted last; 0: none.  O(1). */
+int ms_interrupt_noted(void);
+
 MS_END_DECLS
 
 #endif

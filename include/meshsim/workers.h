@@ -2,7 +2,9 @@
  * @file
  * Worker processes: many jobs, each simulated in a process of its own, several at once.
  *
- * SimGrid's engine runs once per process, so who wants many results forks a child for each.
+ * SimGrid's engine runs once per process, so who wants many results forks a child for each. Which
+ * jobs these are may be known before (ms_workers_run), or be decided while others run
+ * (ms_workers_stream).
  */
 #ifndef MESHSIM_WORKERS_H
 #define MESHSIM_WORKERS_H
@@ -17,7 +19,8 @@
 
 MS_BEGIN_DECLS
 
-/** How simulations run. */
+/** How simulations run. `index` is a job's place among the specs, or the ticket that a feed gave
+ * it. */
 typedef struct ms_workers_options {
     int jobs; /**< processes at once, >= 1 */
     /** Called in the child when simulation `index` is done; what it reports counts as the child's.
@@ -29,7 +32,7 @@ typedef struct ms_workers_options {
      * nothing. */
     void (*find)(size_t index, const ms_result *result, void *finding_out);
     size_t finding_B; /**< size of what it finds; 0: nothing */
-    /** Called in the parent whenever one has ended.  NULL: nobody asks. */
+    /** Of ms_workers_run: called in the parent whenever one has ended.  NULL: nobody asks. */
     void (*progress)(void *context, size_t done, size_t count);
     void *progress_context; /**< its first argument */
 } ms_workers_options;
@@ -44,11 +47,33 @@ typedef struct ms_worker_outcome {
     const void *finding;    /**< [finding_B] what `find` found; NULL if not MS_OK or nobody asked */
 } ms_worker_outcome;
 
-/** Build and run jobs, each in a child.  No engine may have run in this process before.  Children
- * end with their parent, and remove what they were writing.
- *  specs: [count].  outcomes_out: [count], in the order of the specs, contents in `arena`.
- *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_IO
- * (reported) when the system starts none; MS_E_NOMEM (reported). */
+/** Where the jobs of ms_workers_stream come from and what comes of them goes to, both in the
+ * parent.
+ */
+typedef struct ms_worker_feed {
+    /** The next job, asked for whenever a process is free.  *ticket_out: by which `done` knows it
+     * again.  Returns a spec, read before the next call of either; NULL: none now. It is asked
+     * again after each end of one that still runs. */
+    const ms_job_spec *(*next)(void *context, size_t *ticket_out);
+    /** A job has ended; called in the order in which they end, and what `next` gives from then on
+     * may depend on it.  outcome: contents in the arena of ms_workers_stream.  Anything but MS_OK
+     * (reported) ends what runs, and is returned. */
+    ms_status (*done)(void *context, size_t ticket, const ms_worker_outcome *outcome);
+    void *context; /**< their first argument */
+} ms_worker_feed;
+
+/** Build and run jobs that a feed gives, each in a child, until it gives none and none runs.  No
+ * engine may have run in this process before.  Children end with their parent, and remove what they
+ * were writing.
+ *  An interrupt (interrupt.h) ends the children, not the caller, who can keep what is done.
+ *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_INTERRUPTED;
+ * what `done` returned; MS_E_IO (reported) when the system starts none; MS_E_NOMEM (reported). */
+ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options *options,
+                            ms_arena *arena, ms_diag *diag);
+
+/** Build and run jobs that are known before, as ms_workers_stream.
+ *  specs: [count].  outcomes_out: [count], in the order of the specs, contents in `arena`; those of
+ * jobs that did not end are zero.  Returns as ms_workers_stream. */
 ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_workers_options *options,
                          ms_arena *arena, ms_diag *diag, ms_worker_outcome *outcomes_out);
 

@@ -14,10 +14,16 @@ enum { PATH_B = 4096, EXIT_SIGNAL = 128 }; /* 128 + signal: what shells report *
 static char guarded_path[PATH_B];
 static pid_t guarded_by;
 static volatile sig_atomic_t is_guarded;
+static volatile sig_atomic_t is_held;
+static volatile sig_atomic_t noted;
 static _Atomic(const char *) last_words;
 
 static void on_interrupt(int number) {
     /* only functions that are safe in a handler: getpid, unlink, strlen, write, _exit */
+    if (is_held) {
+        noted = number;
+        return;
+    }
     const char *words = last_words;
     if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0) {
         words = NULL; /* nobody is left to hear them */
@@ -84,4 +90,16 @@ void ms_interrupt_unguard_file(void) {
 
 void ms_interrupt_say_last(const char *text) {
     last_words = text;
+}
+
+void ms_interrupt_hold(void) {
+    is_held = 1;
+}
+
+void ms_interrupt_obey(void) {
+    is_held = 0;
+}
+
+int ms_interrupt_noted(void) {
+    return noted;
 }

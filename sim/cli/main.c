@@ -9,6 +9,8 @@
 #include "cli/parse.h"
 #include "meshsim/interrupt.h"
 
+enum { EXIT_SIGNAL = 128 }; /* 128 + signal: what shells report */
+
 /* A closed standard stream would lend its number to the next file we open, which then gets our
  * output. Open it the wrong way round instead: every use of it fails. */
 static void guard_standard_streams(void) {
@@ -117,6 +119,12 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
     }
 }
 
+/* After an interrupt that let the program end in its own way: as a handler would have ended it. */
+static int exit_code(ms_status status) {
+    int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
+    return number != 0 ? EXIT_SIGNAL + number : ms_status_exit_code(status);
+}
+
 int main(int count, char **words) {
     guard_standard_streams();
     ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
@@ -128,5 +136,5 @@ int main(int count, char **words) {
     ms_status status = dispatch(&call, count, words);
     finish_talk(&call, status);
     ms_arena_release(&arena);
-    return ms_status_exit_code(status);
+    return exit_code(status);
 }

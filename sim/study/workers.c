@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "meshsim/engine.h"
+#include "meshsim/interrupt.h"
 
 enum { TALK = 'T', REASON = 'R', FINDING = 'F', ANSWER = 'A' };
 enum { BLOCK_B = 65536, EXIT_SIGNAL = 128 };
@@ -39,20 +40,23 @@ typedef struct talker {
 typedef struct worker {
     pid_t pid;
     int pipe; /* its end to read from */
-    size_t index;
+    size_t ticket;
     ms_buffer bytes;
 } worker;
 
 typedef struct pool {
-    const ms_job_spec *specs;
-    size_t count;
+    const ms_worker_feed *feed;
     const ms_workers_options *options;
     ms_arena *arena;
     ms_diag *diag;
-    ms_worker_outcome *outcomes;
-    worker *workers; /* [running] */
+    sigset_t
+        signals; /* blocked when the caller came; while the pool works all are, but in a poll */
+    struct pollfd *polls; /* [places] */
+    worker *workers;      /* [places], of them `running` in use */
+    size_t places;
     size_t running;
     size_t started;
+    bool may_have_more; /* false: the feed had none, and no job has ended since */
 } pool;
 
 static ms_status report_no_memory(const pool *p) {
@@ -103,7 +107,7 @@ static void send_answer(int pipe, ms_status status, const ms_result *result) {
 }
 
 /* What the study wants of a run besides its figures. */
-static ms_status send_finding(const pool *p, size_t index, int pipe, const ms_result *result,
+static ms_status send_finding(const pool *p, size_t ticket, int pipe, const ms_result *result,
                               ms_arena *arena) {
     const ms_workers_options *options = p->options;
     if (options->find == NULL) {
@@ -113,13 +117,13 @@ static ms_status send_finding(const pool *p, size_t index, int pipe, const ms_re
     if (finding == NULL) {
         return MS_E_NOMEM;
     }
-    options->find(index, result, finding);
+    options->find(ticket, result, finding);
     send_frame(pipe, FINDING, finding, options->finding_B);
     return MS_OK;
 }
 
 /* Build, run, keep, find, answer; never returns. */
-static void run_child(const pool *p, size_t index, int pipe) {
+static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int pipe) {
     ms_arena arena;
     ms_arena_init(&arena);
     talker t = {.pipe = pipe};
@@ -129,24 +133,40 @@ static void run_child(const pool *p, size_t index, int pipe) {
     diag.reason = &t.reason;
     ms_job job = {0};
     ms_result result = {0};
-    ms_status status = ms_job_build(&p->specs[index], &arena, &diag, &job);
+    ms_status status = ms_job_build(spec, &arena, &diag, &job);
     if (status == MS_OK) {
         status = ms_job_run(&job, &arena, &diag, &result);
     }
     if (status == MS_OK && p->options->keep != NULL) {
-        status = p->options->keep(p->options->keep_context, index, &result, &diag);
+        status = p->options->keep(p->options->keep_context, ticket, &result, &diag);
     }
     ms_diag_finish(&diag);
     if (status == MS_OK) {
-        status = send_finding(p, index, pipe, &result, &arena);
+        status = send_finding(p, ticket, pipe, &result, &arena);
     }
     send_answer(pipe, status, &result);
     _exit(ms_status_exit_code(status)); /* the standard streams and their buffers are the parent's
                                          */
 }
 
-static ms_status start(pool *p) {
+/* The child's side of a fork; never returns. */
+static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, pid_t parent,
+                        int pipe) {
+    ms_interrupt_obey();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+        _exit(EXIT_SIGNAL + SIGTERM); /* it ended before we asked to be told */
+    }
+    sigprocmask(SIG_SETMASK, &p->signals, NULL);
+    run_child(p, spec, ticket, pipe);
+}
+
+static ms_status start(pool *p, const ms_job_spec *spec, size_t ticket) {
     int ends[2];
+    if (p->started == 1) {
+        ms_engine_load_simgrid(); /* for all that follow; of a single job, its child may not need it
+                                   */
+    }
     if (pipe(ends) != 0) {
         ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
         return MS_E_IO;
@@ -155,11 +175,7 @@ static ms_status start(pool *p) {
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent) {
-            _exit(EXIT_SIGNAL + SIGTERM); /* it ended before we asked to be told */
-        }
-        run_child(p, p->started, ends[1]);
+        begin_child(p, spec, ticket, parent, ends[1]);
     }
     close(ends[1]);
     if (pid < 0) {
@@ -168,8 +184,9 @@ static ms_status start(pool *p) {
         return MS_E_IO;
     }
     worker *w = &p->workers[p->running++];
-    *w = (worker){.pid = pid, .pipe = ends[0], .index = p->started++};
+    *w = (worker){.pid = pid, .pipe = ends[0], .ticket = ticket};
     ms_buffer_init(&w->bytes);
+    p->started++;
     return MS_OK;
 }
 
@@ -270,9 +287,8 @@ static bool keep_texts(const pool *p, const heard *h, ms_worker_outcome *outcome
 }
 
 /* A child has closed its pipe: wait for its end, and note what it said. */
-static ms_status finish(pool *p, size_t at) {
+static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     worker *w = &p->workers[at];
-    ms_worker_outcome *outcome = &p->outcomes[w->index];
     int state = 0;
     close(w->pipe);
     while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR) {
@@ -292,13 +308,23 @@ static ms_status finish(pool *p, size_t at) {
     ms_buffer_release(&h.finding);
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
+    p->may_have_more = true;
     return has_all ? MS_OK : report_no_memory(p);
+}
+
+/* Whether an interrupt has come, also one that waits to be let in. */
+static bool is_interrupted(const pool *p) {
+    sigset_t all;
+    sigprocmask(SIG_SETMASK, &p->signals, &all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    return ms_interrupt_noted() != 0;
 }
 
 /* Take what one child has to say. */
 static ms_status listen_to(pool *p, size_t at) {
     char block[BLOCK_B];
     worker *w = &p->workers[at];
+    size_t ticket = w->ticket;
     ssize_t got = read(w->pipe, block, sizeof block);
     if (got > 0) {
         ms_buffer_add(&w->bytes, block, (size_t)got);
@@ -307,24 +333,25 @@ static ms_status listen_to(pool *p, size_t at) {
     if (got < 0 && errno == EINTR) {
         return MS_OK;
     }
-    ms_status status = finish(p, at);
-    if (status == MS_OK && p->options->progress != NULL) {
-        p->options->progress(p->options->progress_context, p->started - p->running, p->count);
+    ms_worker_outcome outcome;
+    ms_status status = finish(p, at, &outcome);
+    if (status == MS_OK && outcome.status == MS_E_INTERRUPTED && is_interrupted(p)) {
+        return MS_E_INTERRUPTED; /* a terminal interrupts both, and the child was faster */
     }
-    return status;
+    return status == MS_OK ? p->feed->done(p->feed->context, ticket, &outcome) : status;
 }
 
 /* Wait until some child has something to say, and take it. */
-static ms_status listen_once(pool *p, struct pollfd *polls) {
+static ms_status listen_once(pool *p) {
     for (size_t i = 0; i < p->running; i++) {
-        polls[i] = (struct pollfd){.fd = p->workers[i].pipe, .events = POLLIN};
+        p->polls[i] = (struct pollfd){.fd = p->workers[i].pipe, .events = POLLIN};
     }
-    if (poll(polls, (nfds_t)p->running, -1) < 0) {
+    if (ppoll(p->polls, (nfds_t)p->running, NULL, &p->signals) < 0) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
     for (size_t i = p->running; i-- > 0 && status == MS_OK;) { /* finished ones leave the end */
-        status = polls[i].revents != 0 ? listen_to(p, i) : MS_OK;
+        status = p->polls[i].revents != 0 ? listen_to(p, i) : MS_OK;
     }
     return status;
 }
@@ -333,39 +360,91 @@ static ms_status listen_once(pool *p, struct pollfd *polls) {
 static void stop_all(pool *p) {
     for (size_t i = 0; i < p->running; i++) {
         kill(p->workers[i].pid, SIGTERM);
+    }
+    for (size_t i = 0; i < p->running; i++) {
         close(p->workers[i].pipe);
-        waitpid(p->workers[i].pid, NULL, 0);
+        while (waitpid(p->workers[i].pid, NULL, 0) < 0 && errno == EINTR) {
+        }
         ms_buffer_release(&p->workers[i].bytes);
     }
     p->running = 0;
 }
 
-ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_workers_options *options,
-                         ms_arena *arena, ms_diag *diag, ms_worker_outcome *outcomes_out) {
-    size_t jobs = options->jobs < 1 ? 1 : (size_t)options->jobs;
-    jobs = jobs < count ? jobs : count;
-    pool p = {.specs = specs,
-              .count = count,
+/* Start what can be started, then listen; *is_over_out: nothing runs, and the feed has nothing. */
+static ms_status go_on(pool *p, bool *is_over_out) {
+    ms_status status = MS_OK;
+    while (status == MS_OK && p->may_have_more && p->running < p->places) {
+        size_t ticket = 0;
+        const ms_job_spec *spec = p->feed->next(p->feed->context, &ticket);
+        p->may_have_more = spec != NULL;
+        status = spec != NULL ? start(p, spec, ticket) : MS_OK;
+    }
+    *is_over_out = p->running == 0;
+    status = status == MS_OK && !*is_over_out ? listen_once(p) : status;
+    return status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
+}
+
+ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options *options,
+                            ms_arena *arena, ms_diag *diag) {
+    size_t places = options->jobs < 1 ? 1 : (size_t)options->jobs;
+    pool p = {.feed = feed,
               .options = options,
               .arena = arena,
               .diag = diag,
-              .outcomes = outcomes_out,
-              .workers = MS_NEW(arena, worker, jobs)};
-    struct pollfd *polls = MS_NEW(arena, struct pollfd, jobs);
-    if (p.workers == NULL || polls == NULL) {
+              .polls = MS_NEW(arena, struct pollfd, places),
+              .workers = MS_NEW(arena, worker, places),
+              .places = places,
+              .may_have_more = true};
+    if (p.workers == NULL || p.polls == NULL) {
         return report_no_memory(&p);
     }
-    if (count > 1) {
-        ms_engine_load_simgrid();
-    }
+    sigset_t all;
+    sigfillset(&all);
+    ms_interrupt_hold();
+    sigprocmask(SIG_SETMASK, &all, &p.signals);
     ms_status status = MS_OK;
-    while (status == MS_OK && (p.started < count || p.running > 0)) {
-        if (p.running < jobs && p.started < count) {
-            status = start(&p);
-        } else {
-            status = listen_once(&p, polls);
-        }
+    for (bool is_over = false; status == MS_OK && !is_over;) {
+        status = go_on(&p, &is_over);
     }
     stop_all(&p);
-    return status;
+    sigprocmask(SIG_SETMASK, &p.signals, NULL); /* lets in what waited, which is noted */
+    ms_interrupt_obey();
+    return status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
+}
+
+/* ---- jobs that are known before ---- */
+
+typedef struct listed {
+    const ms_job_spec *specs;
+    size_t count;
+    const ms_workers_options *options;
+    ms_worker_outcome *outcomes;
+    size_t given, ended;
+} listed;
+
+static const ms_job_spec *next_listed(void *context, size_t *ticket_out) {
+    listed *l = context;
+    if (l->given == l->count) {
+        return NULL;
+    }
+    *ticket_out = l->given++;
+    return &l->specs[*ticket_out];
+}
+
+static ms_status end_listed(void *context, size_t ticket, const ms_worker_outcome *outcome) {
+    listed *l = context;
+    l->outcomes[ticket] = *outcome;
+    l->ended++;
+    if (l->options->progress != NULL) {
+        l->options->progress(l->options->progress_context, l->ended, l->count);
+    }
+    return MS_OK;
+}
+
+ms_status ms_workers_run(const ms_job_spec *specs, size_t count, const ms_workers_options *options,
+                         ms_arena *arena, ms_diag *diag, ms_worker_outcome *outcomes_out) {
+    listed l = {.specs = specs, .count = count, .options = options, .outcomes = outcomes_out};
+    const ms_worker_feed feed = {.next = next_listed, .done = end_listed, .context = &l};
+    memset(outcomes_out, 0, count * sizeof *outcomes_out);
+    return ms_workers_stream(&feed, options, arena, diag);
 }
