@@ -287,6 +287,17 @@ static inline bool ms_dag_is_compute(const ms_dag *dag, int32_t op) {
  * tests. */
 int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member);
 
+/** What an operation is, whichever ranks carry it out: its axis, kind, virtual stage and
+ * microbatch. Of operations that end together the one of the lowest role counts as what the next
+ * has waited for, so that attribution depends neither on how ranks are numbered nor on which of
+ * them are simulated. Communication between passes (dp, pp) has lower roles than that within them,
+ * and computations the highest. */
+static inline uint64_t ms_dag_role(const ms_dag *dag, int32_t op) {
+    const ms_dag_op *o = &dag->ops[op];
+    return (uint64_t)(MS_AXIS_COUNT - o->axis) << 56 | (uint64_t)o->kind << 48 |
+           (uint64_t)(uint16_t)(o->stage + 1) << 32 | (uint32_t)(o->mb + 1);
+}
+
 /** What a work hides; NULL: nothing. */
 static inline const ms_dag_piece *ms_dag_piece_of(const ms_dag *dag, const ms_dag_work *work) {
     return work->piece > 0 ? &dag->network.pieces.pieces[work->piece - 1] : NULL;

@@ -25,14 +25,21 @@
 
 MS_BEGIN_DECLS
 
+/** How far apart instants about `time_s` may be and count as one: rounding, and SimGrid's clock
+ * [s]. */
+static inline double ms_together_s(double time_s) {
+    return 1e-12 + 1e-12 * time_s;
+}
+
 /** What happened. All arrays in the arena given to the engine. */
 typedef struct ms_timeline {
     int32_t op_count;
     double *start_s;   /**< [op_count] */
     double *end_s;     /**< [op_count] */
     int32_t *cause;    /**< [op_count] dependency (or operation before it on a stream) that released
-                          it; -1: none. Of several that released    it at the same instant, the one
-                          with    the lowest index. */
+                          it; -1: none. Of several that released it together (ms_together_s) the one
+                          of the lowest role (ms_dag_role), then the one that began first, then the
+                          lowest index. */
     double makespan_s; /**< latest end */
     double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
                             ends [B] */

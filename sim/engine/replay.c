@@ -6,10 +6,6 @@
 
 #include "meshsim/progress.h"
 
-/* Events no farther apart than this, and this share of the time, are together. */
-#define TOGETHER_S 1e-12
-#define TOGETHER   1e-12
-
 enum { PROGRESS_MASK = (1 << 10) - 1 }; /* every so many settled operations who watches is told */
 
 /* Transfers over links that one operation of `work` makes. */
@@ -176,15 +172,30 @@ void ms_replay_start(ms_replay *replay) {
     }
 }
 
+/* Whether `a` comes first of two operations that end together: the one of the lower role, of the
+ * same role the one that began earlier, as it covers more of the time before. The rest differ in
+ * nothing that figures show. */
+static bool is_first_cause(const ms_replay *replay, int32_t a, int32_t b) {
+    uint64_t role_a = ms_dag_role(replay->dag, a);
+    uint64_t role_b = ms_dag_role(replay->dag, b);
+    if (role_a != role_b) {
+        return role_a < role_b;
+    }
+    double start_a_s = replay->starts[a].time_s;
+    double start_b_s = replay->starts[b].time_s;
+    double together_s = ms_together_s(start_a_s);
+    return start_a_s < start_b_s - together_s || (start_a_s <= start_b_s + together_s && a < b);
+}
+
 /* `op` may not start before `time_s`, when `before` releases it. Of those that release it together,
- * as far as rounding and SimGrid's clock can tell, the lowest is its cause: else the cause, and
- * what the wait counts as, would depend on how a simulation adds up, folded or not. */
+ * as far as rounding and SimGrid's clock can tell, one is its cause by what it is: else the cause,
+ * and what the wait counts as, would depend on how a simulation adds up, folded or not. */
 static inline void release(ms_replay *replay, int32_t op, int32_t before, double time_s) {
     ms_start *start = &replay->starts[op];
     double later_s = time_s - start->time_s;
-    double together_s = TOGETHER_S + TOGETHER * time_s;
+    double together_s = ms_together_s(time_s);
     if (start->cause < 0 || later_s > together_s ||
-        (later_s >= -together_s && before < start->cause)) {
+        (later_s >= -together_s && is_first_cause(replay, before, start->cause))) {
         start->cause = before;
     }
     start->time_s = later_s > 0.0 ? time_s : start->time_s;

@@ -70,7 +70,8 @@ typedef struct ms_rank_ops {
     int32_t *compute_ops;   /**< computations on each rank's compute stream, in program order */
     int32_t *comm_first;    /**< [rank_count + 1] into comm_ops */
     int32_t *comm_ops;    /**< communications of each rank: its own and the messages it receives */
-    int32_t last_op;      /**< ends last, lowest index on ties; -1 in an empty graph */
+    int32_t last_op;      /**< ends last, on ties the lowest role, then the lowest index; -1 in an
+                             empty graph */
     ms_measured measured; /**< set by ms_measure_steps */
 } ms_rank_ops;
 

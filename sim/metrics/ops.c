@@ -72,10 +72,14 @@ static void visit_all(ms_rank_ops *ops) {
     }
 }
 
-static int32_t find_last_op(const ms_timeline *timeline) {
+/* Of the operations that end with the timeline, the one of the lowest role, as a cause is chosen.
+ */
+static int32_t find_last_op(const ms_dag *dag, const ms_timeline *timeline) {
     int32_t last = -1;
+    double from_s = timeline->makespan_s - ms_together_s(timeline->makespan_s);
     for (int32_t op = 0; op < timeline->op_count; op++) {
-        if (last < 0 || timeline->end_s[op] > timeline->end_s[last]) {
+        if (timeline->end_s[op] >= from_s &&
+            (last < 0 || ms_dag_role(dag, op) < ms_dag_role(dag, last))) {
             last = op;
         }
     }
@@ -106,7 +110,7 @@ static ms_status collect(ms_rank_ops *ops, bool with_comm, ms_arena *scratch) {
 
 ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bool with_comm,
                               ms_arena *scratch, ms_rank_ops *ops_out) {
-    ms_rank_ops ops = {.dag = dag, .timeline = timeline, .last_op = find_last_op(timeline)};
+    ms_rank_ops ops = {.dag = dag, .timeline = timeline, .last_op = find_last_op(dag, timeline)};
     ms_status status = collect(&ops, with_comm, scratch);
     if (status == MS_OK) {
         *ops_out = ops;

@@ -64,7 +64,47 @@ Test(replay, diamond_waits_for_the_longer_side) {
     ms_dag_release(&dag);
 }
 
-Test(replay, ties_go_to_the_lowest_index) {
+/* Operations of these roles end together, the second after one that ran before it for `late_s`:
+ * which of them is the cause of what waits for all of them. */
+static int find_cause(const ms_dag_op *roles, double late_s) {
+    ms_dag dag;
+    int32_t ops[3];
+    case_init(&dag, 4);
+    int32_t before = case_compute(&dag, late_s, 1, -1);
+    for (int i = 0; i < 3; i++) {
+        ms_dag_op op = roles[i];
+        op.work = case_compute_work(&dag, i == 1 ? 2.0 - late_s : 2.0);
+        ops[i] = ms_dag_add_op(&dag, &op);
+        ms_dag_add_member(&dag, i);
+        ms_dag_add_dep(&dag, i == 1 ? before : -1);
+    }
+    int32_t join = case_compute(&dag, 1.0, 3, ops[0]);
+    ms_dag_add_dep(&dag, ops[2]);
+    ms_dag_add_dep(&dag, ops[1]);
+    int32_t cause = run_both(&dag).cause[join];
+    ms_dag_release(&dag);
+    return cause - ops[0];
+}
+
+/* Not to the lowest rank or operation, which numbering and folding change. */
+Test(replay, ties_go_to_the_lowest_role) {
+    const ms_dag_op forward = {.kind = MS_OP_FORWARD, .stage = 2, .mb = 7};
+    const ms_dag_op backward = {.kind = MS_OP_BACKWARD, .stage = 0, .mb = 3};
+    const ms_dag_op earlier = {.kind = MS_OP_FORWARD, .stage = 2, .mb = 6};
+    const ms_dag_op nearer = {.kind = MS_OP_FORWARD, .stage = 1, .mb = 8};
+    const ms_dag_op within = {.kind = MS_OP_ALL_GATHER, .stage = 0, .mb = 0, .axis = MS_AXIS_TP};
+    const ms_dag_op between = {.kind = MS_OP_P2P, .stage = 3, .mb = 9, .axis = MS_AXIS_PP};
+    cr_assert_eq(find_cause((ms_dag_op[]){backward, forward, backward}, 0.0), 1);
+    cr_assert_eq(find_cause((ms_dag_op[]){forward, forward, earlier}, 0.0), 2);
+    cr_assert_eq(find_cause((ms_dag_op[]){forward, nearer, earlier}, 0.0), 1);
+    cr_assert_eq(find_cause((ms_dag_op[]){forward, backward, within}, 0.0), 2);
+    cr_assert_eq(find_cause((ms_dag_op[]){within, forward, between}, 0.0), 2);
+    /* of one role: the one that began first, then the lowest index */
+    cr_assert_eq(find_cause((ms_dag_op[]){forward, forward, forward}, 0.5), 0);
+    cr_assert_eq(find_cause((ms_dag_op[]){backward, forward, forward}, 0.5), 2);
+}
+
+Test(replay, ties_of_one_role_go_to_the_lowest_index) {
     ms_dag dag;
     case_init(&dag, 4);
     int32_t first = case_compute(&dag, 2.0, 0, -1);

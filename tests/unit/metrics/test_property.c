@@ -195,17 +195,33 @@ static ms_time_category phase_at(const dag_fixture *f, int32_t rank, int positio
     return has_forward_left ? MS_TIME_BUBBLE_STEADY : MS_TIME_BUBBLE_COOLDOWN;
 }
 
+/* Whether of two operations that end together `a` counts as what is waited for. */
+static bool comes_first(const ms_dag_op *a, const ms_dag_op *b) {
+    if (a->axis != b->axis) {
+        return a->axis > b->axis;
+    }
+    if (a->kind != b->kind) {
+        return a->kind < b->kind;
+    }
+    return a->stage != b->stage ? a->stage < b->stage : a->mb < b->mb;
+}
+
+/* The operation that ends last. */
+static int32_t last_of(const dag_fixture *f) {
+    int32_t last = 0;
+    for (int32_t i = 1; i < f->dag.op_count; i++) {
+        double later_s = f->timeline.end_s[i] - f->timeline.end_s[last];
+        bool is_tie = fabs(later_s) <= 1e-12 * (1.0 + f->timeline.makespan_s);
+        last = later_s > 0.0 && !is_tie ? i : last;
+        last = is_tie && comes_first(&f->dag.ops[i], &f->dag.ops[last]) ? i : last;
+    }
+    return last;
+}
+
 static ms_time_category idle_at(const dag_fixture *f, int32_t rank, double time_s) {
     int position;
     int32_t next = gap_end(f, rank, time_s, &position);
-    int32_t op = 0;
-    if (next >= 0) {
-        op = f->timeline.cause[next];
-    } else {
-        for (int32_t i = 1; i < f->dag.op_count; i++) {
-            op = f->timeline.end_s[i] > f->timeline.end_s[op] ? i : op;
-        }
-    }
+    int32_t op = next >= 0 ? f->timeline.cause[next] : last_of(f);
     int32_t running = -1;
     for (; op >= 0 && !ms_dag_is_compute(&f->dag, op); op = f->timeline.cause[op]) {
         if (running < 0 && f->timeline.start_s[op] <= time_s) {
