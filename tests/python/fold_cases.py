@@ -180,6 +180,42 @@ def complete(source, sets):
     return sets
 
 
+def large(platform, nodes, order="[pp, dp, ep, cp, tp]", settings=(), **axes):
+    """Settings of a job on a large cluster, two layers a stage, two microbatches for each of them."""
+    sizes = {"tp": 8, "pp": 1, "cp": 1, "ep": 1} | axes
+    sets = {"platform.file": platform, "platform.nodes": nodes, "mesh.order": order, "tensor_parallel.allow_slow": "true"}
+    sets |= {f"mesh.{axis}": size for axis, size in sizes.items()}
+    sets |= {"model.layers": 2 * sizes["pp"], "batch.global": 2 * sizes["pp"] * sizes["dp"] * sizes["ep"]}
+    return sets | dict(settings)
+
+
+# of 8,192 ranks and more, of which one in eight is enough; with ECMP's hashes no two ranks are alike
+EXPERTS = {"model.moe": "{experts: 64, top_k: 2}", "model.bias": "false"}
+LARGE = {
+    "symmetric": large("dgx-h100", 1024, pp=8, dp=128),
+    "oversubscribed_4": large("dgx-h100", 1024, pp=8, dp=128, settings={"platform.fabric.oversubscription": 4}),
+    "oversubscribed_7": large("meta-roce-h100", 1024, pp=4, dp=256),
+    "straddling_leaves": large("dgx-h100", 1152, pp=4, dp=288, settings=rails(36, 2)),
+    "odd_nodes": large("dgx-h100", 1025, pp=5, dp=205),
+    "unequal_groups": large("dgx-a100", 1366, tp=4, dp=2049, settings={"platform.node.gpus": 6, "platform.node.nics": 6}),
+    "torus": large("tpu-v4", 2048, tp=4, pp=4, dp=512, settings={"platform.fabric.shape": "[16, 16, 32]"}),
+    "experts": large("dgx-h100", 1024, tp=1, pp=8, dp=16, ep=64, settings=EXPERTS),
+    "expert_mesh": large("dgx-h100", 1024, tp=2, pp=8, dp=512, settings=EXPERTS | {"expert_mesh.ep": 64, "expert_mesh.tp": 1,
+                                                                                   "tensor_parallel.sequence": "true"}),
+    "sharded": large("dgx-h100", 1024, dp=1024, settings={"data_parallel.zero": 3}),
+    "spares": large("dgx-h100", 1030, pp=8, dp=128, settings={"placement": f"{{nodes: {[*range(3, 515), *range(518, 1030)]}}}"}),
+    "interleaved": large("dgx-h100", 1024, pp=8, dp=128, settings={"schedule.kind": "interleaved", "schedule.v": 2}),
+    "zbv": large("dgx-h100", 1024, pp=8, dp=128, settings={"schedule.kind": "zbv"}),
+    "pp_innermost": large("dgx-h100", 1024, "[dp, ep, cp, tp, pp]", pp=16, dp=64),
+}
+LARGE_SHARE = 8  # at most one rank of so many is simulated
+
+
+def words_of_large(name):
+    """At granularity `pass` and with the quicker solver, as every rank is simulated to compare."""
+    return [*words_of(LARGE[name]), "--granularity", "pass", "--solver", "maxmin"]
+
+
 def words_of(sets):
     words = ["--fidelity", sets["fidelity"]] if "fidelity" in sets else []
     return words + [word for key, value in sets.items() if key != "fidelity" for word in ("--set", f"{key}={value}")]

@@ -15,7 +15,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from fold_cases import ROOT, SORTS, bounds, compare, complete, fold_case, lay_out, mesh_of, simulate, words_of
+from fold_cases import (LARGE, LARGE_SHARE, ROOT, SORTS, bounds, compare, complete, fold_case, lay_out, mesh_of, simulate, words_of,
+                        words_of_large)
 from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
@@ -64,6 +65,15 @@ class Fold(unittest.TestCase):
                 words = words_of(sets | {"placement.file": file.name})
                 with self.subTest(f"MS_SEED={SEED}, placement {number}: {' '.join(words)}"):
                     self.compare(words)
+
+    def test_large_clusters_equal_with_few_ranks(self):
+        for name in LARGE:
+            with self.subTest(name):
+                folded, every, far = compare(PROGRAM, words_of_large(name))
+                self.assertEqual(far, {})
+                self.assertTrue(folded["engine"]["fold_exact"])
+                self.assertGreaterEqual(folded["gpus"], 8192)
+                self.assertLessEqual(LARGE_SHARE * folded["engine"]["simulated_ranks"], every["engine"]["simulated_ranks"])
 
     def test_steps_lie_between_their_bounds(self):
         checked = 0
