@@ -58,6 +58,8 @@
  * | trace.h           | the HDF5 file                                                      |
  * | workers.h         | many jobs, each in a process of its own                            |
  * | table.h           | result tables: one list of columns for pages, CSV and JSON         |
+ * | store.h           | files that keep what simulations found, a row per job              |
+ * | points.h          | many jobs of one study, with a store beside them                   |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/checksum.h"
 #include "meshsim/event.h"
-#include "trace/sha256.h"
 
 typedef struct failure {
     int error;        /* the system's; 0: none was told */

@@ -1,4 +1,4 @@
-#include "trace/sha256.h"
+#include "meshsim/checksum.h"
 
 #include <stdint.h>
 #include <stdio.h>

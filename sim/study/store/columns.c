@@ -1,0 +1,55 @@
+/* What is kept of a simulated job, and by which names. */
+#include "meshsim/store.h"
+
+#define FIELD(name)  offsetof(ms_store_row, name)
+#define FIGURE(name) FIELD(figures.name)
+#define SHARE(word, place)                                                                         \
+    {                                                                                              \
+        "time_share." word, MS_COLUMN_NUMBER, FIGURE(share[place]),                                \
+            .sort = MS_SORT_LOWEST, .print = MS_PRINT_PERCENT, .digits = 2                         \
+    }
+
+const ms_table_column MS_STORE_COLUMNS[] = {
+    {"workload", MS_COLUMN_TEXT, FIELD(workload), .is_of_left_out = true},
+    {"platform", MS_COLUMN_TEXT, FIELD(platform), .is_of_left_out = true},
+    {"gpus", MS_COLUMN_INT, FIELD(gpus), .is_of_left_out = true},
+    {"status", MS_COLUMN_TEXT, FIELD(status), .is_of_left_out = true},
+    {"reason", MS_COLUMN_TEXT, FIELD(reason), .is_optional = true, .is_of_left_out = true},
+    {"step_time_s", MS_COLUMN_NUMBER, FIGURE(step_time_s), .sort = MS_SORT_LOWEST,
+     .print = MS_PRINT_UNIT, .dim = MS_DIM_TIME},
+    {"samples_per_s", MS_COLUMN_NUMBER, FIGURE(samples_per_s), .sort = MS_SORT_HIGHEST},
+    {"tokens_per_s", MS_COLUMN_NUMBER, FIGURE(tokens_per_s), .sort = MS_SORT_HIGHEST,
+     .print = MS_PRINT_DIGITS, .digits = 6, .hides_zero = true},
+    {"tokens_per_s_per_gpu", MS_COLUMN_NUMBER, FIGURE(tokens_per_s_per_gpu),
+     .sort = MS_SORT_HIGHEST},
+    {"model_tflops_per_gpu", MS_COLUMN_NUMBER, FIGURE(model_tflops_per_gpu),
+     .sort = MS_SORT_HIGHEST},
+    {"mfu", MS_COLUMN_NUMBER, FIGURE(mfu), .sort = MS_SORT_HIGHEST, .print = MS_PRINT_PERCENT,
+     .digits = 1, .hides_zero = true},
+    {"mfu_causal", MS_COLUMN_NUMBER, FIGURE(mfu_causal), .sort = MS_SORT_HIGHEST},
+    {"hfu", MS_COLUMN_NUMBER, FIGURE(hfu), .sort = MS_SORT_HIGHEST},
+    {"peak_B", MS_COLUMN_NUMBER, FIGURE(peak_B), .sort = MS_SORT_LOWEST, .print = MS_PRINT_UNIT,
+     .dim = MS_DIM_BYTES, .hides_zero = true},
+    {"fits", MS_COLUMN_BOOL, .offset = FIGURE(fits)},
+    {"bubble_fraction", MS_COLUMN_NUMBER, FIGURE(bubble_fraction), .sort = MS_SORT_LOWEST,
+     .print = MS_PRINT_PERCENT, .digits = 2},
+    {"idle_fraction", MS_COLUMN_NUMBER, FIGURE(idle_fraction), .sort = MS_SORT_LOWEST,
+     .print = MS_PRINT_PERCENT, .digits = 2},
+    {"exposed_fraction", MS_COLUMN_NUMBER, FIGURE(exposed_fraction), .sort = MS_SORT_LOWEST,
+     .print = MS_PRINT_PERCENT, .digits = 2},
+    SHARE("compute", MS_TIME_COMPUTE),
+    SHARE("optimizer", MS_TIME_OPTIMIZER),
+    SHARE("bubble_warmup", MS_TIME_BUBBLE_WARMUP),
+    SHARE("bubble_steady", MS_TIME_BUBBLE_STEADY),
+    SHARE("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN),
+    SHARE("imbalance", MS_TIME_IMBALANCE),
+    SHARE("exposed_tp", MS_TIME_EXPOSED_TP),
+    SHARE("exposed_cp", MS_TIME_EXPOSED_CP),
+    SHARE("exposed_ep", MS_TIME_EXPOSED_EP),
+    SHARE("exposed_pp", MS_TIME_EXPOSED_PP),
+    SHARE("exposed_dp", MS_TIME_EXPOSED_DP),
+    SHARE("other", MS_TIME_OTHER),
+    {"v", MS_COLUMN_INT, FIGURE(chunks), .sort = MS_SORT_LOWEST},
+    {"param_replicas", MS_COLUMN_INT, FIGURE(parameter_replicas), .sort = MS_SORT_LOWEST},
+    {0},
+};
