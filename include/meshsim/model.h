@@ -76,10 +76,12 @@ typedef struct ms_mla {
 
 /** Cross entropy. */
 typedef enum ms_loss {
-    MS_LOSS_VOCAB_PARALLEL, /**< Megatron-LM's, in place */
-    MS_LOSS_PLAIN,          /**< PyTorch's over fp32 logits */
-    MS_LOSS_FUSED,          /**< one kernel each way, the gradient in place of the logits */
-    MS_LOSS_COMPILED,       /**< Megatron-LM's with what lies between its reductions compiled */
+    MS_LOSS_VOCAB_PARALLEL,     /**< Megatron-LM's, in place */
+    MS_LOSS_PLAIN,              /**< PyTorch's over fp32 logits */
+    MS_LOSS_FUSED,              /**< one kernel each way, the gradient in place of the logits */
+    MS_LOSS_COMPILED,           /**< Megatron-LM's with what lies between its reductions compiled */
+    MS_LOSS_TRANSFORMER_ENGINE, /**< Transformer Engine's, the gradient in place of the logits
+                                   before the backward pass */
 } ms_loss;
 
 /** Whose memory-bound kernels run: norms, activations, rotary embedding, softmax, residuals. */

@@ -86,6 +86,12 @@ typedef struct ms_host_rate {
     double memory_Bps; /**< a GPU's share of its host's memory bandwidth [B/s] */
 } ms_host_rate;
 
+/** Kernels that neither the matrix units nor the memory alone bound. */
+typedef struct ms_kernel_rates {
+    double loss_share; /**< of hbm_Bps, what kernels of a cross entropy reach, 0..1; 0:
+                          memory_efficiency */
+} ms_kernel_rates;
+
 /** Number formats that products with weights can multiply in. */
 typedef enum ms_product_format {
     MS_PRODUCT_PLAIN, /**< that of the working parameters */
@@ -186,6 +192,7 @@ typedef struct ms_gpu_type {
     ms_product_rates products;
     ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
     double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
+    ms_kernel_rates kernels;
     double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
     const ms_kernel_table *measured; /**< NULL: none */
     ms_host_rate host;

@@ -1,5 +1,7 @@
 /* What the first stage does before its layers and the last stage after its own: embedding, final
  * norm, head and loss, with the vocabulary split over tp as in Megatron-LM. */
+#include <math.h>
+
 #include "model/internal.h"
 
 void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
@@ -58,7 +60,12 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
  * flash_attn/ops/triton/cross_entropy.py. Compiled: the copy to fp32 with its maximum (e in, 4
  * out), exponential with its sum (4 in, 4 out), division (4 in, 4 out); backward the gradient (4
  * in, e out). Source: megatron.core.fusions.fused_cross_entropy, a compiled function between two
- * reductions; bytes derived here. */
+ * reductions; bytes derived here. Transformer Engine's: logits in, for the maximum and the sum;
+ * logits in and, as a loss of every token by itself is not known to be scaled by one, their
+ * gradient out in the same place; backward that gradient in and, scaled, out. Source: Transformer
+ * Engine, transformer_engine.pytorch.triton.cross_entropy (online_softmax_kernel,
+ * cross_entropy_kernel, element_mul_kernel); Megatron-LM, loss_func (the losses of tokens are
+ * masked and summed). */
 typedef struct loss_bytes {
     double elements; /* of logits as they are */
     double fp32_B;
@@ -67,22 +74,26 @@ typedef struct loss_bytes {
 static const loss_bytes LOSS[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 36},
                                   [MS_LOSS_PLAIN] = {1, 20},
                                   [MS_LOSS_FUSED] = {1, 0},
-                                  [MS_LOSS_COMPILED] = {1, 20}};
+                                  [MS_LOSS_COMPILED] = {1, 20},
+                                  [MS_LOSS_TRANSFORMER_ENGINE] = {3, 0}};
 static const loss_bytes LOSS_BACKWARD[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 12},
                                            [MS_LOSS_PLAIN] = {1, 24},
                                            [MS_LOSS_FUSED] = {2, 0},
-                                           [MS_LOSS_COMPILED] = {1, 4}};
+                                           [MS_LOSS_COMPILED] = {1, 4},
+                                           [MS_LOSS_TRANSFORMER_ENGINE] = {2, 0}};
 
 /* Of which these are copies to fp32 and back; compiled, a copy is written where the maximum is
  * found, and the logits are read all the same. */
 static const loss_bytes COPY[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
                                   [MS_LOSS_PLAIN] = {1, 4},
                                   [MS_LOSS_FUSED] = {0, 0},
-                                  [MS_LOSS_COMPILED] = {0, 4}};
+                                  [MS_LOSS_COMPILED] = {0, 4},
+                                  [MS_LOSS_TRANSFORMER_ENGINE] = {0, 0}};
 static const loss_bytes COPY_BACK[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
                                        [MS_LOSS_PLAIN] = {1, 4},
                                        [MS_LOSS_FUSED] = {0, 0},
-                                       [MS_LOSS_COMPILED] = {0, 0}};
+                                       [MS_LOSS_COMPILED] = {0, 0},
+                                       [MS_LOSS_TRANSFORMER_ENGINE] = {0, 0}};
 
 static double loss_B(const ms_cost_builder *builder, ms_loss loss, bool is_backward) {
     const ms_shard *shard = &builder->shard;
@@ -95,12 +106,20 @@ static double loss_B(const ms_cost_builder *builder, ms_loss loss, bool is_backw
     return shard->tokens * shard->vocab * (each.fp32_B + each.elements * shard->element_B);
 }
 
+/* A kernel of a loss walks along a row of the vocabulary, with sums of the row on the way, and
+ * keeps less of the memory busy than a copy does. */
+static void add_loss(ms_cost_builder *builder, const char *name, double bytes) {
+    double share = builder->gpu->kernels.loss_share;
+    double slower = share > 0 ? fmax(builder->gpu->memory_efficiency / share, 1) : 1;
+    ms_cost_slow_memory(builder, name, bytes, slower);
+}
+
 /* What the trainer reports besides the loss: plain cross entropies of the same logits, each by
  * itself. Source: mosaicml/composer, Trainer._train_microbatch (_eval_train_metrics behind every
  * backward pass) and composer.metrics.nlp (LanguageCrossEntropy, LanguagePerplexity). */
 static void add_metrics(ms_cost_builder *builder) {
     for (int i = 0; i < builder->model->loss_metrics; i++) {
-        ms_cost_memory(builder, "loss_metric", loss_B(builder, MS_LOSS_PLAIN, false));
+        add_loss(builder, "loss_metric", loss_B(builder, MS_LOSS_PLAIN, false));
     }
 }
 
@@ -114,7 +133,7 @@ static void add_head_forward(ms_cost_builder *builder) {
     ms_cost_norm(builder, MS_PART_FORWARD);
     ms_cost_product(builder, "head",
                     (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
-    ms_cost_memory(builder, "cross_entropy", loss_B(builder, builder->model->loss, false));
+    add_loss(builder, "cross_entropy", loss_B(builder, builder->model->loss, false));
     add_metrics(builder);
     /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
@@ -129,8 +148,7 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     }
     ms_cost_compute(builder);
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, "cross_entropy_backward",
-                       loss_B(builder, builder->model->loss, true));
+        add_loss(builder, "cross_entropy_backward", loss_B(builder, builder->model->loss, true));
         ms_cost_product(builder, "head_input_grad",
                         (ms_gemm_shape){shard->tokens, shard->hidden, shard->vocab, 1});
         ms_cost_norm(builder, MS_PART_INPUT);

@@ -90,7 +90,8 @@ static double loss_kept_B(const ms_cost_builder *builder) {
     double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = 4,
                         [MS_LOSS_PLAIN] = 4 + e,
                         [MS_LOSS_FUSED] = e,
-                        [MS_LOSS_COMPILED] = 4};
+                        [MS_LOSS_COMPILED] = 4,
+                        [MS_LOSS_TRANSFORMER_ENGINE] = e};
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
@@ -109,7 +110,8 @@ static double loss_working_B(const ms_cost_builder *builder) {
     double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = logits_B,
                         [MS_LOSS_PLAIN] = plain_B,
                         [MS_LOSS_FUSED] = 0,
-                        [MS_LOSS_COMPILED] = logits_B + 4};
+                        [MS_LOSS_COMPILED] = logits_B + 4,
+                        [MS_LOSS_TRANSFORMER_ENGINE] = 0};
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 

@@ -14,7 +14,8 @@ static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", "alibi", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
                                          "flash3",  "cudnn", "triton", NULL};
-static const char *const LOSSES[] = {"vocab_parallel", "plain", "fused", "compiled", NULL};
+static const char *const LOSSES[] = {"vocab_parallel",     "plain", "fused", "compiled",
+                                     "transformer_engine", NULL};
 static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", NULL};
 

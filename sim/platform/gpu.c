@@ -210,6 +210,13 @@ static const ms_field FIELDS[] = {
      .minimum = 1e-6,
      .maximum = 1,
      .help = "share of hbm_bandwidth that memory-bound kernels reach"},
+    {.key = "loss_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = AT(kernels.loss_share),
+     .minimum = 0.01,
+     .maximum = 1,
+     .help = "share of hbm_bandwidth that kernels of a cross entropy reach; not given: "
+             "memory_efficiency"},
     {.key = "kernel_launch",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_TIME,

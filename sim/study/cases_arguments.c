@@ -62,7 +62,8 @@ static ms_loss loss_of(const ms_case *c) {
     if (!is_given(c, "--cross-entropy-loss-fusion")) {
         return MS_LOSS_VOCAB_PARALLEL;
     }
-    return is_value(c, "--cross-entropy-fusion-impl", "te") ? MS_LOSS_FUSED : MS_LOSS_COMPILED;
+    return is_value(c, "--cross-entropy-fusion-impl", "te") ? MS_LOSS_TRANSFORMER_ENGINE
+                                                            : MS_LOSS_COMPILED;
 }
 
 static void set_model(const ms_case *c, ms_model *model) {

@@ -10,6 +10,7 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"separate dropout", {"model.separate_dropout=false"}},
     {"cast gradients", {"model.cast_gradients=false"}},
     {"loss kernels", {"model.loss=vocab_parallel"}},
+    {"bandwidth of the loss", {"platform.gpu.loss_efficiency=1"}},
     {"metrics of the loss", {"model.loss_metrics=0"}},
     {"projections apart", {"model.projections=merged"}},
     {"heads repeated", {"model.repeat_key_values=false"}},

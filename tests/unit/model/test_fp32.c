@@ -72,7 +72,8 @@ Test(fp32, losses_need_no_copies) {
     } CASES[] = {{MS_LOSS_VOCAB_PARALLEL, 32, 8},
                  {MS_LOSS_PLAIN, 16, 20},
                  {MS_LOSS_FUSED, 4, 8},
-                 {MS_LOSS_COMPILED, 20, 8}};
+                 {MS_LOSS_COMPILED, 20, 8},
+                 {MS_LOSS_TRANSFORMER_ENGINE, 12, 8}};
     const double logits = (double)TOKENS * VOCAB;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         ms_model model = model_of(CASES[i].loss, MS_KERNELS_FUSED);

@@ -140,8 +140,8 @@ Test(kernel_passes, compiled_layers_spare_a_pass_of_half_of_the_norms) {
     expect_bytes(&fused, &compiled, -plane_B, 2 * plane_B);
 }
 
-/* 2 bytes a logit: 38 and 14 over a split vocabulary, 22 and 26 as PyTorch has it, 2 and 4 fused.
- */
+/* 2 bytes a logit: 38 and 14 over a split vocabulary, 22 and 26 as PyTorch has it, 2 and 4 fused,
+ * 6 and 4 in Transformer Engine's kernels. */
 Test(kernel_passes, losses_move_their_bytes) {
     ms_model split = fixture_llama(1, 1024, 16, 4, 4096), plain = split, fused = split;
     plain.loss = MS_LOSS_PLAIN;
@@ -149,6 +149,33 @@ Test(kernel_passes, losses_move_their_bytes) {
     double logits = 8192.0 * 128256;
     expect_bytes(&split, &plain, (22 - 38) * logits, (26 - 14) * logits);
     expect_bytes(&split, &fused, (2 - 38) * logits, (4 - 14) * logits);
+    fused.loss = MS_LOSS_TRANSFORMER_ENGINE;
+    expect_bytes(&split, &fused, (6 - 38) * logits, (4 - 14) * logits);
+}
+
+/* A GPU type on which kernels of a loss reach a quarter of the bandwidth that others do. */
+Test(kernel_passes, losses_have_their_own_share_of_the_bandwidth) {
+    static const char *const NAMES[] = {"cross_entropy", "cross_entropy_backward", "loss_metric"};
+    ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
+    model.loss_metrics = 1;
+    ms_gpu_type gpus[] = {fixture_a100(), fixture_a100()};
+    gpus[1].kernels.loss_share = gpus[1].memory_efficiency / 4;
+    fixture_costs at[2];
+    for (int i = 0; i < 2; i++) {
+        gpus[i].kernel_launch_s = 0;
+        fixture_init(&at[i]);
+        fixture_run(&at[i], &model, &gpus[i]);
+    }
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const ms_kernel *plain = fixture_kernel(&at[0].costs, NAMES[i]);
+        const ms_kernel *slow = fixture_kernel(&at[1].costs, NAMES[i]);
+        cr_assert_eq(slow->bytes, plain->bytes);
+        cr_assert_lt(fixture_gap(slow->time_s, 4 * plain->time_s), 1e-12, "%s", NAMES[i]);
+    }
+    cr_assert_eq(fixture_kernel(&at[1].costs, "head")->time_s,
+                 fixture_kernel(&at[0].costs, "head")->time_s);
+    fixture_clear(&at[0]);
+    fixture_clear(&at[1]);
 }
 
 /* Each metric is a plain cross entropy forward, whatever the loss is. */

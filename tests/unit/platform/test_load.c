@@ -266,6 +266,7 @@ static const bad_case BAD[] = {
     {"dgx-a100", "{slow_nodes: {share: 0.1, time: 0.9}}", "slow_nodes.time: expected 1 to 10"},
     {"dgx-a100", "{gpu: {gemm_unaligned_batched: 0 FLOP/s}}", "gpu.gemm_unaligned_batched:"},
     {"dgx-a100", "{gpu: {expert_call: 9}}", "gpu.expert_call: expected a unit"},
+    {"dgx-a100", "{gpu: {loss_efficiency: 2}}", "gpu.loss_efficiency: expected 0.01 to 1, got '2'"},
     {"dgx-a100", "{gpu: {expert_exposed: 1.1}}", "gpu.expert_exposed: expected 0 to 1"},
     {"dgx-a100", "{gpu: {attention: {flash4: {d64: [0.5, 0.5]}}}}",
      "gpu.attention.flash4: unknown key"},

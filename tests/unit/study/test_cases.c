@@ -412,7 +412,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
         ", provenance: 'x (2026-01-01)'");
     cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER);
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
-    cr_assert_eq(job.spec.model.loss, MS_LOSS_FUSED);
+    cr_assert_eq(job.spec.model.loss, MS_LOSS_TRANSFORMER_ENGINE);
     cr_assert_not(job.spec.model.has_fused_accumulation);
     cr_assert_eq(job.spec.model.moe.capacity_factor, 1.5);
     cr_assert_eq(job.spec.data.copies, 2);
