@@ -31,7 +31,9 @@ typedef struct ms_diag {
     void (*write)(void *context, const char *text); /**< receives whole messages, LF at the end */
     void *context;                                  /**< first argument of `write` */
     int errors;                                     /**< faults reported so far */
-    int limit;          /**< faults printed at most (20); later ones only counted */
+    int key_faults; /**< of them, how many are of one key alone: unknown, or with a value that it
+                       does not take (config.h) */
+    int limit;      /**< faults printed at most (20); later ones only counted */
     bool has_no_memory; /**< a message could not be put together, and that has been said */
     ms_buffer *reason;  /**< gets the first fault, before it is written: one line of key path and
                            message, without its place; borrowed.  NULL: nobody asks for it */

@@ -60,6 +60,7 @@
  * | table.h           | result tables: one list of columns for pages, CSV and JSON         |
  * | store.h           | files that keep what simulations found, a row per job              |
  * | points.h          | many jobs of one study, with a store beside them                   |
+ * | sweep.h           | a workload in which some keys take several values each             |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
@@ -69,6 +70,7 @@
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
+ * | lines.h           | a quantity over one or two settings as a picture                   |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

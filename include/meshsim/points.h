@@ -16,6 +16,7 @@
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
 #include "meshsim/store.h"
+#include "meshsim/value.h"
 #include "meshsim/workers.h"
 
 MS_BEGIN_DECLS
@@ -52,8 +53,17 @@ typedef struct ms_points_counts {
     ms_status failure; /**< of the first that failed; MS_OK: none */
 } ms_points_counts;
 
-/** Append settings as a JSON object on one line: numbers and booleans as such, the rest as texts.
- *  settings: "key.path=value".  O(length). */
+/** A setting, "key.path=value", in `arena`; NULL when memory runs out. */
+const char *ms_point_setting(const char *key, const char *value, ms_arena *arena);
+
+/** Add the value of a setting to an object (key) or a list (key NULL): a number, a boolean or null
+ * as such, all else as its text.  Lack of memory shows in the tree's arena. */
+void ms_point_add_value(ms_value *parent, const char *key, const char *value);
+
+/** Add settings to an object, each under its whole key.  settings: "key.path=value". */
+void ms_point_add_settings(const ms_words *settings, ms_value *object);
+
+/** Append settings as a JSON object on one line. */
 void ms_point_write_settings(const ms_words *settings, ms_buffer *out);
 
 /** Fill the row of a simulated job, except key and settings.

@@ -120,6 +120,11 @@ size_t ms_table_kept(const ms_table *table);
 const char *ms_table_name(const ms_table *table, size_t index);
 const char *ms_table_reason(const ms_table *table, size_t index);
 
+/** Add a row's keys to an object.  columns: as in ms_table.  is_left_out: only those that such rows
+ * have. */
+void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_left_out,
+                      ms_value *object);
+
 /** Add a list to an object under `key`: the rows that are in the table, or those left out.  Lack of
  * memory shows in the tree's arena. */
 void ms_table_add_list(const ms_table *table, bool are_left_out, const char *key, ms_value *object);

@@ -119,6 +119,12 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
 /** Flush stdout and check it. Every command ends with this; MS_E_IO (reported) if anything was
  * lost. */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
+/** Check, before anything takes long, that the files can be written that options name, other than
+ * '-'. options: names, NULL behind the last.  Returns as ms_target_check. */
+ms_status ms_cli_check_files(const ms_invocation *call, const char *const *options);
+/** Write what an option asks for; nothing without it.  text: of the file; released here.  Returns
+ * as ms_cli_write_file; MS_E_NOMEM (reported) when it found no memory. */
+ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text);
 /** Write a whole text to a file through a temporary name beside it, then rename ("-" is stdout).
  *  Returns MS_OK; MS_E_IO (reported), an older file stays as it was. */
 ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,

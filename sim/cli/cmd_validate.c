@@ -6,7 +6,6 @@
 #include "cli/show_ablation.h"
 #include "cli/show_validation.h"
 #include "cli/worker_options.h"
-#include "meshsim/target.h"
 #include "meshsim/usage.h"
 #include "meshsim/validate.h"
 
@@ -59,11 +58,7 @@ static ms_status check_targets(const ms_invocation *call) {
     static const char *const DATA[] = {"json", "csv", "plot", NULL};
     static const char *const FILES[] = {"csv", "plot", NULL};
     ms_status status = ms_cli_check_stdout(call, DATA);
-    for (size_t i = 0; FILES[i] != NULL && status == MS_OK; i++) {
-        const char *path = ms_cli_value(call, FILES[i], "-");
-        status = strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_TEXT, call->diag);
-    }
-    return status;
+    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
 }
 
 static ms_status read_files(const ms_invocation *call, ms_measurements *measurements) {
@@ -87,18 +82,12 @@ static ms_status read_files(const ms_invocation *call, ms_measurements *measurem
 /* Write what an option asks for; nothing without it. */
 static ms_status write_option(const ms_invocation *call, const char *option, const ms_ablation *a,
                               void (*write)(const ms_ablation *, ms_arena *, ms_buffer *)) {
-    const char *path = ms_cli_value(call, option, NULL);
-    if (path == NULL) {
-        return MS_OK;
-    }
     ms_buffer text;
     ms_buffer_init(&text);
-    write(a, call->arena, &text);
-    ms_status status = text.failed || call->arena->has_failed
-                           ? ms_diag_no_memory(call->diag)
-                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    if (ms_cli_has(call, option)) {
+        write(a, call->arena, &text);
+    }
+    return ms_cli_write_option(call, option, &text);
 }
 
 static void write_csv(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {

@@ -60,3 +60,24 @@ ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const c
     return strcmp(path, "-") == 0 ? write_stdout(call, text, length)
                                   : ms_target_write_text(path, text, length, call->diag);
 }
+
+ms_status ms_cli_check_files(const ms_invocation *call, const char *const *options) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; options[i] != NULL && status == MS_OK; i++) {
+        const char *path = ms_cli_value(call, options[i], "-");
+        status = strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_TEXT, call->diag);
+    }
+    return status;
+}
+
+ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text) {
+    const char *path = ms_cli_value(call, option, NULL);
+    ms_status status = MS_OK;
+    if (path != NULL) {
+        status = text->failed || call->arena->has_failed
+                     ? ms_diag_no_memory(call->diag)
+                     : ms_cli_write_file(call, path, ms_buffer_text(text), text->length);
+    }
+    ms_buffer_release(text);
+    return status;
+}

@@ -46,6 +46,7 @@ void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *p
     report(reading->diag, mark, ms_path_text(path, text), format, args);
     va_end(args);
     reading->has_fault = true;
+    reading->diag->key_faults++;
 }
 
 ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,

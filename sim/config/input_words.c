@@ -9,7 +9,7 @@ const char *ms_input_noun(ms_input_kind kind) {
         [MS_INPUT_UNKNOWN] = "a YAML file",    [MS_INPUT_WORKLOAD] = "a workload",
         [MS_INPUT_PLATFORM] = "a platform",    [MS_INPUT_GPU] = "a GPU type",
         [MS_INPUT_TRACE] = "a trace",          [MS_INPUT_RESULT] = "what --json printed",
-        [MS_INPUT_MEASURED] = "measured runs",
+        [MS_INPUT_MEASURED] = "measured runs", [MS_INPUT_SWEEP] = "a sweep",
     };
     return NOUNS[kind];
 }
@@ -40,6 +40,10 @@ char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *pat
     case MS_INPUT_MEASURED:
         before = "; 'meshsim validate ";
         after = "' simulates them";
+        break;
+    case MS_INPUT_SWEEP:
+        before = "; 'meshsim sweep ";
+        after = "' simulates its points";
         break;
     case MS_INPUT_RESULT:
         snprintf(text_out, size, "what --json printed, which no command reads");

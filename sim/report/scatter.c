@@ -10,19 +10,6 @@
 
 enum { LEFT = 80, TOP = 50, SIDE = 620, LEGEND = 180, BOTTOM = 60, LINE = 20, DECADE = 10 };
 
-/* Seven colours that people with any colour vision tell apart, and five shapes: as their numbers
- * have no common divisor, 35 series differ. Source: Okabe and Ito, Color Universal Design (2008).
- */
-static const char *const COLOURS[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                      "#e69f00", "#56b4e9", "#000000"};
-enum { COLOUR_COUNT = sizeof COLOURS / sizeof COLOURS[0] };
-static const char *const SHAPES[] = {"M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z", /* circle */
-                                     "M-3.5,-3.5h7v7h-7z",                  /* square */
-                                     "M0,-4.6L4.4,3.4H-4.4z",               /* triangle */
-                                     "M0,-5L4,0L0,5L-4,0z",                 /* diamond */
-                                     "M-4,-4L4,4M-4,4L4,-4"};               /* cross */
-enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
-
 /* Ends of both axes. */
 typedef struct axis_ends {
     double low, high; /* as powers of ten */
@@ -63,13 +50,6 @@ static double at_y(const axis_ends *ends, double value) {
     return ms_svg_round(TOP + SIDE - along(ends, value));
 }
 
-/* A text at a place; `more` are further attributes. */
-static void add_text(double x, double y, const char *more, const char *text, ms_buffer *out) {
-    ms_buffer_printf(out, "<text x=\"%g\" y=\"%g\"%s>", x, y, more);
-    ms_xml_write_text(out, text);
-    ms_buffer_puts(out, "</text>\n");
-}
-
 static void add_tick(const axis_ends *ends, double value, bool has_label, ms_buffer *out) {
     char label[32];
     double x = at_x(ends, value);
@@ -79,8 +59,8 @@ static void add_tick(const axis_ends *ends, double value, bool has_label, ms_buf
                      LEFT, y, LEFT + SIDE, colour);
     if (has_label) {
         snprintf(label, sizeof label, "%g", value);
-        add_text(x, TOP + SIDE + LINE, " text-anchor=\"middle\"", label, out);
-        add_text(LEFT - 8, y + 4, " text-anchor=\"end\"", label, out);
+        ms_svg_text(x, TOP + SIDE + LINE, " text-anchor=\"middle\"", label, out);
+        ms_svg_text(LEFT - 8, y + 4, " text-anchor=\"end\"", label, out);
     }
 }
 
@@ -111,28 +91,14 @@ static void add_line(const axis_ends *ends, double factor, const char *style, ms
                      at_y(ends, from * factor), at_x(ends, to), at_y(ends, to * factor), style);
 }
 
-static void add_marker(double x, double y, size_t series, const char *name, ms_buffer *out) {
-    const char *colour = COLOURS[series % COLOUR_COUNT];
-    ms_buffer_printf(out,
-                     "<path transform=\"translate(%g,%g)\" d=\"%s\" fill=\"%s\" "
-                     "fill-opacity=\"0.45\" stroke=\"%s\" stroke-width=\"1.2\">",
-                     x, y, SHAPES[series % SHAPE_COUNT], colour, colour);
-    if (name != NULL) {
-        ms_buffer_puts(out, "<title>");
-        ms_xml_write_text(out, name);
-        ms_buffer_puts(out, "</title>");
-    }
-    ms_buffer_puts(out, "</path>\n");
-}
-
 static void add_legend(const ms_scatter *s, ms_buffer *out) {
     for (size_t i = 0; i < s->series_count; i++) {
         double y = TOP + 10 + LINE * (double)i;
-        add_marker(LEFT + SIDE + 25, y, i, NULL, out);
-        add_text(LEFT + SIDE + 38, y + 4, "", s->series[i], out);
+        ms_svg_marker(&(ms_svg_mark){LEFT + SIDE + 25, y, i, 0.45, NULL}, out);
+        ms_svg_text(LEFT + SIDE + 38, y + 4, "", s->series[i], out);
     }
     double y = TOP + 10 + LINE * (double)s->series_count + 10;
-    add_text(LEFT + SIDE + 18, y, "", "dashed: 10 % off", out);
+    ms_svg_text(LEFT + SIDE + 18, y, "", "dashed: 10 % off", out);
 }
 
 void ms_scatter_write(const ms_scatter *s, ms_buffer *out) {
@@ -144,7 +110,7 @@ void ms_scatter_write(const ms_scatter *s, ms_buffer *out) {
                      "font-family=\"sans-serif\" font-size=\"13\">\n"
                      "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
                      LEFT + SIDE + LEGEND, height > legend ? height : legend);
-    add_text(LEFT, TOP - 20, " font-size=\"16\"", s->title, out);
+    ms_svg_text(LEFT, TOP - 20, " font-size=\"16\"", s->title, out);
     add_grid(&ends, out);
     add_line(&ends, 1, "stroke=\"#333\"", out);
     add_line(&ends, 1.1, "stroke=\"#333\" stroke-dasharray=\"4 4\"", out);
@@ -152,15 +118,16 @@ void ms_scatter_write(const ms_scatter *s, ms_buffer *out) {
     for (size_t i = 0; i < s->point_count; i++) {
         const ms_scatter_point *point = &s->points[i];
         if (is_drawn(point)) {
-            add_marker(at_x(&ends, point->x), at_y(&ends, point->y), point->series, point->name,
-                       out);
+            ms_svg_marker(&(ms_svg_mark){at_x(&ends, point->x), at_y(&ends, point->y),
+                                         point->series, 0.45, point->name},
+                          out);
         }
     }
-    add_text(LEFT + SIDE / 2.0, TOP + SIDE + 45, " text-anchor=\"middle\"", s->x_label, out);
+    ms_svg_text(LEFT + SIDE / 2.0, TOP + SIDE + 45, " text-anchor=\"middle\"", s->x_label, out);
     char place[96];
     snprintf(place, sizeof place, " text-anchor=\"middle\" transform=\"rotate(-90 22 %g)\"",
              TOP + SIDE / 2.0);
-    add_text(22, TOP + SIDE / 2.0, place, s->y_label, out);
+    ms_svg_text(22, TOP + SIDE / 2.0, place, s->y_label, out);
     add_legend(s, out);
     ms_buffer_puts(out, "</svg>\n");
 }

@@ -158,13 +158,12 @@ static ms_value *object_of(ms_value *row, const char *name) {
     return is_last ? row->last : ms_value_add(row, key, MS_VALUE_OBJECT);
 }
 
-static void add_row(ms_value *list, const ms_table *table, size_t index) {
-    bool is_left_out = ms_table_reason(table, index) != NULL;
-    ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
-    for (const ms_table_column *column = table->columns; column->name != NULL; column++) {
-        if (has_key(column, table->rows[index], is_left_out)) {
-            const ms_value leaf = ms_table_leaf(column, table->rows[index]);
-            ms_value_add_leaf(object_of(row, column->name), ms_table_word(column), &leaf);
+void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_left_out,
+                      ms_value *object) {
+    for (const ms_table_column *column = columns; column->name != NULL; column++) {
+        if (has_key(column, row, is_left_out)) {
+            const ms_value leaf = ms_table_leaf(column, row);
+            ms_value_add_leaf(object_of(object, column->name), ms_table_word(column), &leaf);
         }
     }
 }
@@ -174,7 +173,8 @@ void ms_table_add_list(const ms_table *table, bool are_left_out, const char *key
     ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
     for (size_t i = 0; i < table->count; i++) {
         if ((ms_table_reason(table, i) != NULL) == are_left_out) {
-            add_row(list, table, i);
+            ms_table_add_row(table->columns, table->rows[i], are_left_out,
+                             ms_value_add(list, NULL, MS_VALUE_OBJECT));
         }
     }
 }

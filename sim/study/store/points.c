@@ -48,35 +48,53 @@ static bool is_json_number(const char *text) {
     return *at == '\0';
 }
 
-static bool is_json_word(const char *text) {
-    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0 || strcmp(text, "null") == 0;
+const char *ms_point_setting(const char *key, const char *value, ms_arena *arena) {
+    return ms_arena_printf(arena, "%s=%s", key, value);
 }
 
-static void write_key(const char *setting, size_t length, ms_buffer *out) {
-    ms_buffer key;
-    ms_buffer_init(&key);
-    ms_buffer_add(&key, setting, length);
-    ms_json_write_string(out, ms_buffer_text(&key));
-    out->failed = out->failed || key.failed;
-    ms_buffer_release(&key);
+void ms_point_add_value(ms_value *parent, const char *key, const char *value) {
+    static const char *const WORDS[] = {"false", "true", "null"};
+    enum { WHOLE_DIGITS_MAX = 15 };
+    for (int word = 0; word < 2; word++) {
+        if (strcmp(value, WORDS[word]) == 0) {
+            ms_value_add_bool(parent, key, word == 1);
+            return;
+        }
+    }
+    if (strcmp(value, WORDS[2]) == 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else if (!is_json_number(value)) {
+        ms_value_add_string(parent, key, value);
+    } else if (strpbrk(value, ".eE") == NULL && strlen(value) <= WHOLE_DIGITS_MAX) {
+        ms_value_add_int(parent, key, strtoll(value, NULL, 10));
+    } else {
+        ms_value_add_double(parent, key, strtod(value, NULL));
+    }
 }
 
-void ms_point_write_settings(const ms_words *settings, ms_buffer *out) {
-    ms_buffer_puts(out, "{");
+void ms_point_add_settings(const ms_words *settings, ms_value *object) {
     for (size_t i = 0; i < settings->count; i++) {
         const char *setting = settings->items[i];
         size_t length = strcspn(setting, "=");
-        const char *value = setting + length + (setting[length] == '=');
-        ms_buffer_puts(out, i == 0 ? "" : ", ");
-        write_key(setting, length, out);
-        ms_buffer_puts(out, ": ");
-        if (is_json_number(value) || is_json_word(value)) {
-            ms_buffer_puts(out, value);
-        } else {
-            ms_json_write_string(out, value);
-        }
+        ms_buffer key;
+        ms_buffer_init(&key);
+        ms_buffer_add(&key, setting, length);
+        ms_point_add_value(object, ms_buffer_text(&key),
+                           setting + length + (setting[length] == '='));
+        ms_buffer_release(&key);
     }
-    ms_buffer_puts(out, "}");
+}
+
+void ms_point_write_settings(const ms_words *settings, ms_buffer *out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_value *object = ms_value_new_object(&scratch);
+    ms_point_add_settings(settings, object);
+    if (object != NULL) {
+        ms_value_write_json(object, 0, out);
+    }
+    out->failed = out->failed || scratch.has_failed;
+    ms_arena_release(&scratch);
 }
 
 /* ---- rows ---- */

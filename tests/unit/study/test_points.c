@@ -86,7 +86,7 @@ Test(points, what_comes_out_does_not_depend_on_jobs_or_store) {
     cr_assert_eq(counts.simulated, (size_t)3);
     cr_assert_eq(counts.stored, (size_t)1, "two points are the same job");
     cr_assert_eq(counts.refused, (size_t)2);
-    cr_assert_str_eq(alone[0].settings, "{\"batch.global\": 16, \"granularity\": \"pass\"}");
+    cr_assert_str_eq(alone[0].settings, "{\"batch.global\":16,\"granularity\":\"pass\"}");
     cr_assert_eq(alone[0].gpus, 8);
     cr_assert_str_eq(alone[0].workload, "tiny");
     cr_assert_str_eq(alone[0].platform, "dgx-a100");
@@ -159,8 +159,8 @@ Test(points, settings_are_json) {
     ms_buffer_init(&text);
     ms_point_write_settings(&settings, &text);
     cr_assert_str_eq(ms_buffer_text(&text),
-                     "{\"a\": 1, \"b\": \"01\", \"c\": -0.5e3, \"d\": true, \"e\": \"25 GB/s\", "
-                     "\"f\": \"{x: \\\"y\\\"}\", \"g\": \"\", \"h\": \"1.\", \"i\": \"a=b\", "
-                     "\"j\": null, \"k\": \".5\", \"l\": \"1e\"}");
+                     "{\"a\":1,\"b\":\"01\",\"c\":-500,\"d\":true,\"e\":\"25 GB/s\","
+                     "\"f\":\"{x: \\\"y\\\"}\",\"g\":\"\",\"h\":\"1.\",\"i\":\"a=b\","
+                     "\"j\":null,\"k\":\".5\",\"l\":\"1e\"}");
     ms_buffer_release(&text);
 }

@@ -1,0 +1,153 @@
+/* meshsim sweep: a workload in which some keys take several values each. */
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "cli/show_sweep.h"
+#include "cli/store_options.h"
+#include "cli/worker_options.h"
+#include "meshsim/usage.h"
+
+static const ms_option OPTIONS[] = {
+    {.name = "jobs",
+     .argument = "J",
+     .arguments = 1,
+     .fallback = "processors, at most 4",
+     .help = "simulations at once"},
+    MS_OPTION_STORE,
+    MS_OPTION_RESUME,
+    MS_OPTION_FRESH,
+    {.name = "csv",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write the points as CSV",
+     .writes = ".csv"},
+    {.name = "plot",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "draw the picture that the sweep's file asks for",
+     .writes = ".svg"},
+    MS_OPTION_JSON,
+    {0},
+};
+
+/* What cannot be written is told before anything takes long. */
+static ms_status check_targets(const ms_invocation *call) {
+    static const char *const DATA[] = {"json", "csv", "plot", NULL};
+    static const char *const FILES[] = {"csv", "plot", NULL};
+    ms_status status = ms_cli_check_stdout(call, DATA);
+    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
+}
+
+/* ---- what it prints ---- */
+
+/* Write what an option asks for; nothing without it. */
+static ms_status write_option(const ms_invocation *call, const char *option,
+                              const ms_shown_sweep *shown,
+                              void (*write)(const ms_shown_sweep *, ms_arena *, ms_buffer *)) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (ms_cli_has(call, option)) {
+        write(shown, call->arena, &text);
+    }
+    return ms_cli_write_option(call, option, &text);
+}
+
+static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
+    ms_status status = write_option(call, "csv", shown, ms_show_sweep_csv);
+    status = status == MS_OK ? write_option(call, "plot", shown, ms_draw_sweep) : status;
+    bool is_taken = strcmp(ms_cli_value(call, "csv", ""), "-") == 0 ||
+                    strcmp(ms_cli_value(call, "plot", ""), "-") == 0;
+    if (status != MS_OK || is_taken) {
+        return status;
+    }
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, ms_show_sweep_tree(shown, call->arena));
+    }
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_show_sweep_page(shown, call->arena, &page);
+    return ms_cli_print_page(call, &page);
+}
+
+/* ---- the study ---- */
+
+/* How to go on after an interrupt. */
+static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_t count) {
+    const char *store = ms_cli_value(call, "store", NULL);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        kept += rows[i].status != NULL;
+    }
+    if (store != NULL) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "%zu of %zu points are in '%s'; the same command goes on", kept, count, store);
+    } else {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "%zu of %zu points were known, and are lost; '--store FILE.db' keeps them",
+                     kept, count);
+    }
+}
+
+static ms_status simulate(const ms_invocation *call, ms_sweep *sweep, ms_points_study *study) {
+    ms_store_row *rows = MS_NEW(call->arena, ms_store_row, sweep->count);
+    size_t *points = MS_NEW(call->arena, size_t, sweep->count);
+    if (rows == NULL || points == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    for (size_t i = 0; i < sweep->count; i++) {
+        points[i] = i;
+    }
+    ms_points_counts counts;
+    study->count = sweep->count;
+    study->make = ms_sweep_make;
+    study->make_context = sweep;
+    ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
+    if (status == MS_E_INTERRUPTED) {
+        tell_rest(call, rows, sweep->count);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_shown_sweep shown = {
+        .sweep = sweep, .rows = rows, .points = points, .count = sweep->count, .counts = &counts};
+    status = show(call, &shown);
+    return status == MS_OK ? ms_points_verdict(rows, sweep->count, &counts) : status;
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_sweep sweep;
+    double start_s = ms_wall_s();
+    ms_points_study study = {.program = ms_cli_program(call->arena),
+                             .progress = ms_cli_show_progress,
+                             .progress_context = &start_s};
+    ms_status status = ms_cli_jobs(call, &study.jobs);
+    status = status == MS_OK ? check_targets(call) : status;
+    if (status == MS_OK) {
+        status = ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena), call->arena,
+                               call->diag, &sweep);
+    }
+    status = status == MS_OK ? ms_cli_open_store(call, &study.store) : status;
+    status = status == MS_OK ? simulate(call, &sweep, &study) : status;
+    ms_store_close(study.store);
+    return status;
+}
+
+const ms_command ms_cmd_sweep = {
+    .name = "sweep",
+    .summary = "simulate a workload with several values of some keys",
+    .positional_help = "SWEEP.yaml",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description =
+        "Simulates every point of a sweep: a workload in which some keys, its own or its "
+        "platform's, take several values each, as a file says (workloads/studies/README.md). "
+        "Points that are no job, such as a mesh that does not fill the GPUs, are listed with the "
+        "reason. Passes are simulated as single operations unless the workload or the sweep gives "
+        "a granularity. With --store every point is kept in an SQLite file as soon as it is there: "
+        "an interrupted or killed sweep goes on where it was, and what is known is not simulated "
+        "again.",
+    .example = "meshsim sweep workloads/studies/tiny-links.yaml",
+    .run = run,
+};

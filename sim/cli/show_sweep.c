@@ -1,0 +1,238 @@
+#include "cli/show_sweep.h"
+
+#include <string.h>
+
+#include "cli/show_text.h"
+
+enum {
+    COLUMNS_MAX = 96,
+    CELLS_MAX = MS_SWEEP_KEYS_MAX + 8,
+    VALUE_WIDTH_MAX = 24,
+    LEFT_OUT_MAX = 12
+};
+
+/* A row with the values of the keys beside it. */
+typedef struct sweep_row {
+    ms_store_row found; /* first, so that MS_STORE_COLUMNS are columns of this, too */
+    const char *values[MS_SWEEP_KEYS_MAX];
+    const char *mark;
+    const char *settings; /* for the list of what is left out */
+} sweep_row;
+
+/* The table: its columns are those of the keys, then those of every result. */
+typedef struct sweep_table {
+    ms_table table;
+    ms_table_column columns[COLUMNS_MAX];
+} sweep_table;
+
+/* ---- rows ---- */
+
+static const char *settings_text(const ms_sweep *sweep, size_t point, ms_arena *arena) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        ms_buffer_printf(&text, "%s%s=%s", key == 0 ? "" : " ", sweep->keys[key].path,
+                         ms_sweep_value(sweep, point, key));
+    }
+    const char *copy = ms_arena_strdup(arena, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+    return copy;
+}
+
+static sweep_row *make_rows(const ms_shown_sweep *shown, ms_arena *arena) {
+    const ms_sweep *sweep = shown->sweep;
+    sweep_row *rows = MS_NEW(arena, sweep_row, shown->count);
+    for (size_t i = 0; i < shown->count && rows != NULL; i++) {
+        sweep_row *row = &rows[i];
+        row->found = shown->rows[i];
+        row->mark = row->found.reason == NULL && !row->found.figures.fits ? "!" : " ";
+        row->settings = settings_text(sweep, shown->points[i], arena);
+        for (size_t key = 0; key < sweep->key_count; key++) {
+            row->values[key] = ms_sweep_value(sweep, shown->points[i], key);
+        }
+    }
+    return rows;
+}
+
+static void make_columns(const ms_sweep *sweep, ms_table_column *columns) {
+    size_t count = 0;
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        columns[count++] =
+            (ms_table_column){.name = sweep->keys[key].path,
+                              .type = MS_COLUMN_TEXT,
+                              .offset = offsetof(sweep_row, values) + key * sizeof(const char *),
+                              .is_of_left_out = true};
+    }
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
+        columns[count++] = *c;
+    }
+    columns[count++] = (ms_table_column){.name = "mark",
+                                         .type = MS_COLUMN_TEXT,
+                                         .offset = offsetof(sweep_row, mark),
+                                         .is_page_only = true};
+    columns[count] = (ms_table_column){.name = NULL};
+}
+
+static void make_table(const ms_shown_sweep *shown, ms_arena *arena, sweep_table *out) {
+    sweep_row *rows = make_rows(shown, arena);
+    make_columns(shown->sweep, out->columns);
+    out->table =
+        (ms_table){.columns = out->columns, .reason_offset = offsetof(sweep_row, found.reason)};
+    if (rows != NULL) {
+        ms_table_fill(&out->table, rows, sizeof *rows, shown->count, arena);
+    }
+}
+
+/* ---- JSON and CSV ---- */
+
+static void add_axes(const ms_sweep *sweep, ms_value *root) {
+    ms_value *list = ms_value_add(root, "axes", MS_VALUE_ARRAY);
+    for (size_t axis = 0; axis < sweep->axis_count; axis++) {
+        ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        for (size_t key = 0; key < sweep->key_count; key++) {
+            if (sweep->keys[key].axis == axis) {
+                ms_value *values = ms_value_add(object, sweep->keys[key].path, MS_VALUE_ARRAY);
+                for (size_t i = 0; i < sweep->counts[axis]; i++) {
+                    ms_point_add_value(values, NULL, sweep->keys[key].values[i]);
+                }
+            }
+        }
+    }
+}
+
+static void add_counts(const ms_points_counts *counts, size_t points, ms_value *root) {
+    ms_value *object = ms_value_add(root, "counts", MS_VALUE_OBJECT);
+    ms_value_add_int(object, "points", (int64_t)points);
+    ms_value_add_int(object, "simulated", (int64_t)counts->simulated);
+    ms_value_add_int(object, "stored", (int64_t)counts->stored);
+    ms_value_add_int(object, "refused", (int64_t)counts->refused);
+    ms_value_add_int(object, "failed", (int64_t)counts->failed);
+}
+
+/* Every row as an object: its settings, then what was found. */
+static void add_rows(const ms_shown_sweep *shown, ms_arena *arena, ms_value *root) {
+    ms_value *list = ms_value_add(root, "rows", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < shown->count; i++) {
+        ms_words settings;
+        ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value *pairs = ms_value_add(object, "settings", MS_VALUE_OBJECT);
+        if (ms_sweep_settings(shown->sweep, shown->points[i], arena, &settings) == MS_OK) {
+            ms_point_add_settings(&settings, pairs);
+        }
+        ms_table_add_row(MS_STORE_COLUMNS, &shown->rows[i], shown->rows[i].reason != NULL, object);
+    }
+}
+
+ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena) {
+    ms_value *root = ms_value_new_object(arena);
+    ms_value_add_string(root, "name", shown->sweep->name);
+    ms_value_add_string(root, "workload", shown->count == 0 ? "" : shown->rows[0].workload);
+    add_axes(shown->sweep, root);
+    add_counts(shown->counts, shown->count, root);
+    add_rows(shown, arena, root);
+    return root;
+}
+
+void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out) {
+    sweep_table sweep;
+    make_table(shown, arena, &sweep);
+    ms_table_write_csv(&sweep.table, out);
+}
+
+/* ---- page ---- */
+
+/* The last two words of a key, which name it within a sweep. */
+static const char *short_key(const char *path) {
+    const char *at = path + strlen(path);
+    for (int dots = 0; at > path; at--) {
+        dots += at[-1] == '.';
+        if (dots == 2) {
+            break;
+        }
+    }
+    return at;
+}
+
+/* As wide as the key's name and its widest value are, within reason. */
+static int width_of(const ms_sweep *sweep, size_t key) {
+    size_t width = strlen(short_key(sweep->keys[key].path));
+    for (size_t i = 0; i < sweep->counts[sweep->keys[key].axis]; i++) {
+        size_t own = strlen(sweep->keys[key].values[i]);
+        width = own > width ? own : width;
+    }
+    return width > VALUE_WIDTH_MAX ? VALUE_WIDTH_MAX : (int)width;
+}
+
+static const ms_table_cell RESULT_CELLS[] = {
+    {"step_time_s", 9, NULL},
+    {"tokens_per_s", 10, NULL},
+    {"mfu", 5, NULL},
+    {"bubble_fraction", 7, NULL},
+    {"exposed_fraction", 7, NULL},
+    {"peak_B", 10, NULL},
+    {"mark", 1, ""},
+};
+enum { RESULT_COUNT = sizeof RESULT_CELLS / sizeof RESULT_CELLS[0] };
+static const char RESULT_HEAD[] = "      step   tokens/s MFU %  bubble exposed       peak\n";
+
+static void add_table(const ms_sweep *sweep, const ms_table *table, ms_buffer *out) {
+    ms_table_cell cells[CELLS_MAX] = {{NULL, 0, NULL}};
+    ms_buffer head;
+    size_t count = 0;
+    ms_buffer_init(&head);
+    ms_buffer_puts(&head, "\n");
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        int width = width_of(sweep, key);
+        ms_buffer_printf(&head, "%-*s ", width, short_key(sweep->keys[key].path));
+        cells[count++] = (ms_table_cell){sweep->keys[key].path, -width, key == 0 ? "" : NULL};
+    }
+    ms_buffer_puts(&head, RESULT_HEAD + 1);
+    memcpy(cells + count, RESULT_CELLS, RESULT_COUNT * sizeof *cells);
+    ms_table_write_page(table, ms_buffer_text(&head), cells, out);
+    out->failed = out->failed || head.failed;
+    ms_buffer_release(&head);
+}
+
+static void add_left_out(const ms_table *table, ms_buffer *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const sweep_row *row = table->rows[i];
+        if (row->found.reason != NULL && ++count <= LEFT_OUT_MAX) {
+            ms_buffer_puts(out, count == 1 ? "\nleft out\n" : "");
+            ms_show_reason(row->settings == NULL ? "" : row->settings, row->found.reason, out);
+        }
+    }
+    if (count > LEFT_OUT_MAX) {
+        ms_buffer_printf(out, "  ... and %zu more, which --json and --csv have\n",
+                         count - LEFT_OUT_MAX);
+    }
+}
+
+static void add_count(size_t count, const char *what, ms_buffer *out) {
+    if (count > 0) {
+        ms_buffer_printf(out, ", %zu %s", count, what);
+    }
+}
+
+void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out) {
+    const ms_points_counts *counts = shown->counts;
+    sweep_table sweep;
+    bool has_large = false;
+    make_table(shown, arena, &sweep);
+    ms_buffer_printf(out, "sweep      %s\n", shown->sweep->name);
+    ms_buffer_printf(out, "workload   %s\npoints     %zu", shown->sweep->request.workload,
+                     shown->count);
+    add_count(counts->simulated, "simulated", out);
+    add_count(counts->stored, "known already", out);
+    add_count(counts->refused, "refused", out);
+    add_count(counts->failed, "failed", out);
+    ms_buffer_puts(out, "\n");
+    if (ms_table_kept(&sweep.table) > 0) {
+        add_table(shown->sweep, &sweep.table, out);
+    }
+    for (size_t i = 0; i < shown->count; i++) {
+        has_large = has_large || (shown->rows[i].reason == NULL && !shown->rows[i].figures.fits);
+    }
+    ms_buffer_puts(out, has_large ? "\n! does not fit in memory\n" : "");
+    add_left_out(&sweep.table, out);
+}

@@ -1,0 +1,31 @@
+/* What `sweep` prints. */
+#ifndef MS_CLI_SHOW_SWEEP_H
+#define MS_CLI_SHOW_SWEEP_H
+
+#include "cli/cli.h"
+#include "meshsim/points.h"
+#include "meshsim/sweep.h"
+
+/* A simulated sweep.  All is borrowed. */
+typedef struct ms_shown_sweep {
+    const ms_sweep *sweep;
+    const ms_store_row *rows; /* [count] */
+    const size_t *points;     /* [count] number of each in the sweep */
+    size_t count;
+    const ms_points_counts *counts;
+} ms_shown_sweep;
+
+/* The tree of --json.  In `arena`; lack of memory shows there. */
+ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena);
+
+/* The rows as CSV: a column for each key, then those of the results. */
+void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
+
+/* The table for people, and below it what is left out. */
+void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
+
+/* The picture that the sweep's file asks for, of all its points.  Lack of memory shows in arena and
+ * buffer. */
+void ms_draw_sweep(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Sweeps: rows are those of `run` with their settings, and a store keeps them through interrupts, faults and other processes.
+
+usage: test_sweep.py MESHSIM [unittest arguments]
+"""
+
+import csv
+import io
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+SWEEP = """
+workload: {root}/workloads/tiny.yaml
+set: {{granularity: layer}}
+axes:
+  - batch.global: [{batches}]
+  - mesh.tp: [1, 2, 4]
+    mesh.dp: [4, 2, 1]
+"""
+NOBODY = 65534
+FIGURES = ["step_time_s", "tokens_per_s", "mfu", "bubble_fraction", "idle_fraction", "time_share"]
+
+
+def start(*words, **more):
+    return subprocess.Popen([PROGRAM, "sweep", *(str(word) for word in words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **more)
+
+
+def run(*words, **more):
+    """(exit code, stdout, stderr)"""
+    process = start(*words, **more)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.store = self.folder / "s.db"
+        self.sweep = self.write(16, 32)
+
+    def write(self, *batches):
+        path = self.folder / "sweep.yaml"
+        path.write_text(SWEEP.format(root=ROOT, batches=", ".join(map(str, batches))), encoding="utf-8")
+        return path
+
+    def json(self, *words):
+        code, out, err = run(self.sweep, "--json", *words)
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def rows(self):
+        """Rows of the store by their settings; each is whole, and none is there twice."""
+        with sqlite3.connect(self.store) as base:
+            self.assertEqual(base.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+            if base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                return {}  # its process was killed, or has just begun
+            rows = base.execute("SELECT settings, step_time_s, peak_B, key FROM points").fetchall()
+        found = {json.dumps(json.loads(settings)): (step_s, peak_B) for settings, step_s, peak_B, _ in rows}
+        self.assertEqual(len(found), len(rows))
+        return found
+
+    def expected(self):
+        """The same, of a sweep without a store."""
+        if not hasattr(self, "known"):
+            tree = self.json()
+            self.known = {json.dumps(row["settings"]): (row["step_time_s"], row["peak_B"]) for row in tree["rows"]}
+        return self.known
+
+    def assert_right(self, least=0):
+        """What the store has is right, and at least so much."""
+        rows = self.rows()
+        self.assertLessEqual(rows.items(), self.expected().items())
+        self.assertGreaterEqual(len(rows), least)
+        return len(rows)
+
+
+class Rows(InFolder):
+    def test_are_those_of_runs_with_their_settings(self):
+        for row in self.json()["rows"]:
+            sets = [word for key, value in row["settings"].items() for word in ("--set", f"{key}={json.dumps(value).strip(chr(34))}")]
+            done = subprocess.run([PROGRAM, "run", ROOT / "workloads" / "tiny.yaml", "--json", *sets], capture_output=True, check=True)
+            alone = json.loads(done.stdout)
+            self.assertEqual([row[key] for key in FIGURES], [alone[key] for key in FIGURES])
+            self.assertEqual(row["peak_B"], alone["memory"]["peak_B"])
+
+    def test_do_not_depend_on_jobs(self):
+        self.assertEqual(self.json("--jobs", 1), self.json("--jobs", 5))
+
+    def test_as_csv(self):
+        code, out, _ = run(self.sweep, "--csv", "-")
+        self.assertEqual(code, 0)
+        rows = list(csv.DictReader(io.StringIO(out)))
+        tree = self.json()["rows"]
+        self.assertEqual([(row["batch.global"], row["mesh.tp"], float(row["step_time_s"]), float(row["time_share.compute"])) for row in rows],
+                         [(str(row["settings"]["batch.global"]), str(row["settings"]["mesh.tp"]), row["step_time_s"],
+                           row["time_share"]["compute"]) for row in tree])
+
+    def test_picture_is_xml_with_a_marker_for_each(self):
+        code, out, _ = run(self.sweep, "--plot", "-")
+        self.assertEqual(code, 0)
+        titles = [node.text for node in ET.fromstring(out).iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(len(titles), 6)
+        self.assertTrue(titles[0].startswith("batch.global=16 mesh.tp=1 mesh.dp=4: "), titles[0])
+
+    def test_no_job_at_all_is_the_answer_no(self):
+        self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\naxes:\n  - mesh.tp: [1, 16]\n", encoding="utf-8")
+        code, out, _ = run(self.sweep)
+        self.assertEqual(code, 1)
+        self.assertIn("left out", out)
+        code, out, _ = run(self.sweep, "--json")
+        self.assertEqual(json.loads(out)["counts"]["refused"], 2)
+        self.assertEqual(code, 1)
+
+
+class Store(InFolder):
+    def test_is_read_back_to_the_last_bit_and_nothing_is_simulated_twice(self):
+        first = self.json("--store", self.store)
+        self.assertEqual(self.assert_right(), 6)
+        second = self.json("--store", self.store, "--resume")
+        self.assertEqual(second["counts"], dict(first["counts"], simulated=0, stored=6))
+        self.assertEqual(second["rows"], first["rows"])
+        self.write(16, 32, 48)
+        more = self.json("--store", self.store)
+        self.assertEqual((more["counts"]["simulated"], more["counts"]["stored"]), (3, 6))
+        fresh = self.json("--store", self.store, "--fresh")
+        self.assertEqual((fresh["counts"]["simulated"], fresh["counts"]["stored"]), (9, 0))
+        self.known = None
+        self.assertEqual(len(self.rows()), 9)
+
+    def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(self):
+        self.write(*range(16, 1616, 16))
+        kept = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = start(self.sweep, "--store", self.store, "--jobs", 2)
+            while not self.store.exists() or len(self.rows()) <= kept:
+                time.sleep(0.01)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + number)
+            kept = len(self.rows())
+            self.assertIn(f"{kept} of 300 points are in '{self.store}'; the same command goes on", err)
+
+    def test_two_processes_share_the_work(self):
+        self.expected()
+        both = [start(self.sweep, "--store", self.store, "--json", "--jobs", 1) for _ in range(2)]
+        trees = []
+        for process in both:
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, err)
+            trees.append(json.loads(out))
+        self.assertEqual(trees[0]["rows"], trees[1]["rows"])
+        self.assertEqual(self.assert_right(), 6)
+
+    def test_a_killed_process_or_worker_loses_nothing_that_was_told(self):
+        seed = int(os.environ.get("MS_SEED", "1"))
+        self.write(*range(16, 176, 16))
+        self.expected()
+        kept = 0
+        for attempt in range(int(os.environ.get("MS_KILLS", "5"))):
+            process = start(self.sweep, "--store", self.store, "--jobs", 2, start_new_session=True)
+            time.sleep(0.02 + 0.03 * ((seed * 7919 + attempt * 104729) % 10) / 10)
+            if attempt % 2 == 0:
+                process.kill()
+            else:
+                workers = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
+                for pid in workers.stdout.split()[:1]:
+                    try:
+                        os.kill(int(pid), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass  # it was done
+            process.communicate(timeout=60)
+            kept = self.assert_right(kept) if self.store.exists() else kept
+        self.assertEqual(self.json("--store", self.store)["counts"]["refused"], 0)
+        self.assertEqual(self.assert_right(), 30)
+
+    def test_a_full_disk_is_told_and_leaves_what_was_there(self):
+        self.json("--store", self.store)
+        before = self.rows()
+        size_B = self.store.stat().st_size
+        self.write(*range(16, 1616, 16))
+        code, out, err = run(self.sweep, "--store", self.store, "--jobs", 1,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size_B + 8192, size_B + 8192)))
+        self.assertEqual((code, out), (4, ""), err)
+        self.assertRegex(err, r"^meshsim: error: cannot write the store '.*s\.db': ")
+        self.assertLessEqual(before.items(), self.rows().items())
+
+    def test_what_may_only_be_read_is_told_before_anything_is_simulated(self):
+        self.json("--store", self.store)
+        before = self.store.read_bytes()
+        if os.getuid() != 0:
+            self.store.chmod(0o444)
+            code, out, err = run(self.sweep, "--store", self.store)
+        else:  # whom no mode stops
+            self.folder.chmod(0o755)
+            self.store.chmod(0o444)
+            code, out, err = run(self.sweep, "--store", self.store, user=NOBODY)
+        self.assertEqual((code, out), (4, ""), err)
+        self.assertIn("cannot write the store", err)
+        self.assertEqual(self.store.read_bytes(), before)
+
+    def test_what_is_no_store_is_left_alone(self):
+        texts = {b"name: tiny\n" * 20: (3, "is no SQLite database"), b"": (0, "")}
+        for text, (expected, words) in texts.items():
+            self.store.write_bytes(text)
+            code, _, err = run(self.sweep, "--store", self.store)
+            self.assertEqual(code, expected, err)
+            self.assertIn(words, err)
+            if expected != 0:
+                self.assertEqual(self.store.read_bytes(), text)
+        code, _, err = run(self.sweep, "--store", self.folder)
+        self.assertEqual(code, 4, err)
+        self.assertIn("cannot open the store", err)
+        code, _, err = run(self.sweep, "--store", self.folder / "none" / "s.db")
+        self.assertEqual(code, 4, err)
+
+    def test_a_damaged_store_is_told(self):
+        self.json("--store", self.store)
+        with open(self.store, "r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * 4096)
+        code, _, err = run(self.sweep, "--store", self.store)
+        self.assertEqual(code, 3, err)
+        self.assertIn("is damaged", err)
+
+    def test_options_that_do_not_go_together(self):
+        for words, told in ((["--fresh"], "needs '--store'"), (["--store", self.store, "--fresh", "--resume"], "do not go together")):
+            code, _, err = run(self.sweep, *words)
+            self.assertEqual(code, 2, err)
+            self.assertIn(told, err)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
