@@ -18,6 +18,7 @@
 #include "meshsim/event.h"
 #include "meshsim/mesh.h"
 #include "meshsim/platform.h"
+#include "meshsim/rank_memory.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
 #include "meshsim/stage_costs.h"
@@ -48,10 +49,7 @@ typedef struct ms_estimate_input {
 typedef struct ms_rank_estimate {
     int layers;          /**< transformer layers of all its virtual stages */
     double compute_s;    /**< passes of all microbatches, and the optimizer */
-    double static_B;     /**< parameters, gradients, optimizer state, and whole parameters that are
-                            gathered when memory peaks */
-    double activation_B; /**< kept activations when memory peaks */
-    double buffer_B;     /**< working memory of the pass that runs then */
+    ms_held_memory held; /**< when memory peaks, by class */
     double peak_B;       /**< sum of the three and of what the allocator loses */
 } ms_rank_estimate;
 

@@ -32,6 +32,11 @@ typedef struct ms_held_memory {
     int inflight;      /**< (stage, mb) pairs whose activations are kept */
 } ms_held_memory;
 
+/** What a rank holds from step to step, and whole parameters that are gathered [B]. */
+static inline double ms_held_static_B(const ms_held_memory *held) {
+    return held->parameter_B + held->gradient_B + held->optimizer_B;
+}
+
 /** A rank under way. Counts, not bytes, are carried along, so that equal states have equal totals
  * in whatever order they were reached, and rounding does not pile up. */
 typedef struct ms_memory_model {

@@ -327,7 +327,7 @@ typedef struct ms_schedule_result {
 
 /** Run a program on paper: unlimited bandwidth, p2p latency delays only the consumer.
  *  *result_out: in `arena`.  Returns MS_OK; MS_E_INPUT on deadlock (reported); MS_E_RANGE for
- *  a negative or too large cost (reported); MS_E_NOMEM.  O(actions). */
+ *  a negative or too large cost (reported); MS_E_NOMEM (reported).  O(actions). */
 ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_costs *costs,
                                ms_arena *arena, ms_diag *diag, ms_schedule_result *result_out);
 

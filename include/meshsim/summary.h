@@ -20,8 +20,19 @@ MS_BEGIN_DECLS
  * reported).  O(ranks * axes) routes. */
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out);
 
+/** Memory of the rank that needs most. */
+typedef struct ms_summary_memory {
+    const ms_held_memory *held; /**< at its peak */
+    double capacity_B;          /**< HBM minus the stated reserve */
+    bool fits;
+    int rank; /**< of the job */
+} ms_summary_memory;
+
+/** Add "memory": the peak by class, and whether it fits. */
+void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent);
+
 /** Add "mesh": the sizes of its axes, outermost first; and "expert_mesh" where the experts have one
- * of their own. */
+ * of their own; and "order", the names of the mesh's axes likewise. */
 void ms_summary_add_meshes(const ms_job *job, ms_value *parent);
 
 /** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an

@@ -61,6 +61,23 @@ static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
+/* Lowest rank of a pipeline rank. */
+static int first_rank(const ms_job *job, int pp) {
+    int rank = 0;
+    while (ms_mesh_coordinate(&job->mesh, rank, MS_AXIS_PP) != pp) {
+        rank++;
+    }
+    return rank;
+}
+
+static void add_parameters(const ms_job *job, ms_value *root) {
+    bool has_model = job->spec.has_model;
+    ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
+    ms_value_add_double(counts, "total", job->costs.parameters_total);
+    ms_value_add_double(counts, "active",
+                        has_model ? ms_model_active_parameters(&job->spec.model) : 0.0);
+}
+
 static ms_value *make_json(const ms_invocation *call, const findings *f) {
     const ms_job *job = &f->job;
     const ms_estimate *estimate = &f->estimate;
@@ -77,17 +94,17 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
-    ms_value_add_double(root, "parameters", job->costs.parameters_total);
+    add_parameters(job, root);
     ms_value_add_double(root, "slowest_gpu", slowest_gpu(job));
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
-    const ms_rank_estimate *peak = &estimate->ranks[estimate->peak_rank];
-    ms_value *memory = ms_value_add(root, "memory", MS_VALUE_OBJECT);
-    ms_value_add_double(memory, "capacity_B", estimate->capacity_B);
-    ms_value_add_double(memory, "peak_B", peak->peak_B);
-    ms_value_add_bool(memory, "fits", estimate->fits);
+    const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
+                                      .capacity_B = estimate->capacity_B,
+                                      .fits = estimate->fits,
+                                      .rank = first_rank(job, estimate->peak_rank)};
+    ms_summary_add_memory(&memory, root);
     ms_value *rows = ms_value_add(root, "stages", MS_VALUE_ARRAY);
     for (int p = 0; p < job->layout.pp; p++) {
         const ms_rank_estimate *rank = &estimate->ranks[p];
@@ -95,9 +112,9 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_int(row, "pp_rank", p);
         ms_value_add_int(row, "layers", rank->layers);
         ms_value_add_double(row, "compute_s", rank->compute_s);
-        ms_value_add_double(row, "static_B", rank->static_B);
-        ms_value_add_double(row, "activations_B", rank->activation_B);
-        ms_value_add_double(row, "buffers_B", rank->buffer_B);
+        ms_value_add_double(row, "static_B", ms_held_static_B(&rank->held));
+        ms_value_add_double(row, "activations_B", rank->held.activation_B);
+        ms_value_add_double(row, "buffers_B", rank->held.buffer_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
     add_options(f, root);
@@ -112,12 +129,13 @@ static void print_ranks(const ms_job *job, const ms_estimate *estimate, ms_buffe
     for (int p = 0; p < job->layout.pp; p++) {
         const ms_rank_estimate *rank = &estimate->ranks[p];
         char text[5][32];
-        ms_buffer_printf(page, "%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
-                         ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
-                         ms_unit_format(rank->static_B, MS_DIM_BYTES, text[1], sizeof text[1]),
-                         ms_unit_format(rank->activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
-                         ms_unit_format(rank->buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
-                         ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
+        ms_buffer_printf(
+            page, "%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
+            ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
+            ms_unit_format(ms_held_static_B(&rank->held), MS_DIM_BYTES, text[1], sizeof text[1]),
+            ms_unit_format(rank->held.activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
+            ms_unit_format(rank->held.buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
+            ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
     }
 }
 
@@ -133,6 +151,17 @@ static const char *parameters_text(double count, char *text, size_t size) {
     }
     snprintf(text, size, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
     return text;
+}
+
+static void print_model(const ms_job *job, ms_buffer *page) {
+    char text[32];
+    double total = job->costs.parameters_total;
+    double active = ms_model_active_parameters(&job->spec.model);
+    ms_buffer_printf(page, "model      %s parameters, ", parameters_text(total, text, sizeof text));
+    if (active < total) {
+        ms_buffer_printf(page, "%s of them active, ", parameters_text(active, text, sizeof text));
+    }
+    ms_buffer_printf(page, "%d layers\n", job->spec.model.layers);
 }
 
 static void print_options(const findings *f, ms_buffer *page) {
@@ -163,10 +192,7 @@ static void print_estimate(const findings *f, ms_buffer *page) {
     char capacity[96];
     ms_show_job(job, page);
     if (job->spec.has_model) {
-        char count[32];
-        ms_buffer_printf(page, "model      %s parameters, %d layers\n",
-                         parameters_text(job->costs.parameters_total, count, sizeof count),
-                         job->spec.model.layers);
+        print_model(job, page);
     }
     if (slowest_gpu(job) > 1) {
         ms_buffer_printf(page, "slowest    GPU of %d: %.1f %% slower than the typical one\n",
@@ -225,12 +251,12 @@ static ms_status run(const ms_invocation *call) {
         return print_effective(call, &f.job);
     }
     status = status == MS_OK ? look_at(call, &f) : status;
-    status = status == MS_OK ? print_findings(call, &f) : status;
     if (status == MS_OK) {
         const ms_estimate_input input = ms_job_estimate_input(&f.job);
         ms_advise_placement(&f.job.mesh, &f.job.platform, call->diag);
         status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
     }
+    status = status == MS_OK ? print_findings(call, &f) : status;
     bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }

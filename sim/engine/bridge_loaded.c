@@ -69,6 +69,13 @@ static void *open_module(const char *path) {
     return module;
 }
 
+/* Whether the loader lacked memory, by its own words (glibc's elf/): what it cannot create or
+ * allocate are its own lists. */
+static bool is_lack_of_memory(const char *why) {
+    return why == NULL || strstr(why, "memory") != NULL || strstr(why, "cannot create") != NULL ||
+           strstr(why, "cannot allocate") != NULL;
+}
+
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
     char path[4 * PATH_MAX];
     if (!find_module(path, sizeof path)) {
@@ -79,8 +86,7 @@ const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
     const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
     if (table == NULL) {
         const char *why = dlerror();
-        bool is_memory = why == NULL || strstr(why, "memory") != NULL;
-        snprintf(cause_out, size, "%s", is_memory ? "out of memory" : why);
+        snprintf(cause_out, size, "%s", is_lack_of_memory(why) ? "out of memory" : why);
         return NULL;
     }
     if (table->layout != MS_BRIDGE_LAYOUT) {

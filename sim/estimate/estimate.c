@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "estimate/step.h"
-#include "meshsim/rank_memory.h"
 
 /* Costs of what an action works on. */
 static const ms_stage_cost *cost_of(const ms_program *program, const ms_stage_costs *costs,
@@ -36,9 +35,7 @@ static void look_at_rank(const ms_estimate_input *in, const ms_held_memory *peak
         rank->compute_s += pass_time_s(in->costs, stage, (ms_pass)action->pass);
     }
     rank->compute_s += in->costs->optimizer_s[p];
-    rank->static_B = peak->parameter_B + peak->gradient_B + peak->optimizer_B;
-    rank->activation_B = peak->activation_B;
-    rank->buffer_B = peak->buffer_B;
+    rank->held = *peak;
     rank->peak_B = peak->total_B;
 }
 
@@ -83,18 +80,18 @@ ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs
     return MS_OK;
 }
 
-/* Idle share of the schedule on paper. Ranks that do not wait for each other at a step's end are
- * idle only while a step is longer than they are busy: as long as a rank with a first stage, which
- * starts at once, is under way. */
+/* Idle share of the schedule on paper; reports what is wrong. Ranks that do not wait for each other
+ * at a step's end are idle only while a step is longer than they are busy: as long as a rank with a
+ * first stage, which starts at once, is under way. */
 static ms_status find_bubble(const ms_estimate_input *in, ms_arena *arena, ms_diag *diag,
                              double *bubble_out) {
     const ms_program *program = in->program;
     ms_schedule_costs times;
     ms_schedule_result paper;
-    ms_status status = ms_estimate_pass_times(program, in->costs, arena, &times);
-    if (status == MS_OK) {
-        status = ms_schedule_evaluate(program, &times, arena, diag, &paper);
+    if (ms_estimate_pass_times(program, in->costs, arena, &times) != MS_OK) {
+        return ms_diag_no_memory(diag);
     }
+    ms_status status = ms_schedule_evaluate(program, &times, arena, diag, &paper);
     if (status != MS_OK || !in->is_validated_late) {
         *bubble_out = status == MS_OK ? paper.bubble_fraction : 0.0;
         return status;
@@ -173,13 +170,14 @@ ms_status ms_estimate_compute(const ms_estimate_input *input, ms_arena *arena, m
     ms_estimate estimate = {
         .ranks = MS_NEW(arena, ms_rank_estimate, input->program->spec.pipeline_ranks)};
     ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : look_at_ranks(input, arena, &estimate);
-    if (status == MS_OK) {
-        status = find_bubble(input, arena, diag, &estimate.ideal_bubble_fraction);
-    }
     status = status == MS_OK ? find_step(input, diag, &estimate) : status;
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while estimating the step");
-    } else if (status == MS_OK) {
+    }
+    if (status == MS_OK) {
+        status = find_bubble(input, arena, diag, &estimate.ideal_bubble_fraction);
+    }
+    if (status == MS_OK) {
         *estimate_out = estimate;
     }
     return status;

@@ -24,6 +24,10 @@ void ms_summary_add_meshes(const ms_job *job, ms_value *parent) {
     if (job->expert_mesh != NULL) {
         add_sizes(job->expert_mesh, object(parent, "expert_mesh"));
     }
+    ms_value *order = array(parent, "order");
+    for (int a = 0; a < job->mesh.axes; a++) {
+        ms_value_add_string(order, NULL, job->mesh.names[a]);
+    }
 }
 
 static void add_job(const ms_job *job, ms_value *root) {
@@ -32,10 +36,6 @@ static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_summary_add_placement(&job->placement, root);
     ms_summary_add_meshes(job, root);
-    ms_value *order = array(root, "order");
-    for (int a = 0; a < job->mesh.axes; a++) {
-        ms_value_add_string(order, NULL, job->mesh.names[a]);
-    }
     ms_summary_add_tiers(job, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_string(root, "fidelity", ms_fidelity_name(job->spec.simulation.fidelity));
@@ -172,20 +172,37 @@ static void add_kernels(const ms_result *result, ms_value *root) {
     }
 }
 
+void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent) {
+    const ms_held_memory *held = memory->held;
+    ms_value *parts = object(parent, "memory");
+    ms_value_add_double(parts, "capacity_B", memory->capacity_B);
+    ms_value_add_double(parts, "peak_B", held->total_B);
+    ms_value_add_bool(parts, "fits", memory->fits);
+    ms_value_add_double(parts, "parameters_B", held->parameter_B);
+    ms_value_add_double(parts, "gradients_B", held->gradient_B);
+    ms_value_add_double(parts, "optimizer_B", held->optimizer_B);
+    ms_value_add_double(parts, "activations_B", held->activation_B);
+    ms_value_add_double(parts, "buffers_B", held->buffer_B);
+    ms_value_add_double(parts, "other_B", held->other_B);
+    ms_value_add_double(parts, "transformer_B", held->transformer_B);
+    ms_value_add_int(parts, "peak_rank", memory->rank);
+}
+
 static void add_memory(const ms_result *result, ms_value *root) {
     const ms_rank_memory *peak = &result->memory[result->peak_rank];
-    ms_value *memory = object(root, "memory");
-    ms_value_add_double(memory, "capacity_B", result->capacity_B);
-    ms_value_add_double(memory, "peak_B", peak->peak_B);
-    ms_value_add_bool(memory, "fits", result->fits);
-    ms_value_add_double(memory, "parameters_B", peak->parameter_B);
-    ms_value_add_double(memory, "gradients_B", peak->gradient_B);
-    ms_value_add_double(memory, "optimizer_B", peak->optimizer_B);
-    ms_value_add_double(memory, "activations_B", peak->activation_B);
-    ms_value_add_double(memory, "buffers_B", peak->buffer_B);
-    ms_value_add_double(memory, "other_B", peak->other_B);
-    ms_value_add_double(memory, "transformer_B", peak->transformer_B);
-    ms_value_add_int(memory, "peak_rank", result->dag.ranks[result->peak_rank].rank);
+    const ms_held_memory held = {.total_B = peak->peak_B,
+                                 .parameter_B = peak->parameter_B,
+                                 .gradient_B = peak->gradient_B,
+                                 .optimizer_B = peak->optimizer_B,
+                                 .activation_B = peak->activation_B,
+                                 .buffer_B = peak->buffer_B,
+                                 .other_B = peak->other_B,
+                                 .transformer_B = peak->transformer_B};
+    const ms_summary_memory memory = {.held = &held,
+                                      .capacity_B = result->capacity_B,
+                                      .fits = result->fits,
+                                      .rank = result->dag.ranks[result->peak_rank].rank};
+    ms_summary_add_memory(&memory, root);
 }
 
 static void add_stages(const ms_result *result, ms_value *root) {

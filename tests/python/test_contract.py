@@ -150,6 +150,17 @@ class Keys(unittest.TestCase):
                 self.assertEqual(sorted(value["mesh"]), sorted(value["order"]))
                 self.assertGreater(len(value["kernels"]), 3)
 
+    def test_what_check_knows_without_simulating(self):
+        """Mesh and memory are those of a run; counts of parameters are of the whole model."""
+        same = ("workload", "platform", "gpus", "mesh", "order", "mesh_tiers", "schedule", "global_batch", "num_microbatches", "memory")
+        for name in ("tiny", "mixtral-8x7b-64", "llama3-8b-128k-64"):
+            with self.subTest(name):
+                run = result("run", workload(name), "--granularity", "pass", "--ignore-memory")
+                check = result("check", workload(name), "--ignore-memory")
+                self.assertEqual({key: check[key] for key in same}, {key: run[key] for key in same})
+        # Jiang et al., "Mixtral of Experts", arXiv:2401.04088: 47 billion parameters, of which a token uses 13
+        self.assertEqual(result("check", workload("mixtral-8x7b-64"))["parameters"], {"total": 46702792704, "active": 12879925248})
+
     def test_every_rank_and_no_contention(self):
         value = self.check(workload("tiny"), "--no-fold", "--fidelity", "analytic")
         self.assertEqual(value["engine"]["simulated_ranks"], value["gpus"])
