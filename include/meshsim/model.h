@@ -38,8 +38,15 @@ typedef enum ms_imbalance_kind {
     MS_IMBALANCE_ZIPF,      /**< popularity rank^-spread, ranks in random order */
 } ms_imbalance_kind;
 
+/** Whose kernels choose the experts of a token. */
+typedef enum ms_moe_router {
+    MS_MOE_ROUTER_FUSED, /**< one each way */
+    MS_MOE_ROUTER_EAGER, /**< PyTorch's, an operation a kernel, as Megatron Core has them */
+} ms_moe_router;
+
 /** Mixture of experts in place of the MLP of some layers. experts 0: none, all else is unused. */
 typedef struct ms_moe {
+    ms_moe_router router;
     int experts;            /**< routed experts [count] */
     int top_k;              /**< experts each token goes to */
     int ffn;                /**< inner size of an expert [elements] */

@@ -90,6 +90,8 @@ typedef struct ms_host_rate {
 typedef struct ms_kernel_rates {
     double loss_share; /**< of hbm_Bps, what kernels of a cross entropy reach, 0..1; 0:
                           memory_efficiency */
+    double search_s;   /**< of torch.topk for each entry that it looks through, where rows are as
+                          short as a router's [s]; 0: as traffic of its bytes */
 } ms_kernel_rates;
 
 /** Number formats that products with weights can multiply in. */

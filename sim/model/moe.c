@@ -14,6 +14,8 @@
  * forward and 5 % shorter for weight gradients on average; libraries that launch a kernel per
  * expert can take twice as long on faster GPUs.
  */
+#include <math.h>
+
 #include "model/moe.h"
 
 /* What the pieces of one half share. */
@@ -89,8 +91,83 @@ static void add_copies(const moe_half *half, const char *name, double row_B) {
     ms_cost_uneven(half->builder, name, mean * row_B, busiest * row_B, 1);
 }
 
-/* Logits in fp32, their softmax and the choice of experts: logits read, probabilities and the
- * chosen ones written. */
+/* Operations of a router that are a kernel each: on tables with an entry for each token and expert,
+ * with `elements` of its products' type and `fp32_B` in other types to read and write of an entry;
+ * on the chosen entries; and searches of a table for the largest. */
+typedef struct router_work {
+    int tables;
+    double elements, fp32_B;
+    int choices, searches;
+} router_work;
+
+/* Forward: scores (e in, 4 out), the search, five operations on what it chose (sum, its bound,
+ * quotient, scale, copy); probabilities as a table (zeros, a copy to scatter into: 3 e) and as a
+ * map (zeros, copy to integers, one to scatter into, copy to bits: 2 e + 17); of the auxiliary loss
+ * scores, search and map once more, the map's and the scores' sums (1 and 4 in), three operations
+ * on these; three scatters. Backward: eight operations on what was chosen, a table of zeros to
+ * scatter into (4 out), two softmaxes (8 in, e out), the sums' gradient (4 out), both scores'
+ * gradients summed (3 e).
+ * Where an expert takes a bounded number of tokens: a search along the tokens, its map (zeros, a
+ * copy to scatter into, copy to bits: 4 e + 1), the probabilities left (2 e + 1); backward these.
+ * Source: megatron.core.transformer.moe.moe_utils (topk_routing_with_score_function,
+ * compute_routing_scores_for_aux_loss, switch_load_balancing_loss_func,
+ * apply_router_token_dropping); bytes derived here. */
+static const router_work ROUTING = {14, 9, 47, 11, 2}, ROUTING_BACKWARD = {5, 5, 24, 8, 0},
+                         DROPPING = {4, 6, 2, 1, 1}, DROPPING_BACKWARD = {1, 2, 1, 0, 0};
+
+/* A search takes a block of threads, a warp at least, for a token, and its arithmetic takes longer
+ * than reading the row. */
+static void add_search(ms_cost_builder *builder, double tokens, double experts) {
+    enum { WARP = 32 };
+    const ms_gpu_type *gpu = builder->gpu;
+    double entries = tokens * fmax(experts, WARP), bytes = 4 * entries;
+    double moving_s = bytes / (gpu->hbm_Bps * gpu->memory_efficiency);
+    ms_cost_slow_memory(builder, "router_search", bytes,
+                        fmax(gpu->kernels.search_s * entries / moving_s, 1));
+}
+
+static void add_router_work(const moe_half *half, const char *name, router_work work) {
+    ms_cost_builder *builder = half->builder;
+    const ms_moe *moe = &builder->model->moe;
+    double each_B = work.elements * builder->shard.element_B + work.fp32_B;
+    for (int i = 0; i < work.tables; i++) {
+        ms_cost_memory(builder, name, half->tokens * moe->experts * each_B / work.tables);
+    }
+    for (int i = 0; i < work.choices; i++) { /* fp32 in and out */
+        ms_cost_memory(builder, "router_choice", half->tokens * moe->top_k * 8);
+    }
+    for (int i = 0; i < work.searches; i++) {
+        add_search(builder, half->tokens, moe->experts);
+    }
+}
+
+/* The choice of experts. Fused, logits are read, probabilities and the chosen ones written. */
+static void add_choice(const moe_half *half) {
+    const ms_moe *moe = &half->builder->model->moe;
+    if (moe->router == MS_MOE_ROUTER_FUSED) {
+        ms_cost_memory(half->builder, "router_top_k",
+                       half->tokens * (2 * moe->experts + moe->top_k) * 4);
+        return;
+    }
+    add_router_work(half, "router_table", ROUTING);
+    if (moe->capacity_factor > 0) {
+        add_router_work(half, "router_table", DROPPING);
+    }
+}
+
+/* Its gradient. Fused: probabilities and their gradients in, the logits' out. */
+static void add_choice_backward(const moe_half *half) {
+    const ms_moe *moe = &half->builder->model->moe;
+    if (moe->router == MS_MOE_ROUTER_FUSED) {
+        ms_cost_memory(half->builder, "router_backward", 3 * half->tokens * moe->experts * 4);
+        return;
+    }
+    if (moe->capacity_factor > 0) {
+        add_router_work(half, "router_table_backward", DROPPING_BACKWARD);
+    }
+    add_router_work(half, "router_table_backward", ROUTING_BACKWARD);
+}
+
 static void add_router(const moe_half *half, unsigned parts) {
     ms_cost_builder *builder = half->builder;
     const ms_shard *shard = &builder->shard;
@@ -99,10 +176,10 @@ static void add_router(const moe_half *half, unsigned parts) {
     double n = half->tokens, experts = builder->model->moe.experts, h = shard->hidden;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "router", (ms_gemm_shape){n, experts, h, 1});
-        ms_cost_memory(builder, "router_top_k", n * (2 * experts + builder->model->moe.top_k) * 4);
+        add_choice(half);
     }
-    if (parts & MS_PART_INPUT) { /* probabilities and their gradients in, the logits' out */
-        ms_cost_memory(builder, "router_backward", 3 * n * experts * 4);
+    if (parts & MS_PART_INPUT) {
+        add_choice_backward(half);
         ms_cost_gemm(builder, "router_input_grad", (ms_gemm_shape){n, h, experts, 1});
     }
     if (parts & MS_PART_WEIGHT) {

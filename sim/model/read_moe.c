@@ -5,6 +5,7 @@
 #include "model/read_moe.h"
 
 static const char *const ELEMENTS[] = {"as_activations", "fp8", NULL};
+static const char *const ROUTERS[] = {"fused", "eager", NULL};
 static const char *const OVERLAPS[] = {"none", "shared", "all", NULL};
 static const char *const DISTRIBUTIONS[] = {"none", "lognormal", "zipf", NULL};
 
@@ -82,6 +83,7 @@ const ms_field MS_MOE_FIELDS[] = {
      .offset = offsetof(ms_moe_text, moe.has_router_bias),
      .fallback = "false",
      .help = "a bias per expert in the router"},
+    ENUM_FIELD("router", router, ROUTERS, "fused", "kernels that choose the experts of a token"),
     ENUM_FIELD("dispatch", dispatch, ELEMENTS, "as_activations", "elements sent to the experts"),
     ENUM_FIELD("combine", combine, ELEMENTS, "as_activations", "elements sent back"),
     ENUM_FIELD("kept", kept, ELEMENTS, "as_activations",
@@ -183,6 +185,7 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
         moe->dispatch_element_B = text->dispatch ? FP8_B : 0;
         moe->combine_element_B = text->combine ? FP8_B : 0;
         moe->kept_element_B = text->kept ? FP8_B : 0;
+        moe->router = (ms_moe_router)text->router;
         moe->overlap = (ms_moe_overlap)text->overlap;
         moe->imbalance = (ms_imbalance_kind)text->imbalance;
         moe->ffn = moe->ffn > 0 ? moe->ffn : model->ffn;
@@ -201,6 +204,7 @@ ms_moe_text ms_moe_text_of(const ms_moe *moe) {
                          .dispatch = moe->dispatch_element_B > 0,
                          .combine = moe->combine_element_B > 0,
                          .kept = moe->kept_element_B > 0,
+                         .router = (int)moe->router,
                          .overlap = (int)moe->overlap,
                          .imbalance = (int)moe->imbalance};
 }

@@ -10,7 +10,7 @@
 /** `moe:` as it is read. */
 typedef struct ms_moe_text {
     ms_moe moe;
-    int dispatch, combine, kept, overlap, imbalance; /**< indices of words */
+    int router, dispatch, combine, kept, overlap, imbalance; /**< indices of words */
 } ms_moe_text;
 
 /** For an ms_moe_text, and an ms_mla. */

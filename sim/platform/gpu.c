@@ -217,6 +217,12 @@ static const ms_field FIELDS[] = {
      .maximum = 1,
      .help = "share of hbm_bandwidth that kernels of a cross entropy reach; not given: "
              "memory_efficiency"},
+    {.key = "top_k_search",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = AT(kernels.search_s),
+     .fallback = "0 s",
+     .help = "time of torch.topk for each entry of a router's rows"},
     {.key = "kernel_launch",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_TIME,

@@ -75,6 +75,9 @@ static void set_model(const ms_case *c, ms_model *model) {
     if (is_unfused(c)) {
         model->attention = MS_ATTENTION_UNFUSED;
     }
+    if (is_given(c, "--moe-router-fusion")) {
+        model->moe.router = MS_MOE_ROUTER_FUSED;
+    }
     if (model->moe.experts > 0 && capacity != NULL) {
         model->moe.capacity_factor = strtod(capacity, NULL);
         model->moe.has_padding = is_given(c, "--moe-pad-expert-input-to-capacity");

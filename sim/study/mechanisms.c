@@ -16,6 +16,7 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"heads repeated", {"model.repeat_key_values=false"}},
     {"copies of sharded units", {"data_parallel.units=in_place"}},
     {"kernels beside the update", {"data_parallel.update=fused"}},
+    {"search for experts", {"platform.gpu.top_k_search=0 s"}}, /* of a router; it reads them */
     {"experts' calls", {"platform.gpu.expert_call=0 s", "platform.gpu.expert_exposed=0"}},
     {"GEMM depth", {"platform.gpu.gemm_depth_half=0"}},
     {"GEMM tiles and waves", {"platform.gpu.tile_m=1", "platform.gpu.tile_n=1"}},

@@ -278,6 +278,7 @@ CASES = {
     "model.moe.pad": Case("false", "true", "experts", "model.moe.capacity_factor=1.25", idle=[("experts", (), "true")]),
     "model.moe.node_limit": Case(0, 1, "experts", idle=[("local", (), 1), ("experts", ("mesh.dp=2", "mesh.ep=8", "mesh.order=[dp, ep]"), 1)]),
     "model.moe.router_bias": Case("false", "true", "experts"),
+    "model.moe.router": Case("fused", "eager", "experts"),
     "model.moe.dispatch": Case("as_activations", "fp8", "experts", idle=[("local", (), "fp8")]),
     "model.moe.combine": Case("as_activations", "fp8", "experts", idle=[("local", (), "fp8")]),
     "model.moe.kept": Case("as_activations", "fp8", "experts"),

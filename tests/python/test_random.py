@@ -77,7 +77,7 @@ CHOICES = [
     ("memory.allocator_overhead", [0, 0.1]),
     ("memory.buffers", ["[prefetched_parameters]", "[last_gradients, main_gradients]", "[gather, weight_gradients]"]),
     ("collectives.algorithms.all_reduce", ["tree", "ring", "auto"]),
-    ("model.moe", ["{experts: 8, top_k: 2}", "{experts: 4, top_k: 1, shared_experts: 1, imbalance: {spread: 0.5}}"]),
+    ("model.moe", ["{experts: 8, top_k: 2}", "{experts: 4, top_k: 1, shared_experts: 1, router: eager, imbalance: {spread: 0.5}}"]),
     ("model.mtp_layers", [0, 1]),
     ("pipeline.scatter_gather", ["false", "true"]),
     ("precision.gradients", ["fp32", "bf16"]),

@@ -34,7 +34,8 @@ Test(read_moe, deepseek_v3) {
             "sequence: 4096, mtp_layers: 1, mla: {q_rank: 1536, kv_rank: 512, qk_nope: 128, "
             "qk_rope: 64, v_dim: 128}, moe: {experts: 256, top_k: 8, ffn: 2048, shared_experts: "
             "1, first_dense_layers: 3, node_limit: 4, router_bias: true, dispatch: fp8, kept: "
-            "fp8, overlap: shared, capacity_factor: 1.5, pad: true, seed: 11, imbalance: "
+            "fp8, router: eager, overlap: shared, capacity_factor: 1.5, pad: true, seed: 11, "
+            "imbalance: "
             "{distribution: zipf, "
             "spread: 0.2}}}",
             &fixture, &model),
@@ -43,6 +44,7 @@ Test(read_moe, deepseek_v3) {
     cr_assert_eq(model.moe.shared_ffn, 2048);
     cr_assert(model.moe.node_limit == 4 && model.moe.seed == 11 && model.moe.has_padding);
     cr_assert(model.moe.imbalance == MS_IMBALANCE_ZIPF && model.moe.spread == 0.2);
+    cr_assert_eq(model.moe.router, MS_MOE_ROUTER_EAGER);
     cr_assert(model.moe.overlap == MS_MOE_OVERLAP_SHARED && model.moe.capacity_factor == 1.5);
     cr_assert(model.moe.dispatch_element_B == 1.03125 && model.moe.combine_element_B == 0);
     cr_assert_eq(model.moe.kept_element_B, 1.03125);

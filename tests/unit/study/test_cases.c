@@ -388,6 +388,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     cr_assert_eq(job.spec.model.attention, MS_ATTENTION_FUSED);
     cr_assert_eq(job.spec.model.dropout, 0);
     cr_assert_eq(job.spec.model.loss, MS_LOSS_VOCAB_PARALLEL);
+    cr_assert_eq(job.spec.model.moe.router, MS_MOE_ROUTER_EAGER);
     cr_assert_not(job.spec.data.has_reduce_overlap);
     job = argued_job(&f, "own",
                      ", args: [--transformer-impl local, --deterministic-mode, --fp16, "
@@ -405,7 +406,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
         &f, "others",
         ", args: [--bf16, --attention-backend unfused, --no-gradient-accumulation-fusion, "
         "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
-        "--moe-expert-capacity-factor 1.5, --cuda-graph-impl local, "
+        "--moe-expert-capacity-factor 1.5, --moe-router-fusion, --cuda-graph-impl local, "
         "--num-distributed-optimizer-instances 2, "
         "--fine-grained-activation-offloading, "
         "'--offload-modules [core_attn moe_act]']"
@@ -415,6 +416,7 @@ Test(cases, arguments_choose_kernels_and_buffers) {
     cr_assert_eq(job.spec.model.loss, MS_LOSS_TRANSFORMER_ENGINE);
     cr_assert_not(job.spec.model.has_fused_accumulation);
     cr_assert_eq(job.spec.model.moe.capacity_factor, 1.5);
+    cr_assert_eq(job.spec.model.moe.router, MS_MOE_ROUTER_FUSED);
     cr_assert_eq(job.spec.data.copies, 2);
     cr_assert_eq(job.spec.offloaded, MS_OFFLOAD_ATTENTION);
     cr_assert_str_eq(job.differs, "copies to the host and back take no time; "
