@@ -264,16 +264,40 @@ ms_status ms_event_rows_choose(const ms_result *result, const ms_trace_detail *d
 
 /* ---- /events ---- */
 
+/* Below 2^51 ps, which are 2,251 s, a double of 1.5 * 2^52 more has the whole picoseconds in its
+ * low bits, rounded as llrint rounds them: additions, which become vector instructions, in place of
+ * calls of the C library. */
+void ms_all_to_ps(const double *seconds, size_t count, int64_t *ps_out) {
+    const double shift = 0x1.8p52, limit_ps = 0x1p51;
+    uint64_t shift_bits;
+    memcpy(&shift_bits, &shift, sizeof shift_bits);
+    int far = 0;
+    for (size_t i = 0; i < count; i++) {
+        double ps = seconds[i] * MS_PS_PER_S, shifted = ps + shift;
+        uint64_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        ps_out[i] = (int64_t)(bits - shift_bits);
+        far |= fabs(ps) >= limit_ps;
+    }
+    for (size_t i = 0; far && i < count; i++) {
+        ps_out[i] = ms_to_ps(seconds[i]);
+    }
+}
+
 static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
     return rows->first_op == NULL ? (int32_t)row : rows->first_op[row];
 }
 
-/* A function that makes the cells of a column: `value` of operation `op`, in `row`. */
+/* A function that makes the cells of a column: `value` of operation `op`, in `row`. It looks at
+ * copies of the structs, which stay in registers: cells of one byte might be part of anything else.
+ */
 #define FILL_EVENTS(function, type, value)                                                         \
     static void function(const ms_column *column, size_t first, size_t count, void *cells_out) {   \
-        const ms_event_rows *rows = column->source;                                                \
-        const ms_dag *dag = &rows->result->dag;                                                    \
-        const ms_timeline *timeline = &rows->result->timeline;                                     \
+        const ms_event_rows own_rows = *(const ms_event_rows *)column->source;                     \
+        const ms_dag own_dag = own_rows.result->dag;                                               \
+        const ms_event_rows *const rows = &own_rows;                                               \
+        const ms_dag *const dag = &own_dag;                                                        \
+        const ms_timeline *const timeline = &own_rows.result->timeline;                            \
         (void)dag;                                                                                 \
         (void)timeline;                                                                            \
         type *cells = cells_out;                                                                   \
@@ -284,8 +308,8 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         }                                                                                          \
     }
 
-FILL_EVENTS(fill_start, int64_t, ms_to_ps(timeline->start_s[op]))
-FILL_EVENTS(fill_end, int64_t,
+FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op]))
+FILL_EVENTS(fill_some_ends, int64_t,
             ms_to_ps(rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]))
 FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
 FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
@@ -302,6 +326,24 @@ FILL_EVENTS(fill_bytes, double,
             rows->bytes == NULL ? dag->works[dag->ops[op].work].bytes : rows->bytes[row])
 FILL_EVENTS(fill_flop, double,
             rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
+
+static void fill_start(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    if (rows->first_op == NULL) {
+        ms_all_to_ps(rows->result->timeline.start_s + first, count, cells_out);
+    } else {
+        fill_some_starts(column, first, count, cells_out);
+    }
+}
+
+static void fill_end(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    if (rows->first_op == NULL) {
+        ms_all_to_ps(rows->result->timeline.end_s + first, count, cells_out);
+    } else {
+        fill_some_ends(column, first, count, cells_out);
+    }
+}
 
 /* Optimizer step of each row; steps follow one another. */
 static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
@@ -392,22 +434,41 @@ static void write_events(ms_h5 *h5, const ms_event_rows *rows) {
 
 /* ---- /members ---- */
 
-/* Where the cells of a column of members have come to: they are asked for from first to last. */
+/* Where the cells of one column of members have come to: they are asked for from first to last. */
 typedef struct member_cursor {
     const ms_event_rows *rows;
     int32_t row;
     int32_t at; /* member of the row's operation that is looked at next */
 } member_cursor;
 
+/* The first row from `row` on whose operation has more than one member, which few have. */
+static int32_t skip_single(const ms_event_rows *rows, int32_t row) {
+    const int32_t *first = rows->result->dag.member_first;
+    const int32_t count = rows->count;
+    if (rows->first_op == NULL) {
+        while (row < count && first[row + 1] - first[row] == 1) {
+            row++;
+        }
+    } else {
+        while (row < count && first[rows->first_op[row] + 1] - first[rows->first_op[row]] == 1) {
+            row++;
+        }
+    }
+    return row;
+}
+
 /* The next member that stands in /members: row of /events and stream; false: there is none. */
 static bool next_member(member_cursor *cursor, int32_t *stream_out) {
     const ms_event_rows *rows = cursor->rows;
     const ms_dag *dag = &rows->result->dag;
     for (; cursor->row < rows->count; cursor->row++, cursor->at = 0) {
-        int32_t op = op_of(rows, (size_t)cursor->row);
-        if (dag->member_first[op + 1] - dag->member_first[op] == 1) {
-            continue; /* as most have */
+        if (cursor->at == 0) {
+            cursor->row = skip_single(rows, cursor->row);
         }
+        if (cursor->row == rows->count) {
+            break;
+        }
+        int32_t op = op_of(rows, (size_t)cursor->row);
         int32_t first = first_stream(rows, op);
         for (int32_t at = dag->member_first[op] + cursor->at; at < dag->member_first[op + 1];
              at++) {
@@ -446,11 +507,11 @@ static void fill_member(const ms_column *column, size_t first, size_t count, voi
 }
 
 static void write_members(ms_h5 *h5, const ms_event_rows *rows) {
-    member_cursor cursor = {.rows = rows};
-    member_cursor *const place = &cursor;
+    member_cursor cursors[] = {{.rows = rows}, {.rows = rows}};
+    member_cursor *const places[] = {&cursors[0], &cursors[1]};
     const ms_column columns[] = {
-        {"event", MS_H5_I32, "1", "row of /events", .source = &place, .fill = fill_member},
-        {"stream", MS_H5_I32, "1", "row of /streams", .source = &place, .fill = fill_member},
+        {"event", MS_H5_I32, "1", "row of /events", .source = &places[0], .fill = fill_member},
+        {"stream", MS_H5_I32, "1", "row of /streams", .source = &places[1], .fill = fill_member},
     };
     const ms_h5_table table = {
         "members",           "member", "members of collective operations after their first",

@@ -8,6 +8,8 @@
 #include "meshsim/checksum.h"
 #include "meshsim/event.h"
 
+enum { CONVERSION_B = 1024 };
+
 typedef struct failure {
     int error;        /* the system's; 0: none was told */
     bool has_no_room; /* HDF5 asked for memory in vain */
@@ -247,6 +249,11 @@ void ms_h5_document(ms_h5 *h5, hid_t group, const char *name, const char *text) 
     if (h5->failed) {
         return;
     }
+    /* one text is converted at a time: HDF5 would clear two buffers of 1 MiB for it */
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    if (ms_h5_check(h5, transfer)) {
+        ms_h5_check(h5, H5Pset_buffer(transfer, CONVERSION_B, NULL, NULL));
+    }
     hid_t space = H5Screate(H5S_SCALAR);
     hid_t data = ms_h5_check(h5, space) ? H5Dcreate2(group, name, h5->text_type, space, H5P_DEFAULT,
                                                      h5->dataset_plist, H5P_DEFAULT)
@@ -254,11 +261,14 @@ void ms_h5_document(ms_h5 *h5, hid_t group, const char *name, const char *text) 
     if (ms_h5_check(h5, data)) {
         char hash[MS_SHA256_HEX];
         ms_sha256_hex(text, strlen(text), hash);
-        ms_h5_check(h5, H5Dwrite(data, h5->text_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text));
+        ms_h5_check(h5, H5Dwrite(data, h5->text_type, H5S_ALL, H5S_ALL, transfer, &text));
         ms_h5_text(h5, data, "sha256", hash);
         ms_h5_check(h5, H5Dclose(data));
     }
     if (space >= 0) {
         ms_h5_check(h5, H5Sclose(space));
+    }
+    if (transfer >= 0) {
+        ms_h5_check(h5, H5Pclose(transfer));
     }
 }

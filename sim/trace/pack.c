@@ -2,61 +2,59 @@
 
 #include <string.h>
 
-#define ZLIB_CONST /* input is read only */
-#include <zlib.h>
+#include "trace/deflate.h"
 
 /* How a plane is looked at before it is compressed: `LOOKS` stretches of it, for words that stood
  * in the same stretch before. In the columns of traces fewer than one word in eight is such a word
  * where the plane is noise, which deflate would halve at best and spends most of its time on, and
  * more than three in ten elsewhere. */
-enum { LOOKS = 4, LOOK_B = 1024, SLOT_BITS = 10, REPEATS_LEAST = 8 };
+enum { LOOKS = 2, LOOK_B = 1024, SLOT_BITS = 10, REPEATS_LEAST = 8 };
 
-/* A window below 0: no head and no checksum, which are written here. */
-enum { LEVEL = 1, WINDOW_BITS = -15, MEMORY_LEVEL = 9 };
+/* What head and end add to a stream, and blocks to each plane: less than this. */
+enum { PLANE_MORE_B = 80, SUM_B = 4 };
 
-/* What deflateParams and a flush may add to each plane, and head and end to all: less than this. */
-enum { PLANE_MORE_B = 64, PLANES_MAX = 8 };
-
-enum { EVEN_B = 240, VALUES = 256 };
+enum { EVEN_B = 512, VALUES = 256 };
 
 /* A plane of one value, packed once and copied from then on. */
 typedef struct even_plane {
     size_t plane_B; /* that it was packed for; 0: none yet */
-    uint32_t sum;
-    uint32_t packed_B;
+    size_t packed_B;
     uint8_t packed[EVEN_B];
 } even_plane;
 
 struct ms_packer {
-    z_stream stream;
+    ms_deflate deflate;
     even_plane even[VALUES];
 };
-
-static void *take(void *arena, unsigned count, unsigned size) {
-    return ms_arena_alloc(arena, count, size);
-}
-
-static void leave(void *arena, void *block) {
-    (void)arena; /* which frees all at once */
-    (void)block;
-}
 
 ms_status ms_packer_make(ms_arena *arena, ms_packer **packer_out) {
     ms_packer *packer = MS_NEW(arena, ms_packer, 1);
     if (packer == NULL) {
         return MS_E_NOMEM;
     }
-    packer->stream = (z_stream){.zalloc = take, .zfree = leave, .opaque = arena};
-    if (deflateInit2(&packer->stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        return MS_E_NOMEM;
-    }
+    ms_deflate_init(&packer->deflate);
     *packer_out = packer;
     return MS_OK;
 }
 
 size_t ms_packed_max_B(size_t size) {
-    return deflateBound(NULL, size) + (size_t)PLANE_MORE_B * PLANES_MAX;
+    return ms_deflate_most_B(size) + (size_t)PLANE_MORE_B * MS_PLANES_MAX;
+}
+
+/* ---- planes ---- */
+
+/* The bits in which words of cells differ from the first cell, or-ed together. */
+static uint64_t differences(const uint8_t *cells, size_t size, uint64_t first) {
+    uint64_t found = 0;
+    size_t at = 0;
+    for (; at + sizeof found <= size; at += sizeof found) {
+        uint64_t word;
+        memcpy(&word, cells + at, sizeof word);
+        found |= word ^ first;
+    }
+    uint64_t rest = first;
+    memcpy(&rest, cells + at, size - at);
+    return found | (rest ^ first);
 }
 
 /* The bytes at one place of each of [count] cells of a fixed size. */
@@ -65,28 +63,53 @@ size_t ms_packed_max_B(size_t size) {
         to[i] = from[i * (cell_B)];                                                                \
     }
 
-void ms_shuffle(const void *cells, size_t count, size_t cell_B, uint8_t *planes_out) {
-    for (size_t byte = 0; byte < cell_B; byte++) {
-        const uint8_t *from = (const uint8_t *)cells + byte;
-        uint8_t *to = planes_out + byte * count;
-        switch (cell_B) { /* sizes that the compiler knows become vector instructions */
-        case 1:
-            memcpy(to, from, count);
-            break;
-        case 2:
-            TAKE_PLANE(2);
-            break;
-        case 4:
-            TAKE_PLANE(4);
-            break;
-        case 8:
-            TAKE_PLANE(8);
-            break;
-        default:
-            TAKE_PLANE(cell_B);
-        }
+static void take_plane(const uint8_t *from, size_t count, size_t cell_B, uint8_t *to) {
+    switch (cell_B) { /* sizes that the compiler knows become vector instructions */
+    case 1:
+        memcpy(to, from, count);
+        break;
+    case 2:
+        TAKE_PLANE(2);
+        break;
+    case 4:
+        TAKE_PLANE(4);
+        break;
+    default:
+        TAKE_PLANE(8);
     }
 }
+
+void ms_planes_add(ms_planes *planes, const void *cells, size_t count) {
+    size_t cell_B = planes->cell_B;
+    if (planes->count == 0) {
+        memcpy(planes->first, cells, count > 0 ? cell_B : 0);
+        memset(planes->varies, 0, sizeof planes->varies);
+    }
+    uint8_t word[MS_PLANES_MAX]; /* as many first cells as fit */
+    for (size_t i = 0; i < sizeof word; i++) {
+        word[i] = planes->first[i % cell_B];
+    }
+    uint64_t first;
+    memcpy(&first, word, sizeof first);
+    const uint64_t found = differences(cells, count * cell_B, first);
+    memcpy(word, &found, sizeof word);
+    for (size_t byte = 0; byte < sizeof word; byte++) {
+        size_t place = byte % cell_B;
+        if (word[byte] != 0 && !planes->varies[place]) {
+            planes->varies[place] = true;
+            memset(planes->bytes + place * planes->plane_B, planes->first[place], planes->count);
+        }
+    }
+    for (size_t byte = 0; byte < cell_B; byte++) {
+        if (planes->varies[byte]) {
+            take_plane((const uint8_t *)cells + byte, count, cell_B,
+                       planes->bytes + byte * planes->plane_B + planes->count);
+        }
+    }
+    planes->count += count;
+}
+
+/* ---- packing ---- */
 
 static uint64_t word_at(const uint8_t *at) {
     uint64_t word = 0;
@@ -122,67 +145,51 @@ static bool is_noise(const uint8_t *plane, size_t size) {
     return repeats * REPEATS_LEAST < words * LOOKS;
 }
 
-static bool is_one_value(const uint8_t *plane, size_t size) {
-    return memcmp(plane, plane + 1, size - 1) == 0;
+/* The blocks of a plane. No match reaches back into the plane before, so that they may stand behind
+ * any.  Returns their bytes. */
+static size_t pack_plane(ms_packer *packer, const uint8_t *plane, size_t plane_B, uint8_t *out) {
+    size_t packed_B =
+        is_noise(plane, plane_B) ? 0 : ms_deflate_repeats(&packer->deflate, plane, plane_B, out);
+    return packed_B > 0 ? packed_B : ms_deflate_stored(plane, plane_B, out);
 }
 
-/* The blocks of a plane, up to a whole byte. No match reaches back into the plane before, so that
- * they may stand behind any.  Returns their bytes. */
-static size_t pack_plane(z_stream *stream, const uint8_t *plane, size_t plane_B, int strategy,
-                         uint8_t *out) {
-    size_t room = ms_packed_max_B(plane_B);
-    (void)deflateReset(stream); /* these fail only for a stream that we broke ourselves */
-    stream->avail_in = 0;
-    (void)deflateParams(stream, strategy != Z_RLE && is_noise(plane, plane_B) ? 0 : LEVEL,
-                        strategy);
-    stream->next_in = plane;
-    stream->avail_in = (unsigned)plane_B;
-    stream->next_out = out;
-    stream->avail_out = (unsigned)room;
-    (void)deflate(stream, Z_SYNC_FLUSH);
-    return room - stream->avail_out;
-}
-
-/* The same of a plane of one value, which most are.  sum_out: its checksum. */
-static size_t pack_even(ms_packer *packer, const uint8_t *plane, size_t plane_B, uint8_t *out,
-                        uint32_t *sum_out) {
-    even_plane *even = &packer->even[plane[0]];
+/* The same of a plane of one value, which most are.  plane: room for it. */
+static size_t pack_even(ms_packer *packer, uint8_t value, size_t plane_B, uint8_t *plane,
+                        uint8_t *out) {
+    even_plane *even = &packer->even[value];
     if (even->plane_B == plane_B) {
         memcpy(out, even->packed, even->packed_B);
-        *sum_out = even->sum;
         return even->packed_B;
     }
-    size_t packed_B = pack_plane(&packer->stream, plane, plane_B, Z_RLE, out);
-    *sum_out = (uint32_t)adler32(adler32(0, NULL, 0), plane, (unsigned)plane_B);
+    memset(plane, value, plane_B);
+    size_t packed_B = pack_plane(packer, plane, plane_B, out);
     if (packed_B <= EVEN_B) {
-        *even = (even_plane){.plane_B = plane_B, .sum = *sum_out, .packed_B = (uint32_t)packed_B};
+        *even = (even_plane){.plane_B = plane_B, .packed_B = packed_B};
         memcpy(even->packed, out, packed_B);
     }
     return packed_B;
 }
 
-size_t ms_pack(ms_packer *packer, const uint8_t *planes, size_t plane_count, size_t plane_B,
-               uint8_t *out) {
+size_t ms_pack(ms_packer *packer, const ms_planes *planes, uint8_t *out) {
     static const uint8_t HEAD[] = {0x78, 0x01}; /* RFC 1950: deflate, a window of 32 KiB, fastest */
     static const uint8_t LAST_BLOCK[] = {0x03, 0x00}; /* RFC 1951: the last one, and empty */
     uint8_t *at = out;
-    uint32_t sum = (uint32_t)adler32(0, NULL, 0);
+    uint32_t sum = 1;
     memcpy(at, HEAD, sizeof HEAD);
     at += sizeof HEAD;
-    for (size_t i = 0; i < plane_count; i++) {
-        const uint8_t *plane = planes + i * plane_B;
-        if (is_one_value(plane, plane_B)) {
-            uint32_t more = 0;
-            at += pack_even(packer, plane, plane_B, at, &more);
-            sum = (uint32_t)adler32_combine(sum, more, (z_off_t)plane_B);
+    for (size_t i = 0; i < planes->cell_B; i++) {
+        uint8_t *plane = planes->bytes + i * planes->plane_B;
+        if (planes->varies[i]) {
+            at += pack_plane(packer, plane, planes->plane_B, at);
+            sum = ms_adler32(sum, plane, planes->plane_B);
         } else {
-            at += pack_plane(&packer->stream, plane, plane_B, Z_DEFAULT_STRATEGY, at);
-            sum = (uint32_t)adler32(sum, plane, (unsigned)plane_B);
+            at += pack_even(packer, planes->first[i], planes->plane_B, plane, at);
+            sum = ms_adler32_even(sum, planes->first[i], planes->plane_B);
         }
     }
     memcpy(at, LAST_BLOCK, sizeof LAST_BLOCK);
     at += sizeof LAST_BLOCK;
-    for (int byte = 3; byte >= 0; byte--) {
+    for (int byte = SUM_B - 1; byte >= 0; byte--) {
         *at++ = (uint8_t)(sum >> (8 * byte));
     }
     return (size_t)(at - out);

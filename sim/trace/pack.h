@@ -6,11 +6,28 @@
 #ifndef MS_TRACE_PACK_H
 #define MS_TRACE_PACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "meshsim/arena.h"
 #include "meshsim/status.h"
+
+enum { MS_PLANES_MAX = 8 };
+
+/* The bytes of a chunk's cells by significance: first the first byte of every cell, then the
+ * second, as H5Z_FILTER_SHUFFLE sorts them. */
+typedef struct ms_planes {
+    uint8_t *bytes;               /* [cell_B][plane_B]; of a plane that does not vary nothing */
+    size_t cell_B;                /* 1, 2, 4 or 8 */
+    size_t plane_B;               /* cells of the chunk, > 0 */
+    size_t count;                 /* cells so far */
+    uint8_t first[MS_PLANES_MAX]; /* bytes of the first cell */
+    bool varies[MS_PLANES_MAX];   /* whether another cell has another byte there */
+} ms_planes;
+
+/* Add [count] cells; all of a chunk have to be added before it is packed.  O(count). */
+void ms_planes_add(ms_planes *planes, const void *cells, size_t count);
 
 /* A compressor, used again and again. */
 typedef struct ms_packer ms_packer;
@@ -18,17 +35,12 @@ typedef struct ms_packer ms_packer;
 /* Make one, with all it needs, in `arena`.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_packer_make(ms_arena *arena, ms_packer **packer_out);
 
-/* Bytes that `size` bytes become at most. */
+/* Bytes that a chunk of `size` bytes becomes at most. */
 size_t ms_packed_max_B(size_t size);
 
-/* Sort the bytes of [count] cells of `cell_B` bytes by significance: first the first byte of every
- * cell, then the second, as H5Z_FILTER_SHUFFLE does. */
-void ms_shuffle(const void *cells, size_t count, size_t cell_B, uint8_t *planes_out);
-
-/* The zlib stream of `plane_count` planes of `plane_B` > 0 bytes each, one after the other.
- *  out: [ms_packed_max_B(plane_count * plane_B)].  Returns the bytes of it that are used.  The same
- * bytes give the same stream.  O(plane_count * plane_B). */
-size_t ms_pack(ms_packer *packer, const uint8_t *planes, size_t plane_count, size_t plane_B,
-               uint8_t *out);
+/* The zlib stream (RFC 1950) of a chunk, one plane after the other.
+ *  out: [ms_packed_max_B(cell_B * plane_B)].  Returns the bytes of it that are used.  The same
+ * bytes give the same stream.  O(cell_B * plane_B). */
+size_t ms_pack(ms_packer *packer, const ms_planes *planes, uint8_t *out);
 
 #endif

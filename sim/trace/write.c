@@ -14,7 +14,7 @@
 #include "trace/h5.h"
 #include "trace/summary.h"
 
-enum { RANK_COLUMNS_MAX = 32, RANK_NAME_B = 32 };
+enum { RANK_NAME_B = 32 };
 
 /* ---- /streams ---- */
 
@@ -110,7 +110,7 @@ static void fill_gpu(const ms_column *column, size_t first, size_t count, void *
 static void write_ranks(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
     char names[MS_TIME_COUNT][RANK_NAME_B];
-    ms_column columns[RANK_COLUMNS_MAX] = {
+    ms_column columns[MS_H5_COLUMNS_MAX] = {
         {"rank", MS_H5_I32, "1", "rank of the job that was simulated", RANK_CELL(rank)},
         {"multiplicity", MS_H5_I32, "1", "ranks it stands for, itself included",
          RANK_CELL(multiplicity)},
@@ -287,7 +287,7 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
 
 /* ---- /memory, /critical_path ---- */
 
-/* Where the cells of a column of /memory have come to: they are asked for from first to last. */
+/* Where the cells of one column of /memory have come to: they are asked for from first to last. */
 typedef struct memory_cursor {
     const ms_event_rows *rows;
     int32_t rank; /* simulated rank, and the point of it that comes next */
@@ -343,17 +343,17 @@ static void fill_point_bytes(const ms_column *column, size_t first, size_t count
 }
 
 static void write_memory(ms_h5 *h5, const ms_event_rows *rows) {
-    memory_cursor cursor = {.rows = rows};
-    memory_cursor *const place = &cursor;
+    memory_cursor cursors[] = {{.rows = rows}, {.rows = rows}, {.rows = rows}};
+    memory_cursor *const places[] = {&cursors[0], &cursors[1], &cursors[2]};
     size_t count = 0;
     for (int32_t i = 0; i < rows->result->dag.rank_count; i++) {
         count += has_timeline(rows, i) ? (size_t)rows->result->memory[i].point_count : 0;
     }
     const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", .source = &place, .fill = fill_point_rank},
-        {"time_ps", MS_H5_I64, "ps", "instant of the change", .source = &place,
+        {"rank", MS_H5_I32, "1", "rank of the job", .source = &places[0], .fill = fill_point_rank},
+        {"time_ps", MS_H5_I64, "ps", "instant of the change", .source = &places[1],
          .fill = fill_point_time},
-        {"bytes", MS_H5_F64, "B", "memory in use from then on", .source = &place,
+        {"bytes", MS_H5_F64, "B", "memory in use from then on", .source = &places[2],
          .fill = fill_point_bytes},
     };
     const ms_h5_table table = {"memory", "point", "memory use of each simulated rank over the step",

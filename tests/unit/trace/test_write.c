@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "trace/events.h"
 #include "trace_fixture.h"
 
 Test(trace_write, events_come_back_as_the_engine_gave_them) {
@@ -25,6 +26,22 @@ Test(trace_write, events_come_back_as_the_engine_gave_them) {
         cr_assert_eq(trace.events.cause[i], timeline->cause[i]);
     }
     trace_fixture_release(&f);
+}
+
+/* Ties go to even; runs of more than 2,251 s, one time of which is enough, take another way. */
+Test(trace_write, times_are_rounded_to_the_nearest_picosecond) {
+    static const double SECONDS[] = {0,        0.5e-12, 1.5e-12, 2.5e-12, 1.49e-12,          103.6,
+                                     1e-3 / 3, 2251.7,  2251.9,  9e6,     1234.5678901234567};
+    enum { COUNT = sizeof SECONDS / sizeof SECONDS[0] };
+    for (size_t first = 0; first < COUNT; first++) {
+        for (size_t count = 0; first + count <= COUNT; count++) {
+            int64_t ps[COUNT];
+            ms_all_to_ps(SECONDS + first, count, ps);
+            for (size_t i = 0; i < count; i++) {
+                cr_assert_eq(ps[i], llrint(SECONDS[first + i] * 1e12), "%g s", SECONDS[first + i]);
+            }
+        }
+    }
 }
 
 Test(trace_write, tables_beside_the_events_come_back) {
