@@ -55,8 +55,10 @@ typedef struct ms_rank_estimate {
 
 /** A whole job. */
 typedef struct ms_estimate {
-    double step_s;                /**< expected time of a step */
-    double lower_bound_s;         /**< no simulation of the job, in any fidelity, takes less */
+    double step_s;        /**< expected time of a step */
+    double lower_bound_s; /**< no simulation of the job, in any fidelity, takes less */
+    double busy_s; /**< no simulation of the job computes less per GPU and step, mean over GPUs: its
+                      bound of energy (price.h) */
     double ideal_bubble_fraction; /**< idle share of the schedule with the job's computations and
                                      free communication, without the optimizer; slices of a sequence
                                      count alike */
@@ -87,8 +89,11 @@ ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs
 /** What is said of a spec. */
 typedef struct ms_spec_estimate {
     double step_s;
-    double lower_bound_s; /**< as in ms_estimate, or up to 0.5 % lower */
-    double peak_B;        /**< of the pipeline rank with the highest one */
+    double lower_bound_s;  /**< as in ms_estimate, or up to 0.5 % lower */
+    double cost_bound_USD; /**< no step costs less: of lower_bound_s; 0 where the platform does not
+                              say what a GPU is rented for */
+    double energy_bound_J; /**< no step takes less; 0 where it does not say enough of power */
+    double peak_B;         /**< of the pipeline rank with the highest one */
     bool fits;
 } ms_spec_estimate;
 

@@ -24,6 +24,7 @@
 #include "meshsim/model.h"
 #include "meshsim/placement.h"
 #include "meshsim/platform.h"
+#include "meshsim/price.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
@@ -128,6 +129,10 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
  * (see `fits`). */
 ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out);
 
+/** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
+ * in ms_price_use.  O(1). */
+ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s);
+
 /** What a run comes to: plain numbers, so that one process can hand them to another as they are. */
 typedef struct ms_run_figures {
     double step_time_s;
@@ -143,7 +148,10 @@ typedef struct ms_run_figures {
     double peak_B;               /**< memory of the rank that needs most; 0 without a model */
     int64_t chunks;              /**< V */
     int64_t parameter_replicas;  /**< copies of each stage's parameters among the pipeline ranks */
-    bool fits;                   /**< the peak is within the capacity */
+    double cost_USD;             /**< rent of a step; 0 where the platform does not say it */
+    double cost_USD_per_million_tokens; /**< the same of its tokens; 0 without a model, too */
+    double energy_J; /**< of a step; 0 where the platform does not say enough of power */
+    bool fits;       /**< the peak is within the capacity */
 } ms_run_figures;
 
 /** Figures of a finished run; bytes between the fields are 0.  O(1). */

@@ -26,6 +26,7 @@
  * | ranges.h          | lists of numbers such as 0-7,12                                    |
  * | library.h         | what communication libraries choose and time by                    |
  * | platform.h        | GPUs, links, tiers and routes                                      |
+ * | price.h           | what a step costs in money and energy                              |
  * | mesh.h            | named axes over ranks, groups, meshes from meshes                  |
  * | placement.h       | which GPU each rank sits on; idle and spare GPUs                   |
  * | sharding.h        | how tensors lie over a mesh, and what moving them takes            |

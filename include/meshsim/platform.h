@@ -72,12 +72,19 @@ typedef struct ms_grouped_rate {
                        does not hide, 0..1 */
 } ms_grouped_rate;
 
-/** Speeds under a power limit. */
+/** Electrical power of a GPU; 0: not given. */
+typedef struct ms_gpu_power {
+    double load_W; /**< while it computes */
+    double idle_W; /**< while it waits in the middle of a job, at most load_W */
+} ms_gpu_power;
+
+/** Power, and speeds under its limit. */
 typedef struct ms_gpu_clock {
     double sustained; /**< share of the peak's clock that matrix units hold under the power limit
                          while they work all the time, 0..1 */
     double spread;    /**< between GPUs of the type: range of the times that the same arithmetic
                          takes, outliers (beyond Tukey's fences) left out, over the median, 0..1 */
+    ms_gpu_power power;
 } ms_gpu_clock;
 
 /** What a GPU has of its host; 0: not given. */
@@ -233,6 +240,14 @@ typedef struct ms_slow_nodes {
     double time;  /**< how many times as long as others they compute, >= 1 */
 } ms_slow_nodes;
 
+/** What it takes to run a cluster, beside the power of its GPUs (price.h). */
+typedef struct ms_upkeep {
+    double rent_USD_per_h; /**< of a GPU with its share of node and network; 0: not given */
+    double node_W;         /**< of a node without its GPUs; 0: not given */
+    double network_W;      /**< of the switches outside the nodes, per GPU */
+    double pue;            /**< what the site takes over what its computers take, >= 1 */
+} ms_upkeep;
+
 typedef struct ms_platform {
     const char *name;
     const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
@@ -241,6 +256,7 @@ typedef struct ms_platform {
     int nics_per_node;  /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
     ms_gpu_type gpu;
     ms_slow_nodes slow_nodes;
+    ms_upkeep upkeep;
     ms_tier tiers[MS_TIER_MAX]; /**< innermost first */
     int tier_count;
     int link_count; /**< directed links of all tiers */

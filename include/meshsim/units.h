@@ -4,8 +4,8 @@
  *
  * Bytes: B kB MB GB TB PB (powers of 1000), KiB MiB GiB TiB PiB (powers of 1024). Bandwidth: a byte
  * unit with /s, or bit/s kbit/s Mbit/s Gbit/s Tbit/s. Time: s ms us ns ps min h. FLOP rate: FLOP/s
- * with k M G T P E. FLOP: FLOP with the same prefixes. Suffixes are case-sensitive; a space before
- * one is optional.
+ * with k M G T P E. FLOP: FLOP with the same prefixes. Power: W kW MW. Energy: J kJ MJ GJ TJ kWh.
+ * Price: USD/h, as rents are quoted. Suffixes are case-sensitive; a space before one is optional.
  */
 #ifndef MESHSIM_UNITS_H
 #define MESHSIM_UNITS_H
@@ -24,6 +24,9 @@ typedef enum ms_dimension {
     MS_DIM_BANDWIDTH, /**< bytes per second */
     MS_DIM_FLOP_RATE, /**< FLOP per second */
     MS_DIM_FLOP,      /**< FLOP */
+    MS_DIM_POWER,     /**< watts */
+    MS_DIM_ENERGY,    /**< joules */
+    MS_DIM_PRICE,     /**< US dollars per hour */
     MS_DIM_COUNT,
 } ms_dimension;
 

@@ -76,6 +76,16 @@ static const unit UNITS[] = {
     {"TFLOP", MS_DIM_FLOP, 12, 1},
     {"PFLOP", MS_DIM_FLOP, 15, 1},
     {"EFLOP", MS_DIM_FLOP, 18, 1},
+    {"W", MS_DIM_POWER, 0, 1},
+    {"kW", MS_DIM_POWER, 3, 1},
+    {"MW", MS_DIM_POWER, 6, 1},
+    {"J", MS_DIM_ENERGY, 0, 1},
+    {"kJ", MS_DIM_ENERGY, 3, 1},
+    {"MJ", MS_DIM_ENERGY, 6, 1},
+    {"GJ", MS_DIM_ENERGY, 9, 1},
+    {"TJ", MS_DIM_ENERGY, 12, 1},
+    {"kWh", MS_DIM_ENERGY, 3, 3600},
+    {"USD/h", MS_DIM_PRICE, 0, 1},
 };
 enum { UNIT_COUNT = sizeof UNITS / sizeof UNITS[0] };
 
@@ -132,6 +142,11 @@ static const habit HABITS[] = {
     {MS_DIM_FLOP, "TFLOPS", "TFLOP"},
     {MS_DIM_FLOP, "PFLOPS", "PFLOP"},
     {MS_DIM_FLOP, "EFLOPS", "EFLOP"},
+    {MS_DIM_POWER, "watt", "W"},
+    {MS_DIM_POWER, "watts", "W"},
+    {MS_DIM_PRICE, "USD", "USD/h"},
+    {MS_DIM_PRICE, "$/h", "USD/h"},
+    {MS_DIM_PRICE, "$", "USD/h"},
 };
 
 /* How messages speak of a dimension. */
@@ -156,6 +171,9 @@ static const dimension_words WORDS[MS_DIM_COUNT] = {
     [MS_DIM_BANDWIDTH] = DIMENSION("a bandwidth", "B/s", "400 Gbit/s"),
     [MS_DIM_FLOP_RATE] = DIMENSION("a FLOP rate", "FLOP/s", "312 TFLOP/s"),
     [MS_DIM_FLOP] = DIMENSION("an amount of FLOP", "FLOP", "1e9 FLOP"),
+    [MS_DIM_POWER] = DIMENSION("a power", "W", "700 W"),
+    [MS_DIM_ENERGY] = DIMENSION("an energy", "J", "3 MJ"),
+    [MS_DIM_PRICE] = DIMENSION("a price", "USD/h", "2.5 USD/h"),
 };
 
 typedef enum fault_kind {
@@ -449,6 +467,10 @@ static const scale RATE_SCALES[] = {{"FLOP/s", 1, 0},        {"kFLOP/s", 1e3, 1e
 static const scale FLOP_SCALES[] = {
     {"FLOP", 1, 0},        {"kFLOP", 1e3, 1e3},   {"MFLOP", 1e6, 1e6},   {"GFLOP", 1e9, 1e9},
     {"TFLOP", 1e12, 1e12}, {"PFLOP", 1e15, 1e15}, {"EFLOP", 1e18, 1e18}, {NULL, 0, 0}};
+static const scale POWER_SCALES[] = {{"W", 1, 0}, {"kW", 1e3, 1e3}, {"MW", 1e6, 1e6}, {NULL, 0, 0}};
+static const scale ENERGY_SCALES[] = {{"J", 1, 0},      {"kJ", 1e3, 1e3},   {"MJ", 1e6, 1e6},
+                                      {"GJ", 1e9, 1e9}, {"TJ", 1e12, 1e12}, {NULL, 0, 0}};
+static const scale PRICE_SCALES[] = {{"USD/h", 1, 0}, {NULL, 0, 0}};
 
 static const scale *scales_of(ms_dimension dimension) {
     switch (dimension) {
@@ -462,6 +484,12 @@ static const scale *scales_of(ms_dimension dimension) {
         return RATE_SCALES;
     case MS_DIM_FLOP:
         return FLOP_SCALES;
+    case MS_DIM_POWER:
+        return POWER_SCALES;
+    case MS_DIM_ENERGY:
+        return ENERGY_SCALES;
+    case MS_DIM_PRICE:
+        return PRICE_SCALES;
     case MS_DIM_NONE:
     case MS_DIM_COUNT:
         break;

@@ -61,6 +61,20 @@ static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
+/* What the step costs and what it costs at least, as far as the platform's file says. */
+static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
+    const ms_platform *platform = &job->platform;
+    ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);
+    ms_price_use least = ms_job_price_use(job, estimate->lower_bound_s, estimate->busy_s);
+    double cost_unit = ms_price_has_rent(platform) ? 1.0 : (double)NAN; /* not known: null */
+    double energy_unit = ms_price_has_power(platform) ? 1.0 : (double)NAN;
+    ms_value_add_double(step, "cost", cost_unit * ms_price_step_USD(platform, &use));
+    ms_value_add_double(step, "cost_lower_bound", cost_unit * ms_price_step_USD(platform, &least));
+    ms_value_add_double(step, "energy_J", energy_unit * ms_price_step_J(platform, &use));
+    ms_value_add_double(step, "energy_lower_bound_J",
+                        energy_unit * ms_price_step_J(platform, &least));
+}
+
 /* Lowest rank of a pipeline rank. */
 static int first_rank(const ms_job *job, int pp) {
     int rank = 0;
@@ -99,6 +113,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
+    add_price(job, estimate, step);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
     const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
                                       .capacity_B = estimate->capacity_B,

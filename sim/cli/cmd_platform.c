@@ -1,10 +1,12 @@
 /* meshsim platform: what a platform is made of, and how one GPU reaches another. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
+#include "meshsim/price.h"
 #include "meshsim/summary.h"
 #include "meshsim/units.h"
 
@@ -85,6 +87,27 @@ static void print_gpu(const ms_gpu_type *gpu, ms_buffer *page) {
                      quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
 }
 
+/* What a GPU costs and takes, as far as the files say. */
+static void print_upkeep(const ms_platform *platform, ms_buffer *page) {
+    const ms_upkeep *upkeep = &platform->upkeep;
+    char text[4][TEXT_SIZE];
+    if (ms_price_has_rent(platform)) {
+        ms_buffer_printf(page, "price         %s a GPU\n",
+                         quantity(upkeep->rent_USD_per_h, MS_DIM_PRICE, text[0]));
+    }
+    if (platform->gpu.clock.power.load_W > 0.0) {
+        ms_buffer_printf(page, "power         %s a GPU, %s while it waits; PUE %.4g\n",
+                         quantity(platform->gpu.clock.power.load_W, MS_DIM_POWER, text[0]),
+                         quantity(platform->gpu.clock.power.idle_W, MS_DIM_POWER, text[1]),
+                         upkeep->pue);
+    }
+    if (upkeep->node_W > 0.0) {
+        ms_buffer_printf(page, "              %s the rest of a node, %s a GPU the network\n",
+                         quantity(upkeep->node_W, MS_DIM_POWER, text[2]),
+                         quantity(upkeep->network_W, MS_DIM_POWER, text[3]));
+    }
+}
+
 static void print_platform(const ms_invocation *call, const view *v, ms_buffer *page) {
     const ms_platform *platform = &v->platform;
     char text[TEXT_SIZE];
@@ -98,6 +121,7 @@ static void print_platform(const ms_invocation *call, const view *v, ms_buffer *
                          platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
     }
     print_gpu(&platform->gpu, page);
+    print_upkeep(platform, page);
     ms_buffer_printf(page, "bisection     %s per direction\n\n",
                      ms_tier_bandwidth_text(&platform->tiers[platform->tier_count - 1],
                                             ms_platform_bisection_Bps(platform), text, TEXT_SIZE));
@@ -149,6 +173,21 @@ static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value_add_int(object, "sms", gpu->sms);
 }
 
+/* null: not given. */
+static void add_given(ms_value *object, const char *key, double value) {
+    ms_value_add_double(object, key, value > 0.0 ? value : NAN);
+}
+
+static void add_upkeep(const ms_platform *platform, ms_value *root) {
+    ms_value *object = ms_value_add(root, "upkeep", MS_VALUE_OBJECT);
+    add_given(object, "price_USD_per_h", platform->upkeep.rent_USD_per_h);
+    add_given(object, "gpu_load_W", platform->gpu.clock.power.load_W);
+    add_given(object, "gpu_idle_W", platform->gpu.clock.power.idle_W);
+    add_given(object, "node_W", platform->upkeep.node_W);
+    ms_value_add_double(object, "network_W", platform->upkeep.network_W);
+    ms_value_add_double(object, "pue", platform->upkeep.pue);
+}
+
 static void add_path(const ms_platform *platform, const path *p, ms_value *root) {
     ms_value *object = ms_value_add(root, "route", MS_VALUE_OBJECT);
     ms_value_add_int(object, "source", p->from);
@@ -187,6 +226,7 @@ static ms_status print_platform_json(const ms_invocation *call, const view *v, c
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
     ms_summary_add_placement(&v->placement, root);
     add_gpu(&platform->gpu, root);
+    add_upkeep(platform, root);
     add_tiers(platform, root);
     if (route != NULL) {
         add_path(platform, route, root);

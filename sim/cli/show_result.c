@@ -200,6 +200,29 @@ static void show_memory(const ms_result *result, ms_buffer *out) {
     show_memory_row("total", peak->peak_B, capacity_B, out);
 }
 
+/* What a step costs, where the platform's file says what GPUs are rented for or take. */
+static void show_price(const ms_platform *platform, const ms_run_figures *figures, ms_buffer *out) {
+    text energy;
+    bool has_rent = ms_price_has_rent(platform);
+    bool has_power = ms_price_has_power(platform);
+    if (!has_rent && !has_power) {
+        return;
+    }
+    ms_buffer_puts(out, "           ");
+    if (has_rent) {
+        ms_buffer_printf(out, "%.3g USD a step", figures->cost_USD);
+    }
+    if (figures->cost_USD_per_million_tokens > 0.0) {
+        ms_buffer_printf(out, ", %.3g USD per million tokens",
+                         figures->cost_USD_per_million_tokens);
+    }
+    if (has_power) {
+        ms_buffer_printf(out, "%s%s a step", has_rent ? "   " : "",
+                         ms_unit_format(figures->energy_J, MS_DIM_ENERGY, energy, sizeof energy));
+    }
+    ms_buffer_puts(out, "\n");
+}
+
 static void show_headline(const ms_result *result, ms_buffer *out) {
     text step;
     ms_run_figures figures;
@@ -219,6 +242,7 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
             out, "           between %s and %s, as ranks stand for others that differ\n",
             time_text(result->bounds_s[0], least), time_text(result->bounds_s[1], most));
     }
+    show_price(&result->job->platform, &figures, out);
     int steps = result->metrics.step_count;
     if (steps > 1) {
         ms_buffer_printf(out, "           mean of %d step%s after the first\n", steps - 1,

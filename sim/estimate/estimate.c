@@ -2,23 +2,13 @@
 
 #include <math.h>
 
+#include "estimate/compute.h"
 #include "estimate/step.h"
 
 /* Costs of what an action works on. */
 static const ms_stage_cost *cost_of(const ms_program *program, const ms_stage_costs *costs,
                                     int stage, int mb) {
     return ms_stage_cost_of(costs, ms_program_model_stage(program, stage), mb);
-}
-
-/* Computation of one pass; collectives count nothing here. */
-static double pass_time_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass) {
-    const ms_pass_plan *plan = &stage->passes[pass];
-    double time_s = 0.0;
-    for (int i = 0; i < plan->count; i++) {
-        const ms_segment *segment = &costs->segments[plan->first + i];
-        time_s += segment->is_collective ? 0.0 : segment->time_s;
-    }
-    return time_s;
 }
 
 /* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
@@ -29,12 +19,7 @@ static void look_at_rank(const ms_estimate_input *in, const ms_held_memory *peak
     for (int s = 0; s < program->stages; s++) {
         rank->layers += program->stage_rank[s] == p ? cost_of(program, in->costs, s, 0)->layers : 0;
     }
-    for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
-        const ms_action *action = &program->actions[i];
-        const ms_stage_cost *stage = cost_of(program, in->costs, action->stage, action->mb);
-        rank->compute_s += pass_time_s(in->costs, stage, (ms_pass)action->pass);
-    }
-    rank->compute_s += in->costs->optimizer_s[p];
+    rank->compute_s = ms_compute_rank_s(program, in->costs, p);
     rank->held = *peak;
     rank->peak_B = peak->total_B;
 }
@@ -56,7 +41,7 @@ static double mean_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) 
     int slices = costs->slices > 1 ? costs->slices : 1;
     double sum_s = 0.0;
     for (int slice = 0; slice < slices; slice++) {
-        sum_s += pass_time_s(costs, ms_stage_cost_of(costs, stage, slice), pass);
+        sum_s += ms_compute_pass_s(costs, ms_stage_cost_of(costs, stage, slice), pass);
     }
     return sum_s / slices;
 }
@@ -160,6 +145,7 @@ static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
             estimate->peak_rank = p;
         }
     }
+    estimate->busy_s = ms_compute_least_s(in->program, in->costs);
     estimate->capacity_B = in->platform->gpu.hbm_B - in->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;

@@ -2,10 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimate/compute.h"
 #include "estimate/memo.h"
 #include "estimate/step.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
+#include "meshsim/price.h"
 #include "meshsim/rank_memory.h"
 
 /* What tells where ranks and groups lie. */
@@ -48,6 +50,7 @@ typedef struct cost_key {
 typedef struct known_costs {
     ms_stage_costs costs;
     double peak_B;
+    double busy_s;
 } known_costs;
 
 /* By how much bounds may be lower than need be: it saves most specs half of their time, and is
@@ -272,6 +275,7 @@ static ms_status make_costs(estimating *it, void **costs_out) {
     }
     if (status == MS_OK) {
         known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
+        known->busy_s = ms_compute_least_s(&it->order->order.program, &known->costs);
     }
     *costs_out = known;
     return status;
@@ -315,6 +319,17 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
+/* Bounds of what a step costs, from those of its time and of what its GPUs compute. */
+static void bound_price(const estimating *it, ms_spec_estimate *estimate) {
+    const ms_platform *platform = it->spec->platform.cluster;
+    const ms_price_use least = {.gpus = it->job.mesh.ranks,
+                                .spare_gpus = it->job.placement.spare_gpus,
+                                .step_s = estimate->lower_bound_s,
+                                .busy_s = it->costs->busy_s};
+    estimate->cost_bound_USD = ms_price_step_USD(platform, &least);
+    estimate->energy_bound_J = ms_price_step_J(platform, &least);
+}
+
 static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
     it->e->space.diag = it->diag;
@@ -326,6 +341,7 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     if (status == MS_OK) {
         estimate->peak_B = it->costs->peak_B;
         estimate->fits = estimate->peak_B <= gpu->hbm_B - gpu->reserve_B;
+        bound_price(it, estimate);
     }
     return status;
 }

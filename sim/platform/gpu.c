@@ -247,6 +247,19 @@ static const ms_field FIELDS[] = {
      .minimum = 1,
      .maximum = 1e21,
      .help = "a GPU's share of its host's memory bandwidth; an offloaded optimizer needs it"},
+    {.key = "load_power",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_POWER,
+     .offset = AT(clock.power.load_W),
+     .minimum = 1e-3,
+     .maximum = 1e9,
+     .help = "electrical power while it computes"},
+    {.key = "idle_power",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_POWER,
+     .offset = AT(clock.power.idle_W),
+     .maximum = 1e9,
+     .help = "electrical power while it waits in the middle of a job"},
     {.key = "compute_slowdown",
      .type = MS_FIELD_MAP,
      .fields = SLOWDOWN_FIELDS,
@@ -328,6 +341,21 @@ static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, 
     return status;
 }
 
+/* Energy needs both powers, and counts what computing takes on top of waiting. */
+static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_diag *diag) {
+    const ms_node *load = ms_node_get(keys, "load_power");
+    const ms_node *idle = ms_node_get(keys, "idle_power");
+    if ((load == NULL) != (idle == NULL)) {
+        return ms_config_fault(diag, load == NULL ? idle : load,
+                               load == NULL ? "gpu.idle_power" : "gpu.load_power",
+                               "needs %s beside it", load == NULL ? "load_power" : "idle_power");
+    }
+    return power->idle_W <= power->load_W
+               ? MS_OK
+               : ms_config_fault(diag, idle, "gpu.idle_power", "%g W, more than load_power's %g W",
+                                 power->idle_W, power->load_W);
+}
+
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
@@ -354,6 +382,9 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     }
     if (status == MS_OK && read.measured != NULL) {
         status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);
+    }
+    if (status == MS_OK) {
+        status = check_power(keys, &read.gpu.clock.power, diag);
     }
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",

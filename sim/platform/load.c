@@ -19,6 +19,7 @@ typedef struct node_file {
     int cpu;
     double nic_latency_s;
     bool is_in_order;
+    double power_W;
 } node_file;
 
 static const char *const CPUS[] = {"intel", "amd", NULL};
@@ -29,6 +30,7 @@ typedef struct platform_file {
     int nodes;
     node_file node;
     ms_slow_nodes slow_nodes;
+    ms_upkeep upkeep;
     const ms_node *gpu, *tiers, *fabric;
     int routing;
     int seed;
@@ -73,6 +75,13 @@ static const ms_field NODE_FIELDS[] = {
      .offset = offsetof(node_file, is_in_order),
      .fallback = "true",
      .help = "NICs deliver bytes in order, as LL and LL128 need"},
+    {.key = "power",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_POWER,
+     .offset = offsetof(node_file, power_W),
+     .minimum = 1e-3,
+     .maximum = 1e9,
+     .help = "what a node takes beside its GPUs: processors, memory, NICs, switches, fans"},
     {.key = NULL},
 };
 
@@ -127,6 +136,27 @@ static const ms_field PLATFORM_FIELDS[] = {
      .offset = offsetof(platform_file, slow_nodes),
      .fields = SLOW_FIELDS,
      .help = "nodes that compute slower than others for no reason that monitoring shows"},
+    {.key = "price",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_PRICE,
+     .offset = offsetof(platform_file, upkeep.rent_USD_per_h),
+     .minimum = 1e-9,
+     .maximum = 1e9,
+     .help = "rent of a GPU with its share of node and network"},
+    {.key = "network_power",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_POWER,
+     .offset = offsetof(platform_file, upkeep.network_W),
+     .fallback = "0 W",
+     .maximum = 1e9,
+     .help = "of the switches outside the nodes, per GPU"},
+    {.key = "pue",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(platform_file, upkeep.pue),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 10,
+     .help = "power usage effectiveness: what the site takes over what its computers take"},
     {.key = "tiers",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, tiers),
@@ -424,6 +454,8 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     platform->gpus_per_node = file.node.gpus;
     platform->nics_per_node = file.node.nics;
     platform->slow_nodes = file.slow_nodes;
+    platform->upkeep = file.upkeep;
+    platform->upkeep.node_W = file.node.power_W;
     platform->routing = (ms_routing)file.routing;
     status = read_fabric(&file, root, status, arena, diag, platform);
     status = status == MS_OK ? read_library(&file, places, arena, diag, platform) : status;

@@ -36,11 +36,31 @@ static void take_shares(const ms_result *result, ms_run_figures *figures) {
     }
 }
 
+ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
+    return (ms_price_use){.gpus = job->mesh.ranks,
+                          .spare_gpus = job->placement.spare_gpus,
+                          .step_s = step_s,
+                          .busy_s = busy_s};
+}
+
+/* What a step costs, once shares and rates are known. */
+static void take_price(const ms_result *result, ms_run_figures *figures) {
+    const ms_job *job = result->job;
+    double step_s = figures->step_time_s;
+    double busy_s = (figures->share[MS_TIME_COMPUTE] + figures->share[MS_TIME_OPTIMIZER]) * step_s;
+    const ms_price_use use = ms_job_price_use(job, step_s, busy_s);
+    double tokens = figures->tokens_per_s * step_s;
+    figures->cost_USD = ms_price_step_USD(&job->platform, &use);
+    figures->cost_USD_per_million_tokens = tokens > 0.0 ? figures->cost_USD / tokens * 1e6 : 0.0;
+    figures->energy_J = ms_price_step_J(&job->platform, &use);
+}
+
 void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     memset(figures_out, 0, sizeof *figures_out);
     figures_out->step_time_s = result->metrics.step_time_s;
     take_shares(result, figures_out);
     take_rates(result, figures_out);
+    take_price(result, figures_out);
     figures_out->peak_B = result->memory[result->peak_rank].peak_B;
     figures_out->fits = result->fits;
     figures_out->chunks = result->job->program.spec.chunks;

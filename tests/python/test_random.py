@@ -132,6 +132,10 @@ def meshsim(*words):
                           text=True, timeout=120)
 
 
+# what a platform may not say, and bounds of cost and energy need
+PRICED = ["--set", "platform.price=2 USD/h", "--set", "platform.node.power=3 kW"]
+
+
 class Random(unittest.TestCase):
     tried = 0
     simulated = 0
@@ -153,7 +157,7 @@ class Random(unittest.TestCase):
 
     def check_job(self, number):
         """Job `number` of this seed, which does not depend on the others."""
-        words = random_job(random.Random(f"{SEED} {number}"))
+        words = [*random_job(random.Random(f"{SEED} {number}")), *PRICED]
         with self.subTest(f"MS_SEED={SEED}, job {number}: {' '.join(words)}"):
             done = meshsim("run", "workloads/tiny.yaml", "--json", *words)
             Random.tried += 1
@@ -167,6 +171,9 @@ class Random(unittest.TestCase):
             self.check_result(value)
             check = json.loads(meshsim("check", "workloads/tiny.yaml", "--json", *words).stdout)
             self.assertLessEqual(check["estimate"]["lower_bound_s"], value["step_time_s"])
+            self.assertLessEqual(check["estimate"]["cost_lower_bound"], value["cost"])
+            self.assertLessEqual(check["estimate"]["energy_lower_bound_J"], value["energy_J"])
+            self.assertGreater(check["estimate"]["energy_lower_bound_J"], 0)
             error = abs(check["estimate"]["step_time_s"] / value["step_time_s"] - 1)
             self.assertLess(error, 0.3)  # rings and all-to-alls of neighbouring stages that share slow links
             Random.errors.append(error)

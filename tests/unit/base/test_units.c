@@ -44,6 +44,12 @@ static const good_case GOOD[] = {
     {"1e9 FLOP", MS_DIM_FLOP, 1e9},
     {"1E9FLOP", MS_DIM_FLOP, 1e9},
     {"1e-3 PFLOP", MS_DIM_FLOP, 1e12},
+    {"700 W", MS_DIM_POWER, 700},
+    {"10.2 kW", MS_DIM_POWER, 10200},
+    {"1.5MW", MS_DIM_POWER, 1.5e6},
+    {"2 kJ", MS_DIM_ENERGY, 2000},
+    {"0.5 kWh", MS_DIM_ENERGY, 1.8e6},
+    {"2.5 USD/h", MS_DIM_PRICE, 2.5},
     {"0.5", MS_DIM_NONE, 0.5},
     {"5 %", MS_DIM_NONE, 0.05},
     {"7%", MS_DIM_NONE, 0.07},
@@ -72,6 +78,8 @@ typedef struct bad_case {
 #define TIME             "expected a time such as '2 us'"
 #define RATE             "expected a FLOP rate such as '312 TFLOP/s'"
 #define FLOP             "expected an amount of FLOP such as '1e9 FLOP'"
+#define POWER            "expected a power such as '700 W'"
+#define PRICE            "expected a price such as '2.5 USD/h'"
 #define NUMBER           "expected a number such as '0.5'"
 #define UNIT_OF(example) "expected a unit after the number, such as '" example "'"
 
@@ -93,6 +101,9 @@ static const bad_case BAD[] = {
     {"8 seconds", MS_DIM_TIME, TIME, TIME ", got '8 seconds'; did you mean 's'?"},
     {"8 TFLOPS", MS_DIM_FLOP_RATE, RATE, RATE ", got '8 TFLOPS'; did you mean 'TFLOP/s'?"},
     {"8 TFLOPs", MS_DIM_FLOP, FLOP, FLOP ", got '8 TFLOPs'; did you mean 'TFLOP'?"},
+    {"3 USD", MS_DIM_PRICE, PRICE, PRICE ", got '3 USD'; did you mean 'USD/h'?"},
+    {"700 watts", MS_DIM_POWER, POWER, POWER ", got '700 watts'; did you mean 'W'?"},
+    {"700 J", MS_DIM_POWER, POWER, "'700 J' is an energy, " POWER},
     {"8 parsec", MS_DIM_TIME, TIME, TIME ", got '8 parsec'; units are s ms us ns ps min h"},
     {"8 s s", MS_DIM_TIME, TIME, TIME ", got '8 s s'; units are s ms us ns ps min h"},
     {"-1 s", MS_DIM_TIME, "expected a time of at least 0",
@@ -189,6 +200,9 @@ static const good_case FORMATTED[] = {
     {"1.23 EFLOP/s", MS_DIM_FLOP_RATE, 1.234e18},
     {"1 GFLOP", MS_DIM_FLOP, 1e9},
     {"1e+12 EFLOP", MS_DIM_FLOP, 1e30},
+    {"10.2 kW", MS_DIM_POWER, 10200},
+    {"60.1 MJ", MS_DIM_ENERGY, 60.1e6},
+    {"2.5 USD/h", MS_DIM_PRICE, 2.5},
     {"0.3333", MS_DIM_NONE, 1.0 / 3},
     {"1.235e+06", MS_DIM_NONE, 1234567},
     {"inf B/s", MS_DIM_BANDWIDTH, INFINITY},
@@ -232,7 +246,8 @@ Test(units, format_round_trips) {
     uint64_t seed = replay == NULL ? 20240607 : strtoull(replay, NULL, 0);
     ms_random random = {seed};
     for (int i = 0; i < 20000; i++) {
-        ms_dimension dimension = (ms_dimension)ms_random_range(&random, MS_DIM_NONE, MS_DIM_FLOP);
+        ms_dimension dimension =
+            (ms_dimension)ms_random_range(&random, MS_DIM_NONE, MS_DIM_COUNT - 1);
         double value = pow(10, -18 + 42 * ms_random_unit(&random));
         double back = 0;
         const char *reason = "";

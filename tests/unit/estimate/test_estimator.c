@@ -6,6 +6,7 @@
 #include "estimate/stretch.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
+#include "meshsim/price.h"
 #include "spec_fixture.h"
 
 enum { SPECS_MAX = 2000 };
@@ -143,6 +144,23 @@ static double tolerance_of(const ms_job_spec *spec) {
     return is_slowed ? 5e-3 : 1e-11;
 }
 
+/* Bounds of cost and energy are those of what bounds the step and what its GPUs compute. */
+static void check_price_bounds(const ms_job_spec *spec, const ms_estimate *alone,
+                               const ms_spec_estimate *found, ms_arena *arena) {
+    ms_diag mute;
+    ms_job_layout job;
+    ms_diag_init_mute(&mute);
+    cr_assert_eq(ms_job_lay_out(spec, arena, &mute, &job), MS_OK);
+    const ms_price_use least = {.gpus = job.mesh.ranks,
+                                .spare_gpus = job.placement.spare_gpus,
+                                .step_s = found->lower_bound_s,
+                                .busy_s = alone->busy_s};
+    const ms_platform *platform = spec->platform.cluster;
+    double energy_J = ms_price_step_J(platform, &least);
+    cr_assert_eq(found->cost_bound_USD, ms_price_step_USD(platform, &least));
+    cr_assert_leq(fabs(found->energy_bound_J - energy_J), 1e-9 * energy_J);
+}
+
 /* Specs one by one by both, without what pipeline ranks take from each other on shared links, which
  * the estimator leaves out.  Returns how many are legal. */
 static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity) {
@@ -162,6 +180,7 @@ static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity)
                          "%d: %.17g not %.17g", i, found.step_s, alone.step_s);
             cr_assert_leq(found.lower_bound_s, alone.lower_bound_s * (1.0 + 1e-9), "%d", i);
             cr_assert_geq(found.lower_bound_s, 0.995 * alone.lower_bound_s, "%d", i);
+            check_price_bounds(&set->list[i], &alone, &found, &arena);
             cr_assert_eq(found.peak_B, alone.ranks[alone.peak_rank].peak_B, "%d", i);
             cr_assert_eq(found.fits, alone.fits);
             legal++;

@@ -57,6 +57,7 @@ Test(platform_load, every_shipped_gpu_type) {
         cr_assert_eq(strncmp(gpu->name, entry->d_name, strlen(gpu->name)), 0);
         cr_assert(gpu->peak_flop_per_s > 1e12 && gpu->hbm_B > gpu->reserve_B && gpu->sms >= 1);
         cr_assert(gpu->gemm_efficiency > 0 && gpu->gemm_efficiency <= 1);
+        cr_assert_leq(gpu->clock.power.idle_W, gpu->clock.power.load_W);
         for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
             cr_assert(gpu->compute_slowdown[kind] >= 1 && gpu->compute_slowdown[kind] <= 2);
         }
@@ -92,6 +93,26 @@ Test(platform_load, overrides_reach_every_part) {
     cr_assert_str_eq(platform->gpu.name, "h100-sxm5-80gb");
     cr_assert_float_eq(platform->gpu.hbm_B, 96e9, 1);
     cr_assert_not(platform->has_pxn);
+    fixture_release(&fixture);
+}
+
+Test(platform_load, price_and_power) {
+    platform_fixture fixture;
+    const ms_platform *platform =
+        fixture_platform(&fixture, "dgx-h100",
+                         "{price: 3 USD/h, network_power: 40 W, pue: 1.2, gpu: {load_power: 0.65 "
+                         "kW}, node: {power: 3 kW}}");
+    cr_assert_eq(platform->upkeep.rent_USD_per_h, 3);
+    cr_assert_eq(platform->upkeep.network_W, 40);
+    cr_assert_eq(platform->upkeep.pue, 1.2);
+    cr_assert_eq(platform->upkeep.node_W, 3000);
+    cr_assert_eq(platform->gpu.clock.power.load_W, 650);
+    cr_assert_eq(platform->gpu.clock.power.idle_W, 140);
+    fixture_release(&fixture);
+    platform = fixture_platform(&fixture, "meta-roce-h100", NULL);
+    cr_assert_eq(platform->upkeep.rent_USD_per_h, 0, "nobody rents it out");
+    cr_assert_eq(platform->upkeep.node_W, 0);
+    cr_assert_eq(platform->upkeep.pue, 1);
     fixture_release(&fixture);
 }
 
@@ -261,6 +282,15 @@ static const bad_case BAD[] = {
     {"dgx-a100", "{gpu: {speed: 3}}", "gpu.speed: unknown key"},
     {"dgx-a100", "{gpu: {sustained_clock: 0}}", "gpu.sustained_clock: expected 0.1 to 1"},
     {"dgx-a100", "{gpu: {spread: 1.1}}", "gpu.spread: expected 0 to 1"},
+    {"dgx-a100", "{gpu: {idle_power: 500 W}}", "gpu.idle_power: 500 W, more than load_power's"},
+    {"mi300x", "{gpu: {type: ideal, load_power: 1 kW}}", "gpu.load_power: needs idle_power beside"},
+    {"mi300x", "{gpu: {type: ideal, idle_power: 1 W}}", "gpu.idle_power: needs load_power beside"},
+    {"dgx-a100", "{gpu: {load_power: 400}}", "gpu.load_power: expected a unit"},
+    {"dgx-a100", "{node: {power: 0 W}}", "node.power: expected 0.001 W"},
+    {"dgx-a100", "{price: 2.5}", "price: expected a unit"},
+    {"dgx-a100", "{price: 0 USD/h}", "price: expected 1e-09 USD/h"},
+    {"dgx-a100", "{network_power: 3 USD/h}", "network_power: '3 USD/h' is a price"},
+    {"dgx-a100", "{pue: 0.9}", "pue: expected 1 to 10"},
     {"dgx-a100", "{slow_nodes: {share: 0.1}}", "slow_nodes.time: this key is required"},
     {"dgx-a100", "{slow_nodes: {share: 2, time: 1.1}}", "slow_nodes.share: expected 0 to 1"},
     {"dgx-a100", "{slow_nodes: {share: 0.1, time: 0.9}}", "slow_nodes.time: expected 1 to 10"},
