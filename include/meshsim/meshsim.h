@@ -61,6 +61,7 @@
  * | table.h           | result tables: one list of columns for pages, CSV and JSON         |
  * | store.h           | files that keep what simulations found, a row per job              |
  * | points.h          | many jobs of one study, with a store beside them                   |
+ * | shards.h          | a study shared among processes that share a folder                 |
  * | sweep.h           | a workload in which some keys take several values each             |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |

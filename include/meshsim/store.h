@@ -61,8 +61,6 @@ ms_status ms_store_key(const ms_job_spec *spec, const char *program, ms_diag *di
 /** How a store is opened. */
 typedef struct ms_store_options {
     bool is_fresh;     /**< no row of before is found; one that is put replaces it */
-    bool is_exclusive; /**< another process that has it open is refused, and so is one that comes
-                          later; else several take turns, waiting for each other */
     bool is_read_only; /**< nothing is put, and nothing created */
 } ms_store_options;
 
@@ -87,6 +85,13 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
  * system refuses, such as for a full disk: the rows of before are as they were; MS_E_INPUT when the
  * file is damaged; MS_E_NOMEM (all reported). */
 ms_status ms_store_put(ms_store *store, const ms_store_row *row);
+
+/** Put the rows that come now together, on the disk with ms_store_commit; all of them or, where the
+ * store is closed or the process ends before, none.  Returns as ms_store_put. */
+ms_status ms_store_begin(ms_store *store);
+
+/** End what ms_store_begin has begun.  Returns as ms_store_put. */
+ms_status ms_store_commit(ms_store *store);
 
 /** Visit all rows in the order of their keys.  Returns MS_OK; the first status of `visit` that is
  * not, which ends it; else as ms_store_find.  O(rows). */

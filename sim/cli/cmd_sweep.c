@@ -17,6 +17,9 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
     MS_OPTION_FRESH,
+    MS_OPTION_SHARD,
+    MS_OPTION_PLAN,
+    MS_OPTION_SHARDS,
     {.name = "csv",
      .argument = "FILE",
      .arguments = 1,
@@ -72,6 +75,18 @@ static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
 
 /* ---- the study ---- */
 
+/* A sweep, or a shard of it, and where its results are kept. */
+typedef struct sweep_study {
+    ms_sweep sweep;
+    ms_cli_store kept;
+} sweep_study;
+
+static ms_status make(void *context, size_t index, ms_arena *arena, ms_diag *diag,
+                      ms_point *point_out) {
+    sweep_study *s = context;
+    return ms_sweep_make(&s->sweep, ms_shard_point(&s->kept.shard, index), arena, diag, point_out);
+}
+
 /* How to go on after an interrupt. */
 static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_t count) {
     const char *store = ms_cli_value(call, "store", NULL);
@@ -89,47 +104,69 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-static ms_status simulate(const ms_invocation *call, ms_sweep *sweep, ms_points_study *study) {
-    ms_store_row *rows = MS_NEW(call->arena, ms_store_row, sweep->count);
-    size_t *points = MS_NEW(call->arena, size_t, sweep->count);
+/* What a shard finds infeasible says nothing of the others. */
+static ms_status verdict_of(const sweep_study *s, const ms_shown_sweep *shown) {
+    return s->kept.is_shard ? shown->counts->failure
+                            : ms_points_verdict(shown->rows, shown->count, shown->counts);
+}
+
+static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_study *study) {
+    study->count = ms_shard_size(&s->kept.shard, s->sweep.count);
+    study->make = make;
+    study->make_context = s;
+    study->store = s->kept.store;
+    ms_store_row *rows = MS_NEW(call->arena, ms_store_row, study->count);
+    size_t *points = MS_NEW(call->arena, size_t, study->count);
     if (rows == NULL || points == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    for (size_t i = 0; i < sweep->count; i++) {
-        points[i] = i;
+    for (size_t i = 0; i < study->count; i++) {
+        points[i] = ms_shard_point(&s->kept.shard, i);
     }
     ms_points_counts counts;
-    study->count = sweep->count;
-    study->make = ms_sweep_make;
-    study->make_context = sweep;
     ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
     if (status == MS_E_INTERRUPTED) {
-        tell_rest(call, rows, sweep->count);
+        tell_rest(call, rows, study->count);
     }
-    if (status != MS_OK) {
-        return status;
+    status = status == MS_OK ? ms_cli_close_store(call, &s->kept, counts.failure == MS_OK) : status;
+    const ms_shown_sweep shown = {.sweep = &s->sweep,
+                                  .rows = rows,
+                                  .points = points,
+                                  .count = study->count,
+                                  .counts = &counts};
+    status = status == MS_OK ? show(call, &shown) : status;
+    return status == MS_OK ? verdict_of(s, &shown) : status;
+}
+
+/* Options that do not go together with a share of the points. */
+static ms_status check_shard(const ms_invocation *call) {
+    if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
+        ms_diag_error(call->diag, "options '--shard' and '--plot' do not go together: a picture is "
+                                  "of all points; 'meshsim merge' them first");
+        return MS_E_USAGE;
     }
-    const ms_shown_sweep shown = {
-        .sweep = sweep, .rows = rows, .points = points, .count = sweep->count, .counts = &counts};
-    status = show(call, &shown);
-    return status == MS_OK ? ms_points_verdict(rows, sweep->count, &counts) : status;
+    return MS_OK;
 }
 
 static ms_status run(const ms_invocation *call) {
-    ms_sweep sweep;
+    sweep_study s = {.kept = {.file = {.lock_file = -1}}};
     double start_s = ms_wall_s();
     ms_points_study study = {.program = ms_cli_program(call->arena),
                              .progress = ms_cli_show_progress,
                              .progress_context = &start_s};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? check_targets(call) : status;
+    status = status == MS_OK ? check_shard(call) : status;
     if (status == MS_OK) {
         status = ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena), call->arena,
-                               call->diag, &sweep);
+                               call->diag, &s.sweep);
     }
-    status = status == MS_OK ? ms_cli_open_store(call, &study.store) : status;
-    status = status == MS_OK ? simulate(call, &sweep, &study) : status;
-    ms_store_close(study.store);
+    if (status == MS_OK && ms_cli_has(call, "plan")) {
+        return ms_cli_write_plan(call);
+    }
+    status = status == MS_OK ? ms_cli_open_store(call, &s.kept) : status;
+    status = status == MS_OK ? simulate(call, &s, &study) : status;
+    ms_cli_close_store(call, &s.kept, false);
     return status;
 }
 
@@ -147,7 +184,9 @@ const ms_command ms_cmd_sweep = {
         "reason. Passes are simulated as single operations unless the workload or the sweep gives "
         "a granularity. With --store every point is kept in an SQLite file as soon as it is there: "
         "an interrupted or killed sweep goes on where it was, and what is known is not simulated "
-        "again.",
+        "again. --shard simulates a share of the points, into a folder that other processes have "
+        "for "
+        "theirs; --plan writes what makes Makeflow or Slurm run all shards.",
     .example = "meshsim sweep workloads/studies/tiny-links.yaml",
     .run = run,
 };

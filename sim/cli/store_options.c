@@ -1,21 +1,67 @@
 #include "cli/store_options.h"
 
+/* A manager that has lost sight of a process starts another one for its shard, while the first goes
+ * on: that one is waited for so long. */
+static const double SHARD_WAIT_S = 60.0;
+
 const char *ms_cli_program(ms_arena *arena) {
     return ms_arena_printf(arena, "%s+%s", MESHSIM_VERSION, MS_CLI_RESULT_DIGEST);
 }
 
-ms_status ms_cli_open_store(const ms_invocation *call, ms_store **store_out) {
-    const char *path = ms_cli_value(call, "store", NULL);
-    bool is_fresh = ms_cli_has(call, "fresh");
-    *store_out = NULL;
-    if (is_fresh && ms_cli_has(call, "resume")) {
+/* Options that do not go together, or need each other. */
+static ms_status check_options(const ms_invocation *call) {
+    static const char *const NEED_STORE[] = {"fresh", "resume", "shard"};
+    if (ms_cli_has(call, "fresh") && ms_cli_has(call, "resume")) {
         ms_diag_error(call->diag, "options '--fresh' and '--resume' do not go together");
         return MS_E_USAGE;
     }
-    if (path == NULL && (is_fresh || ms_cli_has(call, "resume"))) {
-        ms_diag_error(call->diag, "option '--%s' needs '--store'", is_fresh ? "fresh" : "resume");
+    for (size_t i = 0; i < sizeof NEED_STORE / sizeof NEED_STORE[0]; i++) {
+        if (ms_cli_has(call, NEED_STORE[i]) && !ms_cli_has(call, "store")) {
+            ms_diag_error(call->diag, "option '--%s' needs '--store'", NEED_STORE[i]);
+            return MS_E_USAGE;
+        }
+    }
+    if (ms_cli_has(call, "shards")) {
+        ms_diag_error(call->diag, "option '--shards' needs '--plan'");
         return MS_E_USAGE;
     }
-    const ms_store_options options = {.is_fresh = is_fresh};
-    return path == NULL ? MS_OK : ms_store_open(path, &options, call->arena, call->diag, store_out);
+    return MS_OK;
+}
+
+static ms_status open_shard(const ms_invocation *call, const char *text, ms_cli_store *out) {
+    ms_status status = ms_shard_read(text, call->diag, &out->shard);
+    if (status != MS_OK) {
+        return status;
+    }
+    out->is_shard = true;
+    status =
+        ms_shard_open(ms_cli_value(call, "store", NULL), &out->shard, ms_cli_has(call, "fresh"),
+                      SHARD_WAIT_S, call->arena, call->diag, &out->file);
+    out->store = out->file.store;
+    return status;
+}
+
+ms_status ms_cli_open_store(const ms_invocation *call, ms_cli_store *store_out) {
+    const char *path = ms_cli_value(call, "store", NULL);
+    const char *shard = ms_cli_value(call, "shard", NULL);
+    *store_out = (ms_cli_store){.shard = {0, 1}, .file = {.lock_file = -1}};
+    ms_status status = check_options(call);
+    if (status == MS_OK && shard != NULL) {
+        return open_shard(call, shard, store_out);
+    }
+    const ms_store_options options = {.is_fresh = ms_cli_has(call, "fresh")};
+    return status == MS_OK && path != NULL
+               ? ms_store_open(path, &options, call->arena, call->diag, &store_out->store)
+               : status;
+}
+
+ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, bool is_complete) {
+    ms_status status = MS_OK;
+    if (store->is_shard) {
+        status = ms_shard_close(&store->file, is_complete, call->diag);
+    } else {
+        ms_store_close(store->store);
+    }
+    store->store = NULL;
+    return status;
 }

@@ -1,8 +1,9 @@
-/* What commands share that keep results in a store. */
+/* What commands share that keep results in a store, and can be shared among processes. */
 #ifndef MS_CLI_STORE_OPTIONS_H
 #define MS_CLI_STORE_OPTIONS_H
 
 #include "cli/cli.h"
+#include "meshsim/shards.h"
 #include "meshsim/store.h"
 
 /* Rows every option table of such a command holds. */
@@ -10,23 +11,56 @@
     {                                                                                              \
         .name = "store", .argument = "FILE.db", .arguments = 1,                                    \
         .help = "keep every result in this SQLite file as soon as it is there, and simulate none " \
-                "that it has already"                                                              \
+                "that it has already; with --shard or --plan a folder"                             \
     }
 #define MS_OPTION_FRESH                                                                            \
     { .name = "fresh", .help = "simulate anew what the store has, too, and replace it" }
 #define MS_OPTION_RESUME                                                                           \
     { .name = "resume", .help = "go on with what the store lacks, which is what happens anyway" }
+#define MS_OPTION_SHARD                                                                            \
+    {                                                                                              \
+        .name = "shard", .argument = "I/N", .arguments = 1,                                        \
+        .help = "simulate share I of N only, 0 <= I < N, and keep it in the folder --store; "      \
+                "'meshsim merge' makes one store of all"                                           \
+    }
+#define MS_OPTION_PLAN                                                                             \
+    {                                                                                              \
+        .name = "plan", .argument = "makeflow=FILE|slurm=FILE", .arguments = 1,                    \
+        .help = "simulate nothing, and write what makes Makeflow or Slurm run all --shards"        \
+    }
+#define MS_OPTION_SHARDS                                                                           \
+    {                                                                                              \
+        .name = "shards", .argument = "N", .arguments = 1,                                         \
+        .help = "how many shards a plan has; each should take some seconds with Makeflow, half a " \
+                "minute and more with Slurm"                                                       \
+    }
 
 /* Digest of the sources that results follow from; made by the build
- * (scripts/cmake/ResultDigest.cmake).
- */
+ * (scripts/cmake/ResultDigest.cmake). */
 extern const char MS_CLI_RESULT_DIGEST[];
 
 /* Version of the program for keys of stored results: another text where results may differ. */
 const char *ms_cli_program(ms_arena *arena);
 
-/* Open the store that --store names; NULL without the option.  --fresh and --resume are the
- * command's, too.  MS_E_USAGE (reported), else as ms_store_open. */
-ms_status ms_cli_open_store(const ms_invocation *call, ms_store **store_out);
+/* Where a study's results are kept. */
+typedef struct ms_cli_store {
+    ms_store *store;      /* NULL: nowhere */
+    ms_study_shard shard; /* 0 of 1: all of the study */
+    bool is_shard;        /* then `store` is that of `file` */
+    ms_shard_file file;
+} ms_cli_store;
+
+/* Open what --store and --shard name.  --fresh and --resume are the command's, too.  *store_out:
+ * given to ms_cli_close_store, also after a failure.  MS_E_USAGE (reported), else as ms_store_open.
+ */
+ms_status ms_cli_open_store(const ms_invocation *call, ms_cli_store *store_out);
+
+/* Close it; a shard gets the name of a complete one.  is_complete: all points of the study, or of
+ * the shard, are there.  Returns as ms_shard_close. */
+ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, bool is_complete);
+
+/* Write the plan that --plan and --shards ask for.  MS_E_USAGE (reported) for words that a plan
+ * cannot hold, else as ms_cli_write_file. */
+ms_status ms_cli_write_plan(const ms_invocation *call);
 
 #endif

@@ -13,7 +13,7 @@
 /* "mesh" as a number: what `file` and SQLite call the application of a database. */
 enum { APPLICATION_ID = 0x6d657368 };
 /* How long a process waits for others that write, which takes each of them some milliseconds. */
-enum { BUSY_MS = 60000, BUSY_EXCLUSIVE_MS = 2000 };
+enum { BUSY_MS = 60000 };
 /* Columns that MS_STORE_COLUMNS has not: the key first, then the program and the settings. */
 enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, FIRST_PLACE };
 
@@ -208,12 +208,11 @@ static ms_status identify(const ms_store *store, bool *is_new_out) {
  * killed in between leaves the file as it was. */
 static ms_status begin(ms_store *store) {
     bool is_new = false;
-    const char *lock = store->options.is_exclusive ? "BEGIN EXCLUSIVE" : "BEGIN IMMEDIATE";
     if (sqlite3_db_readonly(store->base, "main") == 1) {
         ms_diag_error(store->diag, "cannot write the store '%s': it may only be read", store->path);
         return MS_E_IO;
     }
-    int code = run(store, lock);
+    int code = run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK) {
         return fail(store, code, "write");
     }
@@ -240,17 +239,13 @@ static ms_status look(ms_store *store) {
 }
 
 static ms_status set_up(ms_store *store) {
-    const ms_store_options *options = &store->options;
     sqlite3_extended_result_codes(store->base, 1);
-    sqlite3_busy_timeout(store->base, options->is_exclusive ? BUSY_EXCLUSIVE_MS : BUSY_MS);
+    sqlite3_busy_timeout(store->base, BUSY_MS);
     int code = run(store, "PRAGMA synchronous = FULL");
-    if (code == SQLITE_OK && options->is_exclusive) {
-        code = run(store, "PRAGMA locking_mode = EXCLUSIVE");
-    }
     if (code != SQLITE_OK) {
         return fail(store, code, "open");
     }
-    ms_status status = options->is_read_only ? look(store) : begin(store);
+    ms_status status = store->options.is_read_only ? look(store) : begin(store);
     return status == MS_OK ? prepare_both(store) : status;
 }
 
@@ -385,6 +380,16 @@ ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
     sqlite3_reset(store->put);
     sqlite3_clear_bindings(store->put);
     return status;
+}
+
+ms_status ms_store_begin(ms_store *store) {
+    int code = run(store, "BEGIN IMMEDIATE");
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+}
+
+ms_status ms_store_commit(ms_store *store) {
+    int code = run(store, "COMMIT");
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
 }
 
 ms_status ms_store_each(ms_store *store, ms_arena *arena,

@@ -188,27 +188,6 @@ Test(store, a_later_format_and_another_programs_database_are_refused) {
     place_release(&p);
 }
 
-Test(store, who_wants_it_alone_is_told_of_another_and_so_is_the_other) {
-    place p;
-    place_init(&p);
-    const ms_store_options alone = {.is_exclusive = true};
-    ms_store *store = open_store(&p, &alone);
-    pid_t child = fork();
-    cr_assert_geq(child, 0);
-    if (child == 0) {
-        ms_store *other = NULL;
-        ms_arena arena;
-        ms_arena_init(&arena);
-        _exit(-ms_store_open(p.path, &alone, &arena, &p.f.diag, &other));
-    }
-    int state = 0;
-    cr_assert_eq(waitpid(child, &state, 0), child);
-    cr_assert(WIFEXITED(state));
-    cr_assert_eq(WEXITSTATUS(state), -MS_E_IO);
-    ms_store_close(store);
-    place_release(&p);
-}
-
 Test(store, a_process_that_is_killed_loses_no_row_that_it_put) {
     place p;
     place_init(&p);

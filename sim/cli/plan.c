@@ -1,0 +1,217 @@
+/* Plans: what makes an engine that exists run all shards of a study. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/store_options.h"
+
+/* Letters that need no quotes, in a shell and in a Makeflow. */
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
+
+enum { SHARDS_DEFAULT = 16 };
+
+/* A plan while it is written. */
+typedef struct plan {
+    const ms_invocation *call;
+    const char *place;   /* the folder that the command stands in */
+    const char *program; /* this one */
+    const char *folder;  /* of the shards, absolute */
+    const char *file;    /* the plan's */
+    const char *jobs;    /* simulations at once of a shard */
+    long shards;
+    bool is_slurm;
+    ms_buffer command; /* of a shard, up to its number */
+    ms_buffer text;
+} plan;
+
+/* ---- words ---- */
+
+static ms_status refuse(const plan *p, const char *word) {
+    ms_diag_error(p->call->diag,
+                  "a plan cannot hold '%s': neither quotes, nor '$', '#', '\\' or line feeds, and "
+                  "in paths no blanks",
+                  word);
+    return MS_E_USAGE;
+}
+
+static ms_status check_path(const plan *p, const char *path) {
+    return strspn(path, PLAIN) == strlen(path) ? MS_OK : refuse(p, path);
+}
+
+static ms_status add_word(plan *p, const char *word) {
+    bool is_plain = word[0] != '\0' && strspn(word, PLAIN) == strlen(word);
+    if (strpbrk(word, "'\"$#\\\r\n") != NULL) {
+        return refuse(p, word);
+    }
+    ms_buffer_printf(&p->command, is_plain ? " %s" : " '%s'", word);
+    return MS_OK;
+}
+
+/* Options that are the plan's own, or say what a process prints that simulates all. */
+static bool is_of_plan(const char *name) {
+    static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs",
+                                      "json", "csv",    "plot",  "resume"};
+    bool is_own = false;
+    for (size_t i = 0; i < sizeof OWN / sizeof OWN[0]; i++) {
+        is_own = is_own || strcmp(name, OWN[i]) == 0;
+    }
+    return is_own;
+}
+
+static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < given->count && status == MS_OK; i++) {
+        ms_buffer_printf(&p->command, " --%s", option->name);
+        for (int word = 0; word < option->arguments && status == MS_OK; word++) {
+            status = add_word(p, given->values[i * (size_t)option->arguments + (size_t)word]);
+        }
+    }
+    return status;
+}
+
+/* This command line, for a shard. */
+static ms_status make_command(plan *p) {
+    const ms_invocation *call = p->call;
+    const ms_option *options = call->command->options;
+    ms_status status = MS_OK;
+    ms_buffer_printf(&p->command, "cd %s && %s %s", p->place, p->program, call->command->name);
+    for (size_t i = 0; i < call->positional_count && status == MS_OK; i++) {
+        status = add_word(p, call->positionals[i]);
+    }
+    for (size_t i = 0; options[i].name != NULL && status == MS_OK; i++) {
+        status = is_of_plan(options[i].name) ? MS_OK : add_option(p, &options[i], &call->given[i]);
+    }
+    ms_buffer_printf(&p->command, " --jobs %s --store %s --shard ", p->jobs, p->folder);
+    return status;
+}
+
+/* ---- engines ---- */
+
+static void write_makeflow(plan *p) {
+    ms_buffer *out = &p->text;
+    ms_buffer_printf(out,
+                     "# %ld shards of a study, and one store made of them. Here:\n"
+                     "#   makeflow -R %s\n"
+                     "# by Work Queue, Slurm, HTCondor and others (-T wq, slurm, condor, sge, "
+                     "pbs), on machines that\n"
+                     "# all see these folders:\n"
+                     "#   makeflow -T wq -R --shared-fs / -p 9123 %s\n"
+                     "#   work_queue_worker MANAGER 9123\n"
+                     "CORES=%s\n",
+                     p->shards, p->file, p->file, p->jobs);
+    for (long i = 0; i < p->shards; i++) {
+        ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", p->folder, i, p->shards,
+                         ms_buffer_text(&p->command), i, p->shards);
+    }
+    ms_buffer_printf(out, "\n%s/study.db:", p->folder);
+    for (long i = 0; i < p->shards; i++) {
+        ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", p->folder, i, p->shards);
+    }
+    ms_buffer_printf(out, "\n\tLOCAL %s merge %s\n", p->program, p->folder);
+}
+
+static void write_slurm(plan *p) {
+    ms_buffer_printf(&p->text,
+                     "#!/bin/sh\n"
+                     "# %ld shards of a study:  sbatch %s\n"
+                     "# then one store made of them:  %s merge %s\n"
+                     "# which says what is missing; those alone:  sbatch --array=LIST %s\n"
+                     "#SBATCH --job-name=meshsim\n"
+                     "#SBATCH --array=0-%ld\n"
+                     "#SBATCH --ntasks=1\n"
+                     "#SBATCH --cpus-per-task=%s\n"
+                     "#SBATCH --output=/dev/null\n"
+                     "#SBATCH --error=%s/shard-%%a.err\n"
+                     "%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n",
+                     p->shards, p->file, p->program, p->folder, p->file, p->shards - 1, p->jobs,
+                     p->folder, ms_buffer_text(&p->command), p->shards);
+}
+
+/* ---- the plan ---- */
+
+static ms_status read_engine(plan *p) {
+    static const char MAKEFLOW[] = "makeflow=";
+    static const char SLURM[] = "slurm=";
+    const char *word = ms_cli_value(p->call, "plan", "");
+    p->is_slurm = strncmp(word, SLURM, sizeof SLURM - 1) == 0;
+    bool is_makeflow = strncmp(word, MAKEFLOW, sizeof MAKEFLOW - 1) == 0;
+    p->file = strchr(word, '=') == NULL ? "" : strchr(word, '=') + 1;
+    if ((!p->is_slurm && !is_makeflow) || p->file[0] == '\0') {
+        ms_diag_error(p->call->diag,
+                      "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status check_options(const plan *p) {
+    static const char *const OTHERS[] = {"shard", "json", "csv", "plot"};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
+        if (ms_cli_has(p->call, OTHERS[i])) {
+            ms_diag_error(p->call->diag, "options '--plan' and '--%s' do not go together",
+                          OTHERS[i]);
+            return MS_E_USAGE;
+        }
+    }
+    if (!ms_cli_has(p->call, "store")) {
+        ms_diag_error(p->call->diag, "option '--plan' needs '--store', a folder");
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+/* Where the command stands, and what it is; all machines are to see both. */
+static ms_status find_places(plan *p) {
+    ms_arena *arena = p->call->arena;
+    char path[PATH_MAX];
+    const char *store = ms_cli_value(p->call, "store", "");
+    p->place = getcwd(path, sizeof path) == NULL ? NULL : ms_arena_strdup(arena, path);
+    p->program = realpath("/proc/self/exe", path) == NULL ? NULL : ms_arena_strdup(arena, path);
+    if (p->place == NULL || p->program == NULL) {
+        ms_diag_error(p->call->diag, "cannot tell the folder or the program of this command");
+        return MS_E_IO;
+    }
+    p->folder = store[0] == '/' ? store : ms_arena_printf(arena, "%s/%s", p->place, store);
+    if (p->folder == NULL) {
+        return ms_diag_no_memory(p->call->diag);
+    }
+    ms_status status = check_path(p, p->place);
+    status = status == MS_OK ? check_path(p, p->program) : status;
+    status = status == MS_OK ? check_path(p, p->file) : status;
+    return status == MS_OK ? check_path(p, p->folder) : status;
+}
+
+static ms_status make_plan(plan *p) {
+    ms_status status = check_options(p);
+    status = status == MS_OK ? read_engine(p) : status;
+    status = status == MS_OK
+                 ? ms_cli_int(p->call, "shards", SHARDS_DEFAULT, 1, MS_SHARDS_MAX, &p->shards)
+                 : status;
+    status = status == MS_OK ? find_places(p) : status;
+    status = status == MS_OK ? make_command(p) : status;
+    if (status == MS_OK && mkdir(p->folder, 0777) != 0 && errno != EEXIST) {
+        ms_diag_error(p->call->diag, "cannot make the folder '%s': %s", p->folder, strerror(errno));
+        status = MS_E_IO; /* Slurm writes into it before a shard could make it */
+    }
+    if (status == MS_OK) {
+        (p->is_slurm ? write_slurm : write_makeflow)(p);
+        status = p->command.failed || p->text.failed ? ms_diag_no_memory(p->call->diag) : MS_OK;
+    }
+    return status;
+}
+
+ms_status ms_cli_write_plan(const ms_invocation *call) {
+    plan p = {.call = call, .jobs = ms_cli_value(call, "jobs", "1")};
+    ms_buffer_init(&p.command);
+    ms_buffer_init(&p.text);
+    ms_status status = make_plan(&p);
+    status = status == MS_OK
+                 ? ms_cli_write_file(call, p.file, ms_buffer_text(&p.text), p.text.length)
+                 : status;
+    ms_buffer_release(&p.command);
+    ms_buffer_release(&p.text);
+    return status;
+}

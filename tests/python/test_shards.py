@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Shards of a sweep: in any order, killed and repeated, they come to what one process finds; plans run them all.
+
+usage: test_shards.py MESHSIM [unittest arguments]
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+SWEEP = """
+workload: {root}/workloads/tiny.yaml
+set: {{granularity: layer}}
+axes:
+  - batch.global: {{from: 16, to: 128, step: 16}}
+  - mesh.tp: [1, 2, 4, 8]
+    mesh.dp: [4, 2, 1, 1]
+"""
+SHARDS = 5
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.place = Path(holder.name)
+        self.folder = self.place / "shards"
+        self.sweep = self.place / "sweep.yaml"
+        self.sweep.write_text(SWEEP.format(root=ROOT), encoding="utf-8")
+
+    def start(self, *words, **more):
+        return subprocess.Popen([PROGRAM, *(str(word) for word in words)], cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **more)
+
+    def run_it(self, *words, code=0):
+        process = self.start(*words)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, code, err)
+        return out, err
+
+    def shard(self, index, *words):
+        return ["sweep", self.sweep, "--shard", f"{index}/{SHARDS}", "--store", self.folder, "--jobs", 1, *words]
+
+    def merge(self, code):
+        return json.loads(self.run_it("merge", self.folder, "--json", code=code)[0])
+
+
+class Shards(InFolder):
+    def test_in_any_order_they_come_to_what_one_process_finds(self):
+        alone = json.loads(self.run_it("sweep", self.sweep, "--json", code=0)[0])
+        order = list(range(SHARDS))
+        random.Random(int(os.environ.get("MS_SEED", "1"))).shuffle(order)
+        rows = []
+        for place, index in enumerate(order):
+            rows += json.loads(self.run_it(*self.shard(index, "--json"))[0])["rows"]
+            report = self.merge(0 if place == SHARDS - 1 else 1)
+            self.assertEqual(report["missing"], sorted(order[place + 1:]))
+        self.assertEqual(report["double"], [])
+        key = lambda row: json.dumps(row["settings"], sort_keys=True)
+        self.assertEqual(sorted(rows, key=key), sorted(alone["rows"], key=key))
+        whole = json.loads(self.run_it("sweep", self.sweep, "--store", self.folder / "study.db", "--json")[0])
+        self.assertEqual(whole["rows"], alone["rows"])
+        self.assertEqual(whole["counts"]["simulated"], 0)
+        again = json.loads(self.run_it(*self.shard(2, "--json"))[0])
+        self.assertEqual(again["counts"]["simulated"], 0)
+
+    def test_what_is_missing_is_told_as_slurm_takes_it(self):
+        for index in (0, 3):
+            self.run_it(*self.shard(index))
+        out, _ = self.run_it("merge", self.folder, code=1)
+        self.assertIn("shards     2 of 5\n", out)
+        self.assertIn("missing    --array=1-2,4\n", out)
+
+    def test_a_killed_shard_goes_on(self):
+        draw = random.Random(int(os.environ.get("MS_SEED", "1")))
+        for _ in range(int(os.environ.get("MS_KILLS", "5"))):
+            process = self.start(*self.shard(0))
+            time.sleep(draw.uniform(0, 0.15))
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        self.run_it(*self.shard(0))
+        with sqlite3.connect(self.folder / f"shard-0-of-{SHARDS}.db") as base:
+            self.assertEqual(base.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+            settings = [row[0] for row in base.execute("SELECT settings FROM points")]
+        self.assertEqual(len(set(settings)), len(settings))
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), [f"shard-0-of-{SHARDS}.db"])
+
+    def test_two_processes_for_one_shard(self):
+        both = [self.start(*self.shard(1, "--json")) for _ in range(2)]
+        trees = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+        self.assertEqual([process.returncode for process in both], [0, 0])
+        self.assertEqual(trees[0]["rows"], trees[1]["rows"])
+        self.assertEqual(min(tree["counts"]["simulated"] for tree in trees), 0, "the second waits for the first")
+
+    def test_no_job_in_a_shard_is_no_answer(self):
+        self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\naxes:\n  - mesh.tp: [16, 2]\n", encoding="utf-8")
+        for index in range(3):
+            self.run_it("sweep", self.sweep, "--shard", f"{index}/3", "--store", self.folder)
+        self.assertEqual(self.merge(0)["rows"], 2)
+
+    def test_faults(self):
+        for words, told in ((["--shard", "1/2"], "needs '--store'"), (["--shard", "2/2", "--store", "d"], "expected a shard as I/N"),
+                            (["--shards", "2"], "needs '--plan'"), (["--shard", "0/2", "--store", "d", "--plot", "a.svg"], "do not go together"),
+                            (["--plan", "makeflow=a"], "needs '--store'"), (["--plan", "make=a", "--store", "d"], "expected makeflow=FILE"),
+                            (["--plan", "slurm=a", "--store", "d e"], "a plan cannot hold"),
+                            (["--plan", "slurm=a", "--store", "d", "--json"], "do not go together")):
+            _, err = self.run_it("sweep", self.sweep, *words, code=2)
+            self.assertIn(told, err)
+            self.assertFalse((self.place / "a").exists())
+        self.run_it("merge", self.place / "none", code=3)
+        self.folder.write_text("a file", encoding="utf-8")
+        self.run_it(*self.shard(0), code=4)
+
+
+class Plans(InFolder):
+    def plan(self, engine):
+        self.run_it("sweep", "sweep.yaml", "--plan", f"{engine}=plan", "--shards", SHARDS, "--store", "shards", "--jobs", 2)
+        return (self.place / "plan").read_text(encoding="utf-8")
+
+    def finish(self):
+        self.assertEqual(self.merge(0)["rows"], 32)
+
+    def test_makeflow(self):
+        text = self.plan("makeflow")
+        rules = dict(re.findall(r"^(/\S+):.*\n\t(.*)$", text, re.M))
+        self.assertEqual(len(rules), SHARDS + 1)
+        for target, command in rules.items():
+            subprocess.run(["sh", "-c", command.removeprefix("LOCAL ")], cwd="/", check=True, stdout=subprocess.DEVNULL)
+            self.assertTrue(Path(target).exists(), target)
+        last = re.search(r"^(/\S+/study\.db):(.*)$", text, re.M)
+        self.assertEqual(set(last.group(2).split()), set(rules) - {last.group(1)})
+        self.finish()
+
+    def test_slurm(self):
+        text = self.plan("slurm")
+        self.assertIn(f"#SBATCH --array=0-{SHARDS - 1}\n", text)
+        self.assertIn("#SBATCH --cpus-per-task=2\n", text)
+        for index in range(SHARDS):
+            subprocess.run(["sh", str(self.place / "plan")], cwd="/", check=True, stdout=subprocess.DEVNULL,
+                           env=dict(os.environ, SLURM_ARRAY_TASK_ID=str(index)))
+        self.finish()
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
