@@ -63,6 +63,7 @@
  * | points.h          | many jobs of one study, with a store beside them                   |
  * | shards.h          | a study shared among processes that share a folder                 |
  * | sweep.h           | a workload in which some keys take several values each             |
+ * | whatif.h          | what one better thing each would buy a job                         |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
@@ -70,6 +71,7 @@
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
+ * | whatif.h          | what one better thing would buy a job                              |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

@@ -44,6 +44,7 @@ typedef struct ms_trace_detail {
     ms_trace_level level;
     const int *ranks; /**< [rank_count] level ranks: ranks of the job, each of them simulated */
     int rank_count;
+    const ms_value *whatif; /**< list of objects that is kept as group /whatif; NULL: none */
 } ms_trace_detail;
 
 /** "full", "ranks", "passes", "summary": the attribute `level` of /events; never NULL. */

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/progress.h"
+#include "cli/run_whatif.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
@@ -39,27 +40,42 @@ static const ms_option OPTIONS[] = {
              "rank) or off (all)"},
     {.name = "no-fold", .help = "the same as --fold off"},
     MS_OPTION_SOLVER,
+    {.name = "whatif",
+     .help =
+         "simulate, too, what one better thing each would buy: a tier's bandwidth x 2 or latency "
+         "0, the GPU's peak or memory x 2, perfect overlap"},
+    {.name = "jobs",
+     .argument = "J",
+     .arguments = 1,
+     .fallback = "processors, at most 4",
+     .help = "with --whatif: simulations at once"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };
 
-static ms_status print_tree(const ms_invocation *call, const ms_result *result) {
+static ms_status print_tree(const ms_invocation *call, const ms_result *result,
+                            const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, call->arena, &summary);
     if (status != MS_OK) {
         ms_diag_error(call->diag, "out of memory while summing up");
         return status;
     }
+    if (whatif->is_asked) {
+        ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
+    }
     return ms_cli_print_json(call, summary);
 }
 
-static ms_status print_result(const ms_invocation *call, const ms_result *result) {
+static ms_status print_result(const ms_invocation *call, const ms_result *result,
+                              const ms_cli_whatif *whatif) {
     if (ms_cli_has(call, "json")) {
-        return print_tree(call, result);
+        return print_tree(call, result, whatif);
     }
     ms_buffer page;
     ms_buffer_init(&page);
     ms_show_result(result, &page);
+    ms_show_whatif(whatif, &page);
     return ms_cli_print_page(call, &page);
 }
 
@@ -114,21 +130,51 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
     return MS_OK;
 }
 
-static ms_status run_job(const ms_invocation *call, ms_job *job, const char *trace_path,
+/* Write the trace that -o asks for, with the rows of --whatif. */
+static ms_status write_trace(const ms_invocation *call, const char *trace_path,
+                             const ms_result *result, const ms_cli_whatif *whatif,
+                             ms_trace_detail *detail) {
+    if (trace_path == NULL) {
+        return MS_OK;
+    }
+    if (whatif->is_asked) {
+        ms_value *root = ms_value_new_object(call->arena);
+        ms_whatif_add(whatif->rows, whatif->count, root, "whatif");
+        detail->whatif = ms_value_get(root, "whatif");
+        if (call->arena->has_failed) {
+            return ms_diag_no_memory(call->diag);
+        }
+    }
+    return ms_trace_write_detail(trace_path, result, detail, MESHSIM_VERSION, call->diag);
+}
+
+/* A job to run, and how it was asked for. */
+typedef struct requested_job {
+    ms_job_request request;
+    ms_job job;
+} requested_job;
+
+static ms_status run_job(const ms_invocation *call, requested_job *asked, const char *trace_path,
                          ms_cli_progress *progress) {
+    ms_job *job = &asked->job;
     ms_result result;
     ms_trace_detail detail;
+    ms_cli_whatif whatif;
     ms_status status = read_detail(call, job->mesh.ranks, &detail);
+    if (status == MS_OK) {
+        status = ms_cli_find_whatif(call, &asked->request, job, &whatif);
+    }
     if (status != MS_OK) {
         return status;
     }
     status = ms_job_run(job, call->arena, call->diag, &result);
-    if (status == MS_OK && trace_path != NULL) {
-        status = ms_trace_write_detail(trace_path, &result, &detail, MESHSIM_VERSION, call->diag);
+    if (status == MS_OK) {
+        ms_whatif_rank(result.metrics.step_time_s, whatif.rows, whatif.count);
+        status = write_trace(call, trace_path, &result, &whatif, &detail);
     }
     ms_cli_progress_stop(progress);
     if (status == MS_OK) {
-        status = print_result(call, &result);
+        status = print_result(call, &result, &whatif);
     }
     if (status == MS_OK) {
         ms_advise_placement(&job->mesh, &job->platform, call->diag);
@@ -143,7 +189,7 @@ static ms_status run_job(const ms_invocation *call, ms_job *job, const char *tra
 
 static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
-    ms_job job;
+    requested_job asked;
     ms_cli_progress progress;
     if (ms_cli_has(call, "trace") && trace_path == NULL) {
         ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
@@ -151,12 +197,12 @@ static ms_status run(const ms_invocation *call) {
     }
     ms_progress_begin("reading", 0);
     ms_cli_progress_start(&progress, call);
-    ms_status status = ms_cli_load_job(call, &job);
+    ms_status status = ms_cli_load_requested(call, &asked.request, &asked.job);
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }
     if (status == MS_OK) {
-        status = run_job(call, &job, trace_path, &progress);
+        status = run_job(call, &asked, trace_path, &progress);
     }
     ms_cli_progress_stop(&progress);
     return status;
@@ -180,6 +226,8 @@ const ms_command ms_cmd_run = {
         "A trace holds every operation, unless --trace asks for less: 'passes' for a row per pass "
         "of a rank, 'ranks=0,8-15' for these ranks (simulated ones: of a folded job those that "
         "stand for others), 'summary' for sums alone. "
+        "--whatif simulates the job again with one better thing each and prints, by gain, how much "
+        "of the step each saves and the --set that makes it; a trace keeps that as /whatif. "
         "Exits with 1 when the job does not fit in memory.",
     .example = "meshsim run workloads/tiny.yaml --set batch.global=64 -o tiny.h5",
     .run = run,

@@ -131,10 +131,15 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
 
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
-    ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
-    status = status == MS_OK ? read_fold(call, &request) : status;
-    status = status == MS_OK ? read_solver(call, &request) : status;
-    status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, job_out) : status;
+    return ms_cli_load_requested(call, &request, job_out);
+}
+
+ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
+                                ms_job *job_out) {
+    ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
+    status = status == MS_OK ? read_fold(call, request_out) : status;
+    status = status == MS_OK ? read_solver(call, request_out) : status;
+    status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

@@ -74,6 +74,10 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 
+/* The same, with what was asked for: who reads the job again with other settings needs it. */
+ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
+                                ms_job *job_out);
+
 /* Folder of installed data, in which platforms/ and workloads/ are: $MESHSIM_DATA; else
  * ../share/meshsim beside the program (installed anywhere) or .. (a build folder in the source
  * tree); else where `cmake --install` puts it. In `arena` or static. */

@@ -435,6 +435,9 @@ static void write_all(ms_h5 *h5, const ms_event_rows *rows, const char *program_
     write_memory(h5, rows);
     write_critical_path(h5, &result->metrics);
     write_summary(h5, result, scratch);
+    if (rows->detail->whatif != NULL) {
+        ms_summary_write(h5, "whatif", rows->detail->whatif);
+    }
 }
 
 /* What a child is to write, and where. */

@@ -1,0 +1,62 @@
+#include "cli/run_whatif.h"
+
+#include "cli/worker_options.h"
+#include "meshsim/progress.h"
+#include "meshsim/units.h"
+
+static void count_progress(void *context, size_t done, size_t count) {
+    (void)context;
+    (void)count;
+    ms_progress_done((int64_t)done);
+}
+
+ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
+                             const ms_job *job, ms_cli_whatif *whatif_out) {
+    *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};
+    if (!whatif_out->is_asked) {
+        if (ms_cli_has(call, "jobs")) {
+            ms_diag_error(call->diag, "--jobs says how many simulations of --whatif run at once; "
+                                      "expected --whatif, too");
+            return MS_E_USAGE;
+        }
+        return MS_OK;
+    }
+    if (request->run.is_bounded) {
+        ms_diag_error(call->diag, "--whatif compares exact steps; --fold bounded has none");
+        return MS_E_USAGE;
+    }
+    ms_whatif_study study = {.job = job, .request = request, .progress = count_progress};
+    ms_status status = ms_cli_jobs(call, &study.jobs);
+    if (status == MS_OK) {
+        ms_progress_begin("simulating what-ifs", 0);
+        status =
+            ms_whatif_run(&study, call->arena, call->diag, &whatif_out->rows, &whatif_out->count);
+    }
+    return status;
+}
+
+/* The settings of a row, as many as one reads at a glance. */
+static void show_settings(const ms_words *settings, ms_buffer *out) {
+    enum { FEW = 2 };
+    for (size_t i = 0; i < settings->count && settings->count <= FEW; i++) {
+        ms_buffer_printf(out, "      --set '%s'\n", settings->items[i]);
+    }
+    if (settings->count > FEW) {
+        ms_buffer_printf(out, "      %zu settings, which --json lists\n", settings->count);
+    }
+}
+
+void ms_show_whatif(const ms_cli_whatif *whatif, ms_buffer *out) {
+    if (!whatif->is_asked) {
+        return;
+    }
+    ms_buffer_printf(out, "\nwhat one change would buy%27s %9s\n", "step time", "saved");
+    for (size_t i = 0; i < whatif->count; i++) {
+        const ms_whatif *row = &whatif->rows[i];
+        char step[32];
+        ms_buffer_printf(out, "  %-38s %11s %7.2f %%\n", row->change,
+                         ms_unit_format(row->step_time_s, MS_DIM_TIME, step, sizeof step),
+                         100.0 * row->gain);
+        show_settings(&row->settings, out);
+    }
+}

@@ -1,0 +1,23 @@
+/* What a run's step would take if its cluster were better in one thing. */
+#ifndef MS_CLI_RUN_WHATIF_H
+#define MS_CLI_RUN_WHATIF_H
+
+#include "cli/cli.h"
+#include "meshsim/whatif.h"
+
+/* The rows of --whatif; none without it. */
+typedef struct ms_cli_whatif {
+    ms_whatif *rows; /* [count] */
+    size_t count;
+    bool is_asked;
+} ms_cli_whatif;
+
+/* Simulate what --whatif asks for, before anything else is: the call has --whatif and --jobs.
+ *  MS_E_USAGE (reported) where they do not go with the call's other options. */
+ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
+                             const ms_job *job, ms_cli_whatif *whatif_out);
+
+/* Append the rows as a page. */
+void ms_show_whatif(const ms_cli_whatif *whatif, ms_buffer *out);
+
+#endif
