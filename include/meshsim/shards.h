@@ -60,6 +60,35 @@ ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is
  * complete one.  Returns MS_OK; MS_E_IO (reported), its rows are in the file all the same. */
 ms_status ms_shard_close(ms_shard_file *file, bool is_complete, ms_diag *diag);
 
+/** The best values of a search that its shards tell each other through their folder, so that each
+ * can leave out more. What one does not hear of, because a file is old, gone or could not be
+ * written, costs time and nothing else. */
+typedef struct ms_shared_best {
+    const char *folder;
+    ms_study_shard shard;
+    char study[MS_SHA256_HEX]; /**< what is searched: files of another study do not count */
+    size_t top;                /**< how many of the best are wanted */
+    double *heard;             /**< [heard_count] rising: the others' best, at most `top` */
+    size_t heard_count;
+    double next_s; /**< when the others' files are read again, on the clock of ms_wall_s */
+} ms_shared_best;
+
+/** Begin to share.
+ *  study: [length] bytes, the same in all shards of a search and in no other search.  top: >= 1.
+ *  *best_out: in `arena`; borrows the folder.  Returns MS_OK; MS_E_NOMEM (not reported). */
+ms_status ms_shared_best_open(const char *folder, const ms_study_shard *shard, const void *study,
+                              size_t length, size_t top, ms_arena *arena, ms_shared_best *best_out);
+
+/** Tell the others the best values of this shard.
+ *  values: [count] rising, those of distinct candidates that were simulated.  O(count). */
+void ms_shared_best_tell(const ms_shared_best *best, const double *values, size_t count);
+
+/** The value that none of the wanted ones can be above: the `top`-th of this shard's and the
+ * others', INFINITY while there are fewer.
+ *  values: [count] rising, as in ms_shared_best_tell.  O(top), and O(shards) files at most five
+ * times a second. */
+double ms_shared_best_limit(ms_shared_best *best, const double *values, size_t count);
+
 /** A job that several shards have simulated. It is one row of the merged store. */
 typedef struct ms_shards_double {
     char key[MS_SHA256_HEX];

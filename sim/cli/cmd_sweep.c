@@ -126,6 +126,7 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
     ms_points_counts counts;
     ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
     if (status == MS_E_INTERRUPTED) {
+        ms_cli_leave_progress(study->progress_context);
         tell_rest(call, rows, study->count);
     }
     status = status == MS_OK ? ms_cli_close_store(call, &s->kept, counts.failure == MS_OK) : status;

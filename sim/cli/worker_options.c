@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "meshsim/units.h"
 #include "meshsim/usage.h"
+
+#define WIPE "\r\x1b[K" /* to the start of the line, and clear it */
 
 enum { JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024 };
 static const double QUIET_S = 2.0;
@@ -19,9 +22,25 @@ ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out) {
     return status;
 }
 
+static bool is_shown(double spent_s) {
+    return isatty(STDERR_FILENO) && spent_s >= QUIET_S;
+}
+
 void ms_cli_show_progress(void *start_s, size_t done, size_t count) {
     const double *start = start_s;
-    if (isatty(STDERR_FILENO) && ms_wall_s() - *start >= QUIET_S) {
-        fprintf(stderr, "\r%zu of %zu simulated%s", done, count, done == count ? "\n" : "");
+    double spent_s = ms_wall_s() - *start;
+    char left[32];
+    if (!is_shown(spent_s)) {
+        return;
+    }
+    double per_s = (double)done / spent_s;
+    ms_unit_format((double)(count - done) / per_s, MS_DIM_TIME, left, sizeof left);
+    fprintf(stderr, WIPE "%zu of %zu simulated, %.3g/s", done, count, per_s);
+    fprintf(stderr, ", %s left%s", left, done == count ? "\n" : "");
+}
+
+void ms_cli_leave_progress(const double *start_s) {
+    if (is_shown(ms_wall_s() - *start_s)) {
+        fputs("\n", stderr);
     }
 }

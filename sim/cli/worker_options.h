@@ -12,4 +12,7 @@ ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
  *  start_s: const double *, when they began on the clock of ms_wall_s. */
 void ms_cli_show_progress(void *start_s, size_t done, size_t count);
 
+/* Leave the line that it may have begun, for what is said after an interrupt. */
+void ms_cli_leave_progress(const double *start_s);
+
 #endif

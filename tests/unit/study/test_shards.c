@@ -1,4 +1,5 @@
 /* Shards: which points are whose, and whose turn it is to write. */
+#include <math.h>
 #include <sys/wait.h>
 
 #include "job_fixture.h"
@@ -215,5 +216,51 @@ Test(shards, a_damaged_shard_leaves_the_merged_store_as_it_was) {
     cr_assert_eq(ms_store_count(store, &count), MS_OK);
     cr_assert_eq(count, (size_t)1, "all or none");
     ms_store_close(store);
+    folder_release(&d, FILES);
+}
+
+/* ---- the best values ---- */
+
+static void begin(shard_folder *d, int index, const char *study, ms_shared_best *best) {
+    const ms_study_shard shard = {index, 3};
+    cr_assert_eq(ms_shared_best_open(d->path, &shard, study, strlen(study), 3, &d->f.arena, best),
+                 MS_OK);
+}
+
+static double limit_of(ms_shared_best *best, const double *values, size_t count) {
+    best->next_s = 0; /* at once, not five times a second */
+    return ms_shared_best_limit(best, values, count);
+}
+
+Test(shards, tell_each_other_their_best) {
+    static const char *const FILES[] = {"best-0-of-3.txt", "best-2-of-3.txt", "best-1-of-3.txt",
+                                        "best-1-of-4.txt", NULL};
+    shard_folder d;
+    ms_shared_best first;
+    ms_shared_best second;
+    ms_shared_best stranger;
+    folder_init(&d);
+    begin(&d, 0, "s", &first);
+    begin(&d, 2, "s", &second);
+    begin(&d, 1, "another study", &stranger);
+    const double own[] = {1.0 / 3, 5};
+    const double others[] = {0.5, 0.75, 4};
+    const double foreign[] = {0, 0, 0};
+    cr_assert_eq(limit_of(&first, own, 2), INFINITY, "three are wanted");
+    ms_shared_best_tell(&stranger, foreign, 3);
+    fclose(fopen(file_in(&d, FILES[3]), "w"));
+    cr_assert_eq(limit_of(&first, own, 2), INFINITY, "what is another study's does not count");
+    ms_shared_best_tell(&second, others, 3);
+    ms_shared_best_tell(&first, own, 2);
+    cr_assert_eq(limit_of(&first, own, 2), 0.75);
+    cr_assert_eq(limit_of(&second, others, 3), 0.75);
+    cr_assert_eq(limit_of(&second, others, 0), INFINITY, "its own file does not count");
+    cr_assert_eq(limit_of(&second, others, 1), 5);
+    cr_assert_eq(unlink(file_in(&d, FILES[1])), 0);
+    cr_assert_eq(limit_of(&first, own, 2), INFINITY, "what is gone is not known any more");
+    FILE *half = fopen(file_in(&d, FILES[1]), "w");
+    fprintf(half, "meshsim-best %s\n0.5\nx\nnan\n0.7", second.study);
+    fclose(half);
+    cr_assert_eq(limit_of(&first, own, 2), 5, "half a line and words are no values");
     folder_release(&d, FILES);
 }
