@@ -1,0 +1,175 @@
+/* meshsim textbook: the mesh that closed forms choose. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "meshsim/textbook.h"
+#include "meshsim/units.h"
+
+enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
+
+#define QUANTITY(name_, argument_, fallback_, help_)                                               \
+    {                                                                                              \
+        .name = (name_), .argument = (argument_), .arguments = 1, .fallback = (fallback_),         \
+        .help = (help_)                                                                            \
+    }
+
+static const ms_option OPTIONS[] = {
+    QUANTITY("gpus", "N", "64", "GPUs to share among data, pipeline and tensor parallelism"),
+    QUANTITY("parameters", "N", "70e9", "of the model"),
+    QUANTITY("layers", "N", "80", "of the model: pipeline stages at most"),
+    QUANTITY("microbatches", "N", "16", "per step"),
+    QUANTITY("stage-time", "TIME", "8 ms", "of a stage and microbatch"),
+    QUANTITY("activations", "BYTES", "3 GB", "divided by pipeline and tensor parallelism"),
+    QUANTITY("memory", "BYTES", "80 GB", "of a GPU"),
+    QUANTITY("node-gpus", "N", "8", "GPUs that share the fast links"),
+    QUANTITY("node", "BANDWIDTH", "600 GB/s", "inside a node"),
+    QUANTITY("network", "BANDWIDTH", "100 GB/s", "between nodes"),
+    QUANTITY("rack", "BANDWIDTH", "25 GB/s", "across racks, for data parallelism"),
+    QUANTITY("top", "N", "4", "meshes to list"),
+    MS_OPTION_JSON,
+    {0},
+};
+
+static ms_status read_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
+                               double *out) {
+    const char *given = ms_cli_value(call, name, NULL);
+    const char *reason = "";
+    if (given != NULL && ms_unit_parse(given, dimension, out, &reason) != MS_OK) {
+        ms_diag_error(call->diag, "--%s '%s': %s", name, given, reason);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+static ms_status read_count(const ms_invocation *call, const char *name, long high, int *out) {
+    long count = *out;
+    ms_status status = ms_cli_int(call, name, count, 1, high, &count);
+    *out = (int)count;
+    return status;
+}
+
+static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
+    const struct {
+        const char *name;
+        ms_dimension dimension;
+        double *value;
+    } QUANTITIES[] = {{"stage-time", MS_DIM_TIME, &in->stage_s},
+                      {"activations", MS_DIM_BYTES, &in->activation_B},
+                      {"memory", MS_DIM_BYTES, &in->device_B},
+                      {"node", MS_DIM_BANDWIDTH, &in->node_Bps},
+                      {"network", MS_DIM_BANDWIDTH, &in->network_Bps},
+                      {"rack", MS_DIM_BANDWIDTH, &in->rack_Bps}};
+    *in = ms_textbook_usual(64, 70e9);
+    ms_status status = read_count(call, "gpus", GPUS_MAX, &in->devices);
+    status = status == MS_OK ? read_count(call, "layers", GPUS_MAX, &in->layers) : status;
+    status =
+        status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &in->microbatches) : status;
+    status = status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &in->node_devices) : status;
+    if (status == MS_OK) {
+        status = ms_cli_number(call, "parameters", in->parameters, &in->parameters);
+    }
+    for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
+        status =
+            read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
+    }
+    return status;
+}
+
+/* What was found. */
+typedef struct textbook_findings {
+    ms_textbook_mesh *meshes;
+    size_t count, fitting, shown;
+} textbook_findings;
+
+static void show_mesh(const ms_textbook_mesh *m, ms_buffer *page) {
+    ms_buffer_printf(page, "  %6d %6d %6d %10.2f %10.2f %10.2f %10.2f %10.2f %8.2f\n", m->dp, m->pp,
+                     m->tp, 1e3 * m->cost_s, 1e3 * m->tensor_s, 1e3 * m->pipeline_s,
+                     1e3 * m->bubble_s, 1e3 * m->data_s, 1e-9 * m->memory_B);
+}
+
+static ms_status print_page(const ms_invocation *call, const textbook_findings *f) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_printf(&page,
+                     "%zu meshes, %zu of them fit; closed forms, times in ms, memory in GB\n\n"
+                     "  %6s %6s %6s %10s %10s %10s %10s %10s %8s\n",
+                     f->count, f->fitting, "dp", "pp", "tp", "step", "tensor", "pipeline", "bubble",
+                     "data", "memory");
+    for (size_t i = 0; i < f->shown; i++) {
+        show_mesh(&f->meshes[i], &page);
+    }
+    const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
+    if (three != NULL) {
+        ms_buffer_puts(&page, "\nbest with all three\n");
+        show_mesh(three, &page);
+    }
+    return ms_cli_print_page(call, &page);
+}
+
+static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
+    ms_value_add_int(row, "dp", m->dp);
+    ms_value_add_int(row, "pp", m->pp);
+    ms_value_add_int(row, "tp", m->tp);
+    ms_value_add_double(row, "cost_s", m->cost_s);
+    ms_value_add_double(row, "tensor_s", m->tensor_s);
+    ms_value_add_double(row, "pipeline_s", m->pipeline_s);
+    ms_value_add_double(row, "bubble_s", m->bubble_s);
+    ms_value_add_double(row, "data_s", m->data_s);
+    ms_value_add_double(row, "memory_B", m->memory_B);
+}
+
+static ms_status print_json(const ms_invocation *call, const textbook_findings *f) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value *counts = ms_value_add(root, "counts", MS_VALUE_OBJECT);
+    ms_value_add_int(counts, "legal", (int64_t)f->count);
+    ms_value_add_int(counts, "feasible", (int64_t)f->fitting);
+    ms_value *rows = ms_value_add(root, "results", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < f->shown; i++) {
+        add_mesh(&f->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
+    }
+    const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
+    if (three != NULL) {
+        add_mesh(three, ms_value_add(root, "best_of_three", MS_VALUE_OBJECT));
+    }
+    return ms_cli_print_json(call, root);
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_textbook input;
+    textbook_findings f = {0};
+    long top = 4;
+    ms_status status = read_input(call, &input);
+    status = status == MS_OK ? ms_cli_int(call, "top", top, 1, TOP_MAX, &top) : status;
+    if (status == MS_OK) {
+        status =
+            ms_textbook_search(&input, call->arena, call->diag, &f.meshes, &f.count, &f.fitting);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    f.shown = (size_t)top < f.fitting ? (size_t)top : f.fitting;
+    status = ms_cli_has(call, "json") ? print_json(call, &f) : print_page(call, &f);
+    return status == MS_OK && f.fitting == 0 ? MS_E_NO : status;
+}
+
+const ms_command ms_cmd_textbook = {
+    .name = "textbook",
+    .summary = "the mesh that a textbook's closed forms choose, without a simulation",
+    .positional_help = NULL,
+    .positionals_min = 0,
+    .positionals_max = 0,
+    .options = OPTIONS,
+    .description =
+        "Takes every ordered factorization of the GPUs into data, pipeline and tensor parallelism "
+        "and adds four closed forms: tensor (tp-1)/tp x 16 B x parameters / layers / bandwidth, "
+        "that of a node where tp has its GPUs at most, else the network's; pipeline (pp-1)/pp x "
+        "activations / network; bubble (pp-1)/microbatches x stage time; data (dp-1)/dp x 16 B x "
+        "parameters / (pp x tp) / rack. A mesh fits with at most as many stages as layers and 16 B "
+        "x parameters / GPUs + activations / (pp x tp) in a GPU's memory. Ties go to the smaller "
+        "dp, then pp, then tp. "
+        "It knows neither latency nor contention nor schedules: compare with 'run'. "
+        "Exits with 1 when nothing fits.",
+    .example = "meshsim textbook --gpus 64 --parameters 70e9 --rack '25 GB/s'",
+    .run = run,
+};
