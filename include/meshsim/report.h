@@ -86,12 +86,21 @@ typedef struct ms_gantt {
  * levels). */
 ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out);
 
-/** Make the picture of a trace: one row per simulated rank, the operations of a pass merged into
+/** Which ranks of a trace have a row of their own. */
+typedef enum ms_gantt_rows {
+    MS_GANTT_PIPELINE_RANKS, /**< of each pipeline rank the one that stands for most ranks, of
+                                several the lowest; of a trace of listed ranks (MS_TRACE_RANKS) each
+                              */
+    MS_GANTT_EVERY_RANK,     /**< each that the trace holds operations of */
+} ms_gantt_rows;
+
+/** Make the picture of a trace: a row per pipeline rank, the operations of a pass merged into
  * one box (two half as high while two passes are under way together), waiting for communication
  * shown where it is on the chain of causes, memory in bytes.
- *  trace: with every column; not needed any more afterwards.  *gantt_out: in `arena`.  Returns
- * MS_OK; MS_E_NOMEM.  O(events log events). */
-ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out);
+ *  trace: with every column; not needed any more afterwards.  rows: which ranks it shows.
+ * *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(events log events). */
+ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
+                              ms_gantt *gantt_out);
 
 /** An evaluated schedule that is drawn.  All is borrowed. */
 typedef struct ms_drawn_schedule {
@@ -132,10 +141,11 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
 
 /** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
  * .json takes one trace, .json.gz the same compressed.  The traces are read one after the other.
- *  traces: [count] paths, count >= 1.  Returns MS_OK; MS_E_USAGE (reported) for another ending or
- * too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report
- * cannot be written, an older file stays as it was; MS_E_NOMEM. */
-ms_status ms_report_write(const char *const *traces, size_t count, const char *path, ms_diag *diag);
+ *  traces: [count] paths, count >= 1.  rows: of pictures.  Returns MS_OK; MS_E_USAGE (reported) for
+ * another ending or too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported)
+ * when the report cannot be written, an older file stays as it was; MS_E_NOMEM. */
+ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
+                          const char *path, ms_diag *diag);
 
 MS_END_DECLS
 

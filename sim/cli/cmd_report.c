@@ -9,6 +9,7 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "where to write; the ending chooses the kind: .svg, .json or .json.gz",
      .writes = ".svg or .json"},
+    {.name = "every-rank", .help = "a row of a picture for every rank that was simulated"},
     {0},
 };
 
@@ -18,7 +19,9 @@ static ms_status run(const ms_invocation *call) {
         ms_diag_error(call->diag, "no output given: expected -o FILE.svg or -o FILE.json");
         return MS_E_USAGE;
     }
-    return ms_report_write(call->positionals, call->positional_count, path, call->diag);
+    const ms_gantt_rows rows =
+        ms_cli_has(call, "every-rank") ? MS_GANTT_EVERY_RANK : MS_GANTT_PIPELINE_RANKS;
+    return ms_report_write(call->positionals, call->positional_count, rows, path, call->diag);
 }
 
 const ms_command ms_cmd_report = {
@@ -30,7 +33,10 @@ const ms_command ms_cmd_report = {
     .options = OPTIONS,
     .description =
         "Reads traces that 'meshsim run -o' wrote. FILE.svg becomes a Gantt picture of the "
-        "pipeline: ranks from top to bottom, time to the right, a colour and a letter per pass, "
+        "pipeline: pipeline ranks from top to bottom, each as the simulated rank of it that stands "
+        "for "
+        "most others (--every-rank: a row for each that was simulated), time to the right, a "
+        "colour and a letter per pass, "
         "waiting for communication visible, idle time by phase, memory per rank below. Of several "
         "traces (at most 8) the pictures are stacked on one time axis, with the distance of each "
         "to the shortest. FILE.json (or FILE.json.gz, compressed) becomes a trace in Chrome's "

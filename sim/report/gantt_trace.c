@@ -12,15 +12,50 @@ static const char *text_at(const ms_value *summary, const char *key, const char 
     return value != NULL && value->type == MS_VALUE_STRING ? value->as.string : fallback;
 }
 
-/* The rows of a picture: ranks that the trace holds operations of. */
+/* The rows of a picture: ranks that the trace holds operations of, all or one of each pipeline
+ * rank.
+ */
 typedef struct row_list {
     int32_t *row_of;  /* [rank_count] -1: none */
     int32_t *rank_of; /* [count] index into ms_trace.ranks */
     int32_t count;
+    bool is_choice; /* there are more of some pipeline rank */
 } row_list;
 
-static bool find_rows(const ms_trace *trace, ms_arena *arena, row_list *rows) {
-    const bool *is_shown = ms_passes_shown(trace, arena);
+/* Whether `a` rather than `b`, of the same pipeline rank, is shown. */
+static bool stands_for_more(const ms_trace_rank *a, const ms_trace_rank *b) {
+    return a->multiplicity > b->multiplicity ||
+           (a->multiplicity == b->multiplicity && a->rank < b->rank);
+}
+
+/* Leave the one of each pipeline rank that stands for most. */
+static bool leave_pipeline_ranks(const ms_trace *trace, ms_arena *arena, bool *is_shown) {
+    int32_t most = 0;
+    for (int32_t i = 0; i < trace->rank_count; i++) {
+        most = trace->ranks[i].pp > most ? trace->ranks[i].pp : most;
+    }
+    int32_t *best = MS_NEW(arena, int32_t, (size_t)most + 1); /* by pipeline rank, + 1; 0: none */
+    for (int32_t i = 0; best != NULL && i < trace->rank_count; i++) {
+        int32_t *mine = &best[trace->ranks[i].pp];
+        if (!is_shown[i] ||
+            (*mine > 0 && !stands_for_more(&trace->ranks[i], &trace->ranks[*mine - 1]))) {
+            is_shown[i] = false;
+            continue;
+        }
+        if (*mine > 0) {
+            is_shown[*mine - 1] = false;
+        }
+        *mine = i + 1;
+    }
+    return best != NULL;
+}
+
+static bool find_rows(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena, row_list *rows) {
+    bool *is_shown = ms_passes_shown(trace, arena);
+    if (is_shown != NULL && which == MS_GANTT_PIPELINE_RANKS && trace->level != MS_TRACE_RANKS &&
+        !leave_pipeline_ranks(trace, arena, is_shown)) {
+        return false;
+    }
     rows->row_of = MS_NEW(arena, int32_t, trace->rank_count);
     rows->rank_of = MS_NEW(arena, int32_t, trace->rank_count);
     if (is_shown == NULL || rows->row_of == NULL || rows->rank_of == NULL) {
@@ -33,6 +68,7 @@ static bool find_rows(const ms_trace *trace, ms_arena *arena, row_list *rows) {
             rows->rank_of[rows->count++] = i;
         }
     }
+    rows->is_choice = trace->level != MS_TRACE_RANKS && rows->count < trace->rank_count;
     return true;
 }
 
@@ -55,11 +91,31 @@ static const char **make_labels(const ms_trace *trace, const row_list *rows, ms_
     return labels;
 }
 
-static const char *make_title(const ms_trace *trace, ms_arena *arena) {
+/* " (rank 0, 64, 128 ... 960)": few are listed, of many the first ones and the last.  text_out:
+ * [TITLE_B]. */
+static void list_ranks(const ms_trace *trace, const row_list *rows, char *text_out) {
+    enum { FEW = 6, FIRST = 3 };
+    size_t used = 0;
+    for (int32_t i = 0; i < rows->count; i++) {
+        if (rows->count > FEW && i == FIRST) {
+            i = rows->count - 1;
+        }
+        const char *before = i == 0 ? " (rank " : rows->count > FEW && i > FIRST ? " ... " : ", ";
+        used += (size_t)snprintf(text_out + used, TITLE_B - used, "%s%d", before,
+                                 trace->ranks[rows->rank_of[i]].rank);
+    }
+    snprintf(text_out + used, TITLE_B - used, ")");
+}
+
+static const char *make_title(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
     const ms_value *s = trace->summary;
-    return ms_arena_printf(arena, "%s: %s, %.0f pipeline ranks, %.0f microbatches",
+    char ranks[TITLE_B] = "";
+    if (rows->is_choice) {
+        list_ranks(trace, rows, ranks);
+    }
+    return ms_arena_printf(arena, "%s: %s, %.0f pipeline ranks%s, %.0f microbatches",
                            text_at(s, "workload", "trace"), text_at(s, "schedule", "schedule"),
-                           ms_value_number(s, "mesh.pp", 1.0),
+                           ms_value_number(s, "mesh.pp", 1.0), ranks,
                            ms_value_number(s, "num_microbatches", 0.0));
 }
 
@@ -94,7 +150,7 @@ static const char *make_subtitle(const ms_trace *trace, const row_list *rows, ms
     const char *all =
         ms_arena_printf(arena, "%s \xc2\xb7 %.0f GPUs of %s, %d simulated", text, gpus,
                         text_at(s, "platform", "the platform"), trace->rank_count);
-    return all == NULL || rows->count == trace->rank_count
+    return all == NULL || rows->is_choice || rows->count == trace->rank_count
                ? all
                : ms_arena_printf(arena, "%s, %d shown", all, rows->count);
 }
@@ -152,10 +208,15 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, const row_list *rows, ms_
     if (kept != NULL && boxes.count > 0) {
         memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
     }
+    size_t count = 0;
     for (size_t i = 0; kept != NULL && i < boxes.count; i++) {
-        kept[i].row = rows->row_of[kept[i].row];
+        int32_t row = rows->row_of[kept[i].row];
+        if (row >= 0) {
+            kept[count] = kept[i];
+            kept[count++].row = row;
+        }
     }
-    *count_out = boxes.count;
+    *count_out = count;
     ms_vector_release(&boxes);
     ms_vector_release(&pairs);
     return kept;
@@ -174,12 +235,13 @@ static void find_units(const ms_trace *trace, ms_gantt *gantt) {
     gantt->slices = microbatches > 0 && units % microbatches == 0 ? units / microbatches : 1;
 }
 
-ms_status ms_gantt_from_trace(const ms_trace *trace, ms_arena *arena, ms_gantt *gantt_out) {
+ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena,
+                              ms_gantt *gantt_out) {
     row_list rows;
-    if (!find_rows(trace, arena, &rows)) {
+    if (!find_rows(trace, which, arena, &rows)) {
         return MS_E_NOMEM;
     }
-    ms_gantt gantt = {.title = make_title(trace, arena),
+    ms_gantt gantt = {.title = make_title(trace, &rows, arena),
                       .subtitle = make_subtitle(trace, &rows, arena),
                       .row_labels = make_labels(trace, &rows, arena),
                       .rows = rows.count,

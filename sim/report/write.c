@@ -67,8 +67,8 @@ static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *dia
 }
 
 /* A trace is needed only until its picture is made, which lies in `arena`. */
-static ms_status read_picture(const char *trace_path, ms_arena *arena, ms_diag *diag,
-                              ms_gantt *gantt_out) {
+static ms_status read_picture(const char *trace_path, ms_gantt_rows rows, ms_arena *arena,
+                              ms_diag *diag, ms_gantt *gantt_out) {
     ms_arena scratch;
     ms_trace trace;
     ms_arena_init(&scratch);
@@ -76,7 +76,7 @@ static ms_status read_picture(const char *trace_path, ms_arena *arena, ms_diag *
     if (status == MS_OK && trace.step_ps <= 0) {
         ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
         status = MS_E_INPUT;
-    } else if (status == MS_OK && ms_gantt_from_trace(&trace, arena, gantt_out) != MS_OK) {
+    } else if (status == MS_OK && ms_gantt_from_trace(&trace, rows, arena, gantt_out) != MS_OK) {
         ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
         status = MS_E_NOMEM;
     }
@@ -99,13 +99,14 @@ static ms_status name_pictures(const char *const *traces, size_t count, ms_arena
 }
 
 /* The pictures of all traces as SVG. */
-static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms_buffer *svg) {
+static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows rows, ms_diag *diag,
+                      ms_buffer *svg) {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     ms_arena arena;
     ms_arena_init(&arena);
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < count; i++) {
-        status = read_picture(traces[i], &arena, diag, &gantts[i]);
+        status = read_picture(traces[i], rows, &arena, diag, &gantts[i]);
     }
     if (status == MS_OK) {
         status = name_pictures(traces, count, &arena, gantts);
@@ -121,11 +122,11 @@ static ms_status draw(const char *const *traces, size_t count, ms_diag *diag, ms
     return status;
 }
 
-static ms_status write_svg(const char *const *traces, size_t count, const char *path,
-                           ms_diag *diag) {
+static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
+                           const char *path, ms_diag *diag) {
     ms_buffer svg;
     ms_buffer_init(&svg);
-    ms_status status = draw(traces, count, diag, &svg);
+    ms_status status = draw(traces, count, rows, diag, &svg);
     if (status == MS_OK) {
         status = ms_target_write_text(path, ms_buffer_text(&svg), svg.length, diag);
     }
@@ -185,12 +186,12 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     return status;
 }
 
-ms_status ms_report_write(const char *const *traces, size_t count, const char *path,
-                          ms_diag *diag) {
+ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
+                          const char *path, ms_diag *diag) {
     ms_status status = check_request(count, path, diag);
     if (status != MS_OK) {
         return status;
     }
-    return format_of(path) == FORMAT_SVG ? write_svg(traces, count, path, diag)
+    return format_of(path) == FORMAT_SVG ? write_svg(traces, count, rows, path, diag)
                                          : write_json(traces[0], path, diag);
 }

@@ -118,7 +118,7 @@ static void write_all(const ms_trace *trace, ms_arena *arena) {
             (out.length > 4 && strcmp(ms_buffer_text(&out) + out.length - 4, "\n]}\n") == 0));
     out.length = 0;
     ms_gantt gantt;
-    require(ms_gantt_from_trace(trace, arena, &gantt) == MS_OK);
+    require(ms_gantt_from_trace(trace, MS_GANTT_PIPELINE_RANKS, arena, &gantt) == MS_OK);
     status = ms_gantt_write_svg(&gantt, 1, &out);
     require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
     ms_buffer_release(&out);

@@ -330,19 +330,24 @@ class Levels(Run):
             self.assertFalse(path.exists())
 
     def test_pictures_of_passes_and_of_ranks_show_the_same_passes(self):
-        def passes(level, *options):
+        def passes(level, *options, rows=()):
             path = self.write(level, *options)
-            meshsim("report", path, "-o", path.with_suffix(".svg"))
+            meshsim("report", path, *rows, "-o", path.with_suffix(".svg"))
             texts = [e.text or "" for e in ElementTree.parse(path.with_suffix(".svg")).iter("{http://www.w3.org/2000/svg}text")]
             return sorted(t for t in texts if t[1:].isdigit() and t[0] in "FIWB"), texts
 
         for options in self.OPTIONS:
             self.assertEqual(passes("full", *options)[0], passes("passes", *options)[0], options)
-        full, _ = passes("full", "--no-fold")
-        part, texts = passes("ranks=0,4", "--no-fold")  # one of each stage
-        self.assertEqual(len(part), len(full) / 4)
+        one, titles = passes("full", "--no-fold")  # of each pipeline rank the lowest
+        part, texts = passes("ranks=0,4", "--no-fold")
+        self.assertEqual(one, part)
+        self.assertTrue(any("2 pipeline ranks (rank 0, 4), " in t for t in titles))
+        self.assertFalse(any("(rank " in t for t in texts))
         self.assertEqual([t for t in texts if t.startswith("pp ")], ["pp 0", "pp 1"] * 2)
         self.assertTrue(any("8 simulated, 2 shown" in t for t in texts))
+        every, texts = passes("full", "--no-fold", rows=("--every-rank",))
+        self.assertEqual(len(every), 4 * len(one))
+        self.assertIn("rank 7", texts)
 
 
 class Chrome(Run):

@@ -1,5 +1,6 @@
 /* Traces by hand: passes whose operations alternate, and waiting for other ranks. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/report.h"
@@ -113,7 +114,7 @@ Test(passes, two_that_alternate_share_the_row_while_both_are_under_way) {
     ms_gantt gantt;
     hand_made_init(&h);
     add_all(&h, PAIR, sizeof PAIR / sizeof PAIR[0]);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {
         {0, 2, F, 0, false}, {2, 5, F, 1, false}, {2, 5, B, 2, false}, {5, 8, B, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 4);
@@ -129,7 +130,7 @@ Test(passes, pairs_in_a_row_stay_apart) {
         {0, F, 0, 5, 4, 5, 3},  {0, B, 1, 2, 5, 6, 4}, {0, F, 0, 5, 6, 7, 5}, {0, B, 1, 2, 7, 8, 6},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {{0, 1, F, 0, false}, {1, 3, F, 1, false}, {1, 3, B, 2, false},
                                    {3, 4, B, 0, false}, {4, 5, F, 0, false}, {5, 7, F, 1, false},
                                    {5, 7, B, 2, false}, {7, 8, B, 0, false}};
@@ -149,7 +150,7 @@ Test(passes, steps_have_their_own) {
                                     {0, B, 0, 0, 7, 8, 2}};
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
     h.trace.events.step[2] = h.trace.events.step[3] = 1;
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {
         {0, 1, F, 0, false}, {1, 2, B, 0, false}, {4, 5, F, 0, false}, {7, 8, B, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 4);
@@ -177,7 +178,7 @@ Test(passes, a_barrier_only_waits) {
                                     {0, B, -1, -1, 6, 6, 1},
                                     {0, F, 0, 1, 6, 7, 2}};
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {
         {0, 2, B, 0, false}, {2, 6, MS_OP_P2P, 0, false}, {6, 7, F, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 3);
@@ -194,7 +195,7 @@ Test(passes, those_that_follow_each_other_keep_the_whole_row) {
         {0, W, 0, 0, 4, 5, 3},  {0, I, 0, 1, 5, 6, 4}, {0, I, 0, 1, 6, 7, 5},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {{0, 1, F, 0, false}, {1, 2, F, 0, false}, {2, 3, I, 0, false},
                                    {3, 4, F, 0, false}, {4, 5, W, 0, false}, {5, 7, I, 0, false}};
     assert_boxes(&gantt, 0, PIECES, 6);
@@ -212,7 +213,7 @@ Test(passes, waiting_inside_a_pair_is_part_of_it) {
         {0, B, 1, 1, 5, 6, 3},
     };
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {{0, 3, F, 0, false},
                                    {1, 3, MS_OP_ALL_REDUCE, 0, true},
                                    {3, 5, F, 1, false},
@@ -234,7 +235,8 @@ Test(passes, waiting_for_other_ranks_communication_is_marked) {
         ms_trace_member member = {2, 1}; /* the second rank takes part after all */
         h.trace.members = &member;
         h.trace.member_count = has_member;
-        cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+        cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt),
+                     MS_OK);
         int waits = 0;
         for (size_t i = 0; i < gantt.box_count; i++) {
             const ms_gantt_box *box = &gantt.boxes[i];
@@ -248,7 +250,7 @@ Test(passes, waiting_for_other_ranks_communication_is_marked) {
     ms_buffer svg;
     ms_buffer_init(&svg);
     h.trace.member_count = 0;
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
     cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: that of other ranks<"));
     cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: own communication<"));
@@ -268,7 +270,7 @@ Test(passes, own_communication_is_not_that_of_other_ranks) {
                                     {3, MS_OP_ALL_REDUCE, -1, -1, 2, 5, 1},
                                     {2, MS_OP_ALL_REDUCE, -1, -1, 4, 7, 0}};
     add_all(&h, OPS, 4);
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[2][3] = {{{0, 4, B, 0, false}, {4, 7, MS_OP_ALL_REDUCE, 0, false}},
                                        {{0, 2, B, 0, false},
                                         {4, 5, MS_OP_ALL_REDUCE, 0, false},
@@ -280,6 +282,49 @@ Test(passes, own_communication_is_not_that_of_other_ranks) {
         cr_assert_eq(gantt.boxes[i].is_foreign, gantt.boxes[i].start > 4.5e-6);
     }
     ms_arena_release(&h.arena);
+}
+
+/* Of a pipeline rank that several ranks were simulated of, the one that stands for most is drawn,
+ * of equals the lowest; or each. */
+Test(passes, a_pipeline_rank_has_one_row) {
+    static const struct {
+        ms_trace_rank ranks[2];
+        int32_t shown; /* index of the one that is drawn; -1: both */
+    } CASES[] = {{{{0, 2, 0}, {2, 6, 0}}, 1},
+                 {{{0, 6, 0}, {6, 2, 0}}, 0},
+                 {{{4, 4, 0}, {0, 4, 0}}, 1},
+                 {{{0, 4, 3}, {4, 4, 3}}, 0},
+                 {{{0, 4, 1}, {4, 4, 0}}, -1}};
+    static const operation OPS[] = {{0, B, 0, 0, 0, 4, -1}, {1, B, 1, 0, 0, 2, -1}};
+    static const piece PIECES[] = {{0, 4, B, 0, false}, {0, 2, B, 0, false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        hand_made h;
+        ms_gantt gantt;
+        hand_made_init(&h);
+        add_all(&h, OPS, 2);
+        memcpy(h.trace.ranks, CASES[i].ranks, sizeof CASES[i].ranks);
+        ms_trace_memory points[] = {{0, 0, 10}, {1, 0, 20}};
+        h.trace.memory = points;
+        h.trace.memory_count = 2;
+        cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_EVERY_RANK, &h.arena, &gantt), MS_OK);
+        cr_assert_eq(gantt.rows, 2);
+        cr_assert_null(strstr(gantt.title, "(rank"));
+        cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt),
+                     MS_OK);
+        int32_t shown = CASES[i].shown;
+        cr_assert_eq(gantt.rows, shown < 0 ? 2 : 1, "case %zu", i);
+        if (shown >= 0) {
+            char text[32];
+            snprintf(text, sizeof text, "(rank %d)", CASES[i].ranks[shown].rank);
+            cr_assert_not_null(strstr(gantt.title, text), "case %zu: %s", i, gantt.title);
+            snprintf(text, sizeof text, "pp %d", CASES[i].ranks[shown].pp);
+            cr_assert_str_eq(gantt.row_labels[0], text);
+            assert_boxes(&gantt, 0, &PIECES[shown], 1);
+            cr_assert_eq(gantt.memory->row_first[1], 1U);
+            cr_assert_eq(gantt.memory->levels[0].level, points[shown].bytes);
+        }
+        ms_arena_release(&h.arena);
+    }
 }
 
 Test(passes, memory_points_become_levels_of_their_rank) {
@@ -294,7 +339,7 @@ Test(passes, memory_points_become_levels_of_their_rank) {
     ms_value *memory = ms_value_add(summary, "memory", MS_VALUE_OBJECT);
     ms_value_add_double(memory, "capacity_B", 40);
     h.trace.summary = summary;
-    cr_assert_eq(ms_gantt_from_trace(&h.trace, &h.arena, &gantt), MS_OK);
+    cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     cr_assert_eq(gantt.memory->limit, 40.0);
     cr_assert_eq(gantt.memory->row_first[1], 2U);
     cr_assert_eq(gantt.memory->row_first[2], 3U);

@@ -13,7 +13,7 @@ static const char *name_in(trace_fixture *f, const char *name) {
 
 static ms_status write_one(trace_fixture *f, const char *path) {
     const char *const traces[] = {f->path};
-    return ms_report_write(traces, 1, path, &f->diag);
+    return ms_report_write(traces, 1, MS_GANTT_PIPELINE_RANKS, path, &f->diag);
 }
 
 Test(report_write, the_ending_chooses_the_kind) {
@@ -61,7 +61,9 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
         traces[i] = f.path;
     }
     const char *svg = name_in(&f, "a.svg");
-    cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX, svg, &f.diag), MS_OK);
+    cr_assert_eq(
+        ms_report_write(traces, MS_GANTT_PICTURES_MAX, MS_GANTT_PIPELINE_RANKS, svg, &f.diag),
+        MS_OK);
     const char *text = trace_fixture_read_file(&f, svg, &length);
     size_t panels = 0;
     for (const char *at = text; (at = strstr(at, "<g class=\"panel\"")) != NULL; at++) {
@@ -69,9 +71,13 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
     }
     cr_assert_eq(panels, (size_t)MS_GANTT_PICTURES_MAX);
     cr_assert_not_null(strstr(text, ">t.h5 \xc2\xb7 small: 1f1b, 2 pipeline ranks"));
-    cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, svg, &f.diag), MS_E_USAGE);
+    cr_assert_eq(
+        ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, MS_GANTT_PIPELINE_RANKS, svg, &f.diag),
+        MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "at most 8 traces"));
-    cr_assert_eq(ms_report_write(traces, 2, name_in(&f, "a.json"), &f.diag), MS_E_USAGE);
+    cr_assert_eq(
+        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, name_in(&f, "a.json"), &f.diag),
+        MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "made of one run, got 2"));
     cr_assert_eq(trace_fixture_files(&f), 2);
     trace_fixture_release(&f);
