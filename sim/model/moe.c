@@ -388,6 +388,15 @@ static void end_experts(const moe_half *half) {
     }
 }
 
+/* Sums of tensors of the half's tokens, each of which reads two and writes one of them; a compiled
+ * kernel does so on the way.
+ * Source: PyTorch, torch::autograd::InputBuffer::accumulate. */
+static void add_sums(const moe_half *half, int count) {
+    for (int i = 0; i < count && half->builder->model->kernels != MS_KERNELS_COMPILED; i++) {
+        ms_cost_memory(half->builder, "branch_sum", 3 * half->tokens * half->row_B);
+    }
+}
+
 static void add_forward(const moe_half *half) {
     ms_cost_builder *builder = half->builder;
     const ms_moe *moe = &builder->model->moe;
@@ -409,6 +418,7 @@ static void add_forward(const moe_half *half) {
     add_shared_down(half);
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute", half->back_B);
+    add_sums(half, half->has_shared); /* its result and the routed experts' */
     ms_cost_residual(builder, half->parts);
 }
 
@@ -443,6 +453,7 @@ static void add_backward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_permute_backward", half->back_B);
     add_router(half, half->parts);
+    add_sums(half, 1 + half->has_shared); /* gradients of what router and experts read */
     ms_cost_norm(builder, half->parts);
 }
 

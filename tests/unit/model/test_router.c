@@ -85,6 +85,37 @@ Test(router, a_capacity_takes_another_search) {
     fixture_clear(&bounded);
 }
 
+/* What several branches made of a token, and their gradients, are summed: two planes of 2,048
+ * tokens of 1,024 in, one out; a compiled kernel does so on the way. */
+Test(router, branches_beside_it_are_summed) {
+    const double plane_B = (double)TOKENS * 1024 * 2;
+    const struct {
+        int shared_experts;
+        ms_kernels kernels;
+        int forward, backward;
+    } CASES[] = {{1, MS_KERNELS_FUSED, 1, 2},
+                 {0, MS_KERNELS_FUSED, 0, 1},
+                 {1, MS_KERNELS_EAGER, 1, 2},
+                 {1, MS_KERNELS_COMPILED, 0, 0}};
+    const ms_gpu_type gpu = fixture_a100();
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_model model = fixture_small_moe(1);
+        model.moe.shared_experts = CASES[i].shared_experts;
+        model.kernels = CASES[i].kernels;
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout.micro_batch = 1;
+        fixture_run(&fixture, &model, &gpu);
+        calls forward = calls_of(&fixture.costs, MS_PASS_F, "branch_sum");
+        calls backward = calls_of(&fixture.costs, MS_PASS_B, "branch_sum");
+        cr_assert_eq(forward.count, CASES[i].forward, "%zu", i);
+        cr_assert_eq(backward.count, CASES[i].backward, "%zu", i);
+        cr_assert_eq(forward.bytes + backward.bytes,
+                     3 * plane_B * (CASES[i].forward + CASES[i].backward), "%zu", i);
+        fixture_clear(&fixture);
+    }
+}
+
 /* A search takes its time for each entry, of a warp's 32 at least, or that of reading them. */
 Test(router, searches_take_longer_than_their_bytes) {
     ms_gpu_type gpu = fixture_a100();
