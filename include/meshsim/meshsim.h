@@ -63,6 +63,8 @@
  * | points.h          | many jobs of one study, with a store beside them                   |
  * | shards.h          | a study shared among processes that share a folder                 |
  * | sweep.h           | a workload in which some keys take several values each             |
+ * | space.h           | a workload with values of some keys, on all meshes of some clusters |
+ * | search.h          | the best candidates of a space, most of them not simulated         |
  * | textbook.h        | device meshes in closed form, as a textbook has them               |
  * | whatif.h          | what one better thing each would buy a job                         |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |

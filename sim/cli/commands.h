@@ -9,6 +9,7 @@ extern const ms_command ms_cmd_run;
 extern const ms_command ms_cmd_check;
 extern const ms_command ms_cmd_mesh;
 extern const ms_command ms_cmd_schedule;
+extern const ms_command ms_cmd_search;
 extern const ms_command ms_cmd_sweep;
 extern const ms_command ms_cmd_merge;
 extern const ms_command ms_cmd_platform;

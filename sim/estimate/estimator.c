@@ -62,10 +62,16 @@ struct ms_estimator {
     ms_arena scratch;
     ms_plan_space space;
     ms_memo places, orders, costs;
-    ms_vector known_places; /* of known_place *, beside places; NULL: refused */
-    ms_vector known_orders; /* of known_order *, beside orders; NULL: refused */
-    ms_vector known_costs;  /* of known_costs *, beside costs; NULL: refused */
+    ms_vector known_places; /* of known_item, beside places, what it is a known_place */
+    ms_vector known_orders; /* of known_item, beside orders, known_order */
+    ms_vector known_costs;  /* of known_item, beside costs, known_costs */
 };
+
+/* What stands beside a key. */
+typedef struct known_item {
+    void *item;         /* NULL: refused */
+    const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
+} known_item;
 
 /* A spec under way. */
 typedef struct estimating {
@@ -90,15 +96,15 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_memo_init(&e->places, sizeof(place_key));
     ms_memo_init(&e->orders, sizeof(ms_job_order_key));
     ms_memo_init(&e->costs, sizeof(cost_key));
-    ms_vector_init(&e->known_places, sizeof(known_place *));
-    ms_vector_init(&e->known_orders, sizeof(known_order *));
-    ms_vector_init(&e->known_costs, sizeof(known_costs *));
+    ms_vector_init(&e->known_places, sizeof(known_item));
+    ms_vector_init(&e->known_orders, sizeof(known_item));
+    ms_vector_init(&e->known_costs, sizeof(known_item));
     return e;
 }
 
 void ms_estimator_free(ms_estimator *e) {
     for (size_t i = 0; e != NULL && i < e->known_places.count; i++) {
-        known_place *place = MS_AT(&e->known_places, known_place *, i);
+        known_place *place = MS_AT(&e->known_places, known_item, i).item;
         if (place != NULL) {
             ms_comm_classes_release(&place->comm);
         }
@@ -115,24 +121,35 @@ void ms_estimator_free(ms_estimator *e) {
     }
 }
 
+/* Why what is new is refused, for whoever asks the next time. */
+static const char *keep_reason(const estimating *it) {
+    const ms_buffer *reason = it->diag->reason;
+    return reason == NULL ? NULL : ms_arena_strdup(it->e->arena, ms_buffer_text(reason));
+}
+
 /* What stands beside a key. If it is new, `make` makes it, once: what it refuses stays refused. */
-static ms_status find_known(estimating *it, ms_memo *memo, ms_vector *known, const void *key,
+static ms_status find_known(estimating *it, ms_memo *memo, ms_vector *beside, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
     bool is_new = false;
-    void *item = NULL;
+    known_item found = {NULL, NULL};
     ms_status status = ms_memo_find(memo, key, number_out, &is_new);
     if (status == MS_OK && is_new) {
-        status = make(it, &item);
-        item = status == MS_OK ? item : NULL;
-        if (ms_vector_add(known, &item, 1) == NULL || status == MS_E_NOMEM) {
+        status = make(it, &found.item);
+        if (status != MS_OK) {
+            found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(it)};
+        }
+        if (ms_vector_add(beside, &found, 1) == NULL || status == MS_E_NOMEM) {
             return MS_E_NOMEM;
         }
     } else if (status == MS_OK) {
-        item = MS_AT(known, void *, *number_out);
-        status = item == NULL ? MS_E_INPUT : MS_OK;
+        found = MS_AT(beside, known_item, *number_out);
+        status = found.item == NULL ? MS_E_INPUT : MS_OK;
+        if (status != MS_OK && found.reason != NULL && it->diag->reason != NULL) {
+            ms_buffer_puts(it->diag->reason, found.reason);
+        }
     }
-    *item_out = item;
+    *item_out = found.item;
     return status;
 }
 
@@ -156,7 +173,7 @@ static double known_norm_s(const estimating *it) {
     const ms_vector *places = &it->e->known_places;
     double norm_s = -1.0;
     for (size_t i = 0; i < places->count && norm_s < 0.0 && it->job.mesh.devices == NULL; i++) {
-        const known_place *place = MS_AT(places, known_place *, i);
+        const known_place *place = MS_AT(places, known_item, i).item;
         bool is_same = place != NULL && place->mesh.devices == NULL &&
                        place->comm.platform == it->spec->platform.cluster &&
                        place->mesh.ranks == it->job.mesh.ranks;

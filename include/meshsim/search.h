@@ -1,0 +1,103 @@
+/**
+ * @file
+ * Search: the best candidates of a space, without simulating most of them.
+ *
+ * Every candidate is checked and estimated. Those that can be and fit in memory are simulated, the
+ * best by their estimates first, until no bound of the others is below what the last of the wanted
+ * ones takes. A bound is never above what a simulation gives, so what is left out could not have
+ * been among the best.
+ */
+#ifndef MESHSIM_SEARCH_H
+#define MESHSIM_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/config.h"
+#include "meshsim/decls.h"
+#include "meshsim/diag.h"
+#include "meshsim/job.h"
+#include "meshsim/space.h"
+#include "meshsim/spec.h"
+#include "meshsim/status.h"
+#include "meshsim/store.h"
+
+MS_BEGIN_DECLS
+
+/** What a search is at. */
+typedef struct ms_search_progress {
+    bool is_simulating;  /**< else it estimates */
+    int64_t done, count; /**< candidates estimated; simulated or left out */
+    int64_t simulated;   /**< of those done */
+} ms_search_progress;
+
+/** What is asked of a search. All is borrowed. */
+typedef struct ms_search_study {
+    ms_space *space;
+    int top;             /**< how many of the best are wanted, >= 1 */
+    int jobs;            /**< simulations at once, >= 1; changes no result */
+    bool is_exhaustive;  /**< simulate all that fit */
+    const char *program; /**< as in ms_store_key */
+    ms_store *store;     /**< NULL: none */
+    /** Called now and then.  NULL: nobody asks. */
+    void (*progress)(void *context, const ms_search_progress *now);
+    void *context; /**< its first argument */
+} ms_search_study;
+
+/** What became of the candidates; all but the first sum up to it when the search is complete. */
+typedef struct ms_search_counts {
+    int64_t enumerated;
+    int64_t illegal;      /**< no such job can be */
+    int64_t does_not_fit; /**< in memory */
+    int64_t pruned;       /**< their bounds are above what the wanted ones take */
+    int64_t simulated;    /**< and fit; found in the store or simulated now */
+    int64_t failed;       /**< simulations that crashed or lacked memory */
+} ms_search_counts;
+
+/** Candidates that cannot be, or whose simulation failed, for one reason. */
+typedef struct ms_search_reason {
+    const char *text; /**< of the first of them, with its numbers */
+    int64_t count;
+    ms_words settings; /**< of the first of them */
+} ms_search_reason;
+
+/** One of the best. */
+typedef struct ms_search_row {
+    int64_t index;     /**< in the space */
+    ms_words settings; /**< what makes `run WORKLOAD --set ...` the same job */
+    ms_job_spec spec;
+    ms_run_figures figures;
+    double estimate_s;      /**< of its step */
+    double bound_s;         /**< that its step could not be below */
+    const char *limited_by; /**< "compute", "bubble", "tp over nvlink" */
+    double limit_share;     /**< of the step */
+} ms_search_row;
+
+/** What a search found. All in the arena of ms_search_run. */
+typedef struct ms_search_findings {
+    ms_search_counts counts;
+    const ms_search_row *rows; /**< [row_count] best first; equal ones by their settings */
+    size_t row_count;
+    const ms_search_reason *illegal; /**< [illegal_count] most frequent first */
+    size_t illegal_count;
+    const ms_search_reason *failed; /**< [failed_count] likewise */
+    size_t failed_count;
+    double smallest_B; /**< least memory that a candidate needs, of those that do not fit; 0: all
+                          fit */
+    bool is_partial;   /**< it was interrupted: better ones may be among the rest */
+    ms_status failure; /**< of the first simulation that failed; MS_OK: none */
+} ms_search_findings;
+
+/** Search a space.
+ *  The rows are the same for any number of jobs, and whether or not candidates are pruned; counts
+ * of those pruned and simulated may differ.
+ *  Returns MS_OK, also when nothing is found; MS_E_INTERRUPTED with what was found by then; as
+ * ms_store_put and ms_workers_stream; MS_E_NOMEM (reported).  O(candidates). */
+ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *diag,
+                        ms_search_findings *result_out);
+
+MS_END_DECLS
+
+#endif

@@ -1,0 +1,260 @@
+/* meshsim search: the best meshes and settings for a workload. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "cli/show_search.h"
+#include "cli/store_options.h"
+#include "cli/worker_options.h"
+#include "meshsim/ranges.h"
+#include "meshsim/usage.h"
+
+enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
+
+/* How long nothing is shown, and how often something is then [s]. */
+static const double QUIET_S = 2.0, DRAW_S = 0.2;
+
+static const ms_option OPTIONS[] = {
+    {.name = "vary",
+     .argument = "KEY=V1,V2",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
+             "takes the GPUs that other axes leave"},
+    {.name = "usual", .help = "vary what is usual beside what --vary says"},
+    {.name = "gpus",
+     .argument = "N1,N2",
+     .arguments = 1,
+     .fallback = "those of the workload",
+     .help = "numbers of GPUs"},
+    {.name = "platform",
+     .argument = "P1,P2",
+     .arguments = 1,
+     .fallback = "the workload's",
+     .help = "platform files, or names of some"},
+    {.name = "top",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "10",
+     .help = "how many of the best are found"},
+    {.name = "exhaustive", .help = "simulate all that fit, prune nothing"},
+    {.name = "jobs",
+     .argument = "J",
+     .arguments = 1,
+     .fallback = "processors, at most 4",
+     .help = "simulations at once; changes no result"},
+    MS_OPTION_STORE,
+    MS_OPTION_RESUME,
+    MS_OPTION_FRESH,
+    MS_OPTION_SHARD,
+    MS_OPTION_PLAN,
+    MS_OPTION_SHARDS,
+    MS_OPTION_SET,
+    MS_OPTION_FIDELITY,
+    MS_OPTION_GRANULARITY,
+    MS_OPTION_JSON,
+    {0},
+};
+
+/* ---- what is asked for ---- */
+
+/* The words of a comma list.  *words_out: in the call's arena. */
+static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
+    const char *text = ms_cli_value(call, option, "");
+    size_t count = 1;
+    for (const char *c = text; *c != '\0'; c++) {
+        count += *c == ',';
+    }
+    words_out->items = MS_NEW(call->arena, const char *, count);
+    words_out->count = 0;
+    for (const char *at = text; *at != '\0' && words_out->items != NULL;) {
+        size_t length = strcspn(at, ",");
+        if (length == 0) {
+            ms_diag_error(call->diag, "option '--%s' has an empty place in '%s'", option, text);
+            return MS_E_USAGE;
+        }
+        words_out->items[words_out->count++] = ms_arena_strndup(call->arena, at, length);
+        at += length + (at[length] == ',');
+    }
+    return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+}
+
+static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
+    ms_words words;
+    ms_status status = split(call, "gpus", &words);
+    gpus_out->items = status == MS_OK ? MS_NEW(call->arena, int, words.count + 1) : NULL;
+    if (gpus_out->items == NULL) {
+        return status == MS_OK ? ms_diag_no_memory(call->diag) : status;
+    }
+    for (size_t i = 0; i < words.count; i++) {
+        int end = 0, gpus = 0;
+        bool is_number = sscanf(words.items[i], "%8d%n", &gpus, &end) == 1 &&
+                         words.items[i][end] == '\0' && gpus >= 1 && gpus <= GPUS_MAX;
+        if (!is_number) {
+            ms_diag_error(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
+                          (int)GPUS_MAX, words.items[i]);
+            return MS_E_USAGE;
+        }
+        gpus_out->items[gpus_out->count++] = gpus;
+    }
+    return MS_OK;
+}
+
+static ms_status read_request(const ms_invocation *call, ms_job_request *job,
+                              ms_space_request *request_out) {
+    const ms_given varied = ms_cli_all(call, "vary");
+    *request_out = (ms_space_request){
+        .job = job,
+        .varied = {varied.values, varied.count},
+        .is_usual = varied.count == 0 || ms_cli_has(call, "usual"),
+    };
+    ms_status status = ms_cli_job_request(call, call->positionals[0], job);
+    job->platform = NULL; /* several may be asked for: they are the space's */
+    status = status == MS_OK ? split(call, "platform", &request_out->platforms) : status;
+    return status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
+}
+
+/* ---- progress ---- */
+
+typedef struct search_line {
+    double start_s, phase_s, drawn_s; /* on the clock of ms_wall_s */
+    bool is_simulating, is_drawn;
+} search_line;
+
+/* A line of stderr that is written over: how far, how fast, how long still. */
+static void show_progress(void *context, const ms_search_progress *now) {
+    search_line *line = context;
+    double time_s = ms_wall_s();
+    if (now->is_simulating != line->is_simulating) {
+        line->is_simulating = now->is_simulating;
+        line->phase_s = time_s;
+    }
+    bool is_end = now->is_simulating && now->done == now->count;
+    bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
+    if (!isatty(STDERR_FILENO) || (!is_due && !(is_end && line->is_drawn))) {
+        return;
+    }
+    line->drawn_s = time_s;
+    line->is_drawn = !is_end;
+    if (is_end) {
+        fputs("\r\033[K", stderr);
+        return;
+    }
+    double passed_s = time_s - line->phase_s;
+    double rate = passed_s > 0 ? (double)now->done / passed_s : 0;
+    fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s",
+            now->is_simulating ? "simulating:" : "estimating:", (long long)now->done,
+            (long long)now->count, rate);
+    if (rate > 0) {
+        fprintf(stderr, ", %s%.0f s left", now->is_simulating ? "at most " : "",
+                (double)(now->count - now->done) / rate);
+    }
+    if (now->is_simulating) {
+        fprintf(stderr, ", %lld simulated", (long long)now->simulated);
+    }
+}
+
+/* ---- the search ---- */
+
+static ms_status print(const ms_invocation *call, const ms_shown_search *shown) {
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, ms_show_search_tree(shown, call->arena));
+    }
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_show_search_page(shown, call->arena, &page);
+    return ms_cli_print_page(call, &page);
+}
+
+/* How to go on after an interrupt. */
+static void tell_rest(const ms_invocation *call) {
+    const char *store = ms_cli_value(call, "store", NULL);
+    if (store != NULL) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "interrupted: what was simulated is in '%s', and the same command goes on",
+                     store);
+    } else {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "interrupted: the same command begins anew; '--store FILE.db' keeps what is "
+                     "simulated");
+    }
+}
+
+static ms_status search(const ms_invocation *call, const ms_search_study *study) {
+    ms_search_findings result;
+    const ms_shown_search shown = {
+        .workload = call->positionals[0], .space = study->space, .result = &result};
+    ms_status status = ms_search_run(study, call->arena, call->diag, &result);
+    if (status == MS_E_INTERRUPTED) {
+        tell_rest(call);
+        print(call, &shown);
+        return status;
+    }
+    status = status == MS_OK ? print(call, &shown) : status;
+    if (status != MS_OK || result.failure != MS_OK) {
+        return status != MS_OK ? status : result.failure;
+    }
+    return result.row_count == 0 ? MS_E_NO : MS_OK;
+}
+
+static ms_status check_built(const ms_invocation *call) {
+    static const char *const NOT_YET[] = {"shard", "plan", "shards"};
+    for (size_t i = 0; i < sizeof NOT_YET / sizeof NOT_YET[0]; i++) {
+        if (ms_cli_has(call, NOT_YET[i])) {
+            ms_diag_error(call->diag, "option '--%s' is built for sweeps, and not for searches yet",
+                          NOT_YET[i]);
+            return MS_E_USAGE;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status run(const ms_invocation *call) {
+    ms_job_request job;
+    ms_space_request request;
+    ms_cli_store kept = {.file = {.lock_file = -1}};
+    long top = TOP_DEFAULT;
+    search_line line = {.start_s = ms_wall_s()};
+    line.phase_s = line.start_s;
+    ms_search_study study = {.is_exhaustive = ms_cli_has(call, "exhaustive"),
+                             .program = ms_cli_program(call->arena),
+                             .progress = show_progress,
+                             .context = &line};
+    ms_status status = check_built(call);
+    status = status == MS_OK ? ms_cli_jobs(call, &study.jobs) : status;
+    status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
+    status = status == MS_OK ? read_request(call, &job, &request) : status;
+    if (status == MS_OK) {
+        status = ms_space_open(&request, call->arena, call->diag, &study.space);
+    }
+    study.top = (int)top;
+    status = status == MS_OK ? ms_cli_open_store(call, &kept) : status;
+    study.store = kept.store;
+    status = status == MS_OK ? search(call, &study) : status;
+    ms_cli_close_store(call, &kept, false);
+    return status;
+}
+
+const ms_command ms_cmd_search = {
+    .name = "search",
+    .summary = "find the fastest meshes and settings for a workload",
+    .positional_help = "WORKLOAD.yaml",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description =
+        "Tries every candidate of a space: the workload with several values of some keys, on every "
+        "mesh that fills the GPUs. Without --vary it takes what is usual: sizes of the axes and "
+        "their order, schedules, microbatches, recomputation and sharding of state "
+        "(workloads/search.md lists the values). Candidates that cannot be are counted by reason, "
+        "those that do not fit in memory too. The others are simulated, best estimate first, until "
+        "no lower bound of the rest is below the last of the wanted ones: what is pruned could not "
+        "have been among them. Layers are shared out anew where stages do not divide them. Passes "
+        "are simulated as single operations unless --granularity or --set says otherwise. "
+        "Exits with 1 when nothing is feasible.",
+    .example = "meshsim search workloads/tiny.yaml --vary mesh.tp=1,2,4 --vary mesh.pp=1,2,4",
+    .run = run,
+};

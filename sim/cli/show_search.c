@@ -1,0 +1,276 @@
+#include "cli/show_search.h"
+
+#include <string.h>
+
+#include "cli/show_text.h"
+#include "meshsim/metrics.h"
+#include "meshsim/points.h"
+#include "meshsim/units.h"
+
+/* Reasons of illegal candidates on a page. */
+enum { REASONS_MAX = 8 };
+
+static const char *const RECOMPUTES[] = {[MS_RECOMPUTE_NONE] = "none",
+                                         [MS_RECOMPUTE_FULL] = "full",
+                                         [MS_RECOMPUTE_SELECTIVE] = "selective"};
+
+static int64_t gpus_of(const ms_job_spec *spec) {
+    int64_t gpus = 1;
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        gpus *= spec->mesh.sizes[axis];
+    }
+    return gpus;
+}
+
+static double exposed_share(const ms_run_figures *figures) {
+    return figures->exposed_fraction;
+}
+
+/* ---- the page ---- */
+
+/* What every candidate has, and so a line need not say again. */
+static bool is_described(const char *setting) {
+    static const char *const KEYS[] = {
+        "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
+        "batch.micro=", "recompute=",     "granularity=",    "data_parallel.zero="};
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        is_known = is_known || strncmp(setting, KEYS[i], strlen(KEYS[i])) == 0;
+    }
+    return is_known;
+}
+
+/* A candidate in words: mesh, schedule, what is kept and sharded, and other settings as they are.
+ */
+static void describe(const ms_shown_search *shown, const ms_search_row *row, ms_buffer *out) {
+    const ms_job_spec *spec = &row->spec, *base = ms_space_base(shown->space);
+    bool is_elsewhere = spec->platform.cluster != base->platform.cluster &&
+                        (strcmp(spec->platform.cluster->name, base->platform.cluster->name) != 0 ||
+                         gpus_of(spec) != gpus_of(base));
+    if (is_elsewhere) {
+        ms_buffer_printf(out, "%lld x %s: ", (long long)gpus_of(spec),
+                         spec->platform.cluster->name);
+    }
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        ms_buffer_printf(out, "%s%s %d", axis == 0 ? "" : " x ", spec->mesh.names[axis],
+                         spec->mesh.sizes[axis]);
+    }
+    ms_buffer_printf(out, ", %s",
+                     spec->schedule.csv != NULL ? spec->schedule.csv
+                                                : ms_schedule_kind_name(spec->schedule.kind));
+    if (spec->schedule.chunks > 1) {
+        ms_buffer_printf(out, " v %d", spec->schedule.chunks);
+    }
+    ms_buffer_printf(out, ", micro %d", spec->batch.micro);
+    if (spec->has_model) {
+        ms_buffer_printf(out, ", recompute %s, zero %d", RECOMPUTES[spec->recompute.kind],
+                         spec->data.zero);
+    }
+    for (size_t i = 0; i < row->settings.count; i++) {
+        if (!is_described(row->settings.items[i])) {
+            ms_buffer_printf(out, ", %s", row->settings.items[i]);
+        }
+    }
+}
+
+static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out) {
+    const ms_search_row *row = &shown->result->rows[number];
+    const ms_run_figures *figures = &row->figures;
+    char step[32], peak[32];
+    ms_buffer text;
+    ms_buffer_init(&text);
+    describe(shown, row, &text);
+    ms_buffer_printf(out, "%3zu %10s %+7.2f %10s %7.2f %8.2f   %s, %.1f %%\n", number + 1,
+                     ms_unit_format(figures->step_time_s, MS_DIM_TIME, step, sizeof step),
+                     100 * (figures->step_time_s / shown->result->rows[0].figures.step_time_s - 1),
+                     figures->peak_B > 0
+                         ? ms_unit_format(figures->peak_B, MS_DIM_BYTES, peak, sizeof peak)
+                         : "-",
+                     100 * figures->bubble_fraction, 100 * exposed_share(figures), row->limited_by,
+                     100 * row->limit_share);
+    ms_show_wrapped("    ", ms_buffer_text(&text), out);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+/* A word of a command line, in quotes where a shell would not leave it as it is. */
+static void add_word(const char *word, ms_buffer *out) {
+    bool is_plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-+=./:,%@")] == '\0';
+    if (is_plain) {
+        ms_buffer_puts(out, word);
+        return;
+    }
+    ms_buffer_puts(out, "'");
+    for (const char *c = word; *c != '\0'; c++) {
+        ms_buffer_puts(out, *c == '\'' ? "'\\''" : "");
+        ms_buffer_add(out, c, *c == '\'' ? 0 : 1);
+    }
+    ms_buffer_puts(out, "'");
+}
+
+static void add_command(const ms_shown_search *shown, ms_buffer *out) {
+    const ms_search_row *best = &shown->result->rows[0];
+    ms_buffer_puts(out, "\nthe best one by itself:\n  meshsim run ");
+    add_word(shown->workload, out);
+    for (size_t i = 0; i < best->settings.count; i++) {
+        ms_buffer_puts(out, i % 3 == 0 ? " \\\n    --set " : " --set ");
+        add_word(best->settings.items[i], out);
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+static void add_reasons(const char *head, const ms_search_reason *reasons, size_t count,
+                        ms_buffer *out) {
+    for (size_t i = 0; i < count && i < REASONS_MAX; i++) {
+        ms_buffer line;
+        ms_buffer_init(&line);
+        ms_buffer_printf(&line, "%lld: %s", (long long)reasons[i].count, reasons[i].text);
+        ms_buffer_puts(out, i == 0 ? head : "");
+        ms_show_wrapped("  ", ms_buffer_text(&line), out);
+        ms_buffer_release(&line);
+    }
+    if (count > REASONS_MAX) {
+        ms_buffer_printf(out, "  and %zu more reasons, see --json\n", count - REASONS_MAX);
+    }
+}
+
+static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
+    const ms_job_spec *base = ms_space_base(shown->space);
+    const ms_search_counts *counts = &shown->result->counts;
+    const ms_space_axis_view *axes = NULL;
+    size_t count = 0;
+    ms_buffer line;
+    ms_buffer_init(&line);
+    ms_buffer_printf(out, "workload   %s\n", base->name == NULL ? "" : base->name);
+    out->failed = out->failed || ms_space_axes(shown->space, arena, &axes, &count) != MS_OK;
+    ms_buffer_puts(&line, count == 0 ? "as the workload says" : "");
+    for (size_t i = 0; i < count; i++) {
+        ms_buffer_printf(&line, i == 0 ? "%s" : ", %s", axes[i].key);
+    }
+    ms_show_wrapped("varied     ", ms_buffer_text(&line), out);
+    ms_buffer_release(&line);
+    ms_buffer_printf(out,
+                     "candidates %lld: %lld illegal, %lld do not fit in memory, %lld pruned,\n"
+                     "           %lld simulated",
+                     (long long)counts->enumerated, (long long)counts->illegal,
+                     (long long)counts->does_not_fit, (long long)counts->pruned,
+                     (long long)counts->simulated);
+    if (counts->failed > 0) {
+        ms_buffer_printf(out, ", %lld failed", (long long)counts->failed);
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
+    const ms_search_findings *result = shown->result;
+    add_head(shown, arena, out);
+    if (result->is_partial) {
+        ms_buffer_puts(out, "\npartial: the search was interrupted, and better ones may be among "
+                            "the rest\n");
+    }
+    if (result->row_count > 0) {
+        ms_buffer_puts(out, "\n                 to the  memory per  bubble  exposed\n"
+                            "  #       step  best, %         GPU       %        %   limited by\n");
+    } else {
+        ms_buffer_puts(out, "\nnothing is feasible\n");
+    }
+    for (size_t i = 0; i < result->row_count; i++) {
+        add_row(shown, i, out);
+    }
+    if (result->row_count == 0 && result->counts.does_not_fit > 0) {
+        char least[32];
+        ms_buffer_printf(out, "the least memory that a legal candidate needs: %s\n",
+                         ms_unit_format(result->smallest_B, MS_DIM_BYTES, least, sizeof least));
+    }
+    add_reasons("\nillegal, and one of each:\n", result->illegal, result->illegal_count, out);
+    add_reasons("\nfailed, and one of each:\n", result->failed, result->failed_count, out);
+    if (result->row_count > 0) {
+        add_command(shown, out);
+    }
+    out->failed = out->failed || arena->has_failed;
+}
+
+/* ---- the tree ---- */
+
+static void add_counts(const ms_search_counts *counts, ms_value *root) {
+    ms_value *tree = ms_value_add(root, "counts", MS_VALUE_OBJECT);
+    ms_value_add_int(tree, "enumerated", counts->enumerated);
+    ms_value_add_int(tree, "illegal", counts->illegal);
+    ms_value_add_int(tree, "does_not_fit", counts->does_not_fit);
+    ms_value_add_int(tree, "pruned", counts->pruned);
+    ms_value_add_int(tree, "simulated", counts->simulated);
+    ms_value_add_int(tree, "failed", counts->failed);
+}
+
+static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {
+    ms_value *sizes = ms_value_add(row, "mesh", MS_VALUE_OBJECT);
+    ms_value *order = ms_value_add(row, "order", MS_VALUE_ARRAY);
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        ms_value_add_int(sizes, mesh->names[axis], mesh->sizes[axis]);
+        ms_value_add_string(order, NULL, mesh->names[axis]);
+    }
+}
+
+static void add_figures(const ms_search_row *found, ms_value *row) {
+    const ms_run_figures *figures = &found->figures;
+    ms_value_add_double(row, "step_time_s", figures->step_time_s);
+    ms_value_add_double(row, "bound_s", found->bound_s);
+    ms_value_add_double(row, "estimate_s", found->estimate_s);
+    ms_value_add_double(row, "tokens_per_s", figures->tokens_per_s);
+    ms_value_add_double(row, "mfu", figures->mfu);
+    ms_value_add_double(row, "peak_B", figures->peak_B);
+    ms_value_add_double(row, "bubble_fraction", figures->bubble_fraction);
+    ms_value *shares = ms_value_add(row, "time_share", MS_VALUE_OBJECT);
+    for (int i = 0; i < MS_TIME_COUNT; i++) {
+        ms_value_add_double(shares, ms_time_category_name((ms_time_category)i), figures->share[i]);
+    }
+    ms_value_add_string(row, "limited_by", found->limited_by);
+    ms_value_add_double(row, "limit_share", found->limit_share);
+}
+
+static void add_result(const ms_search_row *found, ms_value *list) {
+    const ms_job_spec *spec = &found->spec;
+    const char *kind = spec->schedule.csv != NULL ? spec->schedule.csv
+                                                  : ms_schedule_kind_name(spec->schedule.kind);
+    ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+    ms_point_add_settings(&found->settings, ms_value_add(row, "settings", MS_VALUE_OBJECT));
+    add_mesh(&spec->mesh, row);
+    ms_value_add_string(row, "schedule", kind);
+    ms_value_add_int(row, "v", found->figures.chunks);
+    ms_value_add_int(row, "micro_batch", spec->batch.micro);
+    ms_value_add_string(row, "recompute", RECOMPUTES[spec->recompute.kind]);
+    ms_value_add_int(row, "zero", spec->data.zero);
+    ms_value_add_int(row, "gpus", gpus_of(spec));
+    ms_value_add_string(row, "platform", spec->platform.cluster->name);
+    add_figures(found, row);
+}
+
+static void add_reason_list(const char *key, const ms_search_reason *reasons, size_t count,
+                            ms_value *root) {
+    ms_value *list = ms_value_add(root, key, MS_VALUE_ARRAY);
+    for (size_t i = 0; i < count; i++) {
+        ms_value *entry = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(entry, "reason", reasons[i].text);
+        ms_value_add_int(entry, "count", reasons[i].count);
+        ms_point_add_settings(&reasons[i].settings,
+                              ms_value_add(entry, "settings", MS_VALUE_OBJECT));
+    }
+}
+
+const ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
+    const ms_search_findings *result = shown->result;
+    const ms_job_spec *base = ms_space_base(shown->space);
+    ms_value *root = ms_value_new_object(arena);
+    ms_value_add_string(root, "workload", base->name == NULL ? "" : base->name);
+    ms_value_add_string(root, "objective", "step_time_s");
+    ms_value_add_bool(root, "partial", result->is_partial);
+    add_counts(&result->counts, root);
+    ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < result->row_count; i++) {
+        add_result(&result->rows[i], list);
+    }
+    add_reason_list("illegal", result->illegal, result->illegal_count, root);
+    add_reason_list("failed", result->failed, result->failed_count, root);
+    return root;
+}

@@ -1,0 +1,21 @@
+/* What a search found, as a page and as a tree. */
+#ifndef MS_CLI_SHOW_SEARCH_H
+#define MS_CLI_SHOW_SEARCH_H
+
+#include "cli/cli.h"
+#include "meshsim/search.h"
+
+/* A finished search.  All is borrowed. */
+typedef struct ms_shown_search {
+    const char *workload; /* path of its file, as the user gave it */
+    const ms_space *space;
+    const ms_search_findings *result;
+} ms_shown_search;
+
+/* The page; lack of memory shows in the buffer or the arena. */
+void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);
+
+/* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
+const ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
+
+#endif

@@ -1,0 +1,102 @@
+#include "study/search/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Shares of the step below which nothing but computing limits it. */
+static const double LIMIT_MIN = 0.05;
+
+int64_t ms_search_gpus(const ms_job_spec *spec) {
+    int64_t gpus = 1;
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        gpus *= spec->mesh.sizes[axis];
+    }
+    return gpus;
+}
+
+/* ---- order ---- */
+
+static int compare_settings(const ms_words *a, const ms_words *b) {
+    for (size_t i = 0; i < a->count && i < b->count; i++) {
+        int order = strcmp(a->items[i], b->items[i]);
+        if (order != 0) {
+            return order;
+        }
+    }
+    return (a->count > b->count) - (a->count < b->count);
+}
+
+static int compare_rows(const void *a, const void *b) {
+    const ms_search_row *left = a, *right = b;
+    double left_s = left->figures.step_time_s, right_s = right->figures.step_time_s;
+    int order = (left_s > right_s) - (left_s < right_s);
+    order = order != 0 ? order : compare_settings(&left->settings, &right->settings);
+    return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t count,
+                         ms_arena *arena) {
+    for (size_t i = 0; i < count; i++) {
+        if (ms_space_settings(space, rows[i].index, arena, &rows[i].settings) != MS_OK) {
+            return MS_E_NOMEM;
+        }
+    }
+    qsort(rows, count, sizeof *rows, compare_rows);
+    return MS_OK;
+}
+
+/* ---- what limits it ---- */
+
+/* The tier that an axis crosses; NULL: none. */
+static const char *tier_of(const ms_job_spec *spec, const char *name, ms_arena *arena) {
+    ms_diag mute;
+    ms_job_layout layout;
+    ms_diag_init_mute(&mute);
+    if (ms_job_shape(spec, arena, &mute, &layout) != MS_OK) {
+        return NULL;
+    }
+    const ms_mesh *mesh = &layout.mesh;
+    int axis = ms_mesh_axis(mesh, name);
+    if (axis < 0 && layout.expert_mesh != NULL) {
+        mesh = layout.expert_mesh;
+        axis = ms_mesh_axis(mesh, name);
+    }
+    int tier = axis < 0 ? -1 : ms_mesh_axis_tier(mesh, axis, spec->platform.cluster);
+    return tier < 0 ? NULL : spec->platform.cluster->tiers[tier].name;
+}
+
+/* The largest part of the step that is not computing, where it is worth a word. */
+static void find_limit(ms_search_row *row, ms_arena *arena) {
+    static const struct {
+        ms_time_category category;
+        const char *name;
+        bool is_axis;
+    } PARTS[] = {{MS_TIME_OPTIMIZER, "optimizer", false}, {MS_TIME_IMBALANCE, "imbalance", false},
+                 {MS_TIME_EXPOSED_TP, "tp", true},        {MS_TIME_EXPOSED_CP, "cp", true},
+                 {MS_TIME_EXPOSED_EP, "ep", true},        {MS_TIME_EXPOSED_PP, "pp", true},
+                 {MS_TIME_EXPOSED_DP, "dp", true},        {MS_TIME_OTHER, "other", false}};
+    const ms_run_figures *figures = &row->figures;
+    const char *name = "bubble", *tier = NULL;
+    double share = figures->bubble_fraction;
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        if (figures->share[PARTS[i].category] > share) {
+            share = figures->share[PARTS[i].category];
+            name = PARTS[i].name;
+            tier = PARTS[i].is_axis ? tier_of(&row->spec, name, arena) : NULL;
+        }
+    }
+    bool is_compute = share < LIMIT_MIN;
+    row->limit_share = is_compute ? figures->share[MS_TIME_COMPUTE] : share;
+    row->limited_by = is_compute     ? "compute"
+                      : tier == NULL ? name
+                                     : ms_arena_printf(arena, "%s over %s", name, tier);
+}
+
+ms_status ms_search_describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag) {
+    ms_status status = ms_space_spec(space, row->index, diag, &row->spec);
+    if (status == MS_OK) {
+        find_limit(row, arena);
+        status = row->limited_by == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    return status;
+}

@@ -1,0 +1,17 @@
+/* The best candidates, in order, and what is said of them. */
+#ifndef MS_STUDY_SEARCH_ROWS_H
+#define MS_STUDY_SEARCH_ROWS_H
+
+#include "meshsim/search.h"
+
+/* GPUs of a job that a mesh fills. */
+int64_t ms_search_gpus(const ms_job_spec *spec);
+
+/* Sort rows by their steps, equal ones by their settings, which are filled in.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena);
+
+/* Fill in a row's spec and what limits it.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_search_describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag);
+
+#endif

@@ -1,0 +1,334 @@
+/* Every candidate estimated, the best simulated first, the rest left out by their bounds. */
+#include "meshsim/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "meshsim/estimate.h"
+#include "meshsim/points.h"
+#include "meshsim/workers.h"
+#include "study/search/reasons.h"
+#include "study/search/rows.h"
+
+/* Candidates between two calls of the study's progress. */
+enum { PROGRESS_EVERY = 256 };
+
+/* How much lower than a bound a simulated step may be that is equal to it but for rounding. */
+static const double ROUNDING = 1e-9;
+
+/* A candidate that fits in memory. */
+typedef struct feasible {
+    int64_t index;
+    double estimate_s, bound_s;
+} feasible;
+
+/* One that has been simulated. */
+typedef struct simulated {
+    size_t place; /* among the feasible ones */
+    ms_run_figures figures;
+} simulated;
+
+typedef struct search_run {
+    const ms_search_study *study;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_search_findings *out;
+    ms_vector feasible;  /* of feasible */
+    ms_vector simulated; /* of simulated, those that fit */
+    ms_reasons illegal, failed;
+    double *best_s;              /* [study->top] rising: steps of the best so far */
+    size_t best_count;           /* of them */
+    size_t next;                 /* feasible ones below are given, found or left out */
+    ms_job_spec spec;            /* the one that is given now */
+    ms_store_row row;            /* of it */
+    char (*keys)[MS_SHA256_HEX]; /* [feasible] with a store: of those that are given */
+    ms_status status;            /* of `next_job`, which has no other way to tell */
+} search_run;
+
+static void tell_progress(const search_run *r, bool is_simulating, int64_t done, int64_t count) {
+    const ms_search_progress now = {.is_simulating = is_simulating,
+                                    .done = done,
+                                    .count = count,
+                                    .simulated = (int64_t)r->simulated.count};
+    if (r->study->progress != NULL) {
+        r->study->progress(r->study->context, &now);
+    }
+}
+
+/* ---- estimating ---- */
+
+/* Estimate a candidate.  reason: empty; gets why there is no such job. */
+static ms_status estimate_one(search_run *r, ms_estimator *estimator, int64_t index,
+                              ms_diag *mute) {
+    ms_spec_estimate estimate;
+    ms_job_spec spec;
+    ms_search_counts *counts = &r->out->counts;
+    ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
+    if (status == MS_E_NO) {
+        return MS_OK;
+    }
+    counts->enumerated++;
+    status = status == MS_OK ? ms_estimator_run(estimator, &spec, mute, &estimate) : status;
+    if (status == MS_E_INPUT) {
+        counts->illegal++;
+        return ms_reasons_add(&r->illegal, ms_buffer_text(mute->reason), index);
+    }
+    if (status != MS_OK) {
+        ms_diag_error(r->diag, "%s",
+                      mute->reason->length > 0 ? ms_buffer_text(mute->reason)
+                                               : ms_status_name(status));
+        return status;
+    }
+    if (!estimate.fits) {
+        bool is_smallest = counts->does_not_fit == 0 || estimate.peak_B < r->out->smallest_B;
+        r->out->smallest_B = is_smallest ? estimate.peak_B : r->out->smallest_B;
+        counts->does_not_fit++;
+        return MS_OK;
+    }
+    const feasible one = {index, estimate.step_s, estimate.lower_bound_s * (1 - ROUNDING)};
+    return ms_vector_add(&r->feasible, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+}
+
+static ms_status estimate_all(search_run *r) {
+    int64_t count = ms_space_count(r->study->space);
+    ms_estimator *estimator = ms_estimator_new(r->arena);
+    ms_buffer reason;
+    if (estimator == NULL) {
+        return ms_diag_no_memory(r->diag);
+    }
+    ms_buffer_init(&reason);
+    ms_status status = MS_OK;
+    for (int64_t index = 0; index < count && status == MS_OK; index++) {
+        ms_diag mute;
+        ms_diag_init_mute(&mute);
+        reason.length = 0;
+        mute.reason = &reason;
+        status = estimate_one(r, estimator, index, &mute);
+        if (index % PROGRESS_EVERY == 0) {
+            tell_progress(r, false, index, count);
+        }
+    }
+    ms_buffer_release(&reason);
+    ms_estimator_free(estimator);
+    return status;
+}
+
+static int compare_estimates(const void *a, const void *b) {
+    const feasible *left = a, *right = b;
+    int order = (left->estimate_s > right->estimate_s) - (left->estimate_s < right->estimate_s);
+    return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+/* ---- simulating ---- */
+
+/* Whether a candidate cannot be among the wanted ones any more. */
+static bool is_beaten(const search_run *r, const feasible *one) {
+    size_t top = (size_t)r->study->top;
+    return !r->study->is_exhaustive && r->best_count == top && one->bound_s > r->best_s[top - 1];
+}
+
+/* Keep the best steps in order; the last one makes room. */
+static void take_step(search_run *r, double step_s) {
+    size_t top = (size_t)r->study->top;
+    if (r->best_count == top && step_s >= r->best_s[top - 1]) {
+        return;
+    }
+    size_t at = r->best_count < top ? r->best_count++ : top - 1;
+    for (; at > 0 && r->best_s[at - 1] > step_s; at--) {
+        r->best_s[at] = r->best_s[at - 1];
+    }
+    r->best_s[at] = step_s;
+}
+
+/* What came of one that was simulated, now or before. */
+static ms_status take_figures(search_run *r, size_t place, const ms_run_figures *figures) {
+    if (!figures->fits) {
+        r->out->counts.does_not_fit++;
+        return MS_OK;
+    }
+    const simulated one = {place, *figures};
+    r->out->counts.simulated++;
+    take_step(r, figures->step_time_s);
+    return ms_vector_add(&r->simulated, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+}
+
+/* What a job that a simulation refused, or that failed, counts as. */
+static ms_status take_refusal(search_run *r, size_t place, ms_status status, const char *reason) {
+    bool is_illegal = status == MS_E_INPUT;
+    ms_search_counts *counts = &r->out->counts;
+    counts->illegal += is_illegal;
+    counts->failed += !is_illegal;
+    if (!is_illegal && r->out->failure == MS_OK) {
+        r->out->failure = status;
+    }
+    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason,
+                          MS_AT(&r->feasible, feasible, place).index);
+}
+
+/* Whether the store has a candidate already; then it counts as simulated. */
+static bool is_stored(search_run *r, size_t place) {
+    const ms_search_study *study = r->study;
+    bool is_found = false;
+    ms_store_row found;
+    if (study->store == NULL) {
+        return false;
+    }
+    r->status = ms_store_key(&r->spec, study->program, r->diag, r->keys[place]);
+    if (r->status == MS_OK) {
+        r->status = ms_store_find(study->store, r->keys[place], r->arena, &found, &is_found);
+    }
+    if (r->status == MS_OK && is_found) {
+        r->status = found.reason == NULL ? take_figures(r, place, &found.figures)
+                                         : take_refusal(r, place, MS_E_INPUT, found.reason);
+    }
+    return is_found;
+}
+
+static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
+    search_run *r = context;
+    while (r->status == MS_OK && r->next < r->feasible.count) {
+        size_t place = r->next++;
+        const feasible *one = &MS_AT(&r->feasible, feasible, place);
+        tell_progress(r, true, (int64_t)place, (int64_t)r->feasible.count);
+        if (is_beaten(r, one)) {
+            r->out->counts.pruned++;
+            continue;
+        }
+        r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
+        if (r->status == MS_OK && !is_stored(r, place) && r->status == MS_OK) {
+            *ticket_out = place;
+            return &r->spec;
+        }
+    }
+    return NULL;
+}
+
+/* Put what came of a simulation into the store. */
+static ms_status store(search_run *r, size_t place, const ms_worker_outcome *outcome) {
+    const ms_search_study *study = r->study;
+    ms_arena scratch;
+    ms_words settings;
+    ms_buffer text;
+    int64_t index = MS_AT(&r->feasible, feasible, place).index;
+    if (study->store == NULL || (outcome->status != MS_OK && outcome->status != MS_E_INPUT)) {
+        return MS_OK;
+    }
+    ms_arena_init(&scratch);
+    ms_buffer_init(&text);
+    ms_job_spec spec;
+    ms_status status = ms_space_spec(study->space, index, r->diag, &spec);
+    status = status == MS_OK ? ms_space_settings(study->space, index, &scratch, &settings) : status;
+    if (status == MS_OK) {
+        ms_point_write_settings(&settings, &text);
+        ms_store_row row = {.workload = spec.name == NULL ? "" : spec.name,
+                            .platform = spec.platform.cluster->name,
+                            .gpus = ms_search_gpus(&spec),
+                            .settings = ms_buffer_text(&text)};
+        memcpy(row.key, r->keys[place], sizeof row.key);
+        ms_point_take_outcome(outcome, study->program, &row);
+        status = text.failed ? ms_diag_no_memory(r->diag) : ms_store_put(study->store, &row);
+    }
+    ms_buffer_release(&text);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+static ms_status end_job(void *context, size_t place, const ms_worker_outcome *outcome) {
+    search_run *r = context;
+    if (outcome->status == MS_E_INTERRUPTED) {
+        return MS_E_INTERRUPTED; /* says nothing of the job */
+    }
+    ms_status status = outcome->status == MS_OK
+                           ? take_figures(r, place, &outcome->figures)
+                           : take_refusal(r, place, outcome->status, outcome->reason);
+    status = status == MS_OK ? store(r, place, outcome) : status;
+    return status == MS_OK ? r->status : status;
+}
+
+static ms_status simulate(search_run *r) {
+    const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = r};
+    const ms_workers_options options = {.jobs = r->study->jobs};
+    if (r->feasible.count == 0) {
+        return MS_OK;
+    }
+    qsort(r->feasible.data, r->feasible.count, sizeof(feasible), compare_estimates);
+    if (r->study->store != NULL) {
+        r->keys =
+            (char(*)[MS_SHA256_HEX])ms_arena_alloc(r->arena, r->feasible.count, sizeof *r->keys);
+        if (r->keys == NULL) {
+            return ms_diag_no_memory(r->diag);
+        }
+    }
+    ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
+    status = status == MS_OK ? r->status : status;
+    tell_progress(r, true, (int64_t)r->feasible.count, (int64_t)r->feasible.count);
+    return status;
+}
+
+/* ---- what came of it ---- */
+
+static ms_status make_rows(search_run *r) {
+    size_t count = r->simulated.count;
+    ms_search_row *rows = MS_NEW(r->arena, ms_search_row, count);
+    if (rows == NULL) {
+        return count == 0 ? MS_OK : MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const simulated *one = &MS_AT(&r->simulated, simulated, i);
+        const feasible *of = &MS_AT(&r->feasible, feasible, one->place);
+        rows[i] = (ms_search_row){.index = of->index,
+                                  .figures = one->figures,
+                                  .estimate_s = of->estimate_s,
+                                  .bound_s = of->bound_s};
+    }
+    ms_status status = ms_search_sort(r->study->space, rows, count, r->arena);
+    size_t top = count < (size_t)r->study->top ? count : (size_t)r->study->top;
+    for (size_t i = 0; i < top && status == MS_OK; i++) {
+        status = ms_search_describe(r->study->space, &rows[i], r->arena, r->diag);
+    }
+    r->out->rows = rows;
+    r->out->row_count = top;
+    return status;
+}
+
+static ms_status conclude(search_run *r) {
+    ms_space *space = r->study->space;
+    ms_search_findings *out = r->out;
+    ms_status status = make_rows(r);
+    if (status == MS_OK) {
+        status = ms_reasons_list(&r->illegal, space, r->arena, &out->illegal, &out->illegal_count);
+    }
+    if (status == MS_OK) {
+        status = ms_reasons_list(&r->failed, space, r->arena, &out->failed, &out->failed_count);
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
+}
+
+ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *diag,
+                        ms_search_findings *result_out) {
+    *result_out = (ms_search_findings){.failure = MS_OK};
+    search_run r = {.study = study,
+                    .arena = arena,
+                    .diag = diag,
+                    .out = result_out,
+                    .best_s = MS_NEW(arena, double, study->top)};
+    if (r.best_s == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_vector_init(&r.feasible, sizeof(feasible));
+    ms_vector_init(&r.simulated, sizeof(simulated));
+    ms_reasons_init(&r.illegal, arena);
+    ms_reasons_init(&r.failed, arena);
+    ms_status status = estimate_all(&r);
+    status = status == MS_OK ? simulate(&r) : status;
+    if (status == MS_OK || status == MS_E_INTERRUPTED) {
+        result_out->is_partial = status != MS_OK;
+        ms_status end = conclude(&r);
+        status = end == MS_OK ? status : end;
+    }
+    ms_vector_release(&r.feasible);
+    ms_vector_release(&r.simulated);
+    ms_reasons_release(&r.illegal);
+    ms_reasons_release(&r.failed);
+    return status;
+}

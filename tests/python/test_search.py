@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Searches: pruning loses nothing, whatever the number of jobs, and what is found is what `run` gives.
+
+usage: test_search.py MESHSIM [unittest arguments]
+"""
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+# Values that a random space draws from.
+MODEL = "model={type: gpt, layers: 8, hidden: 1024, heads: 8, vocab: 32000, sequence: 1024}"
+SPACE = {
+    "mesh.tp": ["1", "2", "4", "8"], "mesh.pp": ["1", "2", "4"], "mesh.cp": ["1", "2"],
+    "mesh.order": ["[pp,dp,cp,tp]", "[dp,pp,cp,tp]", "[dp,cp,tp,pp]"],
+    "schedule": ["{kind: 1f1b}", "{kind: interleaved, v: 2}", "{kind: zbv}", "{kind: gpipe}", "{kind: zbh1}"],
+    "batch.micro": ["1", "2", "4"], "recompute": ["none", "selective", "full"], "data_parallel.zero": ["0", "1", "2", "3"],
+    "data_parallel.overlap_reduce": ["true", "false"], "tensor_parallel.sequence": ["true", "false"],
+    "platform.tiers.rail.bandwidth": ["25 GB/s", "5 GB/s"], "fidelity": ["flow", "analytic"],
+}
+
+
+def run(*words):
+    """(exit code, stdout, stderr)"""
+    done = subprocess.run([PROGRAM, *(str(word) for word in words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=300, check=False, cwd=ROOT)
+    return done.returncode, done.stdout, done.stderr
+
+
+def search(*words):
+    code, out, err = run("search", *words, "--json")
+    assert code in (0, 1), (code, err)
+    return json.loads(out)
+
+
+def settings_words(settings):
+    """A row's settings as options of `run`."""
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+    return [word for key, text in texts.items() for word in ("--set", f"{key}={text}")]
+
+
+def random_space(source):
+    """Words of a search over some of the values of some keys, on 8 or 16 GPUs."""
+    words = ["workloads/tiny.yaml", "--set", MODEL, "--gpus", source.choice(["8", "16"]), "--top", source.choice([1, 3, 10])]
+    for key in source.sample(sorted(SPACE), 4):
+        values = source.sample(SPACE[key], source.randint(1, min(3, len(SPACE[key]))))
+        words += ["--vary", f"{key}={','.join(values)}"]
+    return words
+
+
+def rows(found):
+    return [{key: row[key] for key in ("settings", "step_time_s", "peak_B", "limited_by")} for row in found["results"]]
+
+
+class Exactness(unittest.TestCase):
+    def compare(self, words):
+        """The same rows without pruning, and with any number of jobs; returns how many were pruned."""
+        everything = search(*words, "--exhaustive")
+        counts = everything["counts"]
+        self.assertEqual(counts["pruned"], 0)
+        self.assertEqual(counts["enumerated"], sum(counts.values()) - counts["enumerated"])
+        pruned = 0
+        for jobs in (1, 3):
+            found = search(*words, "--jobs", jobs)
+            self.assertEqual(rows(found), rows(everything), words)
+            for key in ("enumerated", "illegal", "does_not_fit"):
+                self.assertEqual(found["counts"][key], counts[key], words)
+            pruned += found["counts"]["pruned"]
+        for row in everything["results"]:
+            self.assertLessEqual(row["bound_s"], row["step_time_s"], words)
+        steps = [row["step_time_s"] for row in everything["results"]]
+        self.assertEqual(steps, sorted(steps))
+        return pruned
+
+    def test_random_spaces(self):
+        source = random.Random(20)
+        self.assertGreater(sum(self.compare(random_space(source)) for _ in range(4)), 0, "no space had anything to prune")
+
+    def test_rows_are_what_run_gives(self):
+        found = search("workloads/tiny.yaml", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2,4", "--vary", "recompute=none,full",
+                       "--top", 4)
+        self.assertEqual(len(found["results"]), 4)
+        for row in found["results"]:
+            code, out, err = run("run", "workloads/tiny.yaml", *settings_words(row["settings"]), "--json")
+            self.assertEqual(code, 0, err)
+            one = json.loads(out)
+            self.assertEqual(one["step_time_s"], row["step_time_s"])
+            self.assertEqual(one["memory"]["peak_B"], row["peak_B"])
+            self.assertEqual(one["time_share"], row["time_share"])
+            self.assertEqual({axis: size for axis, size in one["mesh"].items() if size > 1},
+                             {axis: size for axis, size in row["mesh"].items() if size > 1})
+
+
+class Answers(unittest.TestCase):
+    def test_platforms_and_sizes(self):
+        found = search("workloads/tiny.yaml", "--vary", "mesh.tp=2,4", "--gpus", "8,16", "--platform", "dgx-a100,dgx-h100")
+        self.assertEqual({(row["platform"], row["gpus"]) for row in found["results"]},
+                         {(platform, gpus) for platform in ("dgx-a100", "dgx-h100") for gpus in (8, 16)})
+        best = found["results"][0]
+        self.assertEqual((best["platform"], best["gpus"]), ("dgx-h100", 16))
+
+    def test_nothing_feasible(self):
+        code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=1,2", "--set", "model.hidden=65536", "--json")
+        self.assertEqual(code, 1)
+        self.assertEqual(json.loads(out)["counts"]["does_not_fit"], 2)
+        code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=3", "--json")
+        self.assertEqual((code, json.loads(out)["counts"]["enumerated"]), (1, 0))
+
+    def test_illegal_candidates_are_counted_by_reason(self):
+        found = search("workloads/tiny.yaml", "--vary", "batch.micro=1,3,5,7")
+        self.assertEqual(found["counts"]["illegal"], 3)
+        self.assertEqual([entry["count"] for entry in found["illegal"]], [3])
+        self.assertIn("batch.global", found["illegal"][0]["reason"])
+        self.assertEqual(found["illegal"][0]["settings"]["batch.micro"], 3)
+
+    def test_faults_of_the_command_line(self):
+        for words, code, text in ((["--vary", "mesh.tpp=1"], 3, "mesh.tpp: expected"), (["--vary", "mesh.tp"], 2, "expected '--vary"),
+                                  (["--gpus", "12"], 2, "nearest: 8 or 16"), (["--platform", "dgx-a10"], 3, "dgx-a100"),
+                                  (["--top", "0"], 2, "--top"), (["--gpus", "8,,16"], 2, "empty place")):
+            got, out, err = run("search", "workloads/tiny.yaml", *words)
+            self.assertEqual((got, out), (code, ""), words)
+            self.assertIn(text, err)
+
+
+class Store(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.store = Path(holder.name) / "s.db"
+
+    def test_what_is_known_is_not_simulated_again(self):
+        words = ["workloads/tiny.yaml", "--vary", "mesh.tp=1,2,4", "--vary", "batch.micro=1,2", "--exhaustive", "--store", self.store]
+        first = search(*words)
+        with sqlite3.connect(self.store) as store:
+            known = store.execute("select rowid, key, step_time_s from points order by key").fetchall()
+            self.assertGreater(len(known), 0)
+            store.execute("update points set step_time_s = step_time_s * 2")  # so that a row shows where it came from
+        again = search(*words)
+        with sqlite3.connect(self.store) as store:
+            self.assertEqual(len(store.execute("select key from points").fetchall()), len(known), "the second search added rows")
+        self.assertEqual([row["step_time_s"] for row in again["results"]], [2 * row["step_time_s"] for row in first["results"]])
+
+    def test_interrupt_keeps_what_is_there(self):
+        words = ["search", "workloads/gpt3-175b-1024.yaml", "--granularity", "layer", "--vary", "mesh.tp=2,4,8", "--vary",
+                 "batch.micro=1,2", "--exhaustive", "--jobs", "1", "--json", "--store", self.store]
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        end = time.monotonic() + 60
+        while not self.store.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("it was done before the interrupt")
+        self.assertEqual(process.returncode, 130, err)
+        found = json.loads(out)
+        self.assertTrue(found["partial"])
+        self.assertIn("the same command goes on", err)
+        counts = found["counts"]
+        self.assertLess(counts["simulated"], counts["enumerated"] - counts["illegal"] - counts["does_not_fit"])
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
