@@ -351,6 +351,8 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
     it->e->space.diag = it->diag;
     ms_status status = ms_job_shape(it->spec, &it->e->scratch, it->diag, &it->job);
+    /* an order of a thousand stages takes longer than all else, and few models have the layers */
+    status = status == MS_OK ? ms_job_check_layers(it->spec, &it->job, it->diag) : status;
     status = status == MS_OK ? find_order(it) : status;
     status = status == MS_OK ? find_place(it) : status;
     status = status == MS_OK ? find_costs(it) : status;

@@ -100,3 +100,19 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
     out->layout.stage_layers = shares;
     return MS_OK;
 }
+
+ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layout, ms_diag *diag) {
+    const ms_spec_schedule *schedule = &spec->schedule;
+    bool is_plain =
+        schedule->csv == NULL && (schedule->kind == MS_SCHEDULE_1F1B ||
+                                  (schedule->kind != MS_SCHEDULE_CUSTOM &&
+                                   ms_schedule_kind_traits(schedule->kind).takes_group));
+    if (!spec->has_model || !is_plain || schedule->partition.stage_layers.count > 0) {
+        return MS_OK;
+    }
+    int chunks = schedule->chunks > 0 ? schedule->chunks : 1;
+    double stages = (double)layout->layout.pp * chunks;
+    const int many = 1 << 24; /* more than any model has layers */
+    const ms_open_stages open = ms_spec_open_stages(spec, stages < many ? (int)stages : many);
+    return check_shares(spec, &open, stages < many ? (int)stages : many, diag);
+}

@@ -253,3 +253,52 @@ Test(estimator, refuses_again_what_it_refused) {
     ms_estimator_free(estimator);
     spec_fixture_release(&set.f);
 }
+
+/* Whether an estimate looks at the layers before it builds an order: what ms_job_check_layers
+ * refuses is what the whole check refuses, in the same words, and of plain schedules it finds all
+ * that layers have to do with. */
+static void expect_early(spec_fixture *f, const ms_job_spec *spec, int *refused) {
+    ms_arena arena;
+    ms_job_layout job;
+    ms_buffer early, late;
+    ms_diag first, second;
+    ms_arena_init(&arena);
+    ms_buffer_init(&early);
+    ms_buffer_init(&late);
+    ms_diag_init_mute(&first);
+    ms_diag_init_mute(&second);
+    first.reason = &early;
+    second.reason = &late;
+    cr_assert_eq(ms_job_shape(spec, &arena, &f->diag, &job), MS_OK);
+    ms_status status = ms_job_check_layers(spec, &job, &first);
+    bool is_of_layers = ms_job_lay_out(spec, &arena, &second, &job) != MS_OK &&
+                        strstr(ms_buffer_text(&late), "layer") != NULL;
+    cr_assert_eq(status != MS_OK, is_of_layers, "%s / %s", ms_buffer_text(&early),
+                 ms_buffer_text(&late));
+    cr_assert_str_eq(ms_buffer_text(&early), is_of_layers ? ms_buffer_text(&late) : "");
+    *refused += is_of_layers;
+    ms_buffer_release(&early);
+    ms_buffer_release(&late);
+    ms_arena_release(&arena);
+}
+
+Test(estimator, layers_are_looked_at_before_an_order_is_built) {
+    spec_fixture f;
+    spec_fixture_init(&f);
+    int refused = 0;
+    const ms_job_spec tiny = spec_fixture_read(&f, "tiny", NULL, 0);
+    for (int i = 0; i < 4 * 5 * 5 * 2; i++) {
+        ms_job_spec spec = ms_job_spec_derive(&tiny);
+        spec.mesh.sizes[0] = 1 << i % 4; /* pp */
+        spec.mesh.sizes[1] = 8 >> i % 4; /* dp */
+        spec.mesh.sizes[2] = 1;
+        spec.schedule.chunks = 1 + i / 4 % 5;
+        spec.schedule.kind = spec.schedule.chunks > 1 ? MS_SCHEDULE_INTERLEAVED : MS_SCHEDULE_1F1B;
+        spec.schedule.partition.first_stage_layers = i / 20 % 5;
+        spec.schedule.partition.kind = i / 100 == 0 ? MS_PARTITION_EVEN : MS_PARTITION_BALANCED;
+        spec.batch = (ms_spec_batch){.global = 128, .micro = 1};
+        expect_early(&f, &spec, &refused);
+    }
+    cr_assert(refused > 50 && refused < 150, "%d", refused);
+    spec_fixture_release(&f);
+}
