@@ -55,10 +55,14 @@ static void add_latents(ms_cost_builder *builder, unsigned parts) {
 static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_grad",
                                           "key_value_up_weight_grad", NULL};
 
-/* Elements of a token that are moved to put its keys together: from each head's own part and the
- * one that all share. */
-static double key_parts(const ms_mla *mla, double heads) {
-    return mla->qk_rope + heads * (2.0 * mla->qk_nope + mla->qk_rope);
+/* Elements of a token that are moved to put its keys together, from each head's own part and the
+ * one that all share, and its values, which one product makes beside the keys' own parts; backward
+ * the same the other way.
+ * Source: megatron.core.fusions.fused_mla_yarn_rope_apply (_mla_rope_fwd_kv_split_kernel, and its
+ * backward one); unfused, megatron.core.transformer.multi_latent_attention makes both contiguous.
+ */
+static double key_value_parts(const ms_mla *mla, double heads) {
+    return mla->qk_rope + heads * (2.0 * mla->qk_nope + mla->qk_rope + 2.0 * mla->v_dim);
 }
 
 /* Keys and values of received tokens, made of their latents, and the way back. */
@@ -66,14 +70,14 @@ static void expand_latents(ms_cost_builder *builder, unsigned parts, double toke
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
     ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
-    double keys_B = tokens * key_parts(mla, shard->heads) * shard->element_B;
+    double parts_B = tokens * key_value_parts(mla, shard->heads) * shard->element_B;
     if (parts & MS_PART_INPUT) {
-        ms_cost_memory(builder, "key_parts", keys_B);
+        ms_cost_memory(builder, "key_value_parts", parts_B);
     }
     ms_cost_linear_of(builder, parts, &KEY_VALUE,
                       (ms_linear_size){tokens, mla->kv_rank, width.expanded});
     if (parts & MS_PART_FORWARD) {
-        ms_cost_memory(builder, "key_parts", keys_B);
+        ms_cost_memory(builder, "key_value_parts", parts_B);
     }
 }
 
@@ -117,8 +121,8 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
                            .moved_B = is_moved ? shard->tokens * heads_B : 0};
 }
 
-/* Products out of the latents, and the rotary part: queries turned in place, keys put together;
- * backward the same the other way. */
+/* Products out of the latents, and the rotary part: queries turned in place, keys and values put
+ * together; backward the same the other way. */
 static void add_heads(ms_cost_builder *builder, unsigned parts) {
     static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
                                           NULL};
@@ -127,7 +131,7 @@ static void add_heads(ms_cost_builder *builder, unsigned parts) {
     ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
     bool has_keys = !makes_keys_of_all(builder);
     double turned = 2 * shard->heads * mla->qk_rope;
-    double keys = has_keys ? key_parts(mla, shard->heads) : 0;
+    double keys = has_keys ? key_value_parts(mla, shard->heads) : 0;
     double rotary_B = shard->tokens * (turned + keys) * shard->element_B;
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "rotary", rotary_B);

@@ -252,25 +252,26 @@ Test(mla, context_parallel_ranks_make_keys_and_values_of_every_token) {
 }
 
 /* By hand: a key is put together from 128 own parts of 128, read and written, and the shared 64,
- * read once and written 128 times: 41,024 elements, 82,048 bytes a token. Keys and values are 128 x
- * (192 + 128) = 40,960 elements, 81,920 bytes a token; what stands for them 576, 1,152 bytes. */
+ * read once and written 128 times: 41,024 elements; values, 128 of 128, are read and written,
+ * 32,768 more: 147,584 bytes a token. Keys and values are 128 x (192 + 128) = 40,960 elements,
+ * 81,920 bytes a token; what stands for them 576, 1,152 bytes. */
 Test(mla, received_tokens_take_the_memory_of_their_heads) {
     const struct {
         ms_cp_kind kind;
-        double moved_B;    /* putting keys together forward, in a kernel apart */
+        double moved_B;    /* putting them together forward, in a kernel apart */
         double buffer_B;   /* expanded with gradients; latents and theirs, twice in a ring */
         double kept_key_B; /* keys and values that wait for the backward pass */
     } ROWS[] = {
-        {MS_CP_RING, 28672 * 82048.0, 4096 * (2 * 81920.0 + 4 * 1152), 4096 * 81920.0},
-        {MS_CP_ALL_GATHER, 32768 * 82048.0, 32768 * (2 * 81920.0 + 2 * 1152), 0},
+        {MS_CP_RING, 28672 * 147584.0, 4096 * (2 * 81920.0 + 4 * 1152), 4096 * 81920.0},
+        {MS_CP_ALL_GATHER, 32768 * 147584.0, 32768 * (2 * 81920.0 + 2 * 1152), 0},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         fixture_costs fixture;
         fixture_init(&fixture);
         lay_out_long(&fixture, ROWS[i].kind, 1);
         const ms_stage_costs *costs = &fixture.costs;
-        cr_assert_eq(sum_kernels(costs, MS_PASS_F, "key_parts").bytes, ROWS[i].moved_B);
-        cr_assert_eq(sum_kernels(costs, MS_PASS_B, "key_parts").bytes, 2 * ROWS[i].moved_B);
+        cr_assert_eq(sum_kernels(costs, MS_PASS_F, "key_value_parts").bytes, ROWS[i].moved_B);
+        cr_assert_eq(sum_kernels(costs, MS_PASS_B, "key_value_parts").bytes, 2 * ROWS[i].moved_B);
         double planes_B = 2 * 4096 * 7168.0 * 2;
         cr_assert_eq(costs->stage[0].memory.working_B, ROWS[i].buffer_B + planes_B);
         double h = 7168, latents = 1536 + 512;
@@ -297,6 +298,18 @@ Test(mla, recomputation_makes_keys_and_values_of_every_token_again) {
         fixture_clear(&plain);
         fixture_clear(&repeated);
     }
+}
+
+/* With the keys' rotary part and the values' copies, queries are turned in place: 128 rotary parts
+ * of 64, read and written, beside the 73,792 elements of keys and values, both ways. */
+Test(mla, heads_are_put_together_both_ways) {
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    lay_out_long(&fixture, MS_CP_ALL_TO_ALL, 1);
+    double rotary_B = 4096 * (2 * 128 * 64 + 73792.0) * 2;
+    cr_assert_eq(sum_kernels(&fixture.costs, MS_PASS_F, "rotary").bytes, rotary_B);
+    cr_assert_eq(sum_kernels(&fixture.costs, MS_PASS_B, "rotary").bytes, rotary_B);
+    fixture_clear(&fixture);
 }
 
 /* What recompute_parts drops and an all-to-all had turned is turned again: queries and keys of 192,
