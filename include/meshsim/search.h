@@ -19,6 +19,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
+#include "meshsim/shards.h"
 #include "meshsim/space.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
@@ -36,11 +37,15 @@ typedef struct ms_search_progress {
 /** What is asked of a search. All is borrowed. */
 typedef struct ms_search_study {
     ms_space *space;
-    int top;             /**< how many of the best are wanted, >= 1 */
-    int jobs;            /**< simulations at once, >= 1; changes no result */
-    bool is_exhaustive;  /**< simulate all that fit */
-    const char *program; /**< as in ms_store_key */
-    ms_store *store;     /**< NULL: none */
+    int top;                     /**< how many of the best are wanted, >= 1 */
+    int jobs;                    /**< simulations at once, >= 1; changes no result */
+    bool is_exhaustive;          /**< simulate all that fit */
+    const char *program;         /**< as in ms_store_key */
+    ms_store *store;             /**< NULL: none */
+    const ms_study_shard *shard; /**< NULL: all candidates are simulated here; else every N-th of
+                                    those that fit, by their estimates, and what the others find
+                                    through `share` lets it leave out more */
+    const char *share;           /**< folder of the shards; NULL: they do not hear of each other */
     /** Called now and then.  NULL: nobody asks. */
     void (*progress)(void *context, const ms_search_progress *now);
     void *context; /**< its first argument */
@@ -54,6 +59,7 @@ typedef struct ms_search_counts {
     int64_t pruned;       /**< their bounds are above what the wanted ones take */
     int64_t simulated;    /**< and fit; found in the store or simulated now */
     int64_t failed;       /**< simulations that crashed or lacked memory */
+    int64_t of_others;    /**< left to other shards */
 } ms_search_counts;
 
 /** Candidates that cannot be, or whose simulation failed, for one reason. */

@@ -183,7 +183,14 @@ static void tell_rest(const ms_invocation *call) {
     }
 }
 
-static ms_status search(const ms_invocation *call, const ms_search_study *study) {
+/* What it comes to. What a shard finds infeasible says nothing of the others. */
+static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {
+    ms_status none = study->shard == NULL ? MS_E_NO : MS_OK;
+    return result->failure != MS_OK ? result->failure : result->row_count == 0 ? none : MS_OK;
+}
+
+static ms_status search(const ms_invocation *call, const ms_search_study *study,
+                        ms_cli_store *kept) {
     ms_search_findings result;
     const ms_shown_search shown = {
         .workload = call->positionals[0], .space = study->space, .result = &result};
@@ -193,23 +200,9 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study)
         print(call, &shown);
         return status;
     }
+    status = status == MS_OK ? ms_cli_close_store(call, kept, result.failure == MS_OK) : status;
     status = status == MS_OK ? print(call, &shown) : status;
-    if (status != MS_OK || result.failure != MS_OK) {
-        return status != MS_OK ? status : result.failure;
-    }
-    return result.row_count == 0 ? MS_E_NO : MS_OK;
-}
-
-static ms_status check_built(const ms_invocation *call) {
-    static const char *const NOT_YET[] = {"shard", "plan", "shards"};
-    for (size_t i = 0; i < sizeof NOT_YET / sizeof NOT_YET[0]; i++) {
-        if (ms_cli_has(call, NOT_YET[i])) {
-            ms_diag_error(call->diag, "option '--%s' is built for sweeps, and not for searches yet",
-                          NOT_YET[i]);
-            return MS_E_USAGE;
-        }
-    }
-    return MS_OK;
+    return status == MS_OK ? verdict_of(study, &result) : status;
 }
 
 static ms_status run(const ms_invocation *call) {
@@ -231,9 +224,14 @@ static ms_status run(const ms_invocation *call) {
         status = ms_space_open(&request, call->arena, call->diag, &study.space);
     }
     study.top = (int)top;
+    if (status == MS_OK && ms_cli_has(call, "plan")) {
+        return ms_cli_write_plan(call);
+    }
     status = status == MS_OK ? ms_cli_open_store(call, &kept) : status;
     study.store = kept.store;
-    status = status == MS_OK ? search(call, &study) : status;
+    study.shard = kept.is_shard ? &kept.shard : NULL;
+    study.share = kept.is_shard ? kept.file.folder : NULL;
+    status = status == MS_OK ? search(call, &study, &kept) : status;
     ms_cli_close_store(call, &kept, false);
     return status;
 }

@@ -50,15 +50,19 @@ static ms_status add_word(plan *p, const char *word) {
     return MS_OK;
 }
 
+/* words: NULL behind the last. */
+static bool is_among(const char *name, const char *const *words) {
+    while (*words != NULL && strcmp(name, *words) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
 /* Options that are the plan's own, or say what a process prints that simulates all. */
 static bool is_of_plan(const char *name) {
-    static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs",
-                                      "json", "csv",    "plot",  "resume"};
-    bool is_own = false;
-    for (size_t i = 0; i < sizeof OWN / sizeof OWN[0]; i++) {
-        is_own = is_own || strcmp(name, OWN[i]) == 0;
-    }
-    return is_own;
+    static const char *const OWN[] = {"plan", "shards", "shard", "store",  "jobs",
+                                      "json", "csv",    "plot",  "resume", NULL};
+    return is_among(name, OWN);
 }
 
 static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
@@ -148,11 +152,12 @@ static ms_status read_engine(plan *p) {
 }
 
 static ms_status check_options(const plan *p) {
-    static const char *const OTHERS[] = {"shard", "json", "csv", "plot"};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
-        if (ms_cli_has(p->call, OTHERS[i])) {
+    static const char *const OTHERS[] = {"shard", "json", "csv", "plot", NULL};
+    const ms_option *options = p->call->command->options;
+    for (size_t i = 0; options[i].name != NULL; i++) {
+        if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {
             ms_diag_error(p->call->diag, "options '--plan' and '--%s' do not go together",
-                          OTHERS[i]);
+                          options[i].name);
             return MS_E_USAGE;
         }
     }

@@ -159,6 +159,9 @@ static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *o
     if (counts->failed > 0) {
         ms_buffer_printf(out, ", %lld failed", (long long)counts->failed);
     }
+    if (counts->of_others > 0) {
+        ms_buffer_printf(out, ", %lld of other shards", (long long)counts->of_others);
+    }
     ms_buffer_puts(out, "\n");
 }
 
@@ -201,6 +204,9 @@ static void add_counts(const ms_search_counts *counts, ms_value *root) {
     ms_value_add_int(tree, "pruned", counts->pruned);
     ms_value_add_int(tree, "simulated", counts->simulated);
     ms_value_add_int(tree, "failed", counts->failed);
+    if (counts->of_others > 0) {
+        ms_value_add_int(tree, "of_other_shards", counts->of_others);
+    }
 }
 
 static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {

@@ -123,6 +123,53 @@ class Shards(InFolder):
         self.run_it(*self.shard(0), code=4)
 
 
+class Searches(InFolder):
+    SPACE = ["--vary", "mesh.tp=1,2,4,8", "--vary", "mesh.pp=1,2,4,8", "--vary", "batch.micro=1,2,4", "--vary", "schedule.kind=1f1b,gpipe", "--top", 5]
+
+    def search(self, *words):
+        return json.loads(self.run_it("search", ROOT / "workloads" / "tiny.yaml", *self.SPACE, "--json", *words)[0])
+
+    def rows(self):
+        with sqlite3.connect(self.folder / "study.db") as base:
+            return base.execute("SELECT count(*) FROM points").fetchone()[0]
+
+    def test_shards_in_any_order_and_what_they_tell_each_other_lost_at_random(self):
+        alone = self.search("--jobs", 1)
+        draw = random.Random(int(os.environ.get("MS_SEED", "1")))
+        for attempt in range(3):
+            self.folder = self.place / f"search-{attempt}"
+            order = list(range(4))
+            draw.shuffle(order)
+            for index in order:
+                found = self.search("--shard", f"{index}/4", "--store", self.folder)
+                self.assertGreater(found["counts"]["of_other_shards"], 0)
+                for told in self.folder.glob("best-*"):
+                    if draw.random() < 0.4:
+                        told.unlink()
+            self.assertEqual(self.merge(0)["missing"], [])
+            before = self.rows()
+            whole = self.search("--store", self.folder / "study.db")
+            self.assertEqual(whole["results"], alone["results"])
+            self.assertEqual(self.rows(), before, "nothing is simulated again")
+
+    def test_what_is_told_spares_others_work(self):
+        shards = [["--shard", f"{index}/4", "--store", self.folder] for index in range(4)]
+        told = sum(self.search(*shard)["counts"]["simulated"] for shard in shards)
+        self.folder = self.place / "deaf"
+        deaf = 0
+        for index in range(4):
+            deaf += self.search("--shard", f"{index}/4", "--store", self.folder)["counts"]["simulated"]
+            (self.folder / f"best-{index}-of-4.txt").unlink()
+        self.assertLess(told, deaf)
+
+    def test_plan(self):
+        links = "platform.tiers.nvlink.bandwidth=200 GB/s,300 GB/s"
+        self.run_it("search", ROOT / "workloads" / "tiny.yaml", *self.SPACE, "--vary", links, "--plan", "makeflow=plan", "--shards", 3, "--store", "shards")
+        text = (self.place / "plan").read_text(encoding="utf-8")
+        self.assertIn(" --vary mesh.tp=1,2,4,8 --vary mesh.pp=1,2,4,8 --vary batch.micro=1,2,4 --vary schedule.kind=1f1b,gpipe"
+                      f" --vary '{links}' --top 5 --jobs 1 --store ", text)
+
+
 class Plans(InFolder):
     def plan(self, engine):
         self.run_it("sweep", "sweep.yaml", "--plan", f"{engine}=plan", "--shards", SHARDS, "--store", "shards", "--jobs", 2)

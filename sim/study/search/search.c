@@ -1,6 +1,7 @@
 /* Every candidate estimated, the best simulated first, the rest left out by their bounds. */
 #include "meshsim/search.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static const double ROUNDING = 1e-9;
 typedef struct feasible {
     int64_t index;
     double estimate_s, bound_s;
+    bool is_settled; /* the store has it, or another shard */
 } feasible;
 
 /* One that has been simulated. */
@@ -42,6 +44,7 @@ typedef struct search_run {
     ms_job_spec spec;            /* the one that is given now */
     ms_store_row row;            /* of it */
     char (*keys)[MS_SHA256_HEX]; /* [feasible] with a store: of those that are given */
+    ms_shared_best shared;       /* of a shard: what the others have found */
     ms_status status;            /* of `next_job`, which has no other way to tell */
 } search_run;
 
@@ -85,7 +88,7 @@ static ms_status estimate_one(search_run *r, ms_estimator *estimator, int64_t in
         counts->does_not_fit++;
         return MS_OK;
     }
-    const feasible one = {index, estimate.step_s, estimate.lower_bound_s * (1 - ROUNDING)};
+    const feasible one = {index, estimate.step_s, estimate.lower_bound_s * (1 - ROUNDING), false};
     return ms_vector_add(&r->feasible, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
@@ -121,10 +124,19 @@ static int compare_estimates(const void *a, const void *b) {
 
 /* ---- simulating ---- */
 
-/* Whether a candidate cannot be among the wanted ones any more. */
-static bool is_beaten(const search_run *r, const feasible *one) {
+/* Step that none of the wanted ones can be above, by what is known here and, in a shard, elsewhere.
+ */
+static double limit_of(search_run *r) {
     size_t top = (size_t)r->study->top;
-    return !r->study->is_exhaustive && r->best_count == top && one->bound_s > r->best_s[top - 1];
+    if (r->study->share != NULL) {
+        return ms_shared_best_limit(&r->shared, r->best_s, r->best_count);
+    }
+    return r->best_count == top ? r->best_s[top - 1] : INFINITY;
+}
+
+/* Whether a candidate cannot be among the wanted ones any more. */
+static bool is_beaten(search_run *r, const feasible *one) {
+    return !r->study->is_exhaustive && one->bound_s > limit_of(r);
 }
 
 /* Keep the best steps in order; the last one makes room. */
@@ -138,6 +150,9 @@ static void take_step(search_run *r, double step_s) {
         r->best_s[at] = r->best_s[at - 1];
     }
     r->best_s[at] = step_s;
+    if (r->study->share != NULL) {
+        ms_shared_best_tell(&r->shared, r->best_s, r->best_count);
+    }
 }
 
 /* What came of one that was simulated, now or before. */
@@ -184,12 +199,39 @@ static bool is_stored(search_run *r, size_t place) {
     return is_found;
 }
 
+/* Take what the store has, before anything is simulated: it was simulated with the knowledge of
+ * what is best, and without it one would begin with candidates that shards have left out. */
+static ms_status take_stored(search_run *r) {
+    for (size_t place = 0; place < r->feasible.count && r->status == MS_OK; place++) {
+        feasible *one = &MS_AT(&r->feasible, feasible, place);
+        if (!one->is_settled && !is_beaten(r, one)) {
+            r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
+            one->is_settled = r->status == MS_OK && is_stored(r, place);
+        }
+    }
+    return r->status;
+}
+
+/* Leave to the other shards what is theirs: candidates of similar estimates are spread, so that
+ * each has as many that cannot be left out. */
+static void leave_others(search_run *r) {
+    const ms_study_shard *shard = r->study->shard;
+    for (size_t place = 0; shard != NULL && place < r->feasible.count; place++) {
+        bool is_others = (int)(place % (size_t)shard->count) != shard->index;
+        MS_AT(&r->feasible, feasible, place).is_settled = is_others;
+        r->out->counts.of_others += is_others;
+    }
+}
+
 static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     search_run *r = context;
     while (r->status == MS_OK && r->next < r->feasible.count) {
         size_t place = r->next++;
         const feasible *one = &MS_AT(&r->feasible, feasible, place);
         tell_progress(r, true, (int64_t)place, (int64_t)r->feasible.count);
+        if (one->is_settled) {
+            continue;
+        }
         if (is_beaten(r, one)) {
             r->out->counts.pruned++;
             continue;
@@ -245,6 +287,28 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
     return status == MS_OK ? r->status : status;
 }
 
+/* Begin to share, with those who search the same candidates for as many of the best. */
+static ms_status share(search_run *r) {
+    const ms_search_study *study = r->study;
+    ms_buffer what;
+    if (study->share == NULL) {
+        return MS_OK;
+    }
+    ms_buffer_init(&what);
+    ms_buffer_printf(&what, "%s\n%d\n", study->program, study->top);
+    for (size_t i = 0; i < r->feasible.count; i++) {
+        const feasible *one = &MS_AT(&r->feasible, feasible, i);
+        ms_buffer_add(&what, (const char *)&one->index, sizeof one->index);
+        ms_buffer_add(&what, (const char *)&one->bound_s, sizeof one->bound_s);
+    }
+    ms_status status =
+        what.failed ? MS_E_NOMEM
+                    : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&what),
+                                          what.length, (size_t)study->top, r->arena, &r->shared);
+    ms_buffer_release(&what);
+    return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
+}
+
 static ms_status simulate(search_run *r) {
     const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
@@ -259,7 +323,10 @@ static ms_status simulate(search_run *r) {
             return ms_diag_no_memory(r->diag);
         }
     }
-    ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
+    ms_status status = share(r);
+    leave_others(r);
+    status = status == MS_OK && r->study->store != NULL ? take_stored(r) : status;
+    status = status == MS_OK ? ms_workers_stream(&feed, &options, r->arena, r->diag) : status;
     status = status == MS_OK ? r->status : status;
     tell_progress(r, true, (int64_t)r->feasible.count, (int64_t)r->feasible.count);
     return status;
