@@ -75,6 +75,10 @@ typedef struct range_end {
 
 /* Split "25 GB/s"; false where it begins with no number. */
 static bool split(const char *text, ms_arena *arena, range_end *out) {
+    *out = (range_end){0, ""};
+    if (text == NULL) {
+        return false;
+    }
     size_t length = strspn(text, "+-0123456789.");
     bool has_exponent = (text[length] == 'e' || text[length] == 'E') &&
                         strspn(text + length + 1, "+-0123456789") > 0;
@@ -108,7 +112,7 @@ static ms_status read_range(const ms_node *node, const char *path, ms_arena *are
         return ms_config_fault(diag, node, path, "expected either 'step' or 'factor', got %s",
                                text.step == NULL ? "neither" : "both");
     }
-    range_end by = {0, NULL};
+    range_end by = {0, ""};
     out->is_factor = text.factor != NULL;
     bool is_read = split(text.from, arena, &out->from) && split(text.to, arena, &out->to) &&
                    split(out->is_factor ? text.factor : text.step, arena, &by);
@@ -131,7 +135,7 @@ static ms_status read_range(const ms_node *node, const char *path, ms_arena *are
 
 static ms_status list_range(const ms_node *node, const char *path, ms_arena *arena, ms_diag *diag,
                             ms_words *values_out) {
-    range r;
+    range r = {.from = {0, ""}, .to = {0, ""}};
     ms_status status = read_range(node, path, arena, diag, &r);
     const char **items = MS_NEW(arena, const char *, MS_SWEEP_VALUES_MAX);
     if (status != MS_OK || items == NULL) {
