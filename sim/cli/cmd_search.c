@@ -216,8 +216,7 @@ static ms_status run(const ms_invocation *call) {
                              .program = ms_cli_program(call->arena),
                              .progress = show_progress,
                              .context = &line};
-    ms_status status = check_built(call);
-    status = status == MS_OK ? ms_cli_jobs(call, &study.jobs) : status;
+    ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     if (status == MS_OK) {
@@ -252,7 +251,10 @@ const ms_command ms_cmd_search = {
         "no lower bound of the rest is below the last of the wanted ones: what is pruned could not "
         "have been among them. Layers are shared out anew where stages do not divide them. Passes "
         "are simulated as single operations unless --granularity or --set says otherwise. "
-        "Exits with 1 when nothing is feasible.",
+        "--shard simulates a share of them, into a folder in which shards tell each other their "
+        "best; "
+        "--plan writes what makes Makeflow or Slurm run all shards. Exits with 1 when nothing is "
+        "feasible.",
     .example = "meshsim search workloads/tiny.yaml --vary mesh.tp=1,2,4 --vary mesh.pp=1,2,4",
     .run = run,
 };
