@@ -146,6 +146,7 @@ typedef struct ms_product_rates {
     ms_product_rate of[MS_PRODUCT_COUNT]; /**< by format; not PLAIN */
     ms_product_rate single;               /**< of operands in fp32: peak, clock and efficiency */
     ms_grouped_rate grouped;              /**< experts' */
+    ms_unaligned_rate unaligned;          /**< of rows that are not aligned to 16 bytes */
 } ms_product_rates;
 
 /** Kernels that a measured table can have, and their sizes. */
@@ -193,8 +194,7 @@ typedef struct ms_gpu_type {
     double hbm_Bps;   /**< memory bandwidth [B/s] */
     double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
     int sms;          /**< streaming multiprocessors (or equivalent) [count] */
-    double gemm_efficiency;      /**< best share of the peak a large GEMM reaches, 0..1 */
-    ms_unaligned_rate unaligned; /**< GEMMs of rows that are not aligned to 16 bytes */
+    double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
     double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
                                [elements] */
     int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */

@@ -91,10 +91,10 @@ static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double 
     if (bytes >= 16) {
         return 1;
     }
-    double vector_flop_per_s = gpu->unaligned.batched_flop_per_s;
+    double vector_flop_per_s = gpu->products.unaligned.batched_flop_per_s;
     return shape.batch > 1 && vector_flop_per_s > 0
                ? vector_flop_per_s / gpu->peak_flop_per_s
-               : pow(gpu->unaligned.share, log2(16 / bytes) / 3);
+               : pow(gpu->products.unaligned.share, log2(16 / bytes) / 3);
 }
 
 /* Share of the peak a GEMM reaches by arithmetic alone. A tile begins and ends in the same time

@@ -38,7 +38,7 @@ static inline ms_gpu_type fixture_a100(void) {
                          .gemm_depth_half = 150,
                          .tile_m = 128,
                          .tile_n = 256,
-                         .unaligned.share = 1,
+                         .products.unaligned.share = 1,
                          .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {0.68}},
                                                            .backward = {.efficiency = {0.54}}},
                          .memory_efficiency = 0.85,
@@ -57,7 +57,7 @@ static inline ms_gpu_type fixture_ideal(void) {
                          .gemm_depth_half = 0,
                          .tile_m = 1,
                          .tile_n = 1,
-                         .unaligned.share = 1,
+                         .products.unaligned.share = 1,
                          .attention[MS_ATTENTION_FUSED] = {.forward = {.efficiency = {1}},
                                                            .backward = {.efficiency = {1}}},
                          .memory_efficiency = 1};

@@ -37,7 +37,7 @@ Test(expert_products, tokens_need_no_alignment) {
     for (int i = 0; i < 2; i++) {
         ms_gpu_type gpu = fixture_ideal();
         gpu.hbm_Bps = 1e300;
-        gpu.unaligned = (ms_unaligned_rate){.share = 0.125, .batched_flop_per_s = 4e13};
+        gpu.products.unaligned = (ms_unaligned_rate){.share = 0.125, .batched_flop_per_s = 4e13};
         model.sequence =
             i == 0 ? 2048 : 2044; /* 512 and 511 for each of 16, 4 of which are chosen */
         fixture_costs fixture;

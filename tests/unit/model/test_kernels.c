@@ -132,7 +132,7 @@ Test(kernels, rows_that_are_not_aligned_cost_throughput) {
                 {4096, 4098, 4096, 4, 1}, {4096, 4099, 4096, 4, 2}, {4096.5, 4096, 4096, 2, 0}};
     ms_gpu_type gpu = fixture_ideal();
     gpu.hbm_Bps = 1e300;
-    gpu.unaligned.share = 0.125;
+    gpu.products.unaligned.share = 0.125;
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         ms_gemm_shape shape = {ROWS[i].m, ROWS[i].n, ROWS[i].k, 1};
         double whole_s = 2 * shape.m * shape.n * shape.k / 1e15;
@@ -148,7 +148,7 @@ Test(kernels, rows_that_are_not_aligned_cost_throughput) {
 Test(kernels, batched_rows_that_are_not_aligned_have_no_matrix_units) {
     ms_gpu_type gpu = fixture_ideal();
     gpu.hbm_Bps = 1e300;
-    gpu.unaligned = (ms_unaligned_rate){.share = 0.125, .batched_flop_per_s = 4e13};
+    gpu.products.unaligned = (ms_unaligned_rate){.share = 0.125, .batched_flop_per_s = 4e13};
     const struct {
         ms_gemm_shape shape;
         double flop_per_s;
