@@ -24,7 +24,8 @@ def run(*settings):
 
 class Studies(unittest.TestCase):
     def test_tables_and_pictures_are_todays(self):
-        done = subprocess.run([ROOT / "scripts/studies", PROGRAM], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        """Within 2 %: who moves a prediction by more writes them anew (scripts/studies MESHSIM --accept)."""
+        done = subprocess.run([ROOT / "scripts/studies", PROGRAM, "--tolerance", "0.02"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
