@@ -65,6 +65,7 @@
  * | sweep.h           | a workload in which some keys take several values each             |
  * | space.h           | a workload with values of some keys, on all meshes of some clusters |
  * | search.h          | the best candidates of a space, most of them not simulated         |
+ * | search_goal.h     | what a search looks for, what bounds it, and limits                |
  * | textbook.h        | device meshes in closed form, as a textbook has them               |
  * | whatif.h          | what one better thing each would buy a job                         |
  * | schedules.h       | many schedules in one table, on paper and in a workload            |

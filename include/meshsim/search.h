@@ -19,6 +19,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
+#include "meshsim/search_goal.h"
 #include "meshsim/shards.h"
 #include "meshsim/space.h"
 #include "meshsim/spec.h"
@@ -37,6 +38,7 @@ typedef struct ms_search_progress {
 /** What is asked of a search. All is borrowed. */
 typedef struct ms_search_study {
     ms_space *space;
+    const ms_search_goal *goal;  /**< what is looked for */
     int top;                     /**< how many of the best are wanted, >= 1 */
     int jobs;                    /**< simulations at once, >= 1; changes no result */
     bool is_exhaustive;          /**< simulate all that fit */
@@ -54,12 +56,13 @@ typedef struct ms_search_study {
 /** What became of the candidates; all but the first sum up to it when the search is complete. */
 typedef struct ms_search_counts {
     int64_t enumerated;
-    int64_t illegal;      /**< no such job can be */
-    int64_t does_not_fit; /**< in memory */
-    int64_t pruned;       /**< their bounds are above what the wanted ones take */
-    int64_t simulated;    /**< and fit; found in the store or simulated now */
-    int64_t failed;       /**< simulations that crashed or lacked memory */
-    int64_t of_others;    /**< left to other shards */
+    int64_t illegal;       /**< no such job can be */
+    int64_t does_not_fit;  /**< in memory */
+    int64_t beyond_limits; /**< of the goal */
+    int64_t pruned;        /**< their bounds are above what the wanted ones take */
+    int64_t simulated;     /**< and fit; found in the store or simulated now */
+    int64_t failed;        /**< simulations that crashed or lacked memory */
+    int64_t of_others;     /**< left to other shards */
 } ms_search_counts;
 
 /** Candidates that cannot be, or whose simulation failed, for one reason. */
@@ -75,6 +78,7 @@ typedef struct ms_search_row {
     ms_words settings; /**< what makes `run WORKLOAD --set ...` the same job */
     ms_job_spec spec;
     ms_run_figures figures;
+    ms_search_score score;  /**< by which it is where it is */
     double estimate_s;      /**< of its step */
     double bound_s;         /**< that its step could not be below */
     const char *limited_by; /**< "compute", "bubble", "tp over nvlink" */
@@ -84,7 +88,8 @@ typedef struct ms_search_row {
 /** What a search found. All in the arena of ms_search_run. */
 typedef struct ms_search_findings {
     ms_search_counts counts;
-    const ms_search_row *rows; /**< [row_count] best first; equal ones by their settings */
+    const ms_search_row *rows; /**< [row_count] best first; equal ones by their settings. Of two
+                                    objectives all that none has less of both than, by the first */
     size_t row_count;
     const ms_search_reason *illegal; /**< [illegal_count] most frequent first */
     size_t illegal_count;

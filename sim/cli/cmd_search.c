@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/search_files.h"
 #include "cli/show_search.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
@@ -35,6 +36,23 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .fallback = "the workload's",
      .help = "platform files, or names of some"},
+    {.name = "objective",
+     .argument = "Q1[,Q2]",
+     .arguments = 1,
+     .fallback = "step_time_s",
+     .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus (of "
+             "equally many the fastest), training_time_s, training_cost; of two all candidates "
+             "that none beats by both"},
+    {.name = "max",
+     .argument = "QUANTITY=VALUE",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "leave out what is above, such as peak_B=70GiB; of the objectives but tokens_per_s, "
+             "peak_B, bubble_fraction and tokens_per_step"},
+    {.name = "tokens",
+     .argument = "N",
+     .arguments = 1,
+     .help = "of a whole training, such as 15e12, for training_time_s and training_cost"},
     {.name = "top",
      .argument = "N",
      .arguments = 1,
@@ -46,6 +64,26 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .fallback = "processors, at most 4",
      .help = "simulations at once; changes no result"},
+    {.name = "explain",
+     .argument = "RANK",
+     .arguments = 1,
+     .help = "where the time of this one goes, beside the best one's"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write the best one as a workload",
+     .writes = ".yaml"},
+    {.name = "csv",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write what is found as CSV",
+     .writes = ".csv"},
+    {.name = "markdown",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "write it as a table of Markdown",
+     .writes = ".md"},
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
     MS_OPTION_FRESH,
@@ -117,6 +155,18 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
     return status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
 }
 
+static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
+    const ms_given limits = ms_cli_all(call, "max");
+    ms_search_goal_init(goal);
+    ms_status status = ms_search_goal_read(
+        goal, ms_cli_value(call, "objective", ms_search_quantity_name(MS_SEEK_STEP_TIME)),
+        call->diag);
+    for (size_t i = 0; i < limits.count && status == MS_OK; i++) {
+        status = ms_search_goal_limit(goal, limits.values[i], call->diag);
+    }
+    return status == MS_OK ? ms_cli_number(call, "tokens", 0, &goal->training_tokens) : status;
+}
+
 /* ---- progress ---- */
 
 typedef struct search_line {
@@ -159,9 +209,48 @@ static void show_progress(void *context, const ms_search_progress *now) {
 
 /* ---- the search ---- */
 
+/* Options that name files. */
+static const char *const FILES[] = {"output", "csv", "markdown", NULL};
+
+/* What cannot be written is told before anything takes long. */
+static ms_status check_targets(const ms_invocation *call) {
+    static const char *const DATA[] = {"json", "output", "csv", "markdown", NULL};
+    ms_status status = ms_cli_check_stdout(call, DATA);
+    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
+}
+
+static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
+    ms_buffer texts[3];
+    for (int i = 0; i < 3; i++) {
+        ms_buffer_init(&texts[i]);
+    }
+    if (ms_cli_has(call, FILES[0]) && shown->result->row_count > 0) {
+        ms_show_search_workload(&shown->result->rows[0], call->arena, &texts[0]);
+    }
+    ms_show_search_csv(shown, call->arena, &texts[1]);
+    ms_show_search_markdown(shown, call->arena, &texts[2]);
+    ms_status status = MS_OK;
+    for (int i = 0; i < 3; i++) {
+        bool is_wanted = status == MS_OK && (i > 0 || shown->result->row_count > 0);
+        if (is_wanted) {
+            status = ms_cli_write_option(call, FILES[i], &texts[i]);
+        } else {
+            ms_buffer_release(&texts[i]);
+        }
+    }
+    return status;
+}
+
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown) {
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, ms_show_search_tree(shown, call->arena));
+    ms_status status = write_files(call, shown);
+    for (size_t i = 0; FILES[i] != NULL && status == MS_OK; i++) {
+        if (strcmp(ms_cli_value(call, FILES[i], ""), "-") == 0) {
+            return MS_OK; /* the standard output is taken */
+        }
+    }
+    if (status != MS_OK || ms_cli_has(call, "json")) {
+        return status == MS_OK ? ms_cli_print_json(call, ms_show_search_tree(shown, call->arena))
+                               : status;
     }
     ms_buffer page;
     ms_buffer_init(&page);
@@ -191,10 +280,19 @@ static ms_status verdict_of(const ms_search_study *study, const ms_search_findin
 
 static ms_status search(const ms_invocation *call, const ms_search_study *study,
                         ms_cli_store *kept) {
-    ms_search_findings result;
-    const ms_shown_search shown = {
-        .workload = call->positionals[0], .space = study->space, .result = &result};
-    ms_status status = ms_search_run(study, call->arena, call->diag, &result);
+    ms_search_findings result = {.row_count = 0};
+    ms_shown_search shown = {.workload = call->positionals[0],
+                             .goal = study->goal,
+                             .space = study->space,
+                             .result = &result};
+    long rank = 0;
+    ms_status status = ms_cli_int(call, "explain", 0, 1, study->top, &rank);
+    status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
+    shown.explained = (size_t)rank <= result.row_count ? (size_t)rank : 0;
+    if (status == MS_OK && shown.explained == 0 && rank > 0) {
+        ms_diag_note(call->diag, NULL, NULL, "no rank %ld to explain: %zu are found", rank,
+                     result.row_count);
+    }
     if (status == MS_E_INTERRUPTED) {
         tell_rest(call);
         print(call, &shown);
@@ -208,16 +306,20 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
 static ms_status run(const ms_invocation *call) {
     ms_job_request job;
     ms_space_request request;
+    ms_search_goal goal;
     ms_cli_store kept = {.file = {.lock_file = -1}};
     long top = TOP_DEFAULT;
     search_line line = {.start_s = ms_wall_s()};
     line.phase_s = line.start_s;
-    ms_search_study study = {.is_exhaustive = ms_cli_has(call, "exhaustive"),
+    ms_search_study study = {.goal = &goal,
+                             .is_exhaustive = ms_cli_has(call, "exhaustive"),
                              .program = ms_cli_program(call->arena),
                              .progress = show_progress,
                              .context = &line};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
+    status = status == MS_OK ? check_targets(call) : status;
+    status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     if (status == MS_OK) {
         status = ms_space_open(&request, call->arena, call->diag, &study.space);

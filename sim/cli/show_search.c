@@ -1,10 +1,13 @@
 #include "cli/show_search.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "cli/search_files.h"
 #include "cli/show_text.h"
 #include "meshsim/metrics.h"
 #include "meshsim/points.h"
+#include "meshsim/price.h"
 #include "meshsim/units.h"
 
 /* Reasons of illegal candidates on a page. */
@@ -22,8 +25,12 @@ static int64_t gpus_of(const ms_job_spec *spec) {
     return gpus;
 }
 
-static double exposed_share(const ms_run_figures *figures) {
-    return figures->exposed_fraction;
+ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
+    return (ms_candidate_words){.schedule = spec->schedule.csv != NULL
+                                                ? spec->schedule.csv
+                                                : ms_schedule_kind_name(spec->schedule.kind),
+                                .recompute = RECOMPUTES[spec->recompute.kind],
+                                .platform = spec->platform.cluster->name};
 }
 
 /* ---- the page ---- */
@@ -38,6 +45,18 @@ static bool is_described(const char *setting) {
         is_known = is_known || strncmp(setting, KEYS[i], strlen(KEYS[i])) == 0;
     }
     return is_known;
+}
+
+/* What is looked for beside the step, which has a column of its own. */
+static void add_scores(const ms_shown_search *shown, const ms_search_row *row, ms_buffer *out) {
+    for (int i = 0; i < shown->goal->objective_count; i++) {
+        ms_search_quantity quantity = shown->goal->objectives[i];
+        if (quantity == MS_SEEK_TOKEN_TIME) {
+            ms_buffer_printf(out, ", %.0f tokens/s", row->figures.tokens_per_s);
+        } else if (quantity != MS_SEEK_STEP_TIME && quantity != MS_SEEK_GPUS) {
+            ms_buffer_printf(out, ", %s %.4g", ms_search_quantity_name(quantity), row->score.of[i]);
+        }
+    }
 }
 
 /* A candidate in words: mesh, schedule, what is kept and sharded, and other settings as they are.
@@ -55,16 +74,14 @@ static void describe(const ms_shown_search *shown, const ms_search_row *row, ms_
         ms_buffer_printf(out, "%s%s %d", axis == 0 ? "" : " x ", spec->mesh.names[axis],
                          spec->mesh.sizes[axis]);
     }
-    ms_buffer_printf(out, ", %s",
-                     spec->schedule.csv != NULL ? spec->schedule.csv
-                                                : ms_schedule_kind_name(spec->schedule.kind));
+    const ms_candidate_words words = ms_show_candidate_words(spec);
+    ms_buffer_printf(out, ", %s", words.schedule);
     if (spec->schedule.chunks > 1) {
         ms_buffer_printf(out, " v %d", spec->schedule.chunks);
     }
     ms_buffer_printf(out, ", micro %d", spec->batch.micro);
     if (spec->has_model) {
-        ms_buffer_printf(out, ", recompute %s, zero %d", RECOMPUTES[spec->recompute.kind],
-                         spec->data.zero);
+        ms_buffer_printf(out, ", recompute %s, zero %d", words.recompute, spec->data.zero);
     }
     for (size_t i = 0; i < row->settings.count; i++) {
         if (!is_described(row->settings.items[i])) {
@@ -80,14 +97,15 @@ static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out)
     ms_buffer text;
     ms_buffer_init(&text);
     describe(shown, row, &text);
+    add_scores(shown, row, &text);
     ms_buffer_printf(out, "%3zu %10s %+7.2f %10s %7.2f %8.2f   %s, %.1f %%\n", number + 1,
                      ms_unit_format(figures->step_time_s, MS_DIM_TIME, step, sizeof step),
-                     100 * (figures->step_time_s / shown->result->rows[0].figures.step_time_s - 1),
+                     100 * (row->score.of[0] / shown->result->rows[0].score.of[0] - 1),
                      figures->peak_B > 0
                          ? ms_unit_format(figures->peak_B, MS_DIM_BYTES, peak, sizeof peak)
                          : "-",
-                     100 * figures->bubble_fraction, 100 * exposed_share(figures), row->limited_by,
-                     100 * row->limit_share);
+                     100 * figures->bubble_fraction, 100 * figures->exposed_fraction,
+                     row->limited_by, 100 * row->limit_share);
     ms_show_wrapped("    ", ms_buffer_text(&text), out);
     out->failed = out->failed || text.failed;
     ms_buffer_release(&text);
@@ -162,6 +180,9 @@ static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *o
     if (counts->of_others > 0) {
         ms_buffer_printf(out, ", %lld of other shards", (long long)counts->of_others);
     }
+    if (counts->beyond_limits > 0) {
+        ms_buffer_printf(out, ", %lld beyond the limits", (long long)counts->beyond_limits);
+    }
     ms_buffer_puts(out, "\n");
 }
 
@@ -180,6 +201,9 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
     }
     for (size_t i = 0; i < result->row_count; i++) {
         add_row(shown, i, out);
+    }
+    if (shown->explained > 0 && result->row_count > 0) {
+        ms_show_search_explanation(shown, shown->explained, out);
     }
     if (result->row_count == 0 && result->counts.does_not_fit > 0) {
         char least[32];
@@ -201,6 +225,7 @@ static void add_counts(const ms_search_counts *counts, ms_value *root) {
     ms_value_add_int(tree, "enumerated", counts->enumerated);
     ms_value_add_int(tree, "illegal", counts->illegal);
     ms_value_add_int(tree, "does_not_fit", counts->does_not_fit);
+    ms_value_add_int(tree, "beyond_limits", counts->beyond_limits);
     ms_value_add_int(tree, "pruned", counts->pruned);
     ms_value_add_int(tree, "simulated", counts->simulated);
     ms_value_add_int(tree, "failed", counts->failed);
@@ -220,10 +245,17 @@ static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {
 
 static void add_figures(const ms_search_row *found, ms_value *row) {
     const ms_run_figures *figures = &found->figures;
+    const ms_platform *cluster = found->spec.platform.cluster;
+    bool has_rent = ms_price_has_rent(cluster), has_tokens = figures->tokens_per_s > 0;
+    double nothing = (double)NAN; /* null */
     ms_value_add_double(row, "step_time_s", figures->step_time_s);
     ms_value_add_double(row, "bound_s", found->bound_s);
     ms_value_add_double(row, "estimate_s", found->estimate_s);
     ms_value_add_double(row, "tokens_per_s", figures->tokens_per_s);
+    ms_value_add_double(row, "cost", has_rent ? figures->cost_USD : nothing);
+    ms_value_add_double(row, "cost_per_million_tokens",
+                        has_rent && has_tokens ? figures->cost_USD_per_million_tokens : nothing);
+    ms_value_add_double(row, "energy_J", ms_price_has_power(cluster) ? figures->energy_J : nothing);
     ms_value_add_double(row, "mfu", figures->mfu);
     ms_value_add_double(row, "peak_B", figures->peak_B);
     ms_value_add_double(row, "bubble_fraction", figures->bubble_fraction);
@@ -237,18 +269,17 @@ static void add_figures(const ms_search_row *found, ms_value *row) {
 
 static void add_result(const ms_search_row *found, ms_value *list) {
     const ms_job_spec *spec = &found->spec;
-    const char *kind = spec->schedule.csv != NULL ? spec->schedule.csv
-                                                  : ms_schedule_kind_name(spec->schedule.kind);
+    const ms_candidate_words words = ms_show_candidate_words(spec);
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_point_add_settings(&found->settings, ms_value_add(row, "settings", MS_VALUE_OBJECT));
     add_mesh(&spec->mesh, row);
-    ms_value_add_string(row, "schedule", kind);
+    ms_value_add_string(row, "schedule", words.schedule);
     ms_value_add_int(row, "v", found->figures.chunks);
     ms_value_add_int(row, "micro_batch", spec->batch.micro);
-    ms_value_add_string(row, "recompute", RECOMPUTES[spec->recompute.kind]);
+    ms_value_add_string(row, "recompute", words.recompute);
     ms_value_add_int(row, "zero", spec->data.zero);
     ms_value_add_int(row, "gpus", gpus_of(spec));
-    ms_value_add_string(row, "platform", spec->platform.cluster->name);
+    ms_value_add_string(row, "platform", words.platform);
     add_figures(found, row);
 }
 
@@ -264,12 +295,26 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
     }
 }
 
+static void add_goal(const ms_search_goal *goal, ms_value *root) {
+    ms_value_add_string(root, "objective", ms_search_quantity_name(goal->objectives[0]));
+    if (goal->objective_count > 1) {
+        ms_value_add_string(root, "second_objective", ms_search_quantity_name(goal->objectives[1]));
+    }
+    ms_value *limits = ms_value_add(root, "limits", MS_VALUE_OBJECT);
+    for (int i = 0; i < MS_SEEK_COUNT; i++) {
+        if (isfinite(goal->limits[i])) {
+            ms_value_add_double(limits, ms_search_quantity_name((ms_search_quantity)i),
+                                goal->limits[i]);
+        }
+    }
+}
+
 const ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     const ms_search_findings *result = shown->result;
     const ms_job_spec *base = ms_space_base(shown->space);
     ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "workload", base->name == NULL ? "" : base->name);
-    ms_value_add_string(root, "objective", "step_time_s");
+    add_goal(shown->goal, root);
     ms_value_add_bool(root, "partial", result->is_partial);
     add_counts(&result->counts, root);
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);

@@ -8,9 +8,17 @@
 /* A finished search.  All is borrowed. */
 typedef struct ms_shown_search {
     const char *workload; /* path of its file, as the user gave it */
+    const ms_search_goal *goal;
     const ms_space *space;
     const ms_search_findings *result;
+    size_t explained; /* rank that is set beside the best one; 0: none */
 } ms_shown_search;
+
+/* A candidate's choices as words of its keys; static or borrowed. */
+typedef struct ms_candidate_words {
+    const char *schedule, *recompute, *platform;
+} ms_candidate_words;
+ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec);
 
 /* The page; lack of memory shows in the buffer or the arena. */
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);

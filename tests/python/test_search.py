@@ -4,6 +4,7 @@
 usage: test_search.py MESHSIM [unittest arguments]
 """
 
+import csv
 import json
 import random
 import signal
@@ -29,6 +30,9 @@ SPACE = {
 }
 
 
+OBJECTIVES = ["step_time_s", "tokens_per_s", "cost_per_million_tokens", "energy_J", "gpus"]
+
+
 def run(*words):
     """(exit code, stdout, stderr)"""
     done = subprocess.run([PROGRAM, *(str(word) for word in words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -50,7 +54,10 @@ def settings_words(settings):
 
 def random_space(source):
     """Words of a search over some of the values of some keys, on 8 or 16 GPUs."""
-    words = ["workloads/tiny.yaml", "--set", MODEL, "--gpus", source.choice(["8", "16"]), "--top", source.choice([1, 3, 10])]
+    words = ["workloads/tiny.yaml", "--set", MODEL, "--gpus", source.choice(["8", "16", "8,16"]), "--top", source.choice([1, 3, 10])]
+    words += ["--objective", ",".join(source.sample(OBJECTIVES, source.choice([1, 1, 2])))]
+    if source.random() < 0.3:
+        words += ["--max", source.choice(["peak_B=1 GiB", "step_time_s=60 ms", "bubble_fraction=20 %", "energy_J=400 J"])]
     for key in source.sample(sorted(SPACE), 4):
         values = source.sample(SPACE[key], source.randint(1, min(3, len(SPACE[key]))))
         words += ["--vary", f"{key}={','.join(values)}"]
@@ -58,7 +65,7 @@ def random_space(source):
 
 
 def rows(found):
-    return [{key: row[key] for key in ("settings", "step_time_s", "peak_B", "limited_by")} for row in found["results"]]
+    return [{key: row[key] for key in ("settings", "step_time_s", "peak_B", "limited_by", "energy_J", "cost_per_million_tokens")} for row in found["results"]]
 
 
 class Exactness(unittest.TestCase):
@@ -77,8 +84,10 @@ class Exactness(unittest.TestCase):
             pruned += found["counts"]["pruned"]
         for row in everything["results"]:
             self.assertLessEqual(row["bound_s"], row["step_time_s"], words)
-        steps = [row["step_time_s"] for row in everything["results"]]
-        self.assertEqual(steps, sorted(steps))
+        name = everything["objective"]
+        found = [row[name] * (-1 if name == "tokens_per_s" else 1) for row in everything["results"]]
+        for one, next_one in zip(found, found[1:]):
+            self.assertLessEqual(one, next_one * (1 + 1e-12) if next_one > 0 else next_one * (1 - 1e-12), words)
         return pruned
 
     def compare_shards(self, words, source):
@@ -122,6 +131,55 @@ class Answers(unittest.TestCase):
         best = found["results"][0]
         self.assertEqual((best["platform"], best["gpus"]), ("dgx-h100", 16))
 
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            best, table, page = (Path(folder) / name for name in ("best.yaml", "a.csv", "a.md"))
+            code, out, err = run("search", "workloads/tiny.yaml", "--set", "framework=megatron-core", "--vary", "mesh.tp=2,4", "--vary",
+                                 "batch.micro=1,2", "--top", 3, "-o", best, "--csv", table, "--markdown", page, "--explain", 2)
+            self.assertEqual(code, 0, err)
+            self.assertIn("where the time goes  rank 2", out)
+            with table.open(encoding="utf-8", newline="") as file:
+                lines = list(csv.DictReader(file))
+            self.assertEqual([line["rank"] for line in lines], ["1", "2", "3"])
+            self.assertEqual(len(page.read_text(encoding="utf-8").splitlines()), 2 + 3)
+            code, out, err = run("run", best, "--json")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(json.loads(out)["step_time_s"], float(lines[0]["step_time_s"]))
+
+    def test_objectives(self):
+        words = ["workloads/tiny.yaml", "--gpus", "8,16,32", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2", "--exhaustive"]
+        everything = search(*words, "--top", 100)["results"]
+
+        def best(quantity):
+            return search(*words, "--objective", quantity, "--top", 1)["results"][0]
+
+        self.assertEqual(best("step_time_s")["step_time_s"], min(row["step_time_s"] for row in everything))
+        self.assertEqual(best("energy_J")["energy_J"], min(row["energy_J"] for row in everything))
+        self.assertEqual(best("tokens_per_s")["tokens_per_s"], max(row["tokens_per_s"] for row in everything))
+        few = best("gpus")
+        self.assertEqual((few["gpus"], few["step_time_s"]), min((row["gpus"], row["step_time_s"]) for row in everything))
+        front = search(*words, "--objective", "step_time_s,cost_per_million_tokens")["results"]
+        points = [(row["step_time_s"], row["cost_per_million_tokens"]) for row in everything]
+        wanted = {one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)}
+        self.assertEqual({(row["step_time_s"], row["cost_per_million_tokens"]) for row in front}, wanted)
+        self.assertGreater(len(wanted), 1)
+
+    def test_limits(self):
+        words = ["workloads/tiny.yaml", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2"]
+        everything = search(*words, "--top", 100)["results"]
+        for limit, holds in (("peak_B=2 GiB", lambda row: row["peak_B"] <= 2 * 2**30),
+                             ("step_time_s=40 ms", lambda row: row["step_time_s"] <= 0.04),
+                             ("bubble_fraction=5 %", lambda row: row["bubble_fraction"] <= 0.05),
+                             ("cost_per_million_tokens=0.015", lambda row: row["cost_per_million_tokens"] <= 0.015)):
+            found = search(*words, "--max", limit, "--top", 100)
+            self.assertEqual([row["settings"] for row in found["results"]], [row["settings"] for row in everything if holds(row)])
+            self.assertEqual(found["counts"]["beyond_limits"], sum(not holds(row) for row in everything), limit)
+            self.assertGreater(found["counts"]["beyond_limits"], 0)
+        days = search(*words, "--tokens", "1e12", "--objective", "training_time_s", "--top", 1)["results"][0]
+        hours = 1e12 / days["tokens_per_s"] / 3600
+        self.assertEqual(search(*words, "--tokens", "1e12", "--max", f"training_time_s={hours * 0.99} h")["results"], [])
+        self.assertEqual(len(search(*words, "--tokens", "1e12", "--max", f"training_time_s={hours * 1.01} h")["results"]), 1)
+
     def test_nothing_feasible(self):
         code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=1,2", "--set", "model.hidden=65536", "--json")
         self.assertEqual(code, 1)
@@ -139,7 +197,11 @@ class Answers(unittest.TestCase):
     def test_faults_of_the_command_line(self):
         for words, code, text in ((["--vary", "mesh.tpp=1"], 3, "mesh.tpp: expected"), (["--vary", "mesh.tp"], 2, "expected '--vary"),
                                   (["--gpus", "12"], 2, "nearest: 8 or 16"), (["--platform", "dgx-a10"], 3, "dgx-a100"),
-                                  (["--top", "0"], 2, "--top"), (["--gpus", "8,,16"], 2, "empty place")):
+                                  (["--top", "0"], 2, "--top"), (["--gpus", "8,,16"], 2, "empty place"),
+                                  (["--objective", "step_time"], 2, "did you mean 'step_time_s'"),
+                                  (["--max", "step_time_s=3"], 2, "--max step_time_s"), (["--max", "peak_B"], 2, "expected '--max"),
+                                  (["--objective", "training_cost"], 3, "--tokens"),
+                                  (["--objective", "energy_J", "--set", "platform.node.power=null"], 3, "power")):
             got, out, err = run("search", "workloads/tiny.yaml", *words)
             self.assertEqual((got, out), (code, ""), words)
             self.assertIn(text, err)

@@ -28,8 +28,7 @@ static int compare_settings(const ms_words *a, const ms_words *b) {
 
 static int compare_rows(const void *a, const void *b) {
     const ms_search_row *left = a, *right = b;
-    double left_s = left->figures.step_time_s, right_s = right->figures.step_time_s;
-    int order = (left_s > right_s) - (left_s < right_s);
+    int order = ms_search_compare(&left->score, &right->score);
     order = order != 0 ? order : compare_settings(&left->settings, &right->settings);
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
@@ -43,6 +42,20 @@ ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t coun
     }
     qsort(rows, count, sizeof *rows, compare_rows);
     return MS_OK;
+}
+
+size_t ms_search_keep_front(ms_search_row *rows, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_dominated = false;
+        for (size_t other = 0; other < kept && !is_dominated; other++) {
+            is_dominated = ms_search_dominates(&rows[other].score, &rows[i].score);
+        }
+        if (!is_dominated) {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
 }
 
 /* ---- what limits it ---- */

@@ -1,13 +1,13 @@
 /* Every candidate estimated, the best simulated first, the rest left out by their bounds. */
 #include "meshsim/search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "meshsim/estimate.h"
 #include "meshsim/points.h"
 #include "meshsim/workers.h"
+#include "study/search/best.h"
 #include "study/search/reasons.h"
 #include "study/search/rows.h"
 
@@ -21,12 +21,14 @@ static const double ROUNDING = 1e-9;
 typedef struct feasible {
     int64_t index;
     double estimate_s, bound_s;
-    bool is_settled; /* the store has it, or another shard */
+    ms_search_score estimate, bound; /* by which they are ordered, and left out */
+    bool is_settled;                 /* the store has it, or another shard */
 } feasible;
 
 /* One that has been simulated. */
 typedef struct simulated {
     size_t place; /* among the feasible ones */
+    ms_search_score score;
     ms_run_figures figures;
 } simulated;
 
@@ -38,8 +40,7 @@ typedef struct search_run {
     ms_vector feasible;  /* of feasible */
     ms_vector simulated; /* of simulated, those that fit */
     ms_reasons illegal, failed;
-    double *best_s;              /* [study->top] rising: steps of the best so far */
-    size_t best_count;           /* of them */
+    ms_search_best best;
     size_t next;                 /* feasible ones below are given, found or left out */
     ms_job_spec spec;            /* the one that is given now */
     ms_store_row row;            /* of it */
@@ -59,6 +60,29 @@ static void tell_progress(const search_run *r, bool is_simulating, int64_t done,
 }
 
 /* ---- estimating ---- */
+
+/* Keep one that fits, unless its bounds are beyond what the goal allows. */
+static ms_status keep_feasible(search_run *r, const ms_job_spec *spec,
+                               const ms_spec_estimate *estimate, int64_t index) {
+    const ms_search_goal *goal = r->study->goal;
+    double values[MS_SEEK_COUNT], expected[MS_SEEK_COUNT];
+    feasible one = {.index = index,
+                    .estimate_s = estimate->step_s,
+                    .bound_s = estimate->lower_bound_s * (1 - ROUNDING)};
+    ms_status status = ms_search_goal_check(goal, spec, r->diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_search_bounds(goal, spec, one.bound_s, estimate->peak_B, values);
+    ms_search_bounds(goal, spec, one.estimate_s, estimate->peak_B, expected);
+    one.bound = ms_search_score_of(goal, values);
+    one.estimate = ms_search_score_of(goal, expected);
+    if (!ms_search_is_within(goal, values)) {
+        r->out->counts.beyond_limits++;
+        return MS_OK;
+    }
+    return ms_vector_add(&r->feasible, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+}
 
 /* Estimate a candidate.  reason: empty; gets why there is no such job. */
 static ms_status estimate_one(search_run *r, ms_estimator *estimator, int64_t index,
@@ -88,8 +112,7 @@ static ms_status estimate_one(search_run *r, ms_estimator *estimator, int64_t in
         counts->does_not_fit++;
         return MS_OK;
     }
-    const feasible one = {index, estimate.step_s, estimate.lower_bound_s * (1 - ROUNDING), false};
-    return ms_vector_add(&r->feasible, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+    return keep_feasible(r, &spec, &estimate, index);
 }
 
 static ms_status estimate_all(search_run *r) {
@@ -118,53 +141,41 @@ static ms_status estimate_all(search_run *r) {
 
 static int compare_estimates(const void *a, const void *b) {
     const feasible *left = a, *right = b;
-    int order = (left->estimate_s > right->estimate_s) - (left->estimate_s < right->estimate_s);
+    int order = ms_search_compare(&left->estimate, &right->estimate);
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
 /* ---- simulating ---- */
 
-/* Step that none of the wanted ones can be above, by what is known here and, in a shard, elsewhere.
- */
-static double limit_of(search_run *r) {
-    size_t top = (size_t)r->study->top;
-    if (r->study->share != NULL) {
-        return ms_shared_best_limit(&r->shared, r->best_s, r->best_count);
-    }
-    return r->best_count == top ? r->best_s[top - 1] : INFINITY;
-}
-
 /* Whether a candidate cannot be among the wanted ones any more. */
 static bool is_beaten(search_run *r, const feasible *one) {
-    return !r->study->is_exhaustive && one->bound_s > limit_of(r);
-}
-
-/* Keep the best steps in order; the last one makes room. */
-static void take_step(search_run *r, double step_s) {
-    size_t top = (size_t)r->study->top;
-    if (r->best_count == top && step_s >= r->best_s[top - 1]) {
-        return;
-    }
-    size_t at = r->best_count < top ? r->best_count++ : top - 1;
-    for (; at > 0 && r->best_s[at - 1] > step_s; at--) {
-        r->best_s[at] = r->best_s[at - 1];
-    }
-    r->best_s[at] = step_s;
-    if (r->study->share != NULL) {
-        ms_shared_best_tell(&r->shared, r->best_s, r->best_count);
-    }
+    return !r->study->is_exhaustive && ms_search_is_beaten(&r->best, &one->bound);
 }
 
 /* What came of one that was simulated, now or before. */
 static ms_status take_figures(search_run *r, size_t place, const ms_run_figures *figures) {
+    const ms_search_goal *goal = r->study->goal;
+    double values[MS_SEEK_COUNT];
+    ms_job_spec spec;
     if (!figures->fits) {
         r->out->counts.does_not_fit++;
         return MS_OK;
     }
-    const simulated one = {place, *figures};
+    int64_t index = MS_AT(&r->feasible, feasible, place).index;
+    ms_status status = ms_space_spec(r->study->space, index, r->diag, &spec);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_search_values(goal, &spec, figures, values);
+    if (!ms_search_is_within(goal, values)) {
+        r->out->counts.beyond_limits++;
+        return MS_OK;
+    }
+    const simulated one = {place, ms_search_score_of(goal, values), *figures};
     r->out->counts.simulated++;
-    take_step(r, figures->step_time_s);
-    return ms_vector_add(&r->simulated, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+    status = ms_search_best_take(&r->best, &one.score);
+    bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &one, 1) != NULL;
+    return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
 /* What a job that a simulation refused, or that failed, counts as. */
@@ -291,7 +302,7 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
 static ms_status share(search_run *r) {
     const ms_search_study *study = r->study;
     ms_buffer what;
-    if (study->share == NULL) {
+    if (study->share == NULL || study->goal->objective_count > 1) {
         return MS_OK;
     }
     ms_buffer_init(&what);
@@ -299,13 +310,14 @@ static ms_status share(search_run *r) {
     for (size_t i = 0; i < r->feasible.count; i++) {
         const feasible *one = &MS_AT(&r->feasible, feasible, i);
         ms_buffer_add(&what, (const char *)&one->index, sizeof one->index);
-        ms_buffer_add(&what, (const char *)&one->bound_s, sizeof one->bound_s);
+        ms_buffer_add(&what, (const char *)one->bound.of, sizeof one->bound.of);
     }
     ms_status status =
         what.failed ? MS_E_NOMEM
                     : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&what),
                                           what.length, (size_t)study->top, r->arena, &r->shared);
     ms_buffer_release(&what);
+    r->best.shared = status == MS_OK ? &r->shared : NULL;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
@@ -344,12 +356,16 @@ static ms_status make_rows(search_run *r) {
         const simulated *one = &MS_AT(&r->simulated, simulated, i);
         const feasible *of = &MS_AT(&r->feasible, feasible, one->place);
         rows[i] = (ms_search_row){.index = of->index,
+                                  .score = one->score,
                                   .figures = one->figures,
                                   .estimate_s = of->estimate_s,
                                   .bound_s = of->bound_s};
     }
     ms_status status = ms_search_sort(r->study->space, rows, count, r->arena);
     size_t top = count < (size_t)r->study->top ? count : (size_t)r->study->top;
+    if (r->study->goal->objective_count > 1) {
+        top = ms_search_keep_front(rows, count);
+    }
     for (size_t i = 0; i < top && status == MS_OK; i++) {
         status = ms_search_describe(r->study->space, &rows[i], r->arena, r->diag);
     }
@@ -374,12 +390,8 @@ static ms_status conclude(search_run *r) {
 ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *diag,
                         ms_search_findings *result_out) {
     *result_out = (ms_search_findings){.failure = MS_OK};
-    search_run r = {.study = study,
-                    .arena = arena,
-                    .diag = diag,
-                    .out = result_out,
-                    .best_s = MS_NEW(arena, double, study->top)};
-    if (r.best_s == NULL) {
+    search_run r = {.study = study, .arena = arena, .diag = diag, .out = result_out};
+    if (ms_search_best_init(&r.best, study->goal, (size_t)study->top, arena) != MS_OK) {
         return ms_diag_no_memory(diag);
     }
     ms_vector_init(&r.feasible, sizeof(feasible));
@@ -393,6 +405,7 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
         ms_status end = conclude(&r);
         status = end == MS_OK ? status : end;
     }
+    ms_search_best_release(&r.best);
     ms_vector_release(&r.feasible);
     ms_vector_release(&r.simulated);
     ms_reasons_release(&r.illegal);

@@ -1,0 +1,18 @@
+/* Files that a search writes: its rows as CSV and Markdown, its winner as a workload. */
+#ifndef MS_CLI_SEARCH_FILES_H
+#define MS_CLI_SEARCH_FILES_H
+
+#include "cli/show_search.h"
+
+/* Append the rows as CSV, or as a table of Markdown. Lack of memory shows in the buffer or the
+ * arena. */
+void ms_show_search_csv(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);
+void ms_show_search_markdown(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);
+
+/* Append a candidate as a workload file, for any folder: paths in it are absolute. */
+void ms_show_search_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *out);
+
+/* Append where the time of a row goes, beside that of the best one. */
+void ms_show_search_explanation(const ms_shown_search *shown, size_t rank, ms_buffer *out);
+
+#endif
