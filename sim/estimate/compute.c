@@ -26,11 +26,41 @@ double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs,
     return compute_s + costs->optimizer_s[p];
 }
 
-double ms_compute_least_s(const ms_program *program, const ms_stage_costs *costs) {
-    int ranks = program->spec.pipeline_ranks;
-    double sum_s = 0.0;
-    for (int p = 0; p < ranks; p++) {
-        sum_s += ms_compute_rank_s(program, costs, p);
+ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out) {
+    int slices = program->spec.slices > 1 ? program->spec.slices : 1;
+    int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
+    int *passes = MS_NEW(arena, int, (size_t)slices * (size_t)stages * MS_PASS_COUNT);
+    if (passes == NULL) {
+        return MS_E_NOMEM;
     }
-    return sum_s / ranks * (1.0 - ROUNDING);
+    for (size_t i = 0; i < program->first[ranks]; i++) {
+        const ms_action *action = &program->actions[i];
+        int stage = ms_program_model_stage(program, action->stage);
+        passes[(action->mb % slices * stages + stage) * MS_PASS_COUNT + action->pass]++;
+    }
+    *counts_out = (ms_pass_counts){
+        .passes = passes, .slices = slices, .stages = stages, .pipeline_ranks = ranks};
+    return MS_OK;
+}
+
+double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *costs) {
+    double sum_s = 0.0;
+    double pass_s[MS_PASS_COUNT] = {0};
+    const ms_stage_cost *before = NULL; /* stages that are alike name the same passes */
+    for (int i = 0; i < counts->slices * counts->stages; i++) {
+        const ms_stage_cost *stage =
+            ms_stage_cost_of(costs, i % counts->stages, i / counts->stages);
+        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
+            bool is_known =
+                before != NULL && stage->passes[pass].first == before->passes[pass].first;
+            pass_s[pass] =
+                is_known ? pass_s[pass] : ms_compute_pass_s(costs, stage, (ms_pass)pass);
+            sum_s += counts->passes[i * MS_PASS_COUNT + pass] * pass_s[pass];
+        }
+        before = stage;
+    }
+    for (int p = 0; p < counts->pipeline_ranks; p++) {
+        sum_s += costs->optimizer_s[p];
+    }
+    return sum_s / counts->pipeline_ranks * (1.0 - ROUNDING);
 }

@@ -2,6 +2,7 @@
 #ifndef MS_ESTIMATE_COMPUTE_H
 #define MS_ESTIMATE_COMPUTE_H
 
+#include "meshsim/arena.h"
 #include "meshsim/schedule.h"
 #include "meshsim/stage_costs.h"
 
@@ -12,8 +13,19 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
  * all microbatches, and the optimizer [s].  O(its actions * segments). */
 double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs, int p);
 
+/* How often each pass runs in a step, over all microbatches and pipeline ranks; follows from a
+ * program alone. */
+typedef struct ms_pass_counts {
+    const int *passes; /* [slices][model stages][MS_PASS_COUNT] */
+    int slices, stages, pipeline_ranks;
+} ms_pass_counts;
+
+/* Count them.  *counts_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not reported).  O(actions). */
+ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out);
+
 /* What a GPU computes in a step at least: mean over all pipeline ranks, less what rounding may add
- * to it here and take from it in a simulation [s].  O(actions * segments). */
-double ms_compute_least_s(const ms_program *program, const ms_stage_costs *costs);
+ * to it here and take from it in a simulation [s].  costs: of the counts' program.
+ *  O(stages + segments of different stages). */
+double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *costs);
 
 #endif

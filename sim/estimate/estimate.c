@@ -134,8 +134,10 @@ static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
                                ms_estimate *estimate) {
     ms_memory_model memory;
     ms_memory_moments moments;
+    ms_pass_counts counts;
     if (ms_memory_model_init(in->program, in->costs, arena, &memory) != MS_OK ||
-        ms_memory_moments_find(&memory, arena, &moments) != MS_OK) {
+        ms_memory_moments_find(&memory, arena, &moments) != MS_OK ||
+        ms_compute_count(in->program, arena, &counts) != MS_OK) {
         return MS_E_NOMEM;
     }
     for (int p = 0; p < in->program->spec.pipeline_ranks; p++) {
@@ -145,7 +147,7 @@ static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
             estimate->peak_rank = p;
         }
     }
-    estimate->busy_s = ms_compute_least_s(in->program, in->costs);
+    estimate->busy_s = ms_compute_least_s(&counts, in->costs);
     estimate->capacity_B = in->platform->gpu.hbm_B - in->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;

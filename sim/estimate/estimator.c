@@ -31,6 +31,7 @@ typedef struct known_order {
     ms_job_layout order; /* of the first job that had it: program, and what goes with it */
     ms_order in_order;
     ms_memory_moments moments;
+    ms_pass_counts counts;
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
@@ -242,6 +243,7 @@ static ms_status make_order(estimating *it, void **order_out) {
     if (status == MS_OK) {
         status = ms_memory_moments_find(&memory, e->arena, &known->moments);
     }
+    status = status == MS_OK ? ms_compute_count(program, e->arena, &known->counts) : status;
     for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
         const ms_order_slot *slot = &known->in_order.slots[i];
         known->passes |= 1U << slot->pass;
@@ -292,7 +294,7 @@ static ms_status make_costs(estimating *it, void **costs_out) {
     }
     if (status == MS_OK) {
         known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
-        known->busy_s = ms_compute_least_s(&it->order->order.program, &known->costs);
+        known->busy_s = ms_compute_least_s(&it->order->counts, &known->costs);
     }
     *costs_out = known;
     return status;
