@@ -336,10 +336,10 @@ ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
 ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                        ms_job_layout *layout_out);
 
-/** Check early whether a model's layers can be shared among the virtual stages, for who tries many
- * jobs: of schedules that have as many stages as pipeline ranks times `schedule.v`; what other ones
- * make of the layers shows with their order, in ms_job_partition.  layout: as ms_job_shape left it.
- * Returns MS_OK; MS_E_INPUT (reported).  O(1). */
+/** Check early whether a model has layers for all virtual stages, for who tries many jobs: which
+ * stages there are follows from pipeline ranks and `schedule.v`, unless a file holds the order.
+ *  layout: as ms_job_shape left it.  Returns MS_OK; MS_E_INPUT for what ms_job_partition refuses
+ * (reported).  O(1). */
 ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layout, ms_diag *diag);
 
 /** The second part: build the order, and check what depends on it.  layout: as ms_job_shape left

@@ -29,7 +29,7 @@ double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs,
 ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out) {
     int slices = program->spec.slices > 1 ? program->spec.slices : 1;
     int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
-    int *passes = MS_NEW(arena, int, (size_t)slices * (size_t)stages * MS_PASS_COUNT);
+    int *passes = MS_NEW(arena, int, (size_t)slices *(size_t)stages *MS_PASS_COUNT);
     if (passes == NULL) {
         return MS_E_NOMEM;
     }
@@ -53,8 +53,7 @@ double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *co
         for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
             bool is_known =
                 before != NULL && stage->passes[pass].first == before->passes[pass].first;
-            pass_s[pass] =
-                is_known ? pass_s[pass] : ms_compute_pass_s(costs, stage, (ms_pass)pass);
+            pass_s[pass] = is_known ? pass_s[pass] : ms_compute_pass_s(costs, stage, (ms_pass)pass);
             sum_s += counts->passes[i * MS_PASS_COUNT + pass] * pass_s[pass];
         }
         before = stage;

@@ -47,6 +47,15 @@ typedef struct cost_key {
     int place; /* where layers are shared by their times there; else 0 */
 } cost_key;
 
+/* What the times of layers follow from, by which they are shared among stages. */
+typedef struct layer_key {
+    const ms_platform *cluster;
+    ms_model model;
+    ms_precision precision;
+    ms_model_layout layout; /* without what the order says */
+    int place;
+} layer_key;
+
 /* Costs of all stages, and their memory. */
 typedef struct known_costs {
     ms_stage_costs costs;
@@ -62,10 +71,11 @@ struct ms_estimator {
     ms_arena *arena;
     ms_arena scratch;
     ms_plan_space space;
-    ms_memo places, orders, costs;
+    ms_memo places, orders, costs, layers;
     ms_vector known_places; /* of known_item, beside places, what it is a known_place */
     ms_vector known_orders; /* of known_item, beside orders, known_order */
     ms_vector known_costs;  /* of known_item, beside costs, known_costs */
+    ms_vector known_layers; /* of known_item, beside layers, ms_layer_times */
 };
 
 /* What stands beside a key. */
@@ -97,9 +107,11 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_memo_init(&e->places, sizeof(place_key));
     ms_memo_init(&e->orders, sizeof(ms_job_order_key));
     ms_memo_init(&e->costs, sizeof(cost_key));
+    ms_memo_init(&e->layers, sizeof(layer_key));
     ms_vector_init(&e->known_places, sizeof(known_item));
     ms_vector_init(&e->known_orders, sizeof(known_item));
     ms_vector_init(&e->known_costs, sizeof(known_item));
+    ms_vector_init(&e->known_layers, sizeof(known_item));
     return e;
 }
 
@@ -114,9 +126,11 @@ void ms_estimator_free(ms_estimator *e) {
         ms_memo_release(&e->places);
         ms_memo_release(&e->orders);
         ms_memo_release(&e->costs);
+        ms_memo_release(&e->layers);
         ms_vector_release(&e->known_places);
         ms_vector_release(&e->known_orders);
         ms_vector_release(&e->known_costs);
+        ms_vector_release(&e->known_layers);
         ms_plan_space_release(&e->space);
         ms_arena_release(&e->scratch);
     }
@@ -266,6 +280,37 @@ static ms_status find_order(estimating *it) {
     return status;
 }
 
+static ms_status make_layers(estimating *it, void **times_out) {
+    ms_layer_times *times = MS_NEW(it->e->arena, ms_layer_times, 1);
+    *times_out = times;
+    return times == NULL ? MS_E_NOMEM
+                         : ms_layer_partition_times(it->spec, &it->job, it->diag, times);
+}
+
+/* Share the layers of a balanced partition out. What they take is worked out once for all orders,
+ * as it takes longer than all else of an estimate. */
+static ms_status balance_layers(estimating *it) {
+    layer_key key;
+    int number = 0;
+    void *times = NULL;
+    if (it->job.layout.stage_layers != NULL) {
+        return MS_OK;
+    }
+    memset(&key, 0, sizeof key);
+    key.cluster = it->spec->platform.cluster;
+    memcpy(&key.model, &it->spec->model, sizeof key.model);
+    memcpy(&key.precision, &it->job.precision, sizeof key.precision);
+    memcpy(&key.layout, &it->job.layout, sizeof key.layout);
+    key.layout.chunks = key.layout.directions = key.layout.slices = 0;
+    key.layout.recompute_layers = 0;
+    key.layout.stage_rank = NULL;
+    key.place = it->place_number;
+    ms_status status =
+        find_known(it, &it->e->layers, &it->e->known_layers, &key, make_layers, &number, &times);
+    return status == MS_OK ? ms_layer_partition_share(it->spec, times, it->e->arena, &it->job)
+                           : status;
+}
+
 static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
     const ms_job_spec *spec = it->spec;
     ms_job_layout *job = &it->job;
@@ -275,7 +320,7 @@ static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
     }
     ms_status status = ms_job_partition(spec, it->e->arena, it->diag, job);
     if (status == MS_OK) {
-        status = ms_layer_partition_balance(spec, it->e->arena, it->diag, job);
+        status = balance_layers(it);
     }
     return status == MS_OK ? ms_model_outline(&spec->model, &job->layout, &job->precision,
                                               &spec->platform.cluster->gpu, it->order->passes,

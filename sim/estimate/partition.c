@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "meshsim/layer_times.h"
-
 /* Stages while layers are shared out to them one by one. */
 typedef struct sharing {
     const ms_program *program;
@@ -62,8 +60,8 @@ static void share_layers(sharing *d, const ms_open_stages *open) {
     }
 }
 
-static ms_status time_layers(const ms_job_spec *spec, const ms_job_layout *laid_out, ms_diag *diag,
-                             ms_layer_times *times_out) {
+ms_status ms_layer_partition_times(const ms_job_spec *spec, const ms_job_layout *laid_out,
+                                   ms_diag *diag, ms_layer_times *times_out) {
     ms_key_diag placed;
     ms_key_diag_init(&placed, spec, "model", diag);
     const ms_layer_times_input input = {.platform = spec->platform.cluster,
@@ -85,19 +83,11 @@ static void add_given(sharing *d, const ms_spec_partition *given) {
     add_layers(d, last, given->last_stage_layers);
 }
 
-ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                     ms_job_layout *laid_out) {
+ms_status ms_layer_partition_share(const ms_job_spec *spec, const ms_layer_times *times,
+                                   ms_arena *arena, ms_job_layout *laid_out) {
     const ms_program *program = &laid_out->program;
-    if (laid_out->layout.stage_layers != NULL) {
-        return MS_OK;
-    }
-    ms_layer_times times;
-    ms_status status = time_layers(spec, laid_out, diag, &times);
-    if (status != MS_OK) {
-        return status;
-    }
     sharing d = {.program = program,
-                 .times = &times,
+                 .times = times,
                  .shares = MS_NEW(arena, int, program->model_stages),
                  .load_s = MS_NEW(arena, double, laid_out->layout.pp),
                  .stage_s = MS_NEW(arena, double, program->model_stages)};
@@ -109,4 +99,14 @@ ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, m
     share_layers(&d, &open);
     laid_out->layout.stage_layers = d.shares;
     return MS_OK;
+}
+
+ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                     ms_job_layout *laid_out) {
+    if (laid_out->layout.stage_layers != NULL) {
+        return MS_OK;
+    }
+    ms_layer_times times;
+    ms_status status = ms_layer_partition_times(spec, laid_out, diag, &times);
+    return status == MS_OK ? ms_layer_partition_share(spec, &times, arena, laid_out) : status;
 }

@@ -15,10 +15,9 @@ ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
                             .layers = spec->model.layers - first - last};
 }
 
-/* Every stage's layers, as the spec lists them; the model checks their sum. */
-static ms_status take_given(const ms_job_spec *spec, ms_diag *diag, ms_job_layout *out) {
+/* Whether the spec lists every stage's layers; the model checks their sum. */
+static ms_status check_given(const ms_job_spec *spec, int stages, ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;
-    int stages = out->program.model_stages;
     if (given->first_stage_layers > 0 || given->last_stage_layers > 0 ||
         given->kind != MS_PARTITION_EVEN) {
         return ms_spec_fault(spec, diag, "schedule.stage_layers",
@@ -30,7 +29,6 @@ static ms_status take_given(const ms_job_spec *spec, ms_diag *diag, ms_job_layou
                              "expected %d entries (pp x v), got %zu", stages,
                              given->stage_layers.count);
     }
-    out->layout.stage_layers = given->stage_layers.items;
     return MS_OK;
 }
 
@@ -75,16 +73,24 @@ static ms_status check_shares(const ms_job_spec *spec, const ms_open_stages *ope
     return is_filled || is_uneven ? fault_shares(spec, open, stages, diag) : MS_OK;
 }
 
+/* Whether there are layers for so many virtual stages. */
+static ms_status check_layers(const ms_job_spec *spec, int stages, ms_diag *diag) {
+    const ms_open_stages open = ms_spec_open_stages(spec, stages);
+    return spec->schedule.partition.stage_layers.count > 0
+               ? check_given(spec, stages, diag)
+               : check_shares(spec, &open, stages, diag);
+}
+
 ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                    ms_job_layout *out) {
     const ms_spec_partition *given = &spec->schedule.partition;
     int stages = out->program.model_stages;
-    if (given->stage_layers.count > 0) {
-        return take_given(spec, diag, out);
-    }
     const ms_open_stages open = ms_spec_open_stages(spec, stages);
-    ms_status status = check_shares(spec, &open, stages, diag);
-    if (status != MS_OK || given->kind == MS_PARTITION_BALANCED) {
+    bool is_listed = given->stage_layers.count > 0;
+    ms_status status = check_layers(spec, stages, diag);
+    if (status != MS_OK || is_listed || given->kind == MS_PARTITION_BALANCED) {
+        out->layout.stage_layers =
+            status == MS_OK && is_listed ? given->stage_layers.items : out->layout.stage_layers;
         return status;
     }
     int *shares = MS_NEW(arena, int, stages);
@@ -103,16 +109,12 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
 
 ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layout, ms_diag *diag) {
     const ms_spec_schedule *schedule = &spec->schedule;
-    bool is_plain =
-        schedule->csv == NULL && (schedule->kind == MS_SCHEDULE_1F1B ||
-                                  (schedule->kind != MS_SCHEDULE_CUSTOM &&
-                                   ms_schedule_kind_traits(schedule->kind).takes_group));
-    if (!spec->has_model || !is_plain || schedule->partition.stage_layers.count > 0) {
+    if (!spec->has_model || schedule->csv != NULL || schedule->kind == MS_SCHEDULE_CUSTOM) {
         return MS_OK;
     }
-    int chunks = schedule->chunks > 0 ? schedule->chunks : 1;
-    double stages = (double)layout->layout.pp * chunks;
     const int many = 1 << 24; /* more than any model has layers */
-    const ms_open_stages open = ms_spec_open_stages(spec, stages < many ? (int)stages : many);
-    return check_shares(spec, &open, stages < many ? (int)stages : many, diag);
+    int own = ms_schedule_kind_traits(schedule->kind).chunks;
+    int chunks = schedule->chunks > 0 ? schedule->chunks : own > 0 ? own : 1;
+    double stages = (double)layout->layout.pp * chunks;
+    return check_layers(spec, stages < many ? (int)stages : many, diag);
 }
