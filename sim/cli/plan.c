@@ -152,7 +152,7 @@ static ms_status read_engine(plan *p) {
 }
 
 static ms_status check_options(const plan *p) {
-    static const char *const OTHERS[] = {"shard", "json", "csv", "plot", NULL};
+    static const char *const OTHERS[] = {"shard", "fresh", "json", "csv", "plot", NULL};
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
         if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {

@@ -168,12 +168,16 @@ class Store(InFolder):
 
     def test_a_killed_process_or_worker_loses_nothing_that_was_told(self):
         seed = int(os.environ.get("MS_SEED", "1"))
-        self.write(*range(16, 176, 16))
+        kills = int(os.environ.get("MS_KILLS", "5"))
+        batches = 2 * kills  # so that there is something left to lose
+        self.write(*range(16, 16 * (batches + 1), 16))
         self.expected()
         kept = 0
-        for attempt in range(int(os.environ.get("MS_KILLS", "5"))):
+        for attempt in range(kills):
             process = start(self.sweep, "--store", self.store, "--jobs", 2, start_new_session=True)
-            time.sleep(0.02 + 0.03 * ((seed * 7919 + attempt * 104729) % 10) / 10)
+            while process.poll() is None and (not self.store.exists() or len(self.rows()) <= kept):
+                time.sleep(0.005)
+            time.sleep(0.02 * ((seed * 7919 + attempt * 104729) % 10) / 10)
             if attempt % 2 == 0:
                 process.kill()
             else:
@@ -186,7 +190,7 @@ class Store(InFolder):
             process.communicate(timeout=60)
             kept = self.assert_right(kept) if self.store.exists() else kept
         self.assertEqual(self.json("--store", self.store)["counts"]["refused"], 0)
-        self.assertEqual(self.assert_right(), 30)
+        self.assertEqual(self.assert_right(), 3 * batches)
 
     def test_a_full_disk_is_told_and_leaves_what_was_there(self):
         self.json("--store", self.store)
