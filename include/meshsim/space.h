@@ -29,10 +29,18 @@ typedef struct ms_space_request {
     ms_words varied;           /**< "key.path=v1,v2,...": values as YAML has them in a list. Of an
                                     axis of the mesh also "all", its divisors of the GPUs. A value
                                     that is a mapping sets the keys below that path together */
-    ms_ints gpus;              /**< numbers of GPUs; count 0: those of the workload's platform */
-    ms_words platforms;        /**< names or paths of platform files; count 0: the workload's */
-    bool is_usual;             /**< vary what is usual too, beside `varied` */
+    const ms_node *const *places; /**< [varied.count] where a file says them, NULL: the command
+                                     line; NULL: all are the command line's */
+    ms_ints gpus;                 /**< numbers of GPUs; count 0: those of the workload's platform */
+    ms_words platforms;           /**< names or paths of platform files; count 0: the workload's */
+    bool is_usual;                /**< vary what is usual too, beside `varied` */
 } ms_space_request;
+
+/** Add to a request what a file asks for: `usual`, `gpus`, `platforms`, and `vary` with keys and
+ * their values. What the request has already stays, and counts instead of the file's.
+ *  Returns MS_OK; MS_E_INPUT with every fault reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
+                             ms_space_request *request);
 
 /** A space. */
 typedef struct ms_space ms_space;

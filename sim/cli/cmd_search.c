@@ -25,6 +25,10 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
              "takes the GPUs that other axes leave"},
+    {.name = "space",
+     .argument = "S.yaml",
+     .arguments = 1,
+     .help = "file with what varies: usual, gpus, platforms, vary (workloads/search.md)"},
     {.name = "usual", .help = "vary what is usual beside what --vary says"},
     {.name = "gpus",
      .argument = "N1,N2",
@@ -147,12 +151,16 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
     *request_out = (ms_space_request){
         .job = job,
         .varied = {varied.values, varied.count},
-        .is_usual = varied.count == 0 || ms_cli_has(call, "usual"),
+        .is_usual = (varied.count == 0 && !ms_cli_has(call, "space")) || ms_cli_has(call, "usual"),
     };
     ms_status status = ms_cli_job_request(call, call->positionals[0], job);
     job->platform = NULL; /* several may be asked for: they are the space's */
     status = status == MS_OK ? split(call, "platform", &request_out->platforms) : status;
-    return status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
+    status = status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
+    return status == MS_OK && ms_cli_has(call, "space")
+               ? ms_space_read_file(ms_cli_value(call, "space", NULL), call->arena, call->diag,
+                                    request_out)
+               : status;
 }
 
 static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {

@@ -146,6 +146,26 @@ class Answers(unittest.TestCase):
             self.assertEqual(code, 0, err)
             self.assertEqual(json.loads(out)["step_time_s"], float(lines[0]["step_time_s"]))
 
+    def test_space_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            space = Path(folder) / "space.yaml"
+            space.write_text("gpus: [8, 16]\nvary:\n  mesh.tp: [1, 2]\n  mesh.pp: all\n  batch.micro: {from: 1, to: 4, factor: 2}\n"
+                             "  schedule: [{kind: 1f1b}, {kind: zbh1}]\n", encoding="utf-8")
+            found = search("workloads/tiny.yaml", "--space", space)
+            same = search("workloads/tiny.yaml", "--gpus", "8,16", "--vary", "mesh.tp=1,2", "--vary", "mesh.pp=all", "--vary",
+                          "batch.micro=1,2,4", "--vary", "schedule={kind: 1f1b},{kind: zbh1}")
+            self.assertEqual(rows(found), rows(same))
+            self.assertEqual(found["counts"]["enumerated"], same["counts"]["enumerated"])
+            less = search("workloads/tiny.yaml", "--space", space, "--gpus", "8", "--vary", "mesh.tp=2", "--vary", "batch.micro=1")
+            self.assertEqual({(row["gpus"], row["mesh"].get("tp")) for row in less["results"]}, {(8, 2)})
+            for text, line, word in (("gpu: [8]\n", 1, "did you mean 'gpus'"), ("usual: true\nvary: {batch.mirco: [1]}\n", 2, "micro"),
+                                     ("vary:\n  schedule.kind: [1f2b]\n", 2, "1f1b"), ("vary: [1]\n", 1, "expected keys")):
+                space.write_text(text, encoding="utf-8")
+                code, out, err = run("search", "workloads/tiny.yaml", "--space", space)
+                self.assertEqual((code, out), (3, ""), err)
+                self.assertIn(f"space.yaml:{line}:", err)
+                self.assertIn(word, err)
+
     def test_objectives(self):
         words = ["workloads/tiny.yaml", "--gpus", "8,16,32", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2", "--exhaustive"]
         everything = search(*words, "--top", 100)["results"]

@@ -185,6 +185,15 @@ static bool is_own_fault(const space_value *value, const char *reason) {
     return is_own;
 }
 
+/* A fault of a value, where it stands. */
+static void fault_value(const ms_space *space, const char *reason, ms_diag *diag) {
+    if (space->place == NULL) {
+        ms_diag_error(diag, "--vary: %s", reason);
+    } else {
+        ms_config_fault(diag, space->place, "vary", "%s", reason);
+    }
+}
+
 /* Whether a file with a value can be read: a key that nobody knows, or one that cannot have the
  * value, is a fault of the space; keys that do not go together are a candidate's. */
 static ms_status try_value(const ms_space *space, const space_value *value, ms_diag *diag) {
@@ -205,7 +214,7 @@ static ms_status try_value(const ms_space *space, const space_value *value, ms_d
     ms_status status = ms_space_read(space, &settings, &mute, &spec);
     if (status == MS_E_INPUT &&
         (mute.key_faults > 0 || is_own_fault(value, ms_buffer_text(&reason)))) {
-        ms_diag_error(diag, "--vary: %s", ms_buffer_text(&reason));
+        fault_value(space, ms_buffer_text(&reason), diag);
     } else {
         status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
     }
@@ -369,6 +378,7 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     const ms_space_request *request = space->request;
     ms_status status = MS_OK;
     for (size_t i = 0; i < request->varied.count && status == MS_OK; i++) {
+        space->place = request->places == NULL ? NULL : request->places[i];
         status = read_varied(space, request->varied.items[i], diag, axes);
     }
     status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;

@@ -100,6 +100,7 @@ struct ms_space {
     bool places_layers;    /* layers of other numbers of stages are shared out anew */
     bool is_at_pass_level; /* candidates are simulated at granularity `pass` */
     int64_t count;
+    const ms_node *place; /* of the key that is being read; NULL: the command line */
     space_templates templates;
 };
 

@@ -1,0 +1,126 @@
+/* From a space's file to what is asked of a space. */
+#include <string.h>
+
+#include "meshsim/points.h"
+#include "study/search/space.h"
+#include "study/sweep/values.h"
+
+/* Keys of the file. */
+typedef struct space_text {
+    bool is_usual;
+    ms_ints gpus;
+    ms_words platforms;
+    const ms_node *vary;
+} space_text;
+
+#define AT(member) offsetof(space_text, member)
+
+static const ms_field FIELDS[] = {
+    {.key = "usual",
+     .type = MS_FIELD_BOOL,
+     .offset = AT(is_usual),
+     .fallback = "false",
+     .help = "vary what is usual, too"},
+    {.key = "gpus",
+     .type = MS_FIELD_INTS,
+     .offset = AT(gpus),
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .help = "numbers of GPUs; those of the workload where it is not given"},
+    {.key = "platforms",
+     .type = MS_FIELD_WORDS,
+     .offset = AT(platforms),
+     .help = "platform files, or names of some; the workload's where it is not given"},
+    {.key = "vary",
+     .type = MS_FIELD_NODE,
+     .offset = AT(vary),
+     .help = "keys, and of each a list of values, a range {from, to, step or factor}, or, of an "
+             "axis of the mesh, all"},
+    {.key = NULL},
+};
+
+/* A key with its values, as --vary has them. */
+static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
+                             const char **text_out) {
+    ms_words values = {NULL, 0};
+    if (node->type == MS_NODE_SCALAR) {
+        *text_out = ms_point_setting(node->key, node->text, arena);
+        return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
+    }
+    const char *path = ms_arena_printf(arena, "vary.%s", node->key);
+    ms_status status = path == NULL
+                           ? ms_diag_no_memory(diag)
+                           : ms_sweep_list_values(node, path, arena, diag, &values);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (size_t i = 0; i < values.count; i++) {
+        ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", values.items[i]);
+    }
+    *text_out = text.failed ? NULL : ms_point_setting(node->key, ms_buffer_text(&text), arena);
+    ms_buffer_release(&text);
+    return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
+}
+
+/* Whether the command line varies the key, too: then its values count. */
+static bool is_taken(const ms_words *own, const char *key) {
+    size_t length = strlen(key);
+    bool is_found = false;
+    for (size_t i = 0; i < own->count; i++) {
+        is_found = is_found ||
+                   (strncmp(own->items[i], key, length) == 0 && own->items[i][length] == '=');
+    }
+    return is_found;
+}
+
+static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
+                            ms_space_request *request) {
+    if (vary != NULL && vary->type != MS_NODE_MAPPING) {
+        return ms_config_fault(diag, vary, "vary",
+                               "expected keys and their values, such as 'mesh.tp: [1, 2, 4]'");
+    }
+    const ms_words own = request->varied;
+    size_t count = own.count + (vary == NULL ? 0 : vary->count);
+    const char **items = MS_NEW(arena, const char *, count + 1);
+    const ms_node **places = MS_NEW(arena, const ms_node *, count + 1);
+    if (items == NULL || places == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_words all = {items, 0};
+    for (; all.count < own.count; all.count++) {
+        items[all.count] = own.items[all.count];
+        places[all.count] = NULL;
+    }
+    ms_status status = MS_OK;
+    for (const ms_node *child = vary == NULL ? NULL : vary->first; child != NULL && status == MS_OK;
+         child = child->next) {
+        if (!is_taken(&own, child->key)) {
+            places[all.count] = child;
+            status = read_varied(child, arena, diag, &items[all.count++]);
+        }
+    }
+    request->varied = all;
+    request->places = places;
+    return status;
+}
+
+ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
+                             ms_space_request *request) {
+    ms_node *root = NULL;
+    space_text text = {.is_usual = false};
+    ms_status status = ms_yaml_load(path, arena, diag, &root);
+    status = status == MS_OK ? ms_config_read(root, FIELDS, "", &text, arena, diag) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    request->is_usual = request->is_usual || text.is_usual;
+    if (request->gpus.count == 0) {
+        request->gpus = text.gpus;
+    }
+    if (request->platforms.count == 0) {
+        request->platforms = text.platforms;
+    }
+    return add_varied(text.vary, arena, diag, request);
+}
