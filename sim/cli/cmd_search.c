@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
 #include "cli/store_options.h"
@@ -72,6 +73,8 @@ static const ms_option OPTIONS[] = {
      .argument = "RANK",
      .arguments = 1,
      .help = "where the time of this one goes, beside the best one's"},
+    {.name = "whatif",
+     .help = "simulate, too, what one better thing each would buy the best one, as 'run' does"},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
@@ -249,7 +252,18 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
     return status;
 }
 
-static ms_status print(const ms_invocation *call, const ms_shown_search *shown) {
+/* The tree of --json, with the best one's what-ifs. */
+static ms_status print_tree(const ms_invocation *call, const ms_shown_search *shown,
+                            const ms_cli_whatif *whatif) {
+    ms_value *root = ms_show_search_tree(shown, call->arena);
+    if (whatif->is_asked) {
+        ms_whatif_add(whatif->rows, whatif->count, root, "whatif");
+    }
+    return ms_cli_print_json(call, root);
+}
+
+static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
+                       const ms_cli_whatif *whatif) {
     ms_status status = write_files(call, shown);
     for (size_t i = 0; FILES[i] != NULL && status == MS_OK; i++) {
         if (strcmp(ms_cli_value(call, FILES[i], ""), "-") == 0) {
@@ -257,12 +271,12 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown) 
         }
     }
     if (status != MS_OK || ms_cli_has(call, "json")) {
-        return status == MS_OK ? ms_cli_print_json(call, ms_show_search_tree(shown, call->arena))
-                               : status;
+        return status == MS_OK ? print_tree(call, shown, whatif) : status;
     }
     ms_buffer page;
     ms_buffer_init(&page);
     ms_show_search_page(shown, call->arena, &page);
+    ms_show_whatif(whatif, &page);
     return ms_cli_print_page(call, &page);
 }
 
@@ -287,12 +301,13 @@ static ms_status verdict_of(const ms_search_study *study, const ms_search_findin
 }
 
 static ms_status search(const ms_invocation *call, const ms_search_study *study,
-                        ms_cli_store *kept) {
+                        const ms_job_request *request, ms_cli_store *kept) {
     ms_search_findings result = {.row_count = 0};
     ms_shown_search shown = {.workload = call->positionals[0],
                              .goal = study->goal,
                              .space = study->space,
                              .result = &result};
+    ms_cli_whatif whatif = {.is_asked = false};
     long rank = 0;
     ms_status status = ms_cli_int(call, "explain", 0, 1, study->top, &rank);
     status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
@@ -303,11 +318,16 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     }
     if (status == MS_E_INTERRUPTED) {
         tell_rest(call);
-        print(call, &shown);
+        print(call, &shown, &whatif);
         return status;
     }
     status = status == MS_OK ? ms_cli_close_store(call, kept, result.failure == MS_OK) : status;
-    status = status == MS_OK ? print(call, &shown) : status;
+    if (status == MS_OK && result.row_count > 0) {
+        const ms_search_row *best = &result.rows[0];
+        status = ms_cli_find_whatif_of(call, request, &best->settings, best->figures.step_time_s,
+                                       &whatif);
+    }
+    status = status == MS_OK ? print(call, &shown, &whatif) : status;
     return status == MS_OK ? verdict_of(study, &result) : status;
 }
 
@@ -340,7 +360,7 @@ static ms_status run(const ms_invocation *call) {
     study.store = kept.store;
     study.shard = kept.is_shard ? &kept.shard : NULL;
     study.share = kept.is_shard ? kept.file.folder : NULL;
-    status = status == MS_OK ? search(call, &study, &kept) : status;
+    status = status == MS_OK ? search(call, &study, &job, &kept) : status;
     ms_cli_close_store(call, &kept, false);
     return status;
 }

@@ -10,6 +10,18 @@ static void count_progress(void *context, size_t done, size_t count) {
     ms_progress_done((int64_t)done);
 }
 
+/* Simulate the changes of a job. */
+static ms_status simulate(const ms_invocation *call, const ms_job_request *request,
+                          const ms_job *job, ms_cli_whatif *whatif) {
+    ms_whatif_study study = {.job = job, .request = request, .progress = count_progress};
+    ms_status status = ms_cli_jobs(call, &study.jobs);
+    if (status == MS_OK) {
+        ms_progress_begin("simulating what-ifs", 0);
+        status = ms_whatif_run(&study, call->arena, call->diag, &whatif->rows, &whatif->count);
+    }
+    return status;
+}
+
 ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
                              const ms_job *job, ms_cli_whatif *whatif_out) {
     *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};
@@ -25,12 +37,40 @@ ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *re
         ms_diag_error(call->diag, "--whatif compares exact steps; --fold bounded has none");
         return MS_E_USAGE;
     }
-    ms_whatif_study study = {.job = job, .request = request, .progress = count_progress};
-    ms_status status = ms_cli_jobs(call, &study.jobs);
+    return simulate(call, request, job, whatif_out);
+}
+
+/* A request with settings behind its own; false when memory runs out. */
+static bool extend(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                   ms_job_request *out) {
+    size_t count = request->set_count + settings->count;
+    const char **sets = MS_NEW(arena, const char *, count);
+    for (size_t i = 0; i < count && sets != NULL; i++) {
+        bool is_own = i < request->set_count;
+        sets[i] = is_own ? request->sets[i] : settings->items[i - request->set_count];
+    }
+    *out = *request;
+    out->sets = sets;
+    out->set_count = count;
+    return sets != NULL;
+}
+
+ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,
+                                const ms_words *settings, double step_time_s,
+                                ms_cli_whatif *whatif_out) {
+    ms_job job;
+    ms_job_request asked;
+    *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};
+    if (!whatif_out->is_asked) {
+        return MS_OK;
+    }
+    if (!extend(request, settings, call->arena, &asked)) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_status status = ms_job_load(&asked, call->arena, call->diag, &job);
+    status = status == MS_OK ? simulate(call, &asked, &job, whatif_out) : status;
     if (status == MS_OK) {
-        ms_progress_begin("simulating what-ifs", 0);
-        status =
-            ms_whatif_run(&study, call->arena, call->diag, &whatif_out->rows, &whatif_out->count);
+        ms_whatif_rank(step_time_s, whatif_out->rows, whatif_out->count);
     }
     return status;
 }

@@ -17,6 +17,13 @@ typedef struct ms_cli_whatif {
 ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
                              const ms_job *job, ms_cli_whatif *whatif_out);
 
+/* Simulate what --whatif asks for a job that is known already; nothing without it.
+ *  request: by which the job was read, but for `settings`, which stand behind its own. step_time_s:
+ * of the job. Rows come by gain. */
+ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,
+                                const ms_words *settings, double step_time_s,
+                                ms_cli_whatif *whatif_out);
+
 /* Append the rows as a page. */
 void ms_show_whatif(const ms_cli_whatif *whatif, ms_buffer *out);
 

@@ -309,7 +309,7 @@ static void add_goal(const ms_search_goal *goal, ms_value *root) {
     }
 }
 
-const ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
+ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     const ms_search_findings *result = shown->result;
     const ms_job_spec *base = ms_space_base(shown->space);
     ms_value *root = ms_value_new_object(arena);

@@ -24,6 +24,6 @@ ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec);
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);
 
 /* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
-const ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
+ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
 
 #endif

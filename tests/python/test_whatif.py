@@ -111,6 +111,15 @@ class Whatif(unittest.TestCase):
             self.assertIn(f"  {row['change']} ", page)
         self.assertIn("--set 'platform.tiers.nvlink.bandwidth=600 GB/s'", page)
 
+    def test_search_says_the_same_of_its_best(self):
+        space = ["--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2", "--set", "batch.global=32", "--json"]
+        found = json.loads(meshsim("search", "workloads/tiny.yaml", *space, "--whatif").stdout)
+        settings = {key: f"[{', '.join(value)}]" if isinstance(value, list) else value for key, value in found["results"][0]["settings"].items()}
+        alone = result("workloads/tiny.yaml", "--set", "batch.global=32", *sets(settings), "--whatif")
+        self.assertGreater(len(found["whatif"]), 3)
+        self.assertEqual(found["whatif"], alone["whatif"])
+        self.assertNotIn("whatif", json.loads(meshsim("search", "workloads/tiny.yaml", *space).stdout))
+
     def test_usage(self):
         self.assertIn("--whatif, too", meshsim("run", "workloads/tiny.yaml", "--jobs", "2", code=2).stderr)
         self.assertIn("--fold bounded", meshsim("run", "workloads/tiny.yaml", "--whatif", "--fold", "bounded", code=2).stderr)
