@@ -192,7 +192,8 @@ static inline size_t find_match(ms_deflate *deflate, const uint8_t *bytes, size_
 /* ---- blocks ---- */
 
 size_t ms_deflate_repeats(ms_deflate *deflate, const uint8_t *bytes, size_t size, uint8_t *out) {
-    bit_writer to = {.at = out};
+    bit_writer to = {.bits = 0};
+    to.at = out;
     uint32_t distance = 1;
     size_t place = 0;
     memset(deflate->seen, 0, sizeof deflate->seen);

@@ -300,11 +300,12 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         const ms_timeline *const timeline = &own_rows.result->timeline;                            \
         (void)dag;                                                                                 \
         (void)timeline;                                                                            \
-        type *cells = cells_out;                                                                   \
+        typedef type cell;                                                                         \
+        cell *cells = cells_out;                                                                   \
         for (size_t i = 0; i < count; i++) {                                                       \
             size_t row = first + i;                                                                \
             int32_t op = op_of(rows, row);                                                         \
-            cells[i] = (type)(value);                                                              \
+            cells[i] = (cell)(value);                                                              \
         }                                                                                          \
     }
 

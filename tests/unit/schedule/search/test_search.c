@@ -87,7 +87,7 @@ Test(schedule_search, small_caps) {
 
 /* Too many passes for all rules: the same result again, which says that it was cut short, and no
  * worse than the building block of 4 slots; a proven one needs no such word. */
-Test(schedule_search, cut_short, .timeout = 60) {
+Test(schedule_search, cut_short, .timeout = 300) {
     fixture f;
     fixture_init(&f);
     ms_schedule_costs costs = fixture_even_costs(&f, 4, (const double[]){1, 1, 1, 0});
