@@ -146,6 +146,16 @@ class Answers(unittest.TestCase):
             self.assertEqual(code, 0, err)
             self.assertEqual(json.loads(out)["step_time_s"], float(lines[0]["step_time_s"]))
 
+    def test_published_meshes(self):
+        """With what the runs of 2021 had, their meshes are among the best (workloads/search.md)."""
+        for name, mesh in (("mtnlg-530b-2240", (8, 35, 8)), ("gpt3-175b-1024", (8, 16, 8))):
+            words = [f"workloads/{name}.yaml", "--usual", "--vary", "schedule.kind=1f1b", "--vary", "recompute=full", "--vary",
+                     "data_parallel.zero=0", "--vary", "batch.micro=1", "--vary", "mesh.order=[pp,dp,tp]"]
+            best = search(*words, "--top", 1)["results"][0]["step_time_s"]
+            own = search(*words, "--vary", f"mesh.tp={mesh[0]}", "--vary", f"mesh.pp={mesh[1]}")["results"]
+            self.assertEqual([row["mesh"]["dp"] for row in own], [mesh[2]])
+            self.assertLessEqual(own[0]["step_time_s"], 1.1 * best, name)
+
     def test_space_file(self):
         with tempfile.TemporaryDirectory() as folder:
             space = Path(folder) / "space.yaml"
