@@ -4,7 +4,8 @@
  *   bench_estimate [SPECS]     default: all
  *
  * Five times, each with an estimator of its own, as a machine's clock goes up and down; the best
- * one counts. A second round over the same specs tells what known ones allocate. */
+ * one counts, by processor time, as others may use the machine, too. A second round over the same
+ * specs tells what known ones allocate. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 static double now_s(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
