@@ -156,6 +156,17 @@ class Answers(unittest.TestCase):
             self.assertEqual([row["mesh"]["dp"] for row in own], [mesh[2]])
             self.assertLessEqual(own[0]["step_time_s"], 1.1 * best, name)
 
+    def test_70b_on_64_gpus(self):
+        """Stages over racks where the links between them are slow, replicas where they are fast."""
+        def steps(bandwidth):
+            sets = [word for tier in ("rail", "spine") for word in ("--set", f"platform.tiers.{tier}.bandwidth={bandwidth}")]
+            found = search("workloads/textbook-70b-64.yaml", "--vary", "mesh.pp=1,8", "--vary", "data_parallel.zero=1", *sets)
+            return {row["mesh"].get("pp", 1): row["step_time_s"] for row in found["results"]}
+
+        slow, fast = steps("25 GB/s"), steps("200 GB/s")
+        self.assertGreater(slow[1], 1.2 * slow[8])
+        self.assertLess(fast[1], fast[8])
+
     def test_space_file(self):
         with tempfile.TemporaryDirectory() as folder:
             space = Path(folder) / "space.yaml"

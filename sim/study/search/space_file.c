@@ -48,9 +48,8 @@ static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag
         return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
     }
     const char *path = ms_arena_printf(arena, "vary.%s", node->key);
-    ms_status status = path == NULL
-                           ? ms_diag_no_memory(diag)
-                           : ms_sweep_list_values(node, path, arena, diag, &values);
+    ms_status status = path == NULL ? ms_diag_no_memory(diag)
+                                    : ms_sweep_list_values(node, path, arena, diag, &values);
     if (status != MS_OK) {
         return status;
     }
@@ -69,8 +68,8 @@ static bool is_taken(const ms_words *own, const char *key) {
     size_t length = strlen(key);
     bool is_found = false;
     for (size_t i = 0; i < own->count; i++) {
-        is_found = is_found ||
-                   (strncmp(own->items[i], key, length) == 0 && own->items[i][length] == '=');
+        is_found =
+            is_found || (strncmp(own->items[i], key, length) == 0 && own->items[i][length] == '=');
     }
     return is_found;
 }
