@@ -58,10 +58,10 @@ static bool is_among(const char *name, const char *const *words) {
     return *words != NULL;
 }
 
-/* Options that are the plan's own, or say what a process prints that simulates all. */
+/* Options that are the plan's own; what a process prints that simulates all does not go with one.
+ */
 static bool is_of_plan(const char *name) {
-    static const char *const OWN[] = {"plan", "shards", "shard", "store",  "jobs",
-                                      "json", "csv",    "plot",  "resume", NULL};
+    static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs", "resume", NULL};
     return is_among(name, OWN);
 }
 
@@ -152,7 +152,8 @@ static ms_status read_engine(plan *p) {
 }
 
 static ms_status check_options(const plan *p) {
-    static const char *const OTHERS[] = {"shard", "fresh", "json", "csv", "plot", NULL};
+    static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot",
+                                         "explain", "whatif", "output", "markdown", NULL};
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
         if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {

@@ -179,6 +179,15 @@ class Searches(InFolder):
             (self.folder / f"best-{index}-of-4.txt").unlink()
         self.assertLess(told, deaf)
 
+    def test_what_another_search_in_the_folder_has_told_does_not_count(self):
+        # the bubble is known after simulation alone, so all candidates are the same, and the best are out of reach
+        self.SPACE = ["--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=2,4", "--vary", "batch.micro=1,2,4", "--top", 1]
+        other = ["--max", "bubble_fraction=0.22"]
+        expected = self.search("--shard", "1/2", "--store", self.place / "alone", *other)["results"]
+        self.search("--shard", "0/2", "--store", self.folder)
+        self.assertEqual(self.search("--shard", "1/2", "--store", self.folder, *other)["results"], expected)
+        self.assertGreater(len(expected), 0)
+
     def test_plan(self):
         links = "platform.tiers.nvlink.bandwidth=200 GB/s,300 GB/s"
         self.run_it("search", ROOT / "workloads" / "tiny.yaml", *self.SPACE, "--vary", links, "--plan", "makeflow=plan", "--shards", 3, "--store", "shards")

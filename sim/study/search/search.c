@@ -306,7 +306,9 @@ static ms_status share(search_run *r) {
         return MS_OK;
     }
     ms_buffer_init(&what);
-    ms_buffer_printf(&what, "%s\n%d\n", study->program, study->top);
+    ms_buffer_printf(&what, "%s\n%d\n%d %.17g\n", study->program, study->top,
+                     (int)study->goal->objectives[0], study->goal->training_tokens);
+    ms_buffer_add(&what, (const char *)study->goal->limits, sizeof study->goal->limits);
     for (size_t i = 0; i < r->feasible.count; i++) {
         const feasible *one = &MS_AT(&r->feasible, feasible, i);
         ms_buffer_add(&what, (const char *)&one->index, sizeof one->index);
