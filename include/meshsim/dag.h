@@ -201,6 +201,12 @@ typedef struct ms_dag_builder {
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag_builder;
 
+/** A graph that holds a part of what it stands for: its middle comes so many times more. */
+typedef struct ms_dag_repeat {
+    int32_t mbs;   /**< by which `mb` of an operation grows from one time to the next, >= 1 */
+    int32_t times; /**< more, 0: the graph is whole */
+} ms_dag_repeat;
+
 /** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
 typedef struct ms_dag {
     ms_dag_rank *ranks;
@@ -223,6 +229,7 @@ typedef struct ms_dag {
     /** [MS_COLL_COUNT] by kind of communication: how many times as long a computation takes while
      * one runs on its rank, >= 1; set after ms_dag_init, which sets 1, by the one who builds. */
     double compute_slowdown[MS_COLL_COUNT];
+    ms_dag_repeat repeat; /**< set after ms_dag_init by the one who builds */
     ms_dag_builder builder;
 } ms_dag;
 
@@ -302,11 +309,6 @@ static inline uint64_t ms_dag_role(const ms_dag *dag, int32_t op) {
 static inline const ms_dag_piece *ms_dag_piece_of(const ms_dag *dag, const ms_dag_work *work) {
     return work->piece > 0 ? &dag->network.pieces.pieces[work->piece - 1] : NULL;
 }
-
-/** How often each work is carried out, also inside pieces: operations, and of a piece only the
- * share of its pipeline rank's ranks that each stands for, since the works inside stand for all of
- * them. counts_out: [work_count] zeros.  O(members + parts). */
-void ms_dag_count_works(const ms_dag *dag, double *counts_out);
 
 /** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
  * text_out. */

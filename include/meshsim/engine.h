@@ -13,6 +13,7 @@
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,43 @@ static inline double ms_together_s(double time_s) {
     return 1e-12 + 1e-12 * time_s;
 }
 
+/** A stretch of a timeline that happens again and again, exactly as it did, before what comes
+ * behind it (sim/run/fast_forward.md). Dates are told without the other times. */
+typedef struct ms_steady {
+    double from_s;
+    double period_s;
+    int32_t times; /**< beside the one in the timeline; 0: nothing is repeated */
+} ms_steady;
+
+/** Whether an instant lies in the stretch that is repeated. */
+static inline bool ms_steady_has(const ms_steady *repeat, double time_s) {
+    return repeat->times > 0 && time_s >= repeat->from_s &&
+           time_s < repeat->from_s + repeat->period_s;
+}
+
+/** How often what begins at an instant of the timeline happens. */
+static inline double ms_steady_count(const ms_steady *repeat, double start_s) {
+    return ms_steady_has(repeat, start_s) ? 1.0 + repeat->times : 1.0;
+}
+
+/** Time between two instants of the timeline, all other times of the stretch included [s]. */
+static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, double to_s) {
+    double length_s = to_s - from_s;
+    if (repeat->times > 0) {
+        double end_s = repeat->from_s + repeat->period_s;
+        double first_s = from_s > repeat->from_s ? from_s : repeat->from_s;
+        double last_s = to_s < end_s ? to_s : end_s;
+        length_s += last_s > first_s ? repeat->times * (last_s - first_s) : 0.0;
+    }
+    return length_s;
+}
+
+/** When an instant of the timeline is, behind all times of the stretch if it is behind it [s]. */
+static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
+    bool is_behind = repeat->times > 0 && time_s >= repeat->from_s + repeat->period_s;
+    return time_s + (is_behind ? repeat->times * repeat->period_s : 0.0);
+}
+
 /** What happened. All arrays in the arena given to the engine. */
 typedef struct ms_timeline {
     int32_t op_count;
@@ -41,6 +79,8 @@ typedef struct ms_timeline {
                           of the lowest role (ms_dag_role), then the one that began first, then the
                           lowest index. */
     double makespan_s; /**< latest end */
+    ms_steady steady; /**< of a graph that stands for more: where its middle is. Without times: none
+                         was found, and the timeline is that of the graph alone */
     double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
                             ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */
@@ -50,6 +90,12 @@ typedef struct ms_timeline {
     int64_t timers;     /**< computations, latencies and private transfers */
     int32_t flows_peak; /**< flows at once, at most */
 } ms_timeline;
+
+/** How often each work is carried out, also inside pieces: operations, and of a piece only the
+ * share of its pipeline rank's ranks that each stands for, since the works inside stand for all of
+ * them. What is repeated counts each time. timeline: with its starts.  counts_out: [work_count]
+ * zeros.  O(members + parts). */
+void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, double *counts_out);
 
 /** Run a graph.
  *  solver: of transfers that share links; none do in MS_FIDELITY_ANALYTIC.  *timeline_out: in
@@ -62,6 +108,12 @@ typedef struct ms_timeline {
  */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);
+
+/** Run a graph in a process of its own, which ends with it, so that SimGrid's engine may still run
+ * in this one.  *timeline_out: in `arena`.  Returns as ms_engine_run, nothing reported; MS_E_IO
+ * where the system starts no process. */
+ms_status ms_engine_run_apart(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver,
+                              ms_arena *arena, ms_timeline *timeline_out);
 
 /** Load SimGrid now, where that is left to the first run whose transfers share links: processes
  * forked from this one then need not do it each. */

@@ -31,8 +31,9 @@ MS_BEGIN_DECLS
 
 /** What is simulated of a job, and by what: no part of the job itself. */
 typedef struct ms_run_choice {
-    bool no_fold;    /**< simulate every rank */
-    bool is_bounded; /**< simulate one rank of each pipeline rank, alike or not */
+    bool no_fold;         /**< simulate every rank */
+    bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
+    bool no_fast_forward; /**< simulate every microbatch, also where the step repeats itself */
     ms_solver solver;
 } ms_run_choice;
 

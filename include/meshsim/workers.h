@@ -9,6 +9,7 @@
 #ifndef MESHSIM_WORKERS_H
 #define MESHSIM_WORKERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "meshsim/arena.h"
@@ -26,7 +27,9 @@ typedef struct ms_workers_options {
     /** Called in the child when simulation `index` is done; what it reports counts as the child's.
      *  NULL: nothing is kept. */
     ms_status (*keep)(void *context, size_t index, const ms_result *result, ms_diag *diag);
-    void *keep_context; /**< its first argument */
+    void *keep_context;    /**< its first argument */
+    bool needs_operations; /**< `keep` or `find` looks at the operations of a run: none may be
+                              counted in place of being simulated (ms_result.fast_forwarded) */
     /** Called in the child when simulation `index` is done and kept: what the study wants of it
      * besides the figures.  finding_out: [finding_B], zero, plain numbers and no pointers.  NULL:
      * nothing. */

@@ -39,6 +39,8 @@ static const ms_option OPTIONS[] = {
      .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
              "rank) or off (all)"},
     {.name = "no-fold", .help = "the same as --fold off"},
+    {.name = "no-fast-forward",
+     .help = "simulate every microbatch, also where a step repeats itself period after period"},
     MS_OPTION_SOLVER,
     {.name = "whatif",
      .help =
@@ -198,6 +200,9 @@ static ms_status run(const ms_invocation *call) {
     ms_progress_begin("reading", 0);
     ms_cli_progress_start(&progress, call);
     ms_status status = ms_cli_load_requested(call, &asked.request, &asked.job);
+    if (status == MS_OK && strcmp(ms_cli_value(call, "trace", ""), "full") == 0) {
+        asked.job.run.no_fast_forward = true; /* every operation, as it was simulated */
+    }
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }

@@ -108,6 +108,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     const char *how = is_given(call, "fold") ? ms_cli_value(call, "fold", "exact") : "exact";
     request->run.no_fold = ms_cli_has(call, "no-fold") || strcmp(how, "off") == 0;
     request->run.is_bounded = strcmp(how, "bounded") == 0;
+    request->run.no_fast_forward = is_given(call, "no-fast-forward");
     if (ms_cli_has(call, "no-fold") && is_given(call, "fold")) {
         ms_diag_error(call->diag, "options '--fold' and '--no-fold' exclude each other");
         return MS_E_USAGE;

@@ -288,4 +288,9 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
                      result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,
                      result->dag.op_count, result->dag.network.pieces.count > 0 ? " of passes" : "",
                      (long long)result->timeline.flows, time_text(result->wall_s, wall));
+    if (result->fast_forwarded > 0) {
+        ms_buffer_printf(out, "           %d of %d microbatches, as they repeat the others\n",
+                         result->job->microbatches - result->fast_forwarded,
+                         result->job->microbatches);
+    }
 }

@@ -496,40 +496,6 @@ int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
     return -1;
 }
 
-/* Ranks of the job on each pipeline rank. */
-static double ranks_per_pp(const ms_dag *dag) {
-    double ranks = 0.0;
-    int32_t pipeline_ranks = 1;
-    for (int32_t r = 0; r < dag->rank_count; r++) {
-        ranks += dag->ranks[r].multiplicity;
-        pipeline_ranks = dag->ranks[r].pp >= pipeline_ranks ? dag->ranks[r].pp + 1 : pipeline_ranks;
-    }
-    return ranks / pipeline_ranks;
-}
-
-/* Ranks of the job that an operation's members stand for. */
-static double ranks_of(const ms_dag *dag, int32_t op) {
-    double ranks = 0.0;
-    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-        ranks += dag->ranks[dag->streams[dag->member_stream[m]].rank].multiplicity;
-    }
-    return ranks;
-}
-
-void ms_dag_count_works(const ms_dag *dag, double *counts_out) {
-    double all = ranks_per_pp(dag);
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        int32_t work = dag->ops[op].work;
-        counts_out[work] += dag->works[work].piece > 0 ? ranks_of(dag, op) / all : 1.0;
-    }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
-        for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
-            counts_out[dag->network.pieces.parts[piece->part_first + p].work] += counts_out[w];
-        }
-    }
-}
-
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {
     const ms_dag_op *o = &dag->ops[op];
     const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];

@@ -154,7 +154,8 @@ static void end_transfer(accounting *a, const ms_flow_record *record) {
         const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[i]];
         link_state *state = &a->states[crossing->link];
         if (--state->flows == 0) {
-            a->replay->timeline.link_busy_s[crossing->link] += record->end_s - state->busy_since_s;
+            a->replay->timeline.link_busy_s[crossing->link] +=
+                ms_steady_length_s(&a->replay->timeline.steady, state->busy_since_s, record->end_s);
         }
         state->share -=
             rate_Bps * crossing->weight / dag->network.links[crossing->link].capacity_Bps;
@@ -164,11 +165,13 @@ static void end_transfer(accounting *a, const ms_flow_record *record) {
 static void count_bytes(accounting *a) {
     const ms_dag *dag = a->replay->dag;
     for (int64_t i = 0; i < a->replay->account.count; i++) {
-        int32_t f = a->replay->account.records[i].flow;
+        const ms_flow_record *record = &a->replay->account.records[i];
+        int32_t f = record->flow;
+        double times = ms_steady_count(&a->replay->timeline.steady, record->start_s);
         for (int32_t c = a->first[f]; c < a->first[f + 1]; c++) {
             const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[c]];
             a->replay->timeline.link_bytes[crossing->link] +=
-                dag->network.flows[f].bytes * crossing->weight;
+                times * dag->network.flows[f].bytes * crossing->weight;
         }
     }
 }

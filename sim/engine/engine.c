@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "engine/bridge.h"
+#include "engine/no_memory.h"
 #include "engine/replay.h"
+#include "engine/steady.h"
 #include "meshsim/progress.h"
 
 /* Whether the environment asks for everything that takes time on SimGrid, known or not: a test of
@@ -53,6 +55,15 @@ static ms_status run_replay(ms_replay *replay, const engine_choice *choice, ms_a
     }
     ms_progress_begin("summing up", 0);
     ms_replay_tell_starts(replay);
+    if (replay->dag->repeat.times > 0) {
+        status = ms_steady_find(replay->dag, scratch, &replay->timeline);
+        if (status != MS_OK) {
+            return ms_engine_no_memory(diag);
+        }
+        if (replay->timeline.steady.times == 0) {
+            return MS_OK; /* of a part of a run that is not the whole nobody asks for the links */
+        }
+    }
     status = ms_account_links(replay, scratch, diag);
     return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;
 }

@@ -75,6 +75,7 @@ static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
 /* A place in a rank's spans, and what one axis has met so far. */
 typedef struct cursor {
     const ms_vector *spans;
+    const ms_steady *repeat;
     size_t at;
     ms_time_category own; /* idle charged to this axis */
     ms_sum busy, exposed, overlapped, in_idle;
@@ -82,7 +83,7 @@ typedef struct cursor {
 
 /* Add a stretch during which the axis is busy; stretches come in time order and do not overlap. */
 static void meet_spans(cursor *c, double from_s, double to_s) {
-    ms_sum_add(&c->busy, to_s - from_s);
+    ms_sum_add(&c->busy, ms_steady_length_s(c->repeat, from_s, to_s));
     while (c->at < c->spans->count && from_s < to_s) {
         const ms_time_span *span = &MS_AT(c->spans, ms_time_span, c->at);
         if (span->end_s <= from_s) {
@@ -96,16 +97,20 @@ static void meet_spans(cursor *c, double from_s, double to_s) {
                       : span->category == c->own ? &c->exposed
                                                  : &c->in_idle;
         double share = is_computing ? ms_span_computing(span) : 1.0;
-        ms_sum_add(sum, (until_s - from_s) * share);
-        ms_sum_add(&c->in_idle, (until_s - from_s) * (1.0 - share));
+        double length_s = ms_steady_length_s(c->repeat, from_s, until_s);
+        ms_sum_add(sum, length_s * share);
+        ms_sum_add(&c->in_idle, length_s * (1.0 - share));
         from_s = until_s;
     }
 }
 
-/* Account for the intervals [first, end) of one axis, which are of so many steps. */
-static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_interval *end,
-                     double steps, ms_axis_use *use) {
-    cursor c = {.spans = spans, .own = ms_time_category_of_axis((ms_axis)first->axis)};
+/* Account for the intervals [first, end) of one axis. */
+static void add_axis(const ms_rank_ops *ops, const ms_vector *spans, const ms_interval *first,
+                     const ms_interval *end, ms_axis_use *use) {
+    double steps = ops->measured.steps;
+    cursor c = {.spans = spans,
+                .repeat = &ops->timeline->steady,
+                .own = ms_time_category_of_axis((ms_axis)first->axis)};
     double from_s = first->start_s;
     double to_s = first->end_s;
     for (const ms_interval *i = first + 1; i < end; i++) {
@@ -124,17 +129,19 @@ static void add_axis(const ms_vector *spans, const ms_interval *first, const ms_
 
 /* Add what pieces hide of an axis' communication, so far as they lie in the rank's window: no other
  * of the axis runs at the same time, or it counts twice. */
-static void add_pieces(const ms_vector *spans, const ms_window *window, double steps,
+static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_window *window,
                        ms_rank_metrics *rank_out) {
-    double from_s = 0.0;
+    double next_s = 0.0;
     for (size_t i = 0; i < spans->count; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
-        double inside_s = fmin(span->end_s, window->to_s) - fmax(from_s, window->from_s);
-        from_s = span->end_s;
-        if (span->piece == NULL || inside_s <= 0.0) {
+        double from_s = fmax(next_s, window->from_s);
+        double to_s = fmin(span->end_s, window->to_s);
+        next_s = span->end_s;
+        if (span->piece == NULL || to_s <= from_s) {
             continue;
         }
-        double share = inside_s / span->length_s / steps;
+        double inside_s = ms_steady_length_s(&ops->timeline->steady, from_s, to_s);
+        double share = inside_s / span->length_s / ops->measured.steps;
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
             const ms_dag_piece_axis *own = &span->piece->axes[axis];
             rank_out->axes[axis].busy_s += share * own->busy_s;
@@ -153,10 +160,10 @@ ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *sp
     if (next == NULL) {
         return MS_E_NOMEM;
     }
-    add_pieces(spans, &ops->measured.ranks[rank], ops->measured.steps, rank_out);
+    add_pieces(ops, spans, &ops->measured.ranks[rank], rank_out);
     for (int axis = 0; axis < MS_AXIS_COUNT; next += counts[axis++]) {
         if (counts[axis] > 0) {
-            add_axis(spans, next, next + counts[axis], ops->measured.steps, &rank_out->axes[axis]);
+            add_axis(ops, spans, next, next + counts[axis], &rank_out->axes[axis]);
         }
     }
     return MS_OK;

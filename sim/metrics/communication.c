@@ -157,16 +157,17 @@ static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_col
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
     const work_facts *facts = &all->of_work[dag->ops[op].work];
     bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
+    double times = ms_steady_count(&timeline->steady, timeline->start_s[op]);
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
-        double weight = dag->ranks[rank].multiplicity;
+        double weight = times * dag->ranks[rank].multiplicity;
         double released_s = all->released_s[dag->member_stream[m]];
         double wait_s =
             is_alone ? 0.0
                      : timeline->start_s[op] - member_arrival_s(dag, timeline, op, m, released_s);
         ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
-        use->bytes += work->bytes;
-        use->wait_s += wait_s;
+        use->bytes += times * work->bytes;
+        use->wait_s += times * wait_s;
         row->count_per_rank += weight;
         row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
         row->alone_s += weight * facts->alone_s;
@@ -199,11 +200,12 @@ static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_me
         all->of_part[piece->part_first + p] =
             1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
     }
+    double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
-        all->pieces[index] += dag->ranks[rank].multiplicity;
+        all->pieces[index] += times * dag->ranks[rank].multiplicity;
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
-            metrics->ranks[rank].axes[axis].bytes += piece->axes[axis].bytes;
+            metrics->ranks[rank].axes[axis].bytes += times * piece->axes[axis].bytes;
         }
     }
     return MS_OK;

@@ -12,6 +12,9 @@ static const double SLOWED_TOLERANCE = 1e-12;
  * has not held back: the engine takes ends as far apart for one (replay.c). */
 static const double LAUNCHED_TOLERANCE = 4e-12;
 
+/* Dates a period apart are so within this share of it, far above what the engine has proven. */
+static const double PERIOD_TOLERANCE = 1e-7;
+
 /* A gap of a rank's compute stream. */
 typedef struct idle_gap {
     double from_s, to_s;
@@ -128,9 +131,10 @@ static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t 
 
 static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phases *p,
                             const int32_t *list, ms_rank_metrics *rank) {
-    rank->warmup_end_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
+    double warm_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
     double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
-    rank->cooldown_start_s = fmax(rank->warmup_end_s, forward_end_s);
+    rank->warmup_end_s = ms_steady_date_s(&timeline->steady, warm_s);
+    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, fmax(warm_s, forward_end_s));
 }
 
 /* A rank's computations, walked step by step. */
@@ -186,12 +190,13 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
         double to_s = span->end_s < window->to_s ? span->end_s : window->to_s;
         if (to_s > from_s) {
-            sum_span(span, to_s - from_s, sums);
+            double length_s = ms_steady_length_s(&ops->timeline->steady, from_s, to_s);
+            sum_span(span, length_s, sums);
             if (span->category == MS_TIME_OTHER) {
-                ms_sum_add(&parts[span->part], to_s - from_s);
+                ms_sum_add(&parts[span->part], length_s);
             }
             if (span->slowed_share > 0.0) {
-                ms_sum_add(&slowed, span->slowed_share * (to_s - from_s));
+                ms_sum_add(&slowed, span->slowed_share * length_s);
             }
             from_s = to_s;
         }
@@ -283,24 +288,76 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     ms_sum_add(&sums[category], rest_s);
 }
 
+/* A walk back along causes. A stretch of the timeline that is repeated is walked through as often
+ * as it comes: where the walk has come to its beginning, it goes on at its end, at the operation a
+ * period behind. */
+typedef struct path_walk {
+    const ms_rank_ops *ops;
+    int32_t op;         /* -1: at the beginning of the run */
+    double to_s;        /* what lies behind it is counted */
+    int32_t times_left; /* of the stretch */
+} path_walk;
+
+/* Whether `later` is `op` a period later: the same thing at that time. */
+static bool is_period_later(const ms_rank_ops *ops, int32_t op, int32_t later) {
+    const ms_dag_op *a = &ops->dag->ops[op];
+    const ms_dag_op *b = &ops->dag->ops[later];
+    double period_s = ops->timeline->steady.period_s;
+    double apart_s = ops->timeline->start_s[later] - ops->timeline->start_s[op];
+    return a->work == b->work && a->stage == b->stage && a->layer == b->layer &&
+           a->kind == b->kind && fabs(apart_s - period_s) <= PERIOD_TOLERANCE * period_s;
+}
+
+/* The operation a period behind another on its first stream, -1: none. */
+static int32_t find_period_later(const ms_rank_ops *ops, int32_t op) {
+    const ms_dag *dag = ops->dag;
+    int32_t member = dag->member_first[op];
+    int32_t stream = dag->member_stream[member];
+    int32_t later = dag->member_next[member];
+    while (later >= 0 && !is_period_later(ops, op, later)) {
+        member = dag->member_first[later];
+        while (dag->member_stream[member] != stream) {
+            member++;
+        }
+        later = dag->member_next[member];
+    }
+    return later;
+}
+
+/* Go back to the end of the stretch, if the walk has come to its beginning too soon.  Returns
+ * whether the operation is there. */
+static bool walk_again(path_walk *walk) {
+    const ms_steady *repeat = &walk->ops->timeline->steady;
+    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= repeat->from_s) {
+        walk->times_left--;
+        walk->to_s += repeat->period_s;
+        walk->op = find_period_later(walk->ops, walk->op);
+    }
+    return walk->times_left == 0 || walk->op >= 0;
+}
+
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
     const ms_window *window = &ops->measured.path;
     ms_sum sums[MS_TIME_COUNT] = {0};
-    double to_s = window->to_s;
-    int32_t steps = 0;
-    for (int32_t op = ops->last_op; op >= 0 && to_s > window->from_s; op = timeline->cause[op]) {
-        if (++steps > timeline->op_count) {
+    path_walk walk = {ops, ops->last_op, window->to_s, timeline->steady.times};
+    int64_t most = (int64_t)timeline->op_count * (1 + timeline->steady.times);
+    while (walk.op >= 0 && walk.to_s > window->from_s) {
+        if (most-- == 0) {
             return MS_E_BUG;
         }
-        double until_s = clamp(launched_from_s(timeline, op, to_s), window->from_s, to_s);
-        ms_sum_add(&sums[MS_TIME_OTHER], to_s - until_s);
-        to_s = until_s;
-        double from_s = clamp(timeline->start_s[op], window->from_s, to_s);
-        sum_of_path(ops, op, to_s - from_s, sums);
-        to_s = from_s;
+        double until_s =
+            clamp(launched_from_s(timeline, walk.op, walk.to_s), window->from_s, walk.to_s);
+        ms_sum_add(&sums[MS_TIME_OTHER], walk.to_s - until_s);
+        double from_s = clamp(timeline->start_s[walk.op], window->from_s, until_s);
+        sum_of_path(ops, walk.op, until_s - from_s, sums);
+        walk.to_s = from_s;
+        walk.op = timeline->cause[walk.op];
+        if (!walk_again(&walk)) {
+            return MS_E_BUG;
+        }
     }
-    ms_sum_add(&sums[MS_TIME_OTHER], to_s - window->from_s);
+    ms_sum_add(&sums[MS_TIME_OTHER], walk.to_s - window->from_s);
     for (int c = 0; c < MS_TIME_COUNT; c++) {
         critical_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
     }

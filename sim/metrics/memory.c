@@ -237,8 +237,11 @@ static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, m
         return MS_E_NOMEM;
     }
     memory.point_count = (int)t->points.count;
+    const ms_steady *repeat = &t->timeline->steady;
+    memory.peak_time_s = ms_steady_date_s(repeat, memory.peak_time_s);
     for (size_t i = 0; i < t->points.count; i++) {
         memory.points[i] = MS_AT(&t->points, ms_memory_point, i);
+        memory.points[i].time_s = ms_steady_date_s(repeat, memory.points[i].time_s);
     }
     *rank_out = memory;
     return MS_OK;

@@ -73,10 +73,12 @@ static double count_flop(const ms_rank_ops *ops) {
     const ms_dag *dag = ops->dag;
     ms_sum flop = {0};
     for (int32_t op = ops->measured.first_op; op < dag->op_count; op++) {
+        double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
+        double each_flop = times * dag->works[dag->ops[op].work].flop;
         for (int32_t m = dag->member_first[op];
              m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
             int32_t rank = dag->streams[dag->member_stream[m]].rank;
-            ms_sum_add(&flop, dag->works[dag->ops[op].work].flop * dag->ranks[rank].multiplicity);
+            ms_sum_add(&flop, each_flop * dag->ranks[rank].multiplicity);
         }
     }
     return ms_sum_total(&flop) / ops->measured.steps;

@@ -11,6 +11,7 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
         times.start_s = op == first ? start_s : fmin(times.start_s, start_s);
         times.end_s = fmax(times.end_s, timeline->end_s[op]);
     }
+    times.end_s = ms_steady_date_s(&timeline->steady, times.end_s);
     return times;
 }
 
@@ -58,7 +59,8 @@ ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
     }
     ops->measured.path.from_s = has_many ? metrics->steps[0].end_s : 0.0;
     set_windows(ops);
-    metrics->step_time_s =
-        (ops->measured.path.to_s - ops->measured.path.from_s) / ops->measured.steps;
+    metrics->step_time_s = ms_steady_length_s(&ops->timeline->steady, ops->measured.path.from_s,
+                                              ops->measured.path.to_s) /
+                           ops->measured.steps;
     return MS_OK;
 }

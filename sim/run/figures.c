@@ -116,7 +116,7 @@ static ms_status find_tiers(ms_result *result, ms_arena *arena) {
     if (counts == NULL || result->tiers == NULL) {
         return MS_E_NOMEM;
     }
-    ms_dag_count_works(&result->dag, counts);
+    ms_timeline_count_works(&result->dag, &result->timeline, counts);
     for (int t = 0; t < tiers; t++) {
         result->tiers[t] = use_of_tier(result, counts, t);
     }
@@ -151,9 +151,10 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->op_count; i++) {
+        double times = ms_steady_count(&result->timeline.steady, result->timeline.start_s[i]);
         for (int32_t m = dag->member_first[i]; m < dag->member_first[i + 1]; m++) {
             const ms_dag_stream *stream = &dag->streams[dag->member_stream[m]];
-            ranks[dag->ops[i].work] += dag->ranks[stream->rank].multiplicity;
+            ranks[dag->ops[i].work] += times * dag->ranks[stream->rank].multiplicity;
         }
     }
     for (int32_t w = 0; w < dag->work_count; w++) {

@@ -191,20 +191,22 @@ static void find_meetings(risk_finder *f) {
 }
 
 /* Whether an operation of `other` ran at the same time as `op`: the last that started before its
- * end, for those of one work follow each other. */
+ * end, for those of one work follow each other. What begins as the other ends is not beside it,
+ * whichever way the dates are rounded. */
 static bool runs_beside(const risk_finder *f, int32_t op, int32_t other) {
+    double together_s = ms_together_s(f->timeline->end_s[op]);
     int32_t low = f->op_first[other];
     int32_t high = f->op_first[other + 1];
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (f->timeline->start_s[f->ops[middle]] < f->timeline->end_s[op]) {
+        if (f->timeline->start_s[f->ops[middle]] < f->timeline->end_s[op] - together_s) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     return low > f->op_first[other] &&
-           f->timeline->end_s[f->ops[low - 1]] > f->timeline->start_s[op];
+           f->timeline->end_s[f->ops[low - 1]] > f->timeline->start_s[op] + together_s;
 }
 
 /* Operations of a piece that another work's ran beside, marked; whether there were any. */
@@ -282,8 +284,10 @@ static void sum_up(risk_finder *f, const meeting *first, const meeting *end, ms_
     row->stage_first = row->pieces == 0 || stage < row->stage_first ? stage : row->stage_first;
     row->stage_last = stage > row->stage_last ? stage : row->stage_last;
     for (int32_t i = begin; i < after; i++) {
-        row->pieces++;
-        row->met += f->is_met[f->ops[i]];
+        int32_t op = f->ops[i];
+        int64_t times = (int64_t)ms_steady_count(&f->timeline->steady, f->timeline->start_s[op]);
+        row->pieces += times;
+        row->met += f->is_met[op] ? times : 0;
     }
 }
 

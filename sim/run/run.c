@@ -5,6 +5,7 @@
 #include "meshsim/lower.h"
 #include "meshsim/progress.h"
 #include "meshsim/usage.h"
+#include "run/fast_forward.h"
 #include "run/figures.h"
 
 /* Lower; where collectives inside pieces clash, once more with them as operations. */
@@ -57,15 +58,10 @@ static void find_peak(ms_result *result) {
     result->fits = result->memory[result->peak_rank].peak_B <= result->capacity_B;
 }
 
-static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
-    ms_progress_begin("laying out operations", 0);
-    ms_status status = ms_job_lower(job, diag, &result->dag);
-    if (status == MS_OK) {
-        ms_progress_begin("simulating", result->dag.op_count);
-        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena,
-                               diag, &result->timeline);
-    }
-    if (status == MS_OK && !job->fold.is_exact) {
+/* Sum up where time and memory went. */
+static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_status status = MS_OK;
+    if (!job->fold.is_exact) {
         status = ms_fold_find_bounds(result, diag);
     }
     if (status == MS_OK) {
@@ -79,6 +75,69 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
         }
     }
     return status;
+}
+
+/* Lower a part of a job and run its graph, where what fails is no loss: SimGrid then still runs. */
+static ms_status run_part(ms_part *part, ms_arena *arena, ms_result *result) {
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_fidelity fidelity = part->job.spec.simulation.fidelity;
+    ms_solver solver = part->job.run.solver;
+    ms_progress_begin("laying out operations", 0);
+    ms_status status = ms_job_lower(&part->job, &mute, &result->dag);
+    if (status != MS_OK || !part->job.fold.is_exact) {
+        return status;
+    }
+    result->dag.repeat = part->repeat;
+    ms_progress_begin("simulating", result->dag.op_count);
+    return fidelity == MS_FIDELITY_ANALYTIC || solver == MS_SOLVER_MAXMIN
+               ? ms_engine_run(&result->dag, fidelity, solver, arena, &mute, &result->timeline)
+               : ms_engine_run_apart(&result->dag, fidelity, solver, arena, &result->timeline);
+}
+
+/* Simulate a part of a job where that tells all of it.  *is_done_out: whether it did; if not, the
+ * result is as before.  Returns MS_OK; what measuring fails with (reported). */
+static ms_status simulate_part(ms_job *job, bool is_second, ms_arena *arena, ms_diag *diag,
+                               ms_result *result, bool *is_done_out) {
+    ms_part *part = MS_NEW(arena, ms_part, 1);
+    if (part == NULL || ms_part_choose(job, is_second, arena, part) != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    if (part->repeat.times == 0) {
+        return MS_OK;
+    }
+    if (run_part(part, arena, result) == MS_OK &&
+        ms_part_compare(part, job, result, arena, is_done_out) != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    if (*is_done_out) {
+        job->fold = part->job.fold;
+        result->fast_forwarded = job->microbatches - part->microbatches;
+        return measure(&part->job, arena, diag, result);
+    }
+    ms_dag_release(&result->dag);
+    ms_dag_init(&result->dag);
+    result->timeline = (ms_timeline){0};
+    return MS_OK;
+}
+
+static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    bool is_done = false;
+    ms_status status = MS_OK;
+    for (int attempt = 0; attempt < 2 && status == MS_OK && !is_done; attempt++) {
+        status = simulate_part(job, attempt > 0, arena, diag, result, &is_done);
+    }
+    if (status != MS_OK || is_done) {
+        return status;
+    }
+    ms_progress_begin("laying out operations", 0);
+    status = ms_job_lower(job, diag, &result->dag);
+    if (status == MS_OK) {
+        ms_progress_begin("simulating", result->dag.op_count);
+        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena,
+                               diag, &result->timeline);
+    }
+    return status == MS_OK ? measure(job, arena, diag, result) : status;
 }
 
 ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out) {

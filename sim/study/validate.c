@@ -176,6 +176,7 @@ static ms_status simulate(validation_run *run) {
         return ms_diag_no_memory(run->diag);
     }
     const ms_workers_options options = {.jobs = study->jobs,
+                                        .needs_operations = true,
                                         .find = ms_validate_find,
                                         .finding_B = sizeof(ms_validate_finding),
                                         .progress = study->progress,

@@ -1,4 +1,5 @@
 #include "trace/events.h"
+#include "trace/repeat.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -309,16 +310,33 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         }                                                                                          \
     }
 
-FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op]))
+/* Whether an operation begins behind a stretch that is repeated, all times of which lie before it.
+ */
+static inline bool is_behind(const ms_timeline *timeline, int32_t op) {
+    const ms_steady *steady = &timeline->steady;
+    return steady->times > 0 && timeline->start_s[op] >= steady->from_s + steady->period_s;
+}
+
+/* Time by which it is then later than in the timeline [s]. */
+static inline double behind_s(const ms_timeline *timeline, int32_t op) {
+    const ms_steady *steady = &timeline->steady;
+    return is_behind(timeline, op) ? steady->times * steady->period_s : 0.0;
+}
+
+FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op] + behind_s(timeline, op)))
 FILL_EVENTS(fill_some_ends, int64_t,
-            ms_to_ps(rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]))
+            ms_to_ps((rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]) +
+                     behind_s(timeline, op)))
 FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
 FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
 FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])
 FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
 FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
 FILL_EVENTS(fill_chunk, int16_t, dag->ops[op].chunk)
-FILL_EVENTS(fill_mb, int32_t, dag->ops[op].mb)
+FILL_EVENTS(fill_mb, int32_t,
+            dag->ops[op].mb + (dag->ops[op].mb >= 0 && is_behind(timeline, op)
+                                   ? dag->repeat.times * dag->repeat.mbs
+                                   : 0))
 FILL_EVENTS(fill_layer, int16_t,
             rows->kind != NULL && dag->ops[op].mb >= 0 && is_computation(dag, op)
                 ? -1
@@ -330,7 +348,7 @@ FILL_EVENTS(fill_flop, double,
 
 static void fill_start(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
-    if (rows->first_op == NULL) {
+    if (rows->first_op == NULL && rows->result->timeline.steady.times == 0) {
         ms_all_to_ps(rows->result->timeline.start_s + first, count, cells_out);
     } else {
         fill_some_starts(column, first, count, cells_out);
@@ -339,7 +357,7 @@ static void fill_start(const ms_column *column, size_t first, size_t count, void
 
 static void fill_end(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
-    if (rows->first_op == NULL) {
+    if (rows->first_op == NULL && rows->result->timeline.steady.times == 0) {
         ms_all_to_ps(rows->result->timeline.end_s + first, count, cells_out);
     } else {
         fill_some_ends(column, first, count, cells_out);
@@ -391,6 +409,11 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
         ms_h5_attribute(
             h5, group, "ranks",
             (ms_h5_cells){H5T_NATIVE_INT32, rows->detail->rank_count, rows->detail->ranks});
+    }
+    const ms_trace_repeat repeat = {rows->result->timeline.steady, rows->result->dag.repeat.mbs};
+    if (repeat.steady.times > 0) {
+        char text[MS_TRACE_REPEAT_TEXT_B];
+        ms_h5_text(h5, group, "fast_forwarded", ms_trace_repeat_write(&repeat, text, sizeof text));
     }
     ms_h5_close_group(h5, group);
 }

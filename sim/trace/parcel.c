@@ -102,6 +102,7 @@ static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) 
     hid_t events = verdict->status == MS_OK ? H5Gopen2(file, "events", H5P_DEFAULT) : -1;
     if (events >= 0) { /* without, a column of it is missed */
         read_text(events, "level", parcel->level, verdict);
+        read_text(events, "fast_forwarded", parcel->repeat, verdict);
         (void)H5Gclose(events);
     }
 }

@@ -33,7 +33,8 @@ typedef struct ms_parcel {
     int column_count;
     int64_t plain_B; /* of all columns so far */
     char program_version[MS_PARCEL_TEXT_B];
-    char level[MS_PARCEL_TEXT_B]; /* of its events; "": it does not say */
+    char level[MS_PARCEL_TEXT_B];  /* of its events; "": it does not say */
+    char repeat[MS_PARCEL_TEXT_B]; /* what of them happened more often (repeat.h); "": nothing */
 } ms_parcel;
 
 /* Most bytes that the columns of a file of `size_B` can hold: deflate, which traces use, packs up

@@ -13,6 +13,7 @@
 #include "meshsim/event.h"
 #include "meshsim/trace.h"
 #include "trace/parcel.h"
+#include "trace/repeat.h"
 
 /* Processor time and memory that reading a sound file never needs: some seconds, and one for each
  * megabyte, which is ten times what it takes; what HDF5 keeps for itself, and twice what all
@@ -490,6 +491,26 @@ static void take_all(trace_reader *read, ms_trace *trace) {
     read_summary(read, trace);
 }
 
+/* Repeat what the file holds once. */
+static void repeat(trace_reader *read, ms_trace *trace) {
+    ms_trace_repeat found;
+    if (!ms_trace_repeat_read(read->parcel->repeat, &found)) {
+        fail(read, MS_E_INPUT,
+             "the trace is damaged at the attribute fast_forwarded of /events: '%s'",
+             read->parcel->repeat);
+        return;
+    }
+    ms_status status = ms_trace_repeat_apply(&found, read->arena, trace);
+    if (status == MS_E_NOMEM) {
+        fail(read, MS_E_NOMEM, "out of memory");
+    } else if (status != MS_OK) {
+        fail(read, MS_E_INPUT,
+             "the trace is damaged at the attribute fast_forwarded of /events: '%s' is more than "
+             "the run",
+             read->parcel->repeat);
+    }
+}
+
 /* Start the child, and take what it sends. */
 static void read_in_child(trace_reader *read, ms_trace *trace) {
     int ends[2];
@@ -524,9 +545,14 @@ ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_
     }
     read.parcel->path = path;
     check_place(&read, &read.parcel->size_B);
-    ask(read.parcel, columns);
+    /* what happened more often than the file has it is told by starts and streams */
+    ask(read.parcel,
+        columns == MS_TRACE_NOTHING ? columns : columns | MS_TRACE_START | MS_TRACE_STREAM);
     if (read.status == MS_OK) {
         read_in_child(&read, &trace);
+    }
+    if (read.status == MS_OK) {
+        repeat(&read, &trace);
     }
     if (read.status == MS_OK) {
         *trace_out = trace;

@@ -500,11 +500,12 @@ static ms_status write_target(const char *path, const ms_event_rows *rows,
 ms_status ms_trace_write_detail(const char *path, const ms_result *result,
                                 const ms_trace_detail *detail, const char *program_version,
                                 ms_diag *diag) {
-    if (!(result->timeline.makespan_s <= MS_TRACE_RUN_MAX_S)) {
+    double end_s = ms_steady_date_s(&result->timeline.steady, result->timeline.makespan_s);
+    if (!(end_s <= MS_TRACE_RUN_MAX_S)) {
         ms_diag_error(diag,
                       "cannot write '%s': %.3g s are too long for a trace, which counts "
                       "picoseconds up to %.3g s",
-                      path, result->timeline.makespan_s, MS_TRACE_RUN_MAX_S);
+                      path, end_s, MS_TRACE_RUN_MAX_S);
         return MS_E_INPUT;
     }
     ms_arena scratch;

@@ -35,6 +35,7 @@ def run(workload, *sets):
     result = json.loads(meshsim("run", f"workloads/{workload}.yaml", "--json", "--ignore-memory", *words))
     for key in ("wall_s", "peak_rss_B"):
         del result["engine"][key]
+    del result["energy_J"]  # which has what GPUs without a rank take
     return result, result.pop("placement", None)
 
 

@@ -355,7 +355,8 @@ Test(cli_run, a_signal_in_the_simulation_ends_it) {
     static const int SIGNALS[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < 2; i++) {
         write_text(trace, "older");
-        child c = START(NULL, "run", WORKLOAD("tiny"), "--set", "batch.global=400000", "-o", trace);
+        child c = START(NULL, "run", WORKLOAD("tiny"), "--set", "batch.global=400000",
+                        "--no-fast-forward", "-o", trace);
         usleep(700 * 1000); /* reading takes a tenth of it, simulating many times as long */
         cr_assert_eq(kill(c.id, SIGNALS[i]), 0);
         ms_run_result r = finish(c);

@@ -166,25 +166,6 @@ Test(pieces, hosts_end_when_they_have_launched_and_what_follows_has_run) {
     ms_dag_release(&dag);
 }
 
-Test(pieces, works_inside_count_for_the_share_of_their_ranks) {
-    ms_dag dag;
-    begin(&dag, 1.0);
-    ms_dag_add_rank(&dag, 1, 3, 0); /* of four ranks, the piece's operation stands for one */
-    int32_t compute = add_computation(&dag, 3.0);
-    int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_piece(&dag);
-    add_part(&dag, compute, MS_AXIS_NONE, false);
-    add_part(&dag, reduce, MS_AXIS_TP, false);
-    add_part(&dag, reduce, MS_AXIS_TP, false);
-    run(&dag, piece);
-    double counts[3] = {0.0};
-    ms_dag_count_works(&dag, counts);
-    near(counts[compute], 0.25);
-    near(counts[reduce], 0.5);
-    near(counts[2], 0.25);
-    ms_dag_release(&dag);
-}
-
 Test(pieces, broken_ones_are_refused) {
     for (int fault = 0; fault < 3; fault++) {
         ms_dag dag;

@@ -14,13 +14,14 @@ static void check_links(const ms_result *r) {
     double *expected = calloc((size_t)r->dag.network.link_count + 1, sizeof *expected);
     for (int32_t i = 0; i < r->dag.op_count; i++) {
         const ms_dag_work *work = &r->dag.works[r->dag.ops[i].work];
+        double times = ms_steady_count(&r->timeline.steady, r->timeline.start_s[i]);
         for (int32_t p = 0; p < work->phase_count; p++) {
             const ms_dag_phase *phase = &r->dag.network.phases[work->phase_first + p];
             for (int32_t j = 0; j < phase->flow_count; j++) {
                 const ms_dag_flow *flow = &r->dag.network.flows[phase->flow_first + j];
                 for (int32_t c = 0; c < flow->crossing_count; c++) {
                     const ms_dag_crossing *x = &r->dag.network.crossings[flow->crossing_first + c];
-                    expected[x->link] += flow->bytes * x->weight;
+                    expected[x->link] += times * flow->bytes * x->weight;
                 }
             }
         }

@@ -1,0 +1,194 @@
+#include "engine/steady.h"
+
+#include <math.h>
+
+/* Periods that are compared, and ends of a rank's forward passes from which they may count. */
+enum { PERIODS = 3, ANCHORS_MAX = 3 };
+
+/* Dates of two periods agree within this share of the period; where links are shared, within what
+ * SimGrid's clock can tell, as long as that is no more than the second share: so far may the step
+ * then be off. */
+#define SAME_SHARE  1e-12
+#define CLOCK_SHARE 1e-10
+
+/* Where in a period it is cut, counted from a forward pass: at an instant at which nothing starts.
+ */
+static const double CUTS[] = {0.0123, 0.3217, 0.5711, 0.7903};
+
+typedef struct steady {
+    const ms_dag *dag;
+    const ms_timeline *timeline;
+    int32_t *first;   /* [streams + 1] into ops */
+    int32_t *ops;     /* [members] operations of each stream, in its order */
+    int32_t *place;   /* [members] where a member stands in its stream */
+    int32_t *lengths; /* [streams] operations that start in a period */
+    double from_s;    /* the first of the periods */
+    double period_s;
+    double same_s; /* dates no farther apart are the same */
+} steady;
+
+/* List the operations of every stream.  Returns whether there was memory for it. */
+static bool list_streams(steady *s, ms_arena *scratch) {
+    const ms_dag *dag = s->dag;
+    s->first = MS_NEW(scratch, int32_t, (size_t)dag->stream_count + 1);
+    s->ops = MS_NEW(scratch, int32_t, dag->member_count);
+    s->place = MS_NEW(scratch, int32_t, dag->member_count);
+    s->lengths = MS_NEW(scratch, int32_t, dag->stream_count);
+    int32_t *next = MS_NEW(scratch, int32_t, dag->stream_count);
+    if (s->first == NULL || s->ops == NULL || s->place == NULL || s->lengths == NULL ||
+        next == NULL) {
+        return false;
+    }
+    for (int32_t m = 0; m < dag->member_count; m++) {
+        s->first[dag->member_stream[m] + 1]++;
+    }
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        s->first[i + 1] += s->first[i];
+    }
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+            int32_t stream = dag->member_stream[m];
+            s->place[m] = next[stream]++;
+            s->ops[s->first[stream] + s->place[m]] = op;
+        }
+    }
+    return true;
+}
+
+/* Whether `later` is `op` so many microbatches on. */
+static bool is_moved(const steady *s, int32_t op, int32_t later, int32_t mbs) {
+    const ms_dag_op *a = &s->dag->ops[op];
+    const ms_dag_op *b = &s->dag->ops[later];
+    return a->work == b->work && a->stage == b->stage && a->chunk == b->chunk &&
+           a->layer == b->layer && a->kind == b->kind && a->axis == b->axis &&
+           (a->mb < 0 ? b->mb == a->mb : b->mb == a->mb + mbs);
+}
+
+/* The operation a period behind a member's, on its stream; -1: none. */
+static int32_t later_of(const steady *s, int32_t member) {
+    int32_t stream = s->dag->member_stream[member];
+    int32_t at = s->first[stream] + s->place[member] + s->lengths[stream];
+    return s->lengths[stream] > 0 && at < s->first[stream + 1] ? s->ops[at] : -1;
+}
+
+/* Whether what a member of `op` waits for is, on the same member of `later`, that a period later,
+ * or the same thing of before the steady state. */
+static bool has_same_deps(const steady *s, int32_t member, int32_t later_member) {
+    const ms_dag *dag = s->dag;
+    int32_t count = dag->dep_first[member + 1] - dag->dep_first[member];
+    if (count != dag->dep_first[later_member + 1] - dag->dep_first[later_member]) {
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        int32_t dep = dag->deps[dag->dep_first[member] + i];
+        int32_t later = dag->deps[dag->dep_first[later_member] + i];
+        if (dep != later && later_of(s, dag->member_first[dep]) != later) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether an operation comes again a period later, on all its streams and at the right time. */
+static bool comes_again(const steady *s, int32_t op) {
+    const ms_dag *dag = s->dag;
+    int32_t first = dag->member_first[op];
+    int32_t later = later_of(s, first);
+    if (later < 0 || !is_moved(s, op, later, dag->repeat.mbs) ||
+        dag->member_first[later + 1] - dag->member_first[later] !=
+            dag->member_first[op + 1] - first) {
+        return false;
+    }
+    for (int32_t m = first; m < dag->member_first[op + 1]; m++) {
+        int32_t other = dag->member_first[later] + m - first;
+        if (dag->member_stream[m] != dag->member_stream[other] || later_of(s, m) != later ||
+            !has_same_deps(s, m, other)) {
+            return false;
+        }
+    }
+    const ms_timeline *t = s->timeline;
+    return fabs(t->start_s[later] - t->start_s[op] - s->period_s) <= s->same_s &&
+           fabs(t->end_s[later] - t->end_s[op] - s->period_s) <= s->same_s;
+}
+
+/* Which of the periods an instant lies in, below 0 or from PERIODS on outside; sets *is_clear_out
+ * to false where it is too near to a boundary to tell. */
+static int period_of(const steady *s, double time_s, bool *is_clear_out) {
+    double periods = (time_s - s->from_s) / s->period_s;
+    double nearest = fabs(periods - nearbyint(periods)) * s->period_s;
+    *is_clear_out =
+        *is_clear_out && (nearest > 2.0 * s->same_s || periods < -0.5 || periods > PERIODS + 0.5);
+    return periods < 0.0 ? -1 : periods >= PERIODS ? PERIODS : (int)periods;
+}
+
+/* Whether the periods are alike. */
+static bool is_steady(steady *s) {
+    const ms_timeline *t = s->timeline;
+    int64_t counts[PERIODS] = {0};
+    bool is_clear = true;
+    for (int32_t i = 0; i < s->dag->stream_count; i++) {
+        s->lengths[i] = 0;
+    }
+    for (int32_t op = 0; op < t->op_count; op++) {
+        bool is_first = period_of(s, t->start_s[op], &is_clear) == 0;
+        for (int32_t m = s->dag->member_first[op]; is_first && m < s->dag->member_first[op + 1];
+             m++) {
+            s->lengths[s->dag->member_stream[m]]++;
+        }
+    }
+    for (int32_t op = 0; op < t->op_count && is_clear; op++) {
+        int period = period_of(s, t->start_s[op], &is_clear);
+        bool reaches = t->end_s[op] > s->from_s && period < PERIODS;
+        if (reaches && t->end_s[op] - t->start_s[op] > s->period_s) {
+            return false;
+        }
+        if (period >= 0 && period < PERIODS) {
+            counts[period]++;
+        }
+        if (period >= 0 && period < PERIODS - 1 && !comes_again(s, op)) {
+            return false;
+        }
+    }
+    return is_clear && counts[0] > 0 && counts[0] == counts[1] && counts[1] == counts[2];
+}
+
+/* Dates of a forward pass of the first rank, the last one first, a period before each other.
+ *  Returns how many there are, at most `most`. */
+static int list_anchors(const steady *s, double *dates_s, int most) {
+    const ms_dag *dag = s->dag;
+    int32_t stream = dag->ranks[0].compute;
+    int32_t anchor = -1;
+    int count = 0;
+    for (int32_t i = s->first[stream + 1]; i-- > s->first[stream] && count < most;) {
+        int32_t op = s->ops[i];
+        bool is_first = anchor < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
+        if (is_first || (anchor >= 0 && is_moved(s, op, anchor, dag->repeat.mbs))) {
+            dates_s[count++] = s->timeline->start_s[op];
+            anchor = op;
+        }
+    }
+    return count;
+}
+
+ms_status ms_steady_find(const ms_dag *dag, ms_arena *scratch, ms_timeline *timeline) {
+    steady s = {.dag = dag, .timeline = timeline};
+    double dates_s[PERIODS + ANCHORS_MAX];
+    if (!list_streams(&s, scratch)) {
+        return MS_E_NOMEM;
+    }
+    int anchors = list_anchors(&s, dates_s, PERIODS + ANCHORS_MAX);
+    for (int last = 0; last + PERIODS < anchors; last++) {
+        s.period_s = (dates_s[last] - dates_s[last + PERIODS]) / PERIODS;
+        s.same_s = fmax(SAME_SHARE * s.period_s,
+                        fmin(ms_together_s(dates_s[last]), CLOCK_SHARE * s.period_s));
+        for (size_t c = 0; c < sizeof CUTS / sizeof CUTS[0]; c++) {
+            s.from_s = dates_s[last + PERIODS] - CUTS[c] * s.period_s;
+            if (is_steady(&s)) {
+                timeline->steady =
+                    (ms_steady){s.from_s + s.period_s, s.period_s, dag->repeat.times};
+                return MS_OK;
+            }
+        }
+    }
+    return MS_OK;
+}

@@ -1,0 +1,200 @@
+#include "run/fast_forward.h"
+
+#include <stdlib.h>
+
+/* Periods of a part beside those that fill the pipeline, short ones and those of several
+ * microbatches: three are compared, and dates may take a few microbatches to settle. A part as long
+ * as this share of the job is not worth the attempt. */
+enum { PERIODS = 8, LONG_PERIODS = 4 };
+#define SHARE_MAX 0.6
+
+/* Whether nothing in a job depends on what came before the period at hand but by what the proof
+ * compares, and one step is all. */
+static bool is_regular(const ms_job *job) {
+    ms_spec_host host = ms_spec_host_of(&job->spec);
+    return !job->run.no_fast_forward && !job->run.is_bounded && job->spec.simulation.steps <= 1 &&
+           !job->is_validated_late && host.launch_s <= 0.0 && host.syncs == 0 &&
+           job->program.type != NULL && job->program.shard_moves == NULL;
+}
+
+static int directions_of(const ms_program *program) {
+    return program->stages / program->model_stages;
+}
+
+/* Numbers by which `mb` grows in a period of the schedule: of groups and rounds one. */
+static int period_of(const ms_program *program) {
+    int slices = program->spec.slices > 1 ? program->spec.slices : 1;
+    bool has_groups = ms_schedule_kind_traits(program->spec.kind).takes_group;
+    int group = has_groups ? ms_schedule_group(&program->spec) : 1;
+    int round = program->round > 1 ? program->round / slices : 1;
+    int period = group > round ? group : round;
+    return period % group == 0 && period % round == 0 ? period * slices : 0;
+}
+
+static int greatest_divisor(int a, int b) {
+    while (b != 0) {
+        int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Numbers of `mb` that some rank begins before its first backward pass. */
+static int count_filling(const ms_program *program) {
+    int most = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        size_t i = program->first[rank];
+        for (; i < program->first[rank + 1] && program->actions[i].pass == MS_PASS_F; i++) {
+            most = program->actions[i].mb >= most ? program->actions[i].mb + 1 : most;
+        }
+    }
+    return most;
+}
+
+/* Microbatches of a part; 0: there is none. With messages between its ranks a pipeline may come
+ * back to the same state only after as many microbatches as it has ranks: the second attempt. */
+static int choose_microbatches(const ms_job *job, bool is_second, ms_dag_repeat *repeat_out) {
+    const ms_program *program = &job->program;
+    int ranks = program->spec.pipeline_ranks;
+    int own = period_of(program);
+    int period = is_second ? ranks / greatest_divisor(ranks, own) * own : own;
+    if (is_second && period == own) {
+        return 0;
+    }
+    int filled = count_filling(program) + (period > 1 ? LONG_PERIODS : PERIODS) * period;
+    int times = period > 0 ? (program->mb_count - filled) / period : 0;
+    if (times <= 0 || program->mb_count - times * period > SHARE_MAX * program->mb_count) {
+        return 0;
+    }
+    int per_microbatch = program->spec.slices > 1 ? program->spec.slices : 1;
+    int left_out = times * period / per_microbatch * directions_of(program);
+    *repeat_out = (ms_dag_repeat){.mbs = period, .times = times};
+    return job->microbatches - left_out;
+}
+
+ms_status ms_part_choose(const ms_job *job, bool is_second, ms_arena *arena, ms_part *part_out) {
+    ms_dag_repeat repeat = {0};
+    int microbatches = is_regular(job) ? choose_microbatches(job, is_second, &repeat) : 0;
+    part_out->repeat = (ms_dag_repeat){0};
+    if (microbatches <= 0) {
+        return MS_OK;
+    }
+    ms_job_spec spec = ms_job_spec_derive(&job->spec);
+    spec.batch.global = 0;
+    spec.batch.microbatches = microbatches;
+    ms_job_layout laid_out;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_status status = ms_job_lay_out(&spec, arena, &mute, &laid_out);
+    if (status == MS_OK) {
+        part_out->job = *job;
+        part_out->job.program = laid_out.program;
+        part_out->microbatches = microbatches;
+        part_out->repeat = repeat;
+    }
+    return status == MS_E_NOMEM ? status : MS_OK;
+}
+
+/* Whether an action is another one with so many microbatches on. */
+static bool is_moved(const ms_action *from, const ms_action *to, int mbs) {
+    return from->pass == to->pass && from->is_overlapped == to->is_overlapped &&
+           from->stage == to->stage && from->mb + mbs == to->mb;
+}
+
+/* Where two programs' lists of a rank stand. */
+typedef struct lists {
+    const ms_action *part, *whole;
+    size_t part_count, whole_count;
+} lists;
+
+/* Whether the list of the whole is that of the part, with what stands in the `length` actions
+ * before `cut` so many times more behind it. */
+static bool is_repeated(const lists *l, size_t cut, size_t length, const ms_dag_repeat *repeat) {
+    size_t more = length * (size_t)repeat->times;
+    bool is_same = l->part_count + more == l->whole_count;
+    for (size_t i = 0; i < l->part_count && is_same; i++) {
+        bool is_before = i < cut;
+        is_same = is_moved(&l->part[i], &l->whole[i + (is_before ? 0 : more)],
+                           is_before ? 0 : repeat->mbs * repeat->times);
+    }
+    for (size_t i = cut; i < cut + more && is_same; i++) {
+        is_same = is_moved(&l->whole[i - length], &l->whole[i], repeat->mbs);
+    }
+    return is_same;
+}
+
+/* Whether an operation belongs to an action: weight gradients to the pass of their own, if there is
+ * one. */
+static bool is_of_action(const ms_dag_op *op, const ms_action *action) {
+    bool is_forward = op->kind == MS_OP_FORWARD;
+    bool is_weight = op->kind == MS_OP_WEIGHT_GRAD;
+    bool is_kind = is_forward                  ? action->pass == MS_PASS_F
+                   : action->pass == MS_PASS_W ? is_weight
+                                               : action->pass != MS_PASS_F;
+    return is_kind && op->stage == action->stage && op->mb == action->mb;
+}
+
+/* Position behind the last action of a list that an operation belongs to; 0: there is none. */
+static size_t position_behind(const ms_action *list, size_t count, const ms_dag_op *op) {
+    for (size_t i = count; i-- > 0;) {
+        if (is_of_action(op, &list[i])) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* The last pass that each rank has begun before the stretch that is repeated ends.
+ *  last_out: [ranks] operations, -1: none. */
+static void find_last_begun(const ms_result *result, int32_t *last_out) {
+    const ms_dag *dag = &result->dag;
+    const ms_steady *steady = &result->timeline.steady;
+    const double *start_s = result->timeline.start_s;
+    for (int32_t rank = 0; rank < dag->rank_count; rank++) {
+        last_out[rank] = -1;
+    }
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        bool is_pass =
+            dag->ops[op].stage >= 0 && dag->ops[op].mb >= 0 && ms_dag_is_compute(dag, op);
+        bool is_begun = is_pass && start_s[op] < steady->from_s + steady->period_s;
+        for (int32_t m = dag->member_first[op]; is_begun && m < dag->member_first[op + 1]; m++) {
+            int32_t *last = &last_out[dag->streams[dag->member_stream[m]].rank];
+            *last = *last < 0 || start_s[op] >= start_s[*last] ? op : *last;
+        }
+    }
+}
+
+/* The same of one rank, which has begun `last`. */
+static bool stands_for_rank(const ms_part *part, const ms_job *job, int pp, const ms_dag_op *last) {
+    const ms_program *some = &part->job.program;
+    const ms_program *all = &job->program;
+    const lists l = {.part = some->actions + some->first[pp],
+                     .whole = all->actions + all->first[pp],
+                     .part_count = some->first[pp + 1] - some->first[pp],
+                     .whole_count = all->first[pp + 1] - all->first[pp]};
+    ms_dag_op before = *last;
+    before.mb -= part->repeat.mbs;
+    size_t cut = position_behind(l.part, l.part_count, last);
+    size_t begin = position_behind(l.part, l.part_count, &before);
+    return begin > 0 && cut > begin && is_repeated(&l, cut, cut - begin, &part->repeat);
+}
+
+ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
+                          ms_arena *arena, bool *stands_for_out) {
+    const ms_dag *dag = &result->dag;
+    int32_t *last = MS_NEW(arena, int32_t, dag->rank_count);
+    if (last == NULL) {
+        return MS_E_NOMEM;
+    }
+    bool does = result->timeline.steady.times > 0 && part->job.fold.is_exact;
+    if (does) {
+        find_last_begun(result, last);
+    }
+    for (int32_t rank = 0; rank < dag->rank_count && does; rank++) {
+        does = last[rank] >= 0 &&
+               stands_for_rank(part, job, dag->ranks[rank].pp, &dag->ops[last[rank]]);
+    }
+    *stands_for_out = does;
+    return MS_OK;
+}

@@ -1,0 +1,28 @@
+/* Simulating a part of a step that repeats itself: fast_forward.md. */
+#ifndef MS_RUN_FAST_FORWARD_H
+#define MS_RUN_FAST_FORWARD_H
+
+#include "meshsim/job.h"
+
+/* A job that does a part of what another one does. */
+typedef struct ms_part {
+    ms_job job; /* with fewer microbatches */
+    int microbatches;
+    ms_dag_repeat
+        repeat; /* what is left out; times 0: nothing, the job is better simulated whole */
+} ms_part;
+
+/* Choose a part of a job: as many microbatches as fill its pipeline, and a few periods more.
+ *  is_second: with periods as long as the pipeline, where the schedule's own were not alike.
+ *  *part_out: in `arena`, borrows from the job.  Returns MS_OK, also when there is no such part;
+ * MS_E_NOMEM (not reported).  O(actions). */
+ms_status ms_part_choose(const ms_job *job, bool is_second, ms_arena *arena, ms_part *part_out);
+
+/* Find whether the whole job does what a part of it did, with the stretch that its timeline repeats
+ * as often as the part leaves it out: by the lists of actions of both, on every simulated rank.
+ *  result: of the part.  arena: for the time being.  Returns MS_OK; MS_E_NOMEM (not reported).
+ * O(operations + actions of every simulated rank). */
+ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
+                          ms_arena *arena, bool *stands_for_out);
+
+#endif

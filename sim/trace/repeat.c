@@ -1,0 +1,332 @@
+#include "trace/repeat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/events.h"
+
+#define EVENTS_MAX (1 << 30)
+enum { SEAM_PS = 2 };
+
+static const char FORMAT[] = "%d times %.17g s from %.17g s, %d mb on";
+
+char *ms_trace_repeat_write(const ms_trace_repeat *repeat, char *text_out, size_t size) {
+    snprintf(text_out, size, FORMAT, repeat->steady.times, repeat->steady.period_s,
+             repeat->steady.from_s, repeat->mbs);
+    return text_out;
+}
+
+bool ms_trace_repeat_read(const char *text, ms_trace_repeat *repeat_out) {
+    ms_trace_repeat r = {.mbs = 0};
+    *repeat_out = r;
+    if (text[0] == '\0') {
+        return true;
+    }
+    int read = sscanf(text, "%d times %lg s from %lg s, %d mb on", &r.steady.times,
+                      &r.steady.period_s, &r.steady.from_s, &r.mbs);
+    bool is_sound = read == 4 && r.steady.times > 0 && r.mbs > 0 && r.mbs < EVENTS_MAX &&
+                    isfinite(r.steady.from_s) && r.steady.from_s >= 0.0 &&
+                    r.steady.period_s > 0.0 &&
+                    (r.steady.times + 1.0) * r.steady.period_s <= MS_TRACE_RUN_MAX_S;
+    *repeat_out = is_sound ? r : *repeat_out;
+    return is_sound;
+}
+
+/* An event of the whole trace: one of the file, or a copy of it. */
+typedef struct place {
+    int64_t start_ps;
+    int32_t event; /* of the file */
+    int32_t copy;  /* 0: as it stands there */
+} place;
+
+typedef struct unfolding {
+    const ms_trace_repeat *repeat;
+    ms_arena *arena, *scratch;
+    ms_trace *trace;
+    ms_trace_events old;
+    int64_t from_ps, to_ps; /* of the stretch */
+    int32_t *inside;        /* [old events] its number among those in the stretch, -1: in none */
+    int32_t inside_count;
+    place *places;  /* [count] in their order */
+    int32_t *where; /* [count] number of an event, or behind these of a copy, in that order */
+    int32_t count;
+    int32_t *later; /* [old events] of one in the period before the stretch that in it; else -1 */
+} unfolding;
+
+static int64_t shift_ps(const unfolding *u, int32_t copy) {
+    return ms_to_ps(u->repeat->steady.period_s * copy);
+}
+
+static int by_start(const void *left, const void *right) {
+    const place *a = left;
+    const place *b = right;
+    if (a->start_ps != b->start_ps) {
+        return a->start_ps < b->start_ps ? -1 : 1;
+    }
+    return (a->event > b->event) - (a->event < b->event);
+}
+
+/* Number of a copy before they are in order. */
+static int32_t number_of(const unfolding *u, int32_t event, int32_t copy) {
+    return copy == 0 ? event : u->old.count + u->inside[event] * u->repeat->steady.times + copy - 1;
+}
+
+static ms_status find_inside(unfolding *u) {
+    u->inside = MS_NEW(u->scratch, int32_t, u->old.count);
+    u->later = MS_NEW(u->scratch, int32_t, u->old.count);
+    if (u->inside == NULL || u->later == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < u->old.count; i++) {
+        bool is_inside = u->old.start_ps[i] >= u->from_ps && u->old.start_ps[i] < u->to_ps;
+        u->inside[i] = is_inside ? u->inside_count++ : -1;
+    }
+    double count = u->old.count + (double)u->inside_count * u->repeat->steady.times;
+    u->count = count < EVENTS_MAX ? (int32_t)count : 0;
+    return count < EVENTS_MAX ? MS_OK : MS_E_INPUT;
+}
+
+/* On every stream the last event before the stretch is the last one in it a period earlier, and so
+ * on backwards. */
+static ms_status find_later(unfolding *u) {
+    int32_t streams = u->trace->stream_count;
+    int32_t *next = MS_NEW(u->scratch, int32_t, u->inside_count); /* before it on its stream */
+    int32_t *last = MS_NEW(u->scratch, int32_t, streams);
+    int32_t *event = MS_NEW(u->scratch, int32_t, u->inside_count);
+    if (next == NULL || last == NULL || event == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t s = 0; s < streams; s++) {
+        last[s] = -1;
+    }
+    for (int32_t i = 0; i < u->old.count; i++) {
+        if (u->inside[i] >= 0) {
+            next[u->inside[i]] = last[u->old.stream[i]];
+            event[u->inside[i]] = i;
+            last[u->old.stream[i]] = u->inside[i];
+        }
+    }
+    for (int32_t i = u->old.count; i-- > 0;) {
+        u->later[i] = -1;
+        if (u->old.start_ps[i] < u->from_ps && last[u->old.stream[i]] >= 0) {
+            u->later[i] = event[last[u->old.stream[i]]];
+            last[u->old.stream[i]] = next[last[u->old.stream[i]]];
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status put_in_order(unfolding *u) {
+    u->places = MS_NEW(u->scratch, place, u->count);
+    u->where = MS_NEW(u->scratch, int32_t, u->count);
+    if (u->places == NULL || u->where == NULL) {
+        return MS_E_NOMEM;
+    }
+    int32_t count = 0;
+    for (int32_t i = 0; i < u->old.count; i++) {
+        int32_t copies = u->inside[i] >= 0 ? u->repeat->steady.times : 0;
+        for (int32_t copy = 0; copy <= copies; copy++) {
+            u->places[count++] = (place){u->old.start_ps[i] + shift_ps(u, copy), i, copy};
+        }
+    }
+    qsort(u->places, (size_t)count, sizeof *u->places, by_start);
+    for (int32_t i = 0; i < count; i++) {
+        u->where[number_of(u, u->places[i].event, u->places[i].copy)] = i;
+    }
+    return MS_OK;
+}
+
+/* The cause of a copy: the copy of the same time, or what was one period before it. */
+static int32_t cause_of(const unfolding *u, const place *p) {
+    int32_t cause = u->old.cause[p->event];
+    if (cause < 0) {
+        return -1;
+    }
+    bool is_behind = u->inside[p->event] < 0 && u->old.start_ps[p->event] >= u->to_ps;
+    int32_t copy = is_behind ? u->repeat->steady.times : p->copy;
+    if (u->inside[cause] < 0 && p->copy > 0 && u->later[cause] >= 0) {
+        cause = u->later[cause];
+        copy = p->copy - 1;
+    }
+    return u->where[number_of(u, cause, u->inside[cause] < 0 ? 0 : copy)];
+}
+
+/* Fill a column anew, if it was asked for. */
+#define COPY_COLUMN(column_, type_, value_)                                                        \
+    do {                                                                                           \
+        const type_ *old_ = u->old.column_;                                                        \
+        type_ *new_ = old_ == NULL ? NULL : MS_NEW(u->arena, type_, u->count);                     \
+        if (old_ != NULL && new_ == NULL) {                                                        \
+            return MS_E_NOMEM;                                                                     \
+        }                                                                                          \
+        for (int32_t i = 0; old_ != NULL && i < u->count; i++) {                                   \
+            const place *p = &u->places[i];                                                        \
+            new_[i] = (value_);                                                                    \
+        }                                                                                          \
+        events->column_ = new_;                                                                    \
+    } while (0)
+
+static ms_status copy_columns(unfolding *u, ms_trace_events *events) {
+    events->count = u->count;
+    COPY_COLUMN(start_ps, int64_t, p->start_ps);
+    COPY_COLUMN(end_ps, int64_t, old_[p->event] + shift_ps(u, p->copy));
+    COPY_COLUMN(stream, int32_t, old_[p->event]);
+    COPY_COLUMN(kind, uint8_t, old_[p->event]);
+    COPY_COLUMN(axis, uint8_t, old_[p->event]);
+    COPY_COLUMN(stage, int16_t, old_[p->event]);
+    COPY_COLUMN(chunk, int16_t, old_[p->event]);
+    COPY_COLUMN(mb, int32_t, old_[p->event] + (old_[p->event] < 0 ? 0 : p->copy * u->repeat->mbs));
+    COPY_COLUMN(layer, int16_t, old_[p->event]);
+    COPY_COLUMN(bytes, double, old_[p->event]);
+    COPY_COLUMN(flop, double, old_[p->event]);
+    COPY_COLUMN(step, int16_t, old_[p->event]);
+    COPY_COLUMN(cause, int32_t, cause_of(u, p));
+    return MS_OK;
+}
+
+/* What reaches into the next time of the stretch ends when something there begins, but for the
+ * rounding of both to picoseconds: let it end exactly then, so that nothing overlaps. */
+static void close_seam(const unfolding *u, ms_trace_events *events, int32_t before, int32_t next) {
+    int32_t event = u->places[before].event;
+    bool reaches = u->inside[event] >= 0 && u->old.end_ps[event] >= u->to_ps - SEAM_PS;
+    int64_t seam_ps = events->start_ps[next] - events->end_ps[before];
+    if (reaches && seam_ps >= -SEAM_PS && seam_ps <= SEAM_PS &&
+        events->start_ps[next] >= events->start_ps[before]) {
+        events->end_ps[before] = events->start_ps[next];
+    }
+}
+
+static ms_status close_seams(unfolding *u, ms_trace_events *events) {
+    int32_t *last = MS_NEW(u->scratch, int32_t, u->trace->stream_count); /* 1 + of each stream */
+    if (last == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; events->end_ps != NULL && i < u->count; i++) {
+        int32_t *before = &last[events->stream[i]];
+        if (events->cause != NULL && events->cause[i] >= 0) {
+            close_seam(u, events, events->cause[i], i);
+        }
+        if (*before > 0) {
+            close_seam(u, events, *before - 1, i);
+        }
+        *before = i + 1;
+    }
+    return MS_OK;
+}
+
+/* The members of an event's copies are its own. */
+static ms_status copy_members(unfolding *u) {
+    const ms_trace_member *old = u->trace->members;
+    int32_t *first = MS_NEW(u->scratch, int32_t, (size_t)u->old.count + 1);
+    if (first == NULL) {
+        return MS_E_NOMEM;
+    }
+    int64_t count = 0;
+    for (int32_t i = 0; i < u->trace->member_count; i++) {
+        first[old[i].event + 1]++;
+        count += u->inside[old[i].event] >= 0 ? 1 + u->repeat->steady.times : 1;
+    }
+    for (int32_t i = 0; i < u->old.count; i++) {
+        first[i + 1] += first[i];
+    }
+    ms_trace_member *members = count < EVENTS_MAX ? MS_NEW(u->arena, ms_trace_member, count) : NULL;
+    if (members == NULL) {
+        return count < EVENTS_MAX ? MS_E_NOMEM : MS_E_INPUT;
+    }
+    int32_t next = 0;
+    for (int32_t i = 0; i < u->count; i++) {
+        int32_t event = u->places[i].event;
+        for (int32_t m = first[event]; m < first[event + 1]; m++) {
+            members[next++] = (ms_trace_member){i, old[m].stream};
+        }
+    }
+    u->trace->members = members;
+    u->trace->member_count = next;
+    return MS_OK;
+}
+
+/* Copy the points [first, end) of one rank's stretch, so many periods on. */
+static void copy_points(const unfolding *u, const ms_trace_memory *first,
+                        const ms_trace_memory *end, ms_vector *points) {
+    for (int32_t copy = 1; copy <= u->repeat->steady.times; copy++) {
+        for (const ms_trace_memory *p = first; p < end; p++) {
+            ms_trace_memory *point = ms_vector_next(points);
+            if (point != NULL) {
+                *point = *p;
+                point->time_ps += shift_ps(u, copy);
+            }
+        }
+    }
+}
+
+static ms_status copy_memory(unfolding *u) {
+    const ms_trace_memory *old = u->trace->memory;
+    ms_vector points;
+    ms_vector_init(&points, sizeof(ms_trace_memory));
+    int32_t begin = -1; /* first point of the rank's stretch */
+    for (int32_t i = 0; i < u->trace->memory_count; i++) {
+        bool is_inside = old[i].time_ps >= u->from_ps && old[i].time_ps < u->to_ps;
+        begin = is_inside && begin < 0 ? i : begin;
+        ms_vector_add(&points, &old[i], 1);
+        bool is_last = i + 1 == u->trace->memory_count ||
+                       old[i + 1].rank_index != old[i].rank_index || old[i + 1].time_ps >= u->to_ps;
+        if (begin >= 0 && is_last) {
+            copy_points(u, old + begin, old + i + 1, &points);
+            begin = -1;
+        }
+    }
+    bool has_room = !points.failed && points.count < EVENTS_MAX;
+    ms_trace_memory *memory = has_room ? MS_NEW(u->arena, ms_trace_memory, points.count) : NULL;
+    if (memory != NULL && points.count > 0) {
+        memcpy(memory, points.data, points.count * sizeof *memory);
+        u->trace->memory = memory;
+        u->trace->memory_count = (int32_t)points.count;
+    }
+    ms_vector_release(&points);
+    return memory == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* Whether all of it lies in the run, as it does unless the file is damaged. */
+static bool is_inside_run(const ms_trace *trace) {
+    const ms_trace_events *events = &trace->events;
+    bool is_inside = true;
+    for (int32_t i = 0; i < events->count && is_inside; i++) {
+        is_inside = events->start_ps[i] <= trace->step_ps &&
+                    (events->end_ps == NULL || events->end_ps[i] <= trace->step_ps);
+    }
+    for (int32_t i = 0; i < trace->memory_count && is_inside; i++) {
+        is_inside = trace->memory[i].time_ps <= trace->step_ps;
+    }
+    return is_inside;
+}
+
+static ms_status unfold(unfolding *u) {
+    ms_status status = find_inside(u);
+    status = status == MS_OK ? find_later(u) : status;
+    status = status == MS_OK ? put_in_order(u) : status;
+    status = status == MS_OK ? copy_members(u) : status;
+    status = status == MS_OK ? copy_columns(u, &u->trace->events) : status;
+    status = status == MS_OK ? close_seams(u, &u->trace->events) : status;
+    status = status == MS_OK ? copy_memory(u) : status;
+    return status == MS_OK && !is_inside_run(u->trace) ? MS_E_INPUT : status;
+}
+
+ms_status ms_trace_repeat_apply(const ms_trace_repeat *repeat, ms_arena *arena, ms_trace *trace) {
+    if (repeat->steady.times == 0 || trace->events.start_ps == NULL) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    unfolding u = {.repeat = repeat,
+                   .arena = arena,
+                   .scratch = &scratch,
+                   .trace = trace,
+                   .old = trace->events,
+                   .from_ps = ms_to_ps(repeat->steady.from_s),
+                   .to_ps = ms_to_ps(repeat->steady.from_s + repeat->steady.period_s)};
+    ms_status status = unfold(&u);
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Counting what repeats in a step gives the figures of simulating all of it.
+
+usage: test_fast_forward.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS says how many jobs
+"""
+# ctest: 2 parts
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import h5py
+
+from fast_forward_cases import ROOT, compare, long_case, result
+from parts import load_tests  # noqa: F401 (unittest looks for it)
+
+SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
+RUNS = int(os.environ.get("MS_RUNS", 10))
+PROGRAM = ""
+
+
+class FastForward(unittest.TestCase):
+    def check(self, *words):
+        """That nothing differs; microbatches that were counted."""
+        found = compare(PROGRAM, words)
+        self.assertIsNotNone(found, f"refused: {words}")
+        self.assertEqual(found.differences, {}, f"MS_SEED={SEED} {words}")
+        return found.counted
+
+    def test_claimed(self):
+        """Without contention across replicas 1F1B and interleaved schedules fall into step, and so do others."""
+        for granularity in ("layer", "pass"):
+            for schedule in (["1f1b"], ["interleaved", "2"], ["zbh1"], ["zbv"], ["dualpipev"]):
+                words = ["workloads/tiny.yaml", "--granularity", granularity, "--set", "batch.global=128", "--set", f"schedule.kind={schedule[0]}"]
+                words += ["--set", "mesh.pp=4", "--set", "mesh.tp=2", "--set", "mesh.dp=1", "--set", "model.layers=8"]
+                words += ["--set", f"schedule.v={schedule[1]}"] if len(schedule) > 1 else []
+                with self.subTest(words=words):
+                    self.assertGreater(self.check(*words), 64)
+
+    def test_canonical(self):
+        counted = self.check("workloads/gpt3-175b-1024.yaml", "--granularity", "pass")
+        self.assertEqual(counted, 168)
+
+    def test_refused(self):
+        """Several steps, bounded folding, and too few microbatches."""
+        long = ["--set", "batch.global=128"]
+        for words in (["--set", "steps=2", *long], ["--fold", "bounded", *long], []):
+            self.assertEqual(self.check("workloads/tiny.yaml", *words), 0, words)
+        self.assertGreater(self.check("workloads/tiny.yaml", *long), 0)
+
+    def test_traces(self):
+        """A trace holds the stretch once; what is drawn of it is what is drawn of all operations."""
+        with tempfile.TemporaryDirectory() as folder:
+            for granularity in ("layer", "pass"):
+                for level in ("full", "passes"):
+                    drawn = []
+                    for name, words in (("some", ["--trace", level] if level != "full" else []), ("all", ["--trace", level, "--no-fast-forward"])):
+                        trace, picture = Path(folder) / f"{name}.h5", Path(folder) / f"{name}.svg"
+                        run = [PROGRAM, "run", "workloads/tiny.yaml", "--set", "batch.global=256", "--granularity", granularity, "-o", trace, *words]
+                        subprocess.run(run, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+                        subprocess.run([PROGRAM, "report", trace, "-o", picture], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+                        drawn.append(picture.read_text())
+                        with h5py.File(trace) as file:
+                            self.assertEqual("fast_forwarded" in file["events"].attrs, name == "some")
+                    self.assertEqual(drawn[0], drawn[1], (granularity, level))
+
+    def test_traces_change_nothing(self):
+        """With and without a trace every figure is the same to the last bit."""
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["workloads/tiny.yaml", "--set", "batch.global=256"]
+            plain, traced = result(PROGRAM, words), result(PROGRAM, [*words, "-o", f"{folder}/trace.h5"])
+            for key in ("wall_s", "peak_rss_B"):
+                del plain["engine"][key], traced["engine"][key]
+            self.assertEqual(plain, traced)
+
+    def test_random(self):
+        legal = claimed = number = 0
+        while legal < RUNS:
+            words = long_case(f"{SEED}", number)
+            number += 1
+            found = compare(PROGRAM, words)
+            if found is not None:
+                legal += 1
+                claimed += found.counted > 0
+                self.assertEqual(found.differences, {}, f"MS_SEED={SEED} {' '.join(words)}")
+        self.assertGreater(claimed, 0, f"MS_SEED={SEED}: {legal} jobs")
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()

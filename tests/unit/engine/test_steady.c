@@ -1,0 +1,104 @@
+/* Stretches of a timeline that repeat themselves: what they count, and when they are believed. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "cases.h"
+
+static const ms_steady STRETCH = {.from_s = 10.0, .period_s = 2.0, .times = 3};
+
+Test(steady, what_begins_in_the_stretch_counts_every_time) {
+    const ms_steady none = {.from_s = 10.0, .period_s = 2.0};
+    cr_assert_eq(ms_steady_count(&STRETCH, 9.9), 1.0);
+    cr_assert_eq(ms_steady_count(&STRETCH, 10.0), 4.0);
+    cr_assert_eq(ms_steady_count(&STRETCH, 11.9), 4.0);
+    cr_assert_eq(ms_steady_count(&STRETCH, 12.0), 1.0);
+    cr_assert_eq(ms_steady_count(&none, 11.0), 1.0);
+}
+
+Test(steady, lengths_have_all_times_of_what_they_cover) {
+    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 10.0), 10.0);
+    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 11.0), 11.0 + 3.0);
+    cr_assert_eq(ms_steady_length_s(&STRETCH, 11.5, 20.0), 8.5 + 1.5);
+    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 20.0), 26.0);
+    cr_assert_eq(ms_steady_date_s(&STRETCH, 11.0), 11.0);
+    cr_assert_eq(ms_steady_date_s(&STRETCH, 12.0), 18.0);
+}
+
+enum { MICROBATCHES = 16 };
+
+/* Two ranks, forward passes on the first, each followed by a message and a backward pass on the
+ * second. `late_s`: what every second backward pass takes more. */
+static void add_pipeline(ms_dag *dag, double late_s) {
+    case_init(dag, 2);
+    int32_t link = ms_dag_add_link(dag, 1.0, 0, 0);
+    int32_t stream = case_stream(dag);
+    int32_t forward = case_compute_work(dag, 1.0);
+    int32_t backward = case_compute_work(dag, 2.0);
+    int32_t late = case_compute_work(dag, 2.0 + late_s);
+    int32_t message = case_p2p_work(dag, 0.25, link, 0.0, false);
+    for (int32_t mb = 0; mb < MICROBATCHES; mb++) {
+        ms_dag_op first = {.work = forward, .kind = MS_OP_FORWARD, .mb = mb, .layer = -1};
+        ms_dag_op send = {
+            .work = message, .kind = MS_OP_P2P, .axis = MS_AXIS_PP, .mb = mb, .layer = -1};
+        ms_dag_op second = {.work = late_s > 0.0 && mb % 2 == 1 ? late : backward,
+                            .kind = MS_OP_BACKWARD,
+                            .stage = 1,
+                            .mb = mb,
+                            .layer = -1};
+        int32_t op = ms_dag_add_op(dag, &first);
+        ms_dag_add_member(dag, 0);
+        ms_dag_add_dep(dag, mb < 2 ? -1 : op - 4); /* no more than two microbatches ahead */
+        ms_dag_add_op(dag, &send);
+        ms_dag_add_member(dag, stream);
+        ms_dag_add_dep(dag, op);
+        ms_dag_add_op(dag, &second);
+        ms_dag_add_member(dag, 1);
+        ms_dag_add_dep(dag, op + 1);
+    }
+    dag->repeat = (ms_dag_repeat){.mbs = 1, .times = 100};
+}
+
+Test(steady, a_pipeline_repeats_itself) {
+    ms_dag dag;
+    add_pipeline(&dag, 0.0);
+    ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
+    cr_assert_eq(found.times, 100);
+    cr_assert_float_eq(found.period_s, 2.0, 1e-12);
+    cr_assert_gt(found.from_s, 2.0);
+    ms_dag_release(&dag);
+}
+
+Test(steady, passes_that_take_longer_now_and_then_are_no_steady_state) {
+    ms_dag dag;
+    add_pipeline(&dag, 1e-9);
+    cr_assert_eq(case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady.times, 0);
+    dag.repeat.mbs = 2; /* two microbatches later all is the same */
+    ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
+    cr_assert_eq(found.times, 100);
+    cr_assert_float_eq(found.period_s, 4.0 + 1e-9, 1e-13);
+    ms_dag_release(&dag);
+}
+
+Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    ms_dag_add_rank(&dag, 1, 3, 0); /* of four ranks, the piece's operation stands for one */
+    int32_t compute = case_compute_work(&dag, 3.0);
+    int32_t piece = ms_dag_add_piece(&dag);
+    for (int i = 0; i < 2; i++) {
+        ms_dag_add_part(&dag, &(ms_dag_part){.work = compute, .communicator = -1});
+    }
+    int32_t whole =
+        ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .piece = piece + 1});
+    case_op(&dag, whole, 0, -1);
+    ms_diag diag;
+    ms_diag_init_stderr(&diag);
+    cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
+    double counts[2] = {0.0};
+    double start_s = 10.5;
+    const ms_timeline timeline = {.op_count = 1, .start_s = &start_s, .steady = STRETCH};
+    ms_timeline_count_works(&dag, &timeline, counts);
+    cr_assert_float_eq(counts[whole], 4 * 0.25, 1e-12);
+    cr_assert_float_eq(counts[compute], 4 * 0.5, 1e-12);
+    ms_dag_release(&dag);
+}
