@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/metrics.h"
 #include "meshsim/price.h"
 #include "meshsim/table.h"
 #include "meshsim/units.h"
@@ -168,31 +167,4 @@ void ms_show_search_workload(const ms_search_row *row, ms_arena *arena, ms_buffe
     spec.schedule.csv = make_absolute(folder, spec.schedule.csv, arena);
     spec.placement.file = make_absolute(folder, spec.placement.file, arena);
     out->failed = out->failed || ms_job_spec_write(&spec, out) != MS_OK || arena->has_failed;
-}
-
-/* ---- one beside the best ---- */
-
-void ms_show_search_explanation(const ms_shown_search *shown, size_t rank, ms_buffer *out) {
-    const ms_search_row *best = &shown->result->rows[0], *row = &shown->result->rows[rank - 1];
-    double best_s = best->figures.step_time_s, row_s = row->figures.step_time_s;
-    char own[32], other[32];
-    ms_buffer_printf(
-        out, "\nwhere the time goes  rank %-6zu     rank 1  difference, %% of rank 1\n", rank);
-    for (int i = 0; i < MS_TIME_COUNT; i++) {
-        double own_s = row->figures.share[i] * row_s, other_s = best->figures.share[i] * best_s;
-        if (own_s > 0 || other_s > 0) {
-            ms_buffer_printf(out, "  %-16s %10s %10s %+10.2f\n",
-                             ms_time_category_name((ms_time_category)i),
-                             ms_unit_format(own_s, MS_DIM_TIME, own, sizeof own),
-                             ms_unit_format(other_s, MS_DIM_TIME, other, sizeof other),
-                             100 * (own_s - other_s) / best_s);
-        }
-    }
-    ms_buffer_printf(out, "  %-16s %10s %10s %+10.2f\n", "step",
-                     ms_unit_format(row_s, MS_DIM_TIME, own, sizeof own),
-                     ms_unit_format(best_s, MS_DIM_TIME, other, sizeof other),
-                     100 * (row_s - best_s) / best_s);
-    ms_buffer_printf(out, "  %-16s %10s %10s\n", "memory",
-                     ms_unit_format(row->figures.peak_B, MS_DIM_BYTES, own, sizeof own),
-                     ms_unit_format(best->figures.peak_B, MS_DIM_BYTES, other, sizeof other));
 }

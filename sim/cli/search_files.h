@@ -12,7 +12,4 @@ void ms_show_search_markdown(const ms_shown_search *shown, ms_arena *arena, ms_b
 /* Append a candidate as a workload file, for any folder: paths in it are absolute. */
 void ms_show_search_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *out);
 
-/* Append where the time of a row goes, beside that of the best one. */
-void ms_show_search_explanation(const ms_shown_search *shown, size_t rank, ms_buffer *out);
-
 #endif

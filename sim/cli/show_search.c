@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/search_files.h"
 #include "cli/show_text.h"
 #include "meshsim/metrics.h"
 #include "meshsim/points.h"
@@ -186,6 +185,32 @@ static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *o
     ms_buffer_puts(out, "\n");
 }
 
+/* Where the time of a row goes, beside that of the best one. */
+static void add_explanation(const ms_shown_search *shown, size_t rank, ms_buffer *out) {
+    const ms_search_row *best = &shown->result->rows[0], *row = &shown->result->rows[rank - 1];
+    double best_s = best->figures.step_time_s, row_s = row->figures.step_time_s;
+    char own[32], other[32];
+    ms_buffer_printf(
+        out, "\nwhere the time goes  rank %-6zu     rank 1  difference, %% of rank 1\n", rank);
+    for (int i = 0; i < MS_TIME_COUNT; i++) {
+        double own_s = row->figures.share[i] * row_s, other_s = best->figures.share[i] * best_s;
+        if (own_s > 0 || other_s > 0) {
+            ms_buffer_printf(out, "  %-16s %10s %10s %+10.2f\n",
+                             ms_time_category_name((ms_time_category)i),
+                             ms_unit_format(own_s, MS_DIM_TIME, own, sizeof own),
+                             ms_unit_format(other_s, MS_DIM_TIME, other, sizeof other),
+                             100 * (own_s - other_s) / best_s);
+        }
+    }
+    ms_buffer_printf(out, "  %-16s %10s %10s %+10.2f\n", "step",
+                     ms_unit_format(row_s, MS_DIM_TIME, own, sizeof own),
+                     ms_unit_format(best_s, MS_DIM_TIME, other, sizeof other),
+                     100 * (row_s - best_s) / best_s);
+    ms_buffer_printf(out, "  %-16s %10s %10s\n", "memory",
+                     ms_unit_format(row->figures.peak_B, MS_DIM_BYTES, own, sizeof own),
+                     ms_unit_format(best->figures.peak_B, MS_DIM_BYTES, other, sizeof other));
+}
+
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
     const ms_search_findings *result = shown->result;
     add_head(shown, arena, out);
@@ -203,7 +228,7 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
         add_row(shown, i, out);
     }
     if (shown->explained > 0 && result->row_count > 0) {
-        ms_show_search_explanation(shown, shown->explained, out);
+        add_explanation(shown, shown->explained, out);
     }
     if (result->row_count == 0 && result->counts.does_not_fit > 0) {
         char least[32];

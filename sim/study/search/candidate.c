@@ -14,7 +14,8 @@ static bool has_place(const ms_space *space, const space_shape *shape, space_nee
            (need == NEEDS_REPLICAS && replicas * space->other_size > 1);
 }
 
-bool ms_space_take_apart(const ms_space *space, int64_t index, space_digits *digits_out) {
+/* Take a candidate apart.  Returns whether it is one of its own. */
+static bool take_apart(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {
         const space_axis *axis = &space->axes[i];
@@ -35,7 +36,9 @@ static void take_balanced(ms_job_spec *spec) {
     spec->schedule.partition = (ms_spec_partition){.kind = MS_PARTITION_BALANCED};
 }
 
-bool ms_space_place_layers(const ms_space *space, ms_job_spec *spec) {
+/* The partition that a spec takes where its own does not fit its stages.  Returns whether it was
+ * changed. */
+static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     const ms_spec_partition *own = &schedule->partition;
     if (!space->places_layers || schedule->csv != NULL ||
@@ -130,7 +133,7 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
     space_digits digits;
-    if (!ms_space_take_apart(space, index, &digits)) {
+    if (!take_apart(space, index, &digits)) {
         return MS_E_NO;
     }
     space_template **found = &space->templates.items[find_template(space, &digits)];
@@ -156,7 +159,7 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
             }
         }
     }
-    ms_space_place_layers(space, spec_out);
+    place_layers(space, spec_out);
     return MS_OK;
 }
 
@@ -230,7 +233,7 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
             }
         }
     }
-    if (!ms_space_place_layers(space, &spec)) {
+    if (!place_layers(space, &spec)) {
         return;
     }
     add(list, "schedule.partition", "balanced");
@@ -249,7 +252,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
                             ms_words *settings_out) {
     space_digits digits;
     setting_list list = {.arena = arena};
-    ms_space_take_apart(space, index, &digits);
+    take_apart(space, index, &digits);
     add_cluster(&space->clusters[digits.shape->cluster], &list);
     add_mesh(space, digits.shape, &list);
     for (size_t i = 0; i < space->axis_count; i++) {

@@ -6,14 +6,6 @@
 /* Shares of the step below which nothing but computing limits it. */
 static const double LIMIT_MIN = 0.05;
 
-int64_t ms_search_gpus(const ms_job_spec *spec) {
-    int64_t gpus = 1;
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        gpus *= spec->mesh.sizes[axis];
-    }
-    return gpus;
-}
-
 /* ---- order ---- */
 
 static int compare_settings(const ms_words *a, const ms_words *b) {

@@ -5,7 +5,13 @@
 #include "meshsim/search.h"
 
 /* GPUs of a job that a mesh fills. */
-int64_t ms_search_gpus(const ms_job_spec *spec);
+static inline int64_t ms_search_gpus(const ms_job_spec *spec) {
+    int64_t gpus = 1;
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        gpus *= spec->mesh.sizes[axis];
+    }
+    return gpus;
+}
 
 /* Sort rows by their steps, equal ones by their settings, which are filled in.  Returns MS_OK;
  * MS_E_NOMEM. */

@@ -7,10 +7,6 @@
 #include "meshsim/points.h"
 #include "study/search/space.h"
 
-const char *const MS_KNOWN_AXES[KNOWN_AXES] = {"tp", "cp", "ep", "pp", "dp"};
-const char *const MS_MESH_KEYS[KNOWN_AXES] = {"mesh.tp", "mesh.cp", "mesh.ep", "mesh.pp",
-                                              "mesh.dp"};
-
 /* More shapes than anybody searches. */
 enum { SHAPES_MAX = 10000000 };
 

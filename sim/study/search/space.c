@@ -15,23 +15,6 @@ enum { FIT_AXES = 3, FIT_CLASSES = 1 << FIT_AXES };
 
 /* ---- reading what is asked for ---- */
 
-ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag *diag,
-                        ms_job_spec *spec_out) {
-    const ms_job_request *own = space->request->job;
-    size_t count = own->set_count + settings->count;
-    const char **sets = MS_NEW(space->arena, const char *, count);
-    if (sets == NULL) {
-        return ms_diag_no_memory(diag);
-    }
-    for (size_t i = 0; i < count; i++) {
-        sets[i] = i < own->set_count ? own->sets[i] : settings->items[i - own->set_count];
-    }
-    ms_job_request request = *own;
-    request.sets = sets;
-    request.set_count = count;
-    return ms_job_spec_read(&request, space->arena, diag, spec_out);
-}
-
 /* "key=v1,v2" taken apart.  *list_out: the values. */
 static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
                               const char **key_out, ms_node **list_out) {
@@ -47,20 +30,6 @@ static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
     }
     const ms_text yaml = {.name = "--vary", .data = list, .length_B = strlen(list)};
     return ms_yaml_parse_list(&yaml, space->arena, diag, list_out);
-}
-
-bool ms_space_is_varied(const ms_vector *axes, const char *key) {
-    for (size_t i = 0; i < axes->count; i++) {
-        const space_axis *axis = &MS_AT(axes, space_axis, i);
-        for (size_t v = 0; v < axis->count; v++) {
-            for (size_t s = 0; s < axis->values[v].count; s++) {
-                if (strcmp(axis->values[v].settings[s].key, key) == 0) {
-                    return true;
-                }
-            }
-        }
-    }
-    return false;
 }
 
 static int known_axis(const char *key) {
@@ -106,44 +75,6 @@ static void find_other(ms_space *space) {
     }
 }
 
-static bool has_word(const ms_words *words, const char *word) {
-    bool is_there = false;
-    for (size_t i = 0; i < words->count; i++) {
-        is_there = is_there || strcmp(words->items[i], word) == 0;
-    }
-    return is_there;
-}
-
-/* An order with all axes: those that it leaves out stand before tp, whose traffic never rests. */
-ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
-                                  ms_words *order_out) {
-    static const int MISSING[] = {KNOWN_PP, KNOWN_DP, KNOWN_EP, KNOWN_CP};
-    const char *tp = MS_KNOWN_AXES[KNOWN_TP];
-    const char **items = MS_NEW(space->arena, const char *, given->count + KNOWN_AXES + 1);
-    size_t count = 0;
-    if (items == NULL) {
-        return MS_E_NOMEM;
-    }
-    bool is_innermost = given->count > 0 && strcmp(given->items[given->count - 1], tp) == 0;
-    size_t before = is_innermost ? given->count - 1 : given->count;
-    for (size_t i = 0; i < before; i++) {
-        items[count++] = given->items[i];
-    }
-    if (space->other != NULL && !has_word(given, space->other)) {
-        items[count++] = space->other;
-    }
-    for (size_t i = 0; i < sizeof MISSING / sizeof MISSING[0]; i++) {
-        if (!has_word(given, MS_KNOWN_AXES[MISSING[i]])) {
-            items[count++] = MS_KNOWN_AXES[MISSING[i]];
-        }
-    }
-    if (is_innermost || !has_word(given, tp)) {
-        items[count++] = tp;
-    }
-    *order_out = (ms_words){.items = items, .count = count};
-    return MS_OK;
-}
-
 static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag) {
     ms_words *orders = MS_NEW(space->arena, ms_words, list->count);
     ms_status status = orders == NULL ? ms_diag_no_memory(diag) : MS_OK;
@@ -154,7 +85,8 @@ static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag
         ms_words given = {names, 0};
         bool is_list = child->type == MS_NODE_SEQUENCE && names != NULL;
         for (const ms_node *name = is_list ? child->first : NULL; name != NULL; name = name->next) {
-            bool is_known = name->type == MS_NODE_SCALAR && !has_word(&given, name->text) &&
+            bool is_known = name->type == MS_NODE_SCALAR &&
+                            !ms_space_has_word(&given, name->text) &&
                             (ms_axis_from_name(name->text) != MS_AXIS_OTHER ||
                              (space->other != NULL && strcmp(name->text, space->other) == 0));
             if (!is_known) {

@@ -136,18 +136,14 @@ ms_status ms_space_add_usual(ms_space *space, ms_vector *axes, ms_diag *diag);
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag);
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag);
 
+/* Whether a word is among others. */
+bool ms_space_has_word(const ms_words *words, const char *word);
+
 /* An order with all axes.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
                                   ms_words *order_out);
 
-/* Take a candidate apart.  Returns whether it is one of its own. */
-bool ms_space_take_apart(const ms_space *space, int64_t index, space_digits *digits_out);
-
 /* The axes of a shape that stand in its mesh. */
 void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out);
-
-/* The partition that a spec takes where its own does not fit its stages.  Returns whether it was
- * changed. */
-bool ms_space_place_layers(const ms_space *space, ms_job_spec *spec);
 
 #endif
