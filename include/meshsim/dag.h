@@ -192,6 +192,9 @@ typedef struct ms_dag_network {
     ms_dag_flow *flows;
     ms_dag_phase *phases;
     int32_t link_count, crossing_count, flow_count, phase_count;
+    /** [MS_COLL_COUNT] by kind of communication: how many times as long a computation takes while
+     * one runs on its rank, >= 1; set after ms_dag_init, which sets 1, by the one who builds. */
+    double compute_slowdown[MS_COLL_COUNT];
 } ms_dag_network;
 
 /** A graph under construction: for the adders. */
@@ -225,10 +228,7 @@ typedef struct ms_dag {
                                step_first[k+1] */
     int32_t rank_count, stream_count, work_count;
     int32_t op_count, member_count, dep_count;
-    int32_t step_count; /**< >= 1 */
-    /** [MS_COLL_COUNT] by kind of communication: how many times as long a computation takes while
-     * one runs on its rank, >= 1; set after ms_dag_init, which sets 1, by the one who builds. */
-    double compute_slowdown[MS_COLL_COUNT];
+    int32_t step_count;   /**< >= 1 */
     ms_dag_repeat repeat; /**< set after ms_dag_init by the one who builds */
     ms_dag_builder builder;
 } ms_dag;

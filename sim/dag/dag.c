@@ -46,7 +46,7 @@ void ms_dag_init(ms_dag *dag) {
     }
     ms_vector_init(&dag->builder.stream_last, sizeof(int32_t));
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        dag->compute_slowdown[kind] = 1.0;
+        dag->network.compute_slowdown[kind] = 1.0;
     }
 }
 
@@ -325,7 +325,8 @@ static bool is_amount(double value) {
 
 static const char *find_bad_slowdown(const ms_dag *dag) {
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        if (!(dag->compute_slowdown[kind] >= 1.0) || !isfinite(dag->compute_slowdown[kind])) {
+        if (!(dag->network.compute_slowdown[kind] >= 1.0) ||
+            !isfinite(dag->network.compute_slowdown[kind])) {
             return "a slow-down of computations that is below 1 or not finite";
         }
     }

@@ -81,7 +81,7 @@ static double factor_at(player *p, int32_t part, double now_s, double *until_out
             continue;
         }
         if (p->parts[i].start_s <= now_s) {
-            factor = fmax(factor, p->dag->compute_slowdown[work->coll]);
+            factor = fmax(factor, p->dag->network.compute_slowdown[work->coll]);
             *until_out = fmin(*until_out, p->parts[i].end_s);
         } else {
             *until_out = fmin(*until_out, p->parts[i].start_s);
@@ -92,7 +92,7 @@ static double factor_at(player *p, int32_t part, double now_s, double *until_out
 
 static bool has_slowdown(const ms_dag *dag) {
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        if (dag->compute_slowdown[kind] > 1.0) {
+        if (dag->network.compute_slowdown[kind] > 1.0) {
             return true;
         }
     }

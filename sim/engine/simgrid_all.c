@@ -47,7 +47,8 @@ static int32_t slowest_kind(const whole_run *run, int32_t op) {
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         int32_t rank = dag->streams[dag->member_stream[j]].rank;
         for (int32_t kind = 0; kind < MS_COLL_COUNT; kind++) {
-            bool is_slower = dag->compute_slowdown[kind] > dag->compute_slowdown[slowest];
+            bool is_slower =
+                dag->network.compute_slowdown[kind] > dag->network.compute_slowdown[slowest];
             slowest = run->live[rank * MS_COLL_COUNT + kind] > 0 && is_slower ? kind : slowest;
         }
     }
@@ -66,7 +67,7 @@ static void set_speeds(whole_run *run) {
 static void communicate(whole_run *run, int32_t op, int32_t change) {
     const ms_dag *dag = run->replay->dag;
     int32_t kind = work_of(run, op)->coll;
-    if (dag->compute_slowdown[kind] == 1.0) {
+    if (dag->network.compute_slowdown[kind] == 1.0) {
         return;
     }
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
@@ -222,7 +223,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
     ms_replay *replay = run->replay;
     double speeds[MS_COLL_COUNT];
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        speeds[kind] = 1.0 / replay->dag->compute_slowdown[kind];
+        speeds[kind] = 1.0 / replay->dag->network.compute_slowdown[kind];
     }
     replay->is_contended = is_ours;
     replay->begin = begin;

@@ -6,13 +6,13 @@
 bool ms_slowdown_is_needed(const ms_dag *dag) {
     bool is_needed = false;
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        is_needed = is_needed || dag->compute_slowdown[kind] > 1.0;
+        is_needed = is_needed || dag->network.compute_slowdown[kind] > 1.0;
     }
     return is_needed;
 }
 
 bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
-    return work->is_communication && dag->compute_slowdown[work->coll] > 1.0;
+    return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
 }
 
 static void list_streams(ms_slowdown *s) {
@@ -133,7 +133,7 @@ static double largest_factor(const ms_slowdown *s, int32_t rank) {
     double factor = 1.0;
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         if (s->live[rank * MS_COLL_COUNT + kind] > 0) {
-            factor = fmax(factor, s->dag->compute_slowdown[kind]);
+            factor = fmax(factor, s->dag->network.compute_slowdown[kind]);
         }
     }
     return factor;
@@ -153,7 +153,7 @@ static void set_factor(ms_slowdown *s, int32_t rank, double factor, double now_s
 static void communicate_on(ms_slowdown *s, int32_t rank, int32_t kind, int32_t change,
                            double now_s) {
     int32_t live = s->live[rank * MS_COLL_COUNT + kind] += change;
-    double own = s->dag->compute_slowdown[kind];
+    double own = s->dag->network.compute_slowdown[kind];
     if (change > 0 && own > s->factor[rank]) {
         set_factor(s, rank, own, now_s);
     } else if (live == 0 && own == s->factor[rank]) {

@@ -173,8 +173,8 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_dag_init(dag_out);
-    memcpy(dag_out->compute_slowdown, input->platform->gpu.compute_slowdown,
-           sizeof dag_out->compute_slowdown);
+    memcpy(dag_out->network.compute_slowdown, input->platform->gpu.compute_slowdown,
+           sizeof dag_out->network.compute_slowdown);
     dag_out->network.pieces.is_alone = input->is_alone;
     ms_lowering l = {.in = input,
                      .dag = dag_out,

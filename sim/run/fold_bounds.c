@@ -52,8 +52,8 @@ static ms_status copy_graph(const ms_dag *dag, ms_arena *scratch, ms_dag *copy_o
 static void set_slowdown(ms_dag *dag, bool is_most) {
     double most = 1.0;
     for (int i = 0; i < MS_COLL_COUNT; i++) {
-        most = fmax(most, dag->compute_slowdown[i]);
-        dag->compute_slowdown[i] = 1.0;
+        most = fmax(most, dag->network.compute_slowdown[i]);
+        dag->network.compute_slowdown[i] = 1.0;
     }
     for (int32_t w = 0; w < dag->work_count && is_most; w++) {
         dag->works[w].time_s *= dag->works[w].is_communication ? 1.0 : most;

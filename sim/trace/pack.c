@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "trace/deflate.h"
+#define ZLIB_CONST /* input is read only */
+#include <zlib.h>
 
 /* How a plane is looked at before it is compressed: `LOOKS` stretches of it, for words that stood
  * in the same stretch before. In the columns of traces fewer than one word in eight is such a word
@@ -10,7 +11,10 @@
  * more than three in ten elsewhere. */
 enum { LOOKS = 2, LOOK_B = 1024, SLOT_BITS = 10, REPEATS_LEAST = 8 };
 
-/* What head and end add to a stream, and blocks to each plane: less than this. */
+/* A window below 0: no head and no checksum, which are written here. */
+enum { LEVEL = 1, WINDOW_BITS = -15, MEMORY_LEVEL = 9 };
+
+/* What deflateParams and a flush may add to each plane, and head and end to all: less than this. */
 enum { PLANE_MORE_B = 80, SUM_B = 4 };
 
 enum { EVEN_B = 512, VALUES = 256 };
@@ -19,26 +23,40 @@ enum { EVEN_B = 512, VALUES = 256 };
 typedef struct even_plane {
     size_t plane_B; /* that it was packed for; 0: none yet */
     size_t packed_B;
+    uint32_t sum;
     uint8_t packed[EVEN_B];
 } even_plane;
 
 struct ms_packer {
-    ms_deflate deflate;
+    z_stream stream;
     even_plane even[VALUES];
 };
+
+static void *take(void *arena, unsigned count, unsigned size) {
+    return ms_arena_alloc(arena, count, size);
+}
+
+static void leave(void *arena, void *block) {
+    (void)arena; /* which frees all at once */
+    (void)block;
+}
 
 ms_status ms_packer_make(ms_arena *arena, ms_packer **packer_out) {
     ms_packer *packer = MS_NEW(arena, ms_packer, 1);
     if (packer == NULL) {
         return MS_E_NOMEM;
     }
-    ms_deflate_init(&packer->deflate);
+    packer->stream = (z_stream){.zalloc = take, .zfree = leave, .opaque = arena};
+    if (deflateInit2(&packer->stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        return MS_E_NOMEM;
+    }
     *packer_out = packer;
     return MS_OK;
 }
 
 size_t ms_packed_max_B(size_t size) {
-    return ms_deflate_most_B(size) + (size_t)PLANE_MORE_B * MS_PLANES_MAX;
+    return deflateBound(NULL, size) + (size_t)PLANE_MORE_B * MS_PLANES_MAX;
 }
 
 /* ---- planes ---- */
@@ -145,26 +163,42 @@ static bool is_noise(const uint8_t *plane, size_t size) {
     return repeats * REPEATS_LEAST < words * LOOKS;
 }
 
-/* The blocks of a plane. No match reaches back into the plane before, so that they may stand behind
- * any.  Returns their bytes. */
-static size_t pack_plane(ms_packer *packer, const uint8_t *plane, size_t plane_B, uint8_t *out) {
-    size_t packed_B =
-        is_noise(plane, plane_B) ? 0 : ms_deflate_repeats(&packer->deflate, plane, plane_B, out);
-    return packed_B > 0 ? packed_B : ms_deflate_stored(plane, plane_B, out);
+/* The blocks of a plane, up to a whole byte. No match reaches back into the plane before, so that
+ * they may stand behind any.  Returns their bytes. */
+static size_t pack_plane(z_stream *stream, const uint8_t *plane, size_t plane_B, int strategy,
+                         uint8_t *out) {
+    size_t room = ms_packed_max_B(plane_B);
+    (void)deflateReset(stream); /* these fail only for a stream that we broke ourselves */
+    stream->avail_in = 0;
+    (void)deflateParams(stream, strategy != Z_RLE && is_noise(plane, plane_B) ? 0 : LEVEL,
+                        strategy);
+    stream->next_in = plane;
+    stream->avail_in = (unsigned)plane_B;
+    stream->next_out = out;
+    stream->avail_out = (unsigned)room;
+    (void)deflate(stream, Z_SYNC_FLUSH);
+    return room - stream->avail_out;
 }
 
-/* The same of a plane of one value, which most are.  plane: room for it. */
+static uint32_t sum_of(const uint8_t *plane, size_t plane_B) {
+    return (uint32_t)adler32(adler32(0, NULL, 0), plane, (unsigned)plane_B);
+}
+
+/* The same of a plane of one value, which most are.  plane: room for it.  *sum_out: its checksum.
+ */
 static size_t pack_even(ms_packer *packer, uint8_t value, size_t plane_B, uint8_t *plane,
-                        uint8_t *out) {
+                        uint8_t *out, uint32_t *sum_out) {
     even_plane *even = &packer->even[value];
     if (even->plane_B == plane_B) {
         memcpy(out, even->packed, even->packed_B);
+        *sum_out = even->sum;
         return even->packed_B;
     }
     memset(plane, value, plane_B);
-    size_t packed_B = pack_plane(packer, plane, plane_B, out);
+    size_t packed_B = pack_plane(&packer->stream, plane, plane_B, Z_RLE, out);
+    *sum_out = sum_of(plane, plane_B);
     if (packed_B <= EVEN_B) {
-        *even = (even_plane){.plane_B = plane_B, .packed_B = packed_B};
+        *even = (even_plane){.plane_B = plane_B, .packed_B = packed_B, .sum = *sum_out};
         memcpy(even->packed, out, packed_B);
     }
     return packed_B;
@@ -174,17 +208,18 @@ size_t ms_pack(ms_packer *packer, const ms_planes *planes, uint8_t *out) {
     static const uint8_t HEAD[] = {0x78, 0x01}; /* RFC 1950: deflate, a window of 32 KiB, fastest */
     static const uint8_t LAST_BLOCK[] = {0x03, 0x00}; /* RFC 1951: the last one, and empty */
     uint8_t *at = out;
-    uint32_t sum = 1;
+    uint32_t sum = (uint32_t)adler32(0, NULL, 0);
     memcpy(at, HEAD, sizeof HEAD);
     at += sizeof HEAD;
     for (size_t i = 0; i < planes->cell_B; i++) {
         uint8_t *plane = planes->bytes + i * planes->plane_B;
         if (planes->varies[i]) {
-            at += pack_plane(packer, plane, planes->plane_B, at);
-            sum = ms_adler32(sum, plane, planes->plane_B);
+            at += pack_plane(&packer->stream, plane, planes->plane_B, Z_DEFAULT_STRATEGY, at);
+            sum = (uint32_t)adler32(sum, plane, (unsigned)planes->plane_B);
         } else {
-            at += pack_even(packer, planes->first[i], planes->plane_B, plane, at);
-            sum = ms_adler32_even(sum, planes->first[i], planes->plane_B);
+            uint32_t more = 0;
+            at += pack_even(packer, planes->first[i], planes->plane_B, plane, at, &more);
+            sum = (uint32_t)adler32_combine(sum, more, (z_off_t)planes->plane_B);
         }
     }
     memcpy(at, LAST_BLOCK, sizeof LAST_BLOCK);

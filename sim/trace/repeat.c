@@ -35,11 +35,11 @@ bool ms_trace_repeat_read(const char *text, ms_trace_repeat *repeat_out) {
 }
 
 /* An event of the whole trace: one of the file, or a copy of it. */
-typedef struct place {
+typedef struct event_copy {
     int64_t start_ps;
     int32_t event; /* of the file */
     int32_t copy;  /* 0: as it stands there */
-} place;
+} event_copy;
 
 typedef struct unfolding {
     const ms_trace_repeat *repeat;
@@ -49,8 +49,8 @@ typedef struct unfolding {
     int64_t from_ps, to_ps; /* of the stretch */
     int32_t *inside;        /* [old events] its number among those in the stretch, -1: in none */
     int32_t inside_count;
-    place *places;  /* [count] in their order */
-    int32_t *where; /* [count] number of an event, or behind these of a copy, in that order */
+    event_copy *places; /* [count] in their order */
+    int32_t *where;     /* [count] number of an event, or behind these of a copy, in that order */
     int32_t count;
     int32_t *later; /* [old events] of one in the period before the stretch that in it; else -1 */
 } unfolding;
@@ -60,8 +60,8 @@ static int64_t shift_ps(const unfolding *u, int32_t copy) {
 }
 
 static int by_start(const void *left, const void *right) {
-    const place *a = left;
-    const place *b = right;
+    const event_copy *a = left;
+    const event_copy *b = right;
     if (a->start_ps != b->start_ps) {
         return a->start_ps < b->start_ps ? -1 : 1;
     }
@@ -119,7 +119,7 @@ static ms_status find_later(unfolding *u) {
 }
 
 static ms_status put_in_order(unfolding *u) {
-    u->places = MS_NEW(u->scratch, place, u->count);
+    u->places = MS_NEW(u->scratch, event_copy, u->count);
     u->where = MS_NEW(u->scratch, int32_t, u->count);
     if (u->places == NULL || u->where == NULL) {
         return MS_E_NOMEM;
@@ -128,7 +128,7 @@ static ms_status put_in_order(unfolding *u) {
     for (int32_t i = 0; i < u->old.count; i++) {
         int32_t copies = u->inside[i] >= 0 ? u->repeat->steady.times : 0;
         for (int32_t copy = 0; copy <= copies; copy++) {
-            u->places[count++] = (place){u->old.start_ps[i] + shift_ps(u, copy), i, copy};
+            u->places[count++] = (event_copy){u->old.start_ps[i] + shift_ps(u, copy), i, copy};
         }
     }
     qsort(u->places, (size_t)count, sizeof *u->places, by_start);
@@ -139,7 +139,7 @@ static ms_status put_in_order(unfolding *u) {
 }
 
 /* The cause of a copy: the copy of the same time, or what was one period before it. */
-static int32_t cause_of(const unfolding *u, const place *p) {
+static int32_t cause_of(const unfolding *u, const event_copy *p) {
     int32_t cause = u->old.cause[p->event];
     if (cause < 0) {
         return -1;
@@ -162,7 +162,7 @@ static int32_t cause_of(const unfolding *u, const place *p) {
             return MS_E_NOMEM;                                                                     \
         }                                                                                          \
         for (int32_t i = 0; old_ != NULL && i < u->count; i++) {                                   \
-            const place *p = &u->places[i];                                                        \
+            const event_copy *p = &u->places[i];                                                   \
             new_[i] = (value_);                                                                    \
         }                                                                                          \
         events->column_ = new_;                                                                    \

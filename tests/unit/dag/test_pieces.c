@@ -41,7 +41,7 @@ static int32_t add_collective(ms_dag *dag, double alone_s, double bytes) {
 /* One rank. */
 static void begin(ms_dag *dag, double slowdown) {
     ms_dag_init(dag);
-    dag->compute_slowdown[MS_COLL_ALL_REDUCE] = slowdown;
+    dag->network.compute_slowdown[MS_COLL_ALL_REDUCE] = slowdown;
     ms_dag_add_rank(dag, 0, 1, 0);
     ms_dag_add_stream(dag, 0, -1, MS_AXIS_NONE);
 }

@@ -179,7 +179,7 @@ static void draw_graphs(ms_dag *dag, uint64_t seed) {
         draw_graph(dag, &random, g);
     }
     if (seed % 2 == 0) {
-        dag->compute_slowdown[MS_COLL_ALL_REDUCE] = 1.25;
+        dag->network.compute_slowdown[MS_COLL_ALL_REDUCE] = 1.25;
     }
 }
 

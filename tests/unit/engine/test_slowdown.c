@@ -168,7 +168,7 @@ static int32_t item_stream(const item *i, int32_t channels[RANKS][CHANNELS][RANK
 static void build(const timeline *t, ms_dag *dag) {
     int32_t channels[RANKS][CHANNELS][RANKS + 1];
     ms_dag_init(dag);
-    memcpy(dag->compute_slowdown, FACTORS, sizeof FACTORS);
+    memcpy(dag->network.compute_slowdown, FACTORS, sizeof FACTORS);
     for (int r = 0; r < RANKS; r++) {
         ms_dag_add_rank(dag, r, t->stands_for > 1 ? t->stands_for : 1, 0);
         ms_dag_add_stream(dag, r, -1, MS_AXIS_NONE);
@@ -234,7 +234,7 @@ Test(slowdown, timelines_by_hand) {
 Test(slowdown, members_of_one_computation_wait_for_the_slowest) {
     ms_dag dag;
     case_init(&dag, 2);
-    memcpy(dag.compute_slowdown, FACTORS, sizeof FACTORS);
+    memcpy(dag.network.compute_slowdown, FACTORS, sizeof FACTORS);
     int32_t stream = ms_dag_add_stream(&dag, 1, -1, MS_AXIS_DP);
     int32_t both = case_compute(&dag, 10.0, 0, -1);
     ms_dag_add_member(&dag, 1);
@@ -254,7 +254,7 @@ Test(slowdown, factors_below_one_are_refused) {
         ms_diag diag;
         ms_diag_init_stderr(&diag);
         case_init(&dag, 1);
-        dag.compute_slowdown[MS_COLL_P2P] = BAD[i];
+        dag.network.compute_slowdown[MS_COLL_P2P] = BAD[i];
         cr_assert_eq(ms_dag_finish(&dag, &diag), MS_E_BUG);
         ms_dag_release(&dag);
     }
@@ -323,8 +323,8 @@ static void draw_graph(ms_dag *dag, uint64_t seed, bool is_private) {
 
 static case_run *run_slowed(uint64_t seed, bool is_private, double factor, ms_dag *dag) {
     draw_graph(dag, seed, is_private);
-    dag->compute_slowdown[AR] = factor;
-    dag->compute_slowdown[MSG] = 1.0 + 0.5 * (factor - 1.0);
+    dag->network.compute_slowdown[AR] = factor;
+    dag->network.compute_slowdown[MSG] = 1.0 + 0.5 * (factor - 1.0);
     case_run *run = case_fork(dag, is_private ? MS_FIDELITY_ANALYTIC : MS_FIDELITY_FLOW);
     cr_assert_eq(run->status, MS_OK, "seed %llu: %s", (unsigned long long)seed, run->message);
     return run;
@@ -346,7 +346,7 @@ static double factor_at(const ms_dag *dag, const ms_timeline *t, int32_t rank, d
         const ms_dag_work *work = &dag->works[dag->ops[op].work];
         if (work->is_communication && t->start_s[op] <= time_s && time_s < t->end_s[op] &&
             runs_on(dag, op, rank)) {
-            factor = fmax(factor, dag->compute_slowdown[work->coll]);
+            factor = fmax(factor, dag->network.compute_slowdown[work->coll]);
         }
     }
     return factor;
@@ -428,7 +428,7 @@ Test(slowdown, what_slows_nothing_changes_no_bit) {
             ms_dag watched_dag;
             case_run *run = run_slowed(seed, is_private == 1, 1.0, &dag);
             draw_graph(&watched_dag, seed, is_private == 1);
-            watched_dag.compute_slowdown[MS_COLL_BROADCAST] = 2.0;
+            watched_dag.network.compute_slowdown[MS_COLL_BROADCAST] = 2.0;
             case_run *watched =
                 case_fork(&watched_dag, is_private == 1 ? MS_FIDELITY_ANALYTIC : MS_FIDELITY_FLOW);
             cr_assert_eq(watched->status, MS_OK, "%s", watched->message);
@@ -471,9 +471,9 @@ Test(slowdown, a_larger_factor_is_never_faster) {
         for (size_t i = 0; i < TIMELINE_COUNT; i++) {
             ms_dag dag;
             build(&TIMELINES[i], &dag);
-            dag.compute_slowdown[AR] = factor;
-            dag.compute_slowdown[AG] = 1.0 + 0.5 * (factor - 1.0);
-            dag.compute_slowdown[MSG] = factor;
+            dag.network.compute_slowdown[AR] = factor;
+            dag.network.compute_slowdown[AG] = 1.0 + 0.5 * (factor - 1.0);
+            dag.network.compute_slowdown[MSG] = factor;
             case_run *run = case_fork(&dag, MS_FIDELITY_ANALYTIC);
             cr_assert_geq(run->timeline.makespan_s, before_s[i] - 1e-12, "%s at %g",
                           TIMELINES[i].name, factor);
@@ -498,8 +498,8 @@ Test(slowdown, delayed_out_of_the_way) {
                                 {.rank = 2, .time_s = 2, .after = {1}}}};
         ms_dag dag;
         build(&t, &dag);
-        dag.compute_slowdown[AR] = FACTOR[i];
-        dag.compute_slowdown[AG] = 2.0;
+        dag.network.compute_slowdown[AR] = FACTOR[i];
+        dag.network.compute_slowdown[AG] = 2.0;
         case_run *run = case_fork(&dag, MS_FIDELITY_ANALYTIC);
         cr_expect_float_eq(run->timeline.end_s[4], END_S[i], 1e-12, "%g", run->timeline.end_s[4]);
         ms_dag_release(&dag);

@@ -39,7 +39,7 @@ static void expect_use(const ms_axis_use *use, const ms_axis_use *expected) {
 Test(idle, slow_down_is_part_of_compute) {
     dag_fixture f;
     fixture_init(&f);
-    f.dag.compute_slowdown[MS_COLL_ALL_REDUCE] = 2.0;
+    f.dag.network.compute_slowdown[MS_COLL_ALL_REDUCE] = 2.0;
     fixture_rank(&f, 0, 3);
     fixture_rank(&f, 0, 1);
     fixture_work(&f, 0, MS_OP_FORWARD, 6.0, -1);
