@@ -1,12 +1,20 @@
 #include "run/fast_forward.h"
 
-#include <stdlib.h>
-
 /* Periods of a part beside those that fill the pipeline, short ones and those of several
  * microbatches: three are compared, and dates may take a few microbatches to settle. A part as long
  * as this share of the job is not worth the attempt. */
 enum { PERIODS = 8, LONG_PERIODS = 4 };
-#define SHARE_MAX 0.6
+#define SHARE_MAX 0.4
+
+/* Ranks for each action of the program beyond which folding them costs more than simulating does.
+ */
+enum { RANKS_PER_ACTION = 4 };
+
+/* Whether an attempt that fails costs little beside the whole job: ranks are folded twice then. */
+static bool is_worth_it(const ms_job *job) {
+    size_t actions = job->program.first[job->program.spec.pipeline_ranks];
+    return job->run.no_fold || (size_t)job->mesh.ranks <= RANKS_PER_ACTION * actions;
+}
 
 /* Whether nothing in a job depends on what came before the period at hand but by what the proof
  * compares, and one step is all. */
@@ -75,7 +83,8 @@ static int choose_microbatches(const ms_job *job, bool is_second, ms_dag_repeat 
 
 ms_status ms_part_choose(const ms_job *job, bool is_second, ms_arena *arena, ms_part *part_out) {
     ms_dag_repeat repeat = {0};
-    int microbatches = is_regular(job) ? choose_microbatches(job, is_second, &repeat) : 0;
+    bool is_attempted = is_regular(job) && is_worth_it(job);
+    int microbatches = is_attempted ? choose_microbatches(job, is_second, &repeat) : 0;
     part_out->repeat = (ms_dag_repeat){0};
     if (microbatches <= 0) {
         return MS_OK;
