@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-LONG = ["run", str(ROOT / "workloads/megatron-1t-3072.yaml")]
+LONG = ["run", str(ROOT / "workloads/megatron-1t-3072.yaml"), "--no-fast-forward"]
 WIPE = b"\r\x1b[K"
 QUIET_S = 2.0
 LINE = re.compile(rb"meshsim: (reading|laying out operations|simulating|summing up|writing the trace), "
