@@ -392,7 +392,7 @@ Test(cli_run, a_signal_while_writing_removes_the_temporary_file) {
     cr_assert_geq(inotify_add_watch(watch, folder, IN_CREATE), 0);
     bool is_hit = false;
     for (int attempt = 0; attempt < 5 && !is_hit; attempt++) {
-        child c = START(NULL, "run", WORKLOAD("megatron-1t-3072"), "-o", trace);
+        child c = START(NULL, "run", WORKLOAD("megatron-1t-3072"), "--trace", "full", "-o", trace);
         if (wait_for_file(watch, c.id)) {
             kill(c.id, SIGINT);
         }
