@@ -30,6 +30,12 @@ axes:
 SHARDS = 5
 
 
+def skip_in_blanks(test):
+    """A plan holds no path with blanks, and the program's own is in it."""
+    if " " in PROGRAM:
+        test.skipTest("the program lies in a path with blanks")
+
+
 class InFolder(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
@@ -189,6 +195,7 @@ class Searches(InFolder):
         self.assertGreater(len(expected), 0)
 
     def test_plan(self):
+        skip_in_blanks(self)
         links = "platform.tiers.nvlink.bandwidth=200 GB/s,300 GB/s"
         self.run_it("search", ROOT / "workloads" / "tiny.yaml", *self.SPACE, "--vary", links, "--plan", "makeflow=plan", "--shards", 3, "--store", "shards")
         text = (self.place / "plan").read_text(encoding="utf-8")
@@ -198,6 +205,7 @@ class Searches(InFolder):
 
 class Plans(InFolder):
     def plan(self, engine):
+        skip_in_blanks(self)
         self.run_it("sweep", "sweep.yaml", "--plan", f"{engine}=plan", "--shards", SHARDS, "--store", "shards", "--jobs", 2)
         return (self.place / "plan").read_text(encoding="utf-8")
 
