@@ -313,7 +313,8 @@ static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     return has_all ? MS_OK : report_no_memory(p);
 }
 
-/* Whether an interrupt has come, also one that waits to be let in. */
+/* Whether an interrupt has come, also one that waits to be let in: a poll that finds a child ready
+ * lets none in, so where rows are kept slower than children simulate, every poll would. */
 static bool is_interrupted(const pool *p) {
     sigset_t all;
     sigprocmask(SIG_SETMASK, &p->signals, &all);
@@ -382,7 +383,7 @@ static ms_status go_on(pool *p, bool *is_over_out) {
     }
     *is_over_out = p->running == 0;
     status = status == MS_OK && !*is_over_out ? listen_once(p) : status;
-    return status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
+    return status == MS_OK && is_interrupted(p) ? MS_E_INTERRUPTED : status;
 }
 
 ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options *options,
