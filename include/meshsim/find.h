@@ -26,6 +26,11 @@ typedef struct ms_file_search {
 ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *arena,
                           const char *const **folders_out);
 
+/** What a name on the command line stands for wherever it is read: a path, or a file in the current
+ * folder, as its whole path; any other name, or one of nothing, as it is.  In `arena`; NULL: no
+ * memory. */
+const char *ms_find_whole_path(const char *name, ms_arena *arena);
+
 /** Path of a YAML file, in `arena`: a name with '/' as it is, and so one with an ending that is in
  * the current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
  * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.

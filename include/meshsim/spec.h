@@ -411,6 +411,15 @@ static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
     return host;
 }
 
+/** Ranks of a job: the product of the sizes of its mesh, each rank a GPU. */
+static inline int64_t ms_spec_ranks(const ms_job_spec *spec) {
+    int64_t ranks = 1;
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        ranks *= spec->mesh.sizes[axis];
+    }
+    return ranks;
+}
+
 /** Bytes per element. */
 double ms_dtype_B(ms_dtype dtype);
 

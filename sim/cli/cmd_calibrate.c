@@ -1,11 +1,11 @@
 /* meshsim calibrate: parameters of a platform fitted to measurements of one's own. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "meshsim/calibrate.h"
+#include "meshsim/find.h"
 #include "meshsim/target.h"
 
 enum { FILES_MAX = 1000 };
@@ -170,16 +170,6 @@ static ms_status print_json(const ms_invocation *call, const ms_calibration *c) 
     return ms_cli_print_json(call, root);
 }
 
-/* A base that is named by a path is found from anywhere. */
-static const char *base_of(const ms_invocation *call) {
-    const char *name = ms_cli_value(call, "platform", NULL);
-    bool is_file = strchr(name, '/') != NULL || access(name, F_OK) == 0;
-    char *path = is_file ? realpath(name, NULL) : NULL;
-    const char *base = path == NULL ? name : ms_arena_strdup(call->arena, path);
-    (free)(path); /* realpath's own */
-    return base;
-}
-
 static ms_status write_file(const ms_invocation *call, const ms_platform *platform,
                             const ms_calibration *c) {
     const char *path = ms_cli_value(call, "output", NULL);
@@ -187,7 +177,7 @@ static ms_status write_file(const ms_invocation *call, const ms_platform *platfo
         return MS_OK;
     }
     const char *usual = ms_arena_printf(call->arena, "%s-calibrated", platform->name);
-    const char *base = base_of(call);
+    const char *base = ms_find_whole_path(ms_cli_value(call, "platform", NULL), call->arena);
     ms_buffer text;
     ms_buffer_init(&text);
     if (usual != NULL && base != NULL) {

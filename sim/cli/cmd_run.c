@@ -8,6 +8,7 @@
 #include "cli/run_whatif.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
+#include "cli/worker_options.h"
 #include "meshsim/advice.h"
 #include "meshsim/progress.h"
 #include "meshsim/ranges.h"
@@ -46,11 +47,7 @@ static const ms_option OPTIONS[] = {
      .help =
          "simulate, too, what one better thing each would buy: a tier's bandwidth x 2 or latency "
          "0, the GPU's peak or memory x 2, perfect overlap"},
-    {.name = "jobs",
-     .argument = "J",
-     .arguments = 1,
-     .fallback = "processors, at most 4",
-     .help = "with --whatif: simulations at once"},
+    MS_OPTION_JOBS("with --whatif: simulations at once"),
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };

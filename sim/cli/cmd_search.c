@@ -64,11 +64,7 @@ static const ms_option OPTIONS[] = {
      .fallback = "10",
      .help = "how many of the best are found"},
     {.name = "exhaustive", .help = "simulate all that fit, prune nothing"},
-    {.name = "jobs",
-     .argument = "J",
-     .arguments = 1,
-     .fallback = "processors, at most 4",
-     .help = "simulations at once; changes no result"},
+    MS_OPTION_JOBS("simulations at once; changes no result"),
     {.name = "explain",
      .argument = "RANK",
      .arguments = 1,
@@ -223,13 +219,6 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* Options that name files. */
 static const char *const FILES[] = {"output", "csv", "markdown", NULL};
 
-/* What cannot be written is told before anything takes long. */
-static ms_status check_targets(const ms_invocation *call) {
-    static const char *const DATA[] = {"json", "output", "csv", "markdown", NULL};
-    ms_status status = ms_cli_check_stdout(call, DATA);
-    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
-}
-
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer texts[3];
     for (int i = 0; i < 3; i++) {
@@ -346,7 +335,7 @@ static ms_status run(const ms_invocation *call) {
                              .context = &line};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
-    status = status == MS_OK ? check_targets(call) : status;
+    status = status == MS_OK ? ms_cli_check_targets(call, FILES) : status;
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     if (status == MS_OK) {

@@ -9,11 +9,7 @@
 #include "meshsim/usage.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "jobs",
-     .argument = "J",
-     .arguments = 1,
-     .fallback = "processors, at most 4",
-     .help = "simulations at once"},
+    MS_OPTION_JOBS("simulations at once"),
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
     MS_OPTION_FRESH,
@@ -34,13 +30,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* What cannot be written is told before anything takes long. */
-static ms_status check_targets(const ms_invocation *call) {
-    static const char *const DATA[] = {"json", "csv", "plot", NULL};
-    static const char *const FILES[] = {"csv", "plot", NULL};
-    ms_status status = ms_cli_check_stdout(call, DATA);
-    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
-}
+/* Options that name a file to write. */
+static const char *const TARGETS[] = {"csv", "plot", NULL};
 
 /* ---- what it prints ---- */
 
@@ -156,7 +147,7 @@ static ms_status run(const ms_invocation *call) {
                              .progress = ms_cli_show_progress,
                              .progress_context = &start_s};
     ms_status status = ms_cli_jobs(call, &study.jobs);
-    status = status == MS_OK ? check_targets(call) : status;
+    status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
     if (status == MS_OK) {
         status = ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena), call->arena,

@@ -34,11 +34,7 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "override a key of every job, or of every platform as platform.KEY; "
              "platform.tiers.*.KEY is that of every tier"},
-    {.name = "jobs",
-     .argument = "J",
-     .arguments = 1,
-     .fallback = "processors, at most 4",
-     .help = "simulations at once"},
+    MS_OPTION_JOBS("simulations at once"),
     {.name = "csv",
      .argument = "FILE",
      .arguments = 1,
@@ -53,13 +49,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* What cannot be written is told before anything takes long. */
-static ms_status check_targets(const ms_invocation *call) {
-    static const char *const DATA[] = {"json", "csv", "plot", NULL};
-    static const char *const FILES[] = {"csv", "plot", NULL};
-    ms_status status = ms_cli_check_stdout(call, DATA);
-    return status == MS_OK ? ms_cli_check_files(call, FILES) : status;
-}
+/* Options that name a file to write. */
+static const char *const TARGETS[] = {"csv", "plot", NULL};
 
 static ms_status read_files(const ms_invocation *call, ms_measurements *measurements) {
     const ms_given own = ms_cli_all(call, "own");
@@ -150,7 +141,7 @@ static ms_status run(const ms_invocation *call) {
                                .progress = ms_cli_show_progress,
                                .context = &start_s};
     ms_status status = ms_cli_jobs(call, &study.jobs);
-    status = status == MS_OK ? check_targets(call) : status;
+    status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? read_files(call, &measurements) : status;
     if (status == MS_OK && ms_cli_has(call, "ablation")) {
         status = ms_ablation_run(&study, MS_MECHANISMS, call->arena, call->diag, &ablation);

@@ -70,6 +70,16 @@ ms_status ms_cli_check_files(const ms_invocation *call, const char *const *optio
     return status;
 }
 
+ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files) {
+    enum { FILES_MAX = 7 };
+    const char *names[FILES_MAX + 2] = {"json"};
+    for (size_t i = 0; files[i] != NULL && i < FILES_MAX; i++) {
+        names[i + 1] = files[i];
+    }
+    ms_status status = ms_cli_check_stdout(call, names);
+    return status == MS_OK ? ms_cli_check_files(call, files) : status;
+}
+
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text) {
     const char *path = ms_cli_value(call, option, NULL);
     ms_status status = MS_OK;

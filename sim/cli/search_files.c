@@ -78,7 +78,7 @@ static void fill_line(const ms_search_row *row, size_t rank, ms_arena *arena, fo
     bool has_rent = ms_price_has_rent(cluster), has_tokens = figures->tokens_per_s > 0;
     *line = (found_line){.rank = (int64_t)rank + 1,
                          .words = ms_show_candidate_words(spec),
-                         .gpus = 1,
+                         .gpus = ms_spec_ranks(spec),
                          .v = figures->chunks,
                          .micro_batch = spec->batch.micro,
                          .zero = spec->data.zero,
@@ -91,7 +91,6 @@ static void fill_line(const ms_search_row *row, size_t rank, ms_arena *arena, fo
         has_rent && has_tokens ? figures->cost_USD_per_million_tokens : (double)NAN;
     line->energy_J = ms_price_has_power(cluster) ? figures->energy_J : (double)NAN;
     for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        line->gpus *= spec->mesh.sizes[axis];
         sizes[axis] =
             ms_arena_printf(arena, "%s=%d", spec->mesh.names[axis], spec->mesh.sizes[axis]);
     }

@@ -16,14 +16,6 @@ static const char *const RECOMPUTES[] = {[MS_RECOMPUTE_NONE] = "none",
                                          [MS_RECOMPUTE_FULL] = "full",
                                          [MS_RECOMPUTE_SELECTIVE] = "selective"};
 
-static int64_t gpus_of(const ms_job_spec *spec) {
-    int64_t gpus = 1;
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        gpus *= spec->mesh.sizes[axis];
-    }
-    return gpus;
-}
-
 ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
     return (ms_candidate_words){.schedule = spec->schedule.csv != NULL
                                                 ? spec->schedule.csv
@@ -64,9 +56,9 @@ static void describe(const ms_shown_search *shown, const ms_search_row *row, ms_
     const ms_job_spec *spec = &row->spec, *base = ms_space_base(shown->space);
     bool is_elsewhere = spec->platform.cluster != base->platform.cluster &&
                         (strcmp(spec->platform.cluster->name, base->platform.cluster->name) != 0 ||
-                         gpus_of(spec) != gpus_of(base));
+                         ms_spec_ranks(spec) != ms_spec_ranks(base));
     if (is_elsewhere) {
-        ms_buffer_printf(out, "%lld x %s: ", (long long)gpus_of(spec),
+        ms_buffer_printf(out, "%lld x %s: ", (long long)ms_spec_ranks(spec),
                          spec->platform.cluster->name);
     }
     for (int axis = 0; axis < spec->mesh.axes; axis++) {
@@ -303,7 +295,7 @@ static void add_result(const ms_search_row *found, ms_value *list) {
     ms_value_add_int(row, "micro_batch", spec->batch.micro);
     ms_value_add_string(row, "recompute", words.recompute);
     ms_value_add_int(row, "zero", spec->data.zero);
-    ms_value_add_int(row, "gpus", gpus_of(spec));
+    ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", words.platform);
     add_figures(found, row);
 }

@@ -4,6 +4,12 @@
 
 #include "cli/cli.h"
 
+#define MS_OPTION_JOBS(text)                                                                       \
+    {                                                                                              \
+        .name = "jobs", .argument = "J", .arguments = 1, .fallback = "processors, at most 4",      \
+        .help = (text)                                                                             \
+    }
+
 /* Value of --jobs, which the command has; as many as there are processors, at most 4, without it.
  *  MS_E_USAGE (reported). */
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);

@@ -1,4 +1,5 @@
 /* Files named by a path or by a bare name. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,6 +64,14 @@ static ms_status look_through(const char *name, const ms_file_search *search, ms
         }
     }
     return MS_OK;
+}
+
+const char *ms_find_whole_path(const char *name, ms_arena *arena) {
+    bool is_path = strchr(name, '/') != NULL || access(name, F_OK) == 0;
+    char *path = is_path ? realpath(name, NULL) : NULL;
+    const char *copy = ms_arena_strdup(arena, path == NULL ? name : path);
+    (free)(path); /* realpath's own */
+    return copy;
 }
 
 ms_status ms_find_yaml(const char *name, const ms_file_search *search, ms_arena *arena,

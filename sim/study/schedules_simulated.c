@@ -11,6 +11,7 @@
 #include "meshsim/units.h"
 #include "meshsim/workers.h"
 #include "study/schedule_derive.h"
+#include "study/time_shares.h"
 
 #define FIELD(name) offsetof(ms_simulated_row, name)
 #define SHARE(word, place)                                                                         \
@@ -49,18 +50,7 @@ const ms_table_column MS_SIMULATED_COLUMNS[] = {
     {"mark", MS_COLUMN_TEXT, FIELD(mark), .is_page_only = true},
     {"fits", MS_COLUMN_BOOL, .offset = FIELD(figures.fits)},
     {"trace", MS_COLUMN_TEXT, FIELD(trace), .is_optional = true},
-    SHARE("compute", MS_TIME_COMPUTE),
-    SHARE("optimizer", MS_TIME_OPTIMIZER),
-    UNSORTED_SHARE("bubble_warmup", MS_TIME_BUBBLE_WARMUP),
-    UNSORTED_SHARE("bubble_steady", MS_TIME_BUBBLE_STEADY),
-    UNSORTED_SHARE("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN),
-    SHARE("imbalance", MS_TIME_IMBALANCE),
-    SHARE("exposed_tp", MS_TIME_EXPOSED_TP),
-    SHARE("exposed_cp", MS_TIME_EXPOSED_CP),
-    SHARE("exposed_ep", MS_TIME_EXPOSED_EP),
-    SHARE("exposed_pp", MS_TIME_EXPOSED_PP),
-    SHARE("exposed_dp", MS_TIME_EXPOSED_DP),
-    SHARE("other", MS_TIME_OTHER),
+    MS_TIME_SHARES(SHARE, UNSORTED_SHARE),
     {0},
 };
 

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "meshsim/validate.h"
+#include "study/time_shares.h"
 
 #define ROW(member)   offsetof(ms_validate_row, member)
 #define POINT(member) offsetof(ms_validate_point, member)
@@ -31,18 +32,7 @@ const ms_table_column MS_VALIDATE_ROW_COLUMNS[] = {
     {"mfu", MS_COLUMN_NUMBER, .offset = ROW(figures.mfu)},
     {"bubble_fraction", MS_COLUMN_NUMBER, .offset = ROW(figures.bubble_fraction)},
     {"peak_B", MS_COLUMN_NUMBER, .offset = ROW(figures.peak_B)},
-    SHARE("compute", MS_TIME_COMPUTE),
-    SHARE("optimizer", MS_TIME_OPTIMIZER),
-    SHARE("bubble_warmup", MS_TIME_BUBBLE_WARMUP),
-    SHARE("bubble_steady", MS_TIME_BUBBLE_STEADY),
-    SHARE("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN),
-    SHARE("imbalance", MS_TIME_IMBALANCE),
-    SHARE("exposed_tp", MS_TIME_EXPOSED_TP),
-    SHARE("exposed_cp", MS_TIME_EXPOSED_CP),
-    SHARE("exposed_ep", MS_TIME_EXPOSED_EP),
-    SHARE("exposed_pp", MS_TIME_EXPOSED_PP),
-    SHARE("exposed_dp", MS_TIME_EXPOSED_DP),
-    SHARE("other", MS_TIME_OTHER),
+    MS_TIME_SHARES(SHARE, SHARE),
     {0},
 };
 

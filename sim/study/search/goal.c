@@ -181,7 +181,7 @@ static void follow(const ms_search_goal *goal, double step_s, double cost_USD, d
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec, double bound_s,
                       double peak_B, double *values_out) {
     /* spare GPUs and computing only add to it */
-    const ms_price_use least = {.gpus = (double)ms_search_gpus(spec), .step_s = bound_s};
+    const ms_price_use least = {.gpus = (double)ms_spec_ranks(spec), .step_s = bound_s};
     const ms_platform *cluster = spec->platform.cluster;
     follow(goal, bound_s, ms_price_step_USD(cluster, &least), step_tokens(spec), values_out);
     values_out[MS_SEEK_ENERGY] = ms_price_step_J(cluster, &least);
@@ -194,7 +194,7 @@ void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_run_figures *figures, double *values_out) {
     follow(goal, figures->step_time_s, figures->cost_USD, step_tokens(spec), values_out);
     values_out[MS_SEEK_ENERGY] = figures->energy_J;
-    values_out[MS_SEEK_GPUS] = (double)ms_search_gpus(spec);
+    values_out[MS_SEEK_GPUS] = (double)ms_spec_ranks(spec);
     values_out[MS_SEEK_MEMORY] = figures->peak_B;
     values_out[MS_SEEK_BUBBLE] = figures->bubble_fraction;
 }

@@ -4,15 +4,6 @@
 
 #include "meshsim/search.h"
 
-/* GPUs of a job that a mesh fills. */
-static inline int64_t ms_search_gpus(const ms_job_spec *spec) {
-    int64_t gpus = 1;
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        gpus *= spec->mesh.sizes[axis];
-    }
-    return gpus;
-}
-
 /* Sort rows by their steps, equal ones by their settings, which are filled in.  Returns MS_OK;
  * MS_E_NOMEM. */
 ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena);

@@ -275,7 +275,7 @@ static ms_status store(search_run *r, size_t place, const ms_worker_outcome *out
         ms_point_write_settings(&settings, &text);
         ms_store_row row = {.workload = spec.name == NULL ? "" : spec.name,
                             .platform = spec.platform.cluster->name,
-                            .gpus = ms_search_gpus(&spec),
+                            .gpus = ms_spec_ranks(&spec),
                             .settings = ms_buffer_text(&text)};
         memcpy(row.key, r->keys[place], sizeof row.key);
         ms_point_take_outcome(outcome, study->program, &row);

@@ -1,9 +1,8 @@
 /* Clusters, and the meshes that fill them. */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "meshsim/find.h"
 #include "meshsim/points.h"
 #include "study/search/space.h"
 
@@ -11,16 +10,6 @@
 enum { SHAPES_MAX = 10000000 };
 
 /* ---- clusters ---- */
-
-/* A platform file as `platform.file` names it: a path is one from the workload's folder there, and
- * one from the current folder on the command line. */
-static const char *name_platform(ms_arena *arena, const char *given) {
-    bool is_path = strchr(given, '/') != NULL || access(given, F_OK) == 0;
-    char *path = is_path ? realpath(given, NULL) : NULL;
-    const char *name = ms_arena_strdup(arena, path == NULL ? given : path);
-    (free)(path); /* realpath's own */
-    return name;
-}
 
 /* The platform of that name in the place of the workload's.  *cluster_out: it. */
 static ms_status load_platform(const ms_space *space, const char *file, ms_diag *diag,
@@ -46,11 +35,8 @@ static ms_status fault_gpus(const ms_platform *cluster, int gpus, ms_diag *diag)
 
 /* GPUs of the workload: all of its platform, or, placed on some of them, those of its mesh. */
 static int gpus_of(const ms_job_spec *base) {
-    int ranks = 1;
-    for (int axis = 0; axis < base->mesh.axes; axis++) {
-        ranks *= base->mesh.sizes[axis];
-    }
-    return base->placement.is_given ? ranks : ms_platform_gpus(base->platform.cluster);
+    return base->placement.is_given ? (int)ms_spec_ranks(base)
+                                    : ms_platform_gpus(base->platform.cluster);
 }
 
 /* A platform in the sizes that are asked for: those that whole nodes make, and at least one. */
@@ -91,7 +77,7 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
         status = add_clusters(space, NULL, diag, &clusters);
     }
     for (size_t i = 0; i < request->platforms.count && status == MS_OK; i++) {
-        const char *file = name_platform(space->arena, request->platforms.items[i]);
+        const char *file = ms_find_whole_path(request->platforms.items[i], space->arena);
         status =
             file == NULL ? ms_diag_no_memory(diag) : add_clusters(space, file, diag, &clusters);
     }

@@ -1,5 +1,6 @@
 /* What is kept of a simulated job, and by which names. */
 #include "meshsim/store.h"
+#include "study/time_shares.h"
 
 #define FIELD(name)  offsetof(ms_store_row, name)
 #define FIGURE(name) FIELD(figures.name)
@@ -43,18 +44,7 @@ const ms_table_column MS_STORE_COLUMNS[] = {
      .print = MS_PRINT_PERCENT, .digits = 2},
     {"exposed_fraction", MS_COLUMN_NUMBER, FIGURE(exposed_fraction), .sort = MS_SORT_LOWEST,
      .print = MS_PRINT_PERCENT, .digits = 2},
-    SHARE("compute", MS_TIME_COMPUTE),
-    SHARE("optimizer", MS_TIME_OPTIMIZER),
-    SHARE("bubble_warmup", MS_TIME_BUBBLE_WARMUP),
-    SHARE("bubble_steady", MS_TIME_BUBBLE_STEADY),
-    SHARE("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN),
-    SHARE("imbalance", MS_TIME_IMBALANCE),
-    SHARE("exposed_tp", MS_TIME_EXPOSED_TP),
-    SHARE("exposed_cp", MS_TIME_EXPOSED_CP),
-    SHARE("exposed_ep", MS_TIME_EXPOSED_EP),
-    SHARE("exposed_pp", MS_TIME_EXPOSED_PP),
-    SHARE("exposed_dp", MS_TIME_EXPOSED_DP),
-    SHARE("other", MS_TIME_OTHER),
+    MS_TIME_SHARES(SHARE, SHARE),
     {"v", MS_COLUMN_INT, FIGURE(chunks), .sort = MS_SORT_LOWEST},
     {"param_replicas", MS_COLUMN_INT, FIGURE(parameter_replicas), .sort = MS_SORT_LOWEST},
     {0},

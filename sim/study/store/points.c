@@ -118,10 +118,7 @@ static ms_status describe(points_run *r, ms_store_row *row) {
     row->settings = ms_arena_strdup(r->arena, ms_buffer_text(&settings));
     row->workload = ms_arena_strdup(r->arena, spec->name == NULL ? "" : spec->name);
     row->platform = ms_arena_strdup(r->arena, spec->platform.cluster->name);
-    row->gpus = 1;
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        row->gpus *= spec->mesh.sizes[axis];
-    }
+    row->gpus = ms_spec_ranks(spec);
     bool has_all =
         !settings.failed && row->settings != NULL && row->workload != NULL && row->platform != NULL;
     ms_buffer_release(&settings);
