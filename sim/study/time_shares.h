@@ -10,10 +10,9 @@
     share("compute", MS_TIME_COMPUTE), share("optimizer", MS_TIME_OPTIMIZER),                      \
         bubble("bubble_warmup", MS_TIME_BUBBLE_WARMUP),                                            \
         bubble("bubble_steady", MS_TIME_BUBBLE_STEADY),                                            \
-        bubble("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN),                                        \
-        share("imbalance", MS_TIME_IMBALANCE), share("exposed_tp", MS_TIME_EXPOSED_TP),            \
-        share("exposed_cp", MS_TIME_EXPOSED_CP), share("exposed_ep", MS_TIME_EXPOSED_EP),          \
-        share("exposed_pp", MS_TIME_EXPOSED_PP), share("exposed_dp", MS_TIME_EXPOSED_DP),          \
-        share("other", MS_TIME_OTHER)
+        bubble("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN), share("imbalance", MS_TIME_IMBALANCE), \
+        share("exposed_tp", MS_TIME_EXPOSED_TP), share("exposed_cp", MS_TIME_EXPOSED_CP),          \
+        share("exposed_ep", MS_TIME_EXPOSED_EP), share("exposed_pp", MS_TIME_EXPOSED_PP),          \
+        share("exposed_dp", MS_TIME_EXPOSED_DP), share("other", MS_TIME_OTHER)
 
 #endif
