@@ -1,4 +1,5 @@
 /* Plans: what makes an engine that exists run all shards of a study. */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,8 +9,9 @@
 
 #include "cli/store_options.h"
 
-/* Letters that need no quotes, in a shell and in a Makeflow. */
-#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
+/* Letters that no shell takes for anything else. */
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+,./-"
+#define PLAIN   LETTERS ":="
 
 enum { SHARDS_DEFAULT = 16 };
 
@@ -22,32 +24,62 @@ typedef struct plan {
     const char *file;    /* the plan's */
     const char *jobs;    /* simulations at once of a shard */
     long shards;
-    bool is_slurm;
+    bool is_slurm;     /* else Makeflow's */
     ms_buffer command; /* of a shard, up to its number */
     ms_buffer text;
 } plan;
 
 /* ---- words ---- */
 
-static ms_status refuse(const plan *p, const char *word) {
-    ms_diag_error(p->call->diag,
-                  "a plan cannot hold '%s': neither quotes, nor '$', '#', '\\' or line feeds, and "
-                  "in paths no blanks",
-                  word);
-    return MS_E_USAGE;
-}
-
-static ms_status check_path(const plan *p, const char *path) {
-    return strspn(path, PLAIN) == strlen(path) ? MS_OK : refuse(p, path);
-}
-
-static ms_status add_word(plan *p, const char *word) {
-    bool is_plain = word[0] != '\0' && strspn(word, PLAIN) == strlen(word);
-    if (strpbrk(word, "'\"$#\\\r\n") != NULL) {
-        return refuse(p, word);
+/* Lines of a plan end at line feeds, also in quotes and in comments. */
+static ms_status check_word(const plan *p, const char *word) {
+    for (const char *c = word; *c != '\0'; c++) {
+        if (iscntrl((unsigned char)*c)) {
+            ms_diag_error(p->call->diag,
+                          "a plan cannot hold '%s', which has a line feed or another control "
+                          "character",
+                          word);
+            return MS_E_USAGE;
+        }
     }
-    ms_buffer_printf(&p->command, is_plain ? " %s" : " '%s'", word);
     return MS_OK;
+}
+
+/* A word as a shell reads it. Makeflow reads commands before the shell does: it keeps quotes, but
+ * takes a backslash off in any of them, and knows no other way to write a single quote. */
+static void add_quoted(ms_buffer *out, const char *word, bool is_makeflow) {
+    if (word[0] != '\0' && strspn(word, PLAIN) == strlen(word)) {
+        ms_buffer_puts(out, word);
+        return;
+    }
+    ms_buffer_puts(out, "'");
+    for (const char *c = word; *c != '\0'; c++) {
+        if (*c == '\'') {
+            ms_buffer_puts(out, is_makeflow ? "'\"\\'\"'" : "'\"'\"'");
+        } else if (*c == '\\') {
+            ms_buffer_puts(out, is_makeflow ? "\\\\" : "\\");
+        } else {
+            ms_buffer_add(out, c, 1);
+        }
+    }
+    ms_buffer_puts(out, "'");
+}
+
+/* A word of the command, behind a blank. */
+static ms_status add_word(plan *p, const char *word) {
+    ms_buffer_puts(&p->command, " ");
+    add_quoted(&p->command, word, !p->is_slurm);
+    return check_word(p, word);
+}
+
+/* The same word for who reads the plan and copies from it, in `arena`. */
+static const char *show(const plan *p, const char *word) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    add_quoted(&text, word, false);
+    const char *copy = text.failed ? NULL : ms_arena_strdup(p->call->arena, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+    return copy;
 }
 
 /* words: NULL behind the last. */
@@ -81,21 +113,43 @@ static ms_status make_command(plan *p) {
     const ms_invocation *call = p->call;
     const ms_option *options = call->command->options;
     ms_status status = MS_OK;
-    ms_buffer_printf(&p->command, "cd %s && %s %s", p->place, p->program, call->command->name);
+    ms_buffer_puts(&p->command, "cd");
+    status = add_word(p, p->place);
+    ms_buffer_puts(&p->command, " &&");
+    status = status == MS_OK ? add_word(p, p->program) : status;
+    ms_buffer_printf(&p->command, " %s", call->command->name);
     for (size_t i = 0; i < call->positional_count && status == MS_OK; i++) {
         status = add_word(p, call->positionals[i]);
     }
     for (size_t i = 0; options[i].name != NULL && status == MS_OK; i++) {
         status = is_of_plan(options[i].name) ? MS_OK : add_option(p, &options[i], &call->given[i]);
     }
-    ms_buffer_printf(&p->command, " --jobs %s --store %s --shard ", p->jobs, p->folder);
+    ms_buffer_printf(&p->command, " --jobs %s --store", p->jobs);
+    status = status == MS_OK ? add_word(p, p->folder) : status;
+    ms_buffer_puts(&p->command, " --shard ");
     return status;
 }
 
 /* ---- engines ---- */
 
+/* Names of files that Makeflow reads back from its log, where blanks part them. */
+static ms_status check_makeflow_folder(const plan *p) {
+    for (const char *c = p->folder; *c != '\0'; c++) {
+        bool is_ascii = (unsigned char)*c < 0x80;
+        if (is_ascii && strchr(LETTERS, *c) == NULL) {
+            ms_diag_error(p->call->diag,
+                          "Makeflow cannot name files in '%s', which has a '%c': give '--store' "
+                          "another folder, with its whole path",
+                          p->folder, *c);
+            return MS_E_USAGE;
+        }
+    }
+    return MS_OK;
+}
+
 static void write_makeflow(plan *p) {
     ms_buffer *out = &p->text;
+    const char *file = show(p, p->file);
     ms_buffer_printf(out,
                      "# %ld shards of a study, and one store made of them. Here:\n"
                      "#   makeflow -R %s\n"
@@ -105,7 +159,7 @@ static void write_makeflow(plan *p) {
                      "#   makeflow -T wq -R --shared-fs / -p 9123 %s\n"
                      "#   work_queue_worker MANAGER 9123\n"
                      "CORES=%s\n",
-                     p->shards, p->file, p->file, p->jobs);
+                     p->shards, file, file, p->jobs);
     for (long i = 0; i < p->shards; i++) {
         ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", p->folder, i, p->shards,
                          ms_buffer_text(&p->command), i, p->shards);
@@ -114,11 +168,38 @@ static void write_makeflow(plan *p) {
     for (long i = 0; i < p->shards; i++) {
         ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", p->folder, i, p->shards);
     }
-    ms_buffer_printf(out, "\n\tLOCAL %s merge %s\n", p->program, p->folder);
+    ms_buffer_puts(out, "\n\tLOCAL ");
+    add_quoted(out, p->program, true);
+    ms_buffer_printf(out, " merge %s\n", p->folder);
+}
+
+/* A backslash in the name of a file tells Slurm to leave '%a' in it as it is. */
+static ms_status check_slurm_folder(const plan *p) {
+    if (strchr(p->folder, '\\') == NULL) {
+        return MS_OK;
+    }
+    ms_diag_error(p->call->diag,
+                  "Slurm cannot name files in '%s', which has a '\\': give '--store' another "
+                  "folder",
+                  p->folder);
+    return MS_E_USAGE;
+}
+
+/* A path as sbatch reads it behind #SBATCH: a backslash before what else it would not take for a
+ * letter, and '%' twice, as one stands for a number.  Source: _get_argument of
+ * Slurm's sbatch, and sbatch(1), "filename pattern". */
+static void add_sbatch_path(ms_buffer *out, const char *path) {
+    for (const char *c = path; *c != '\0'; c++) {
+        bool is_plain = strchr(PLAIN, *c) != NULL || (unsigned char)*c >= 0x80;
+        ms_buffer_puts(out, *c == '%' ? "%" : is_plain ? "" : "\\");
+        ms_buffer_add(out, c, 1);
+    }
 }
 
 static void write_slurm(plan *p) {
-    ms_buffer_printf(&p->text,
+    ms_buffer *out = &p->text;
+    const char *file = show(p, p->file);
+    ms_buffer_printf(out,
                      "#!/bin/sh\n"
                      "# %ld shards of a study:  sbatch %s\n"
                      "# then one store made of them:  %s merge %s\n"
@@ -128,10 +209,12 @@ static void write_slurm(plan *p) {
                      "#SBATCH --ntasks=1\n"
                      "#SBATCH --cpus-per-task=%s\n"
                      "#SBATCH --output=/dev/null\n"
-                     "#SBATCH --error=%s/shard-%%a.err\n"
-                     "%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n",
-                     p->shards, p->file, p->program, p->folder, p->file, p->shards - 1, p->jobs,
-                     p->folder, ms_buffer_text(&p->command), p->shards);
+                     "#SBATCH --error=",
+                     p->shards, file, show(p, p->program), show(p, p->folder), file, p->shards - 1,
+                     p->jobs);
+    add_sbatch_path(out, p->folder);
+    ms_buffer_printf(out, "/shard-%%a.err\n%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n",
+                     ms_buffer_text(&p->command), p->shards);
 }
 
 /* ---- the plan ---- */
@@ -184,10 +267,12 @@ static ms_status find_places(plan *p) {
     if (p->folder == NULL) {
         return ms_diag_no_memory(p->call->diag);
     }
-    ms_status status = check_path(p, p->place);
-    status = status == MS_OK ? check_path(p, p->program) : status;
-    status = status == MS_OK ? check_path(p, p->file) : status;
-    return status == MS_OK ? check_path(p, p->folder) : status;
+    ms_status status = check_word(p, p->file);
+    status = status == MS_OK ? check_word(p, p->folder) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    return p->is_slurm ? check_slurm_folder(p) : check_makeflow_folder(p);
 }
 
 static ms_status make_plan(plan *p) {
@@ -204,7 +289,8 @@ static ms_status make_plan(plan *p) {
     }
     if (status == MS_OK) {
         (p->is_slurm ? write_slurm : write_makeflow)(p);
-        status = p->command.failed || p->text.failed ? ms_diag_no_memory(p->call->diag) : MS_OK;
+        bool has_failed = p->command.failed || p->text.failed || p->call->arena->has_failed;
+        status = has_failed ? ms_diag_no_memory(p->call->diag) : MS_OK;
     }
     return status;
 }

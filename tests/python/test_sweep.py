@@ -9,6 +9,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -228,16 +229,19 @@ class Store(InFolder):
     def test_what_may_only_be_read_is_told_before_anything_is_simulated(self):
         self.json("--store", self.store)
         before = self.store.read_bytes()
+        self.store.chmod(0o444)
         if os.getuid() != 0:
-            self.store.chmod(0o444)
             code, out, err = run(self.sweep, "--store", self.store)
-        else:  # whom no mode stops
+        else:  # whom no mode stops; and another user may not enter the folder of the program and the workloads
             self.folder.chmod(0o755)
-            self.store.chmod(0o444)
-            try:
-                code, out, err = run(self.sweep, "--store", self.store, user=NOBODY)
-            except PermissionError:
-                self.skipTest("only root may run the program where it lies")
+            program = shutil.copy(PROGRAM, self.folder / "meshsim")
+            shutil.copytree(ROOT / "platforms", self.folder / "platforms")
+            (self.folder / "workloads").mkdir()
+            shutil.copy(ROOT / "workloads" / "tiny.yaml", self.folder / "workloads")
+            self.sweep.write_text(self.sweep.read_text(encoding="utf-8").replace(str(ROOT), str(self.folder)), encoding="utf-8")
+            subprocess.run(["chmod", "-R", "a+rX", self.folder], check=True)
+            code, out, err = run(self.sweep, "--store", self.store, executable=program, user=NOBODY, cwd="/",
+                                 env=dict(os.environ, MESHSIM_DATA=str(self.folder)))
         self.assertEqual((code, out), (4, ""), err)
         self.assertIn("cannot write the store", err)
         self.assertEqual(self.store.read_bytes(), before)
