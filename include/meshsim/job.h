@@ -134,24 +134,25 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
  * in ms_price_use.  O(1). */
 ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s);
 
-/** What a run comes to: plain numbers, so that one process can hand them to another as they are. */
+/** What a run comes to: plain numbers, so that one process can hand them to another as they are.
+ * NAN is what a workload or a platform does not say enough for. */
 typedef struct ms_run_figures {
     double step_time_s;
     double share[MS_TIME_COUNT]; /**< of the step, mean over ranks; they sum to 1 */
     double bubble_fraction;      /**< the three bubble shares */
     double idle_fraction;        /**< all but computing and the optimizer */
     double exposed_fraction;     /**< waiting for communication of any axis */
-    double samples_per_s;        /**< 0 where the workload gives no batch */
-    double tokens_per_s;         /**< 0 without a model, as all up to hfu */
+    double samples_per_s;
+    double tokens_per_s; /**< NAN without a model, as all up to peak_B */
     double tokens_per_s_per_gpu;
     double model_tflops_per_gpu; /**< 3 x forward [TFLOP/s] */
-    double mfu, mfu_causal, hfu; /**< of the dense bf16 peak; 0 where that is unlimited */
-    double peak_B;               /**< memory of the rank that needs most; 0 without a model */
+    double mfu, mfu_causal, hfu; /**< of the dense bf16 peak; NAN where that is unlimited */
+    double peak_B;               /**< memory of the rank that needs most */
     int64_t chunks;              /**< V */
     int64_t parameter_replicas;  /**< copies of each stage's parameters among the pipeline ranks */
-    double cost_USD;             /**< rent of a step; 0 where the platform does not say it */
-    double cost_USD_per_million_tokens; /**< the same of its tokens; 0 without a model, too */
-    double energy_J; /**< of a step; 0 where the platform does not say enough of power */
+    double cost_USD;             /**< rent of a step; NAN where the platform does not say it */
+    double cost_USD_per_million_tokens; /**< the same of its tokens; NAN without a model, too */
+    double energy_J; /**< of a step; NAN where the platform does not say enough of power */
     bool fits;       /**< the peak is within the capacity */
 } ms_run_figures;
 

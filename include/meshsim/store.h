@@ -43,7 +43,7 @@ typedef struct ms_store_row {
     const char *settings;    /**< what makes it of the workload: a JSON object on one line */
     const char *status;      /**< MS_POINT_ */
     const char *reason;      /**< why there are no figures; NULL: there are */
-    ms_run_figures figures;
+    ms_run_figures figures;  /**< zero where there is a reason; in the file they are NULL then */
 } ms_store_row;
 
 /** Columns of a row, by which it is stored, printed and written as CSV and JSON; `settings` is not

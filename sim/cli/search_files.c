@@ -1,12 +1,10 @@
 #include "cli/search_files.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/price.h"
 #include "meshsim/table.h"
 #include "meshsim/units.h"
 
@@ -18,7 +16,7 @@ typedef struct found_line {
     ms_candidate_words words;
     int64_t rank, gpus, v, micro_batch, zero;
     ms_run_figures figures;
-    double bound_s, cost, cost_per_million_tokens, energy_J;
+    double bound_s;
     const char *limited_by;
     double limit_share;
 } found_line;
@@ -45,9 +43,9 @@ static const ms_table_column COLUMNS[] = {
     LINE_NUMBER("bound_s", bound_s),
     LINE_NUMBER("tokens_per_s", figures.tokens_per_s),
     LINE_NUMBER("mfu", figures.mfu),
-    LINE_NUMBER("cost", cost),
-    LINE_NUMBER("cost_per_million_tokens", cost_per_million_tokens),
-    LINE_NUMBER("energy_J", energy_J),
+    LINE_NUMBER("cost", figures.cost_USD),
+    LINE_NUMBER("cost_per_million_tokens", figures.cost_USD_per_million_tokens),
+    LINE_NUMBER("energy_J", figures.energy_J),
     LINE_NUMBER("peak_B", figures.peak_B),
     LINE_NUMBER("bubble_fraction", figures.bubble_fraction),
     LINE_NUMBER("exposed_fraction", figures.exposed_fraction),
@@ -73,9 +71,7 @@ static const char *join(const char *const *words, size_t count, const char *betw
 static void fill_line(const ms_search_row *row, size_t rank, ms_arena *arena, found_line *line) {
     const ms_job_spec *spec = &row->spec;
     const ms_run_figures *figures = &row->figures;
-    const ms_platform *cluster = spec->platform.cluster;
     const char *sizes[MS_MESH_AXES_MAX];
-    bool has_rent = ms_price_has_rent(cluster), has_tokens = figures->tokens_per_s > 0;
     *line = (found_line){.rank = (int64_t)rank + 1,
                          .words = ms_show_candidate_words(spec),
                          .gpus = ms_spec_ranks(spec),
@@ -84,12 +80,8 @@ static void fill_line(const ms_search_row *row, size_t rank, ms_arena *arena, fo
                          .zero = spec->data.zero,
                          .figures = *figures,
                          .bound_s = row->bound_s,
-                         .cost = has_rent ? figures->cost_USD : (double)NAN,
                          .limited_by = row->limited_by,
                          .limit_share = row->limit_share};
-    line->cost_per_million_tokens =
-        has_rent && has_tokens ? figures->cost_USD_per_million_tokens : (double)NAN;
-    line->energy_J = ms_price_has_power(cluster) ? figures->energy_J : (double)NAN;
     for (int axis = 0; axis < spec->mesh.axes; axis++) {
         sizes[axis] =
             ms_arena_printf(arena, "%s=%d", spec->mesh.names[axis], spec->mesh.sizes[axis]);
@@ -135,7 +127,7 @@ void ms_show_search_markdown(const ms_shown_search *shown, ms_arena *arena, ms_b
             (long long)line->rank, line->mesh, line->words.schedule, (long long)line->v,
             (long long)line->micro_batch, line->words.recompute, (long long)line->zero,
             ms_unit_format(line->figures.step_time_s, MS_DIM_TIME, step, sizeof step),
-            ms_unit_format(line->figures.peak_B, MS_DIM_BYTES, peak, sizeof peak),
+            ms_show_memory(line->figures.peak_B, peak, sizeof peak),
             100 * line->figures.bubble_fraction, 100 * line->figures.exposed_fraction,
             line->limited_by, 100 * line->limit_share);
     }

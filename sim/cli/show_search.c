@@ -6,7 +6,6 @@
 #include "cli/show_text.h"
 #include "meshsim/metrics.h"
 #include "meshsim/points.h"
-#include "meshsim/price.h"
 #include "meshsim/units.h"
 
 /* Reasons of illegal candidates on a page. */
@@ -22,6 +21,10 @@ ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
                                                 : ms_schedule_kind_name(spec->schedule.kind),
                                 .recompute = RECOMPUTES[spec->recompute.kind],
                                 .platform = spec->platform.cluster->name};
+}
+
+const char *ms_show_memory(double peak_B, char *text_out, size_t size) {
+    return isnan(peak_B) ? "-" : ms_unit_format(peak_B, MS_DIM_BYTES, text_out, size);
 }
 
 /* ---- the page ---- */
@@ -92,9 +95,7 @@ static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out)
     ms_buffer_printf(out, "%3zu %10s %+7.2f %10s %7.2f %8.2f   %s, %.1f %%\n", number + 1,
                      ms_unit_format(figures->step_time_s, MS_DIM_TIME, step, sizeof step),
                      100 * (row->score.of[0] / shown->result->rows[0].score.of[0] - 1),
-                     figures->peak_B > 0
-                         ? ms_unit_format(figures->peak_B, MS_DIM_BYTES, peak, sizeof peak)
-                         : "-",
+                     ms_show_memory(figures->peak_B, peak, sizeof peak),
                      100 * figures->bubble_fraction, 100 * figures->exposed_fraction,
                      row->limited_by, 100 * row->limit_share);
     ms_show_wrapped("    ", ms_buffer_text(&text), out);
@@ -199,8 +200,8 @@ static void add_explanation(const ms_shown_search *shown, size_t rank, ms_buffer
                      ms_unit_format(best_s, MS_DIM_TIME, other, sizeof other),
                      100 * (row_s - best_s) / best_s);
     ms_buffer_printf(out, "  %-16s %10s %10s\n", "memory",
-                     ms_unit_format(row->figures.peak_B, MS_DIM_BYTES, own, sizeof own),
-                     ms_unit_format(best->figures.peak_B, MS_DIM_BYTES, other, sizeof other));
+                     ms_show_memory(row->figures.peak_B, own, sizeof own),
+                     ms_show_memory(best->figures.peak_B, other, sizeof other));
 }
 
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
@@ -262,17 +263,13 @@ static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {
 
 static void add_figures(const ms_search_row *found, ms_value *row) {
     const ms_run_figures *figures = &found->figures;
-    const ms_platform *cluster = found->spec.platform.cluster;
-    bool has_rent = ms_price_has_rent(cluster), has_tokens = figures->tokens_per_s > 0;
-    double nothing = (double)NAN; /* null */
     ms_value_add_double(row, "step_time_s", figures->step_time_s);
     ms_value_add_double(row, "bound_s", found->bound_s);
     ms_value_add_double(row, "estimate_s", found->estimate_s);
     ms_value_add_double(row, "tokens_per_s", figures->tokens_per_s);
-    ms_value_add_double(row, "cost", has_rent ? figures->cost_USD : nothing);
-    ms_value_add_double(row, "cost_per_million_tokens",
-                        has_rent && has_tokens ? figures->cost_USD_per_million_tokens : nothing);
-    ms_value_add_double(row, "energy_J", ms_price_has_power(cluster) ? figures->energy_J : nothing);
+    ms_value_add_double(row, "cost", figures->cost_USD);
+    ms_value_add_double(row, "cost_per_million_tokens", figures->cost_USD_per_million_tokens);
+    ms_value_add_double(row, "energy_J", figures->energy_J);
     ms_value_add_double(row, "mfu", figures->mfu);
     ms_value_add_double(row, "peak_B", figures->peak_B);
     ms_value_add_double(row, "bubble_fraction", figures->bubble_fraction);

@@ -4,25 +4,31 @@
 #include <math.h>
 #include <string.h>
 
+/* A figure, or NAN: what nobody says is not 0. */
+static double known(bool is_known, double figure) {
+    return is_known ? figure : (double)NAN;
+}
+
 /* How much the step gets done. */
 static void take_rates(const ms_result *result, ms_run_figures *figures) {
     const ms_job *job = result->job;
     double step_s = result->metrics.step_time_s;
     double gpus = job->mesh.ranks;
     double batch = job->global_batch;
-    double tokens = job->spec.has_model ? batch * job->spec.model.sequence : 0.0;
+    bool has_model = job->spec.has_model;
+    double tokens = batch * job->spec.model.sequence;
     double forward = job->costs.forward_flop * batch;
     double attention = job->costs.attention_flop * batch;
     double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
-    bool has_peak = isfinite(peak) && job->spec.has_model;
+    bool has_peak = isfinite(peak) && has_model;
     double executed = 3.0 * forward + job->costs.recompute_flop * batch;
     figures->samples_per_s = batch / step_s;
-    figures->tokens_per_s = tokens / step_s;
-    figures->tokens_per_s_per_gpu = tokens / step_s / gpus;
-    figures->model_tflops_per_gpu = 3.0 * forward / step_s / gpus * 1e-12;
-    figures->mfu = has_peak ? 3.0 * forward / peak : 0.0;
-    figures->mfu_causal = has_peak ? 3.0 * (forward - 0.5 * attention) / peak : 0.0;
-    figures->hfu = has_peak ? executed / peak : 0.0;
+    figures->tokens_per_s = known(has_model, tokens / step_s);
+    figures->tokens_per_s_per_gpu = known(has_model, tokens / step_s / gpus);
+    figures->model_tflops_per_gpu = known(has_model, 3.0 * forward / step_s / gpus * 1e-12);
+    figures->mfu = known(has_peak, 3.0 * forward / peak);
+    figures->mfu_causal = known(has_peak, 3.0 * (forward - 0.5 * attention) / peak);
+    figures->hfu = known(has_peak, executed / peak);
 }
 
 static void take_shares(const ms_result *result, ms_run_figures *figures) {
@@ -49,10 +55,12 @@ static void take_price(const ms_result *result, ms_run_figures *figures) {
     double step_s = figures->step_time_s;
     double busy_s = (figures->share[MS_TIME_COMPUTE] + figures->share[MS_TIME_OPTIMIZER]) * step_s;
     const ms_price_use use = ms_job_price_use(job, step_s, busy_s);
-    double tokens = figures->tokens_per_s * step_s;
-    figures->cost_USD = ms_price_step_USD(&job->platform, &use);
-    figures->cost_USD_per_million_tokens = tokens > 0.0 ? figures->cost_USD / tokens * 1e6 : 0.0;
-    figures->energy_J = ms_price_step_J(&job->platform, &use);
+    double tokens = figures->tokens_per_s * step_s; /* NAN without a model, and so is the cost */
+    figures->cost_USD =
+        known(ms_price_has_rent(&job->platform), ms_price_step_USD(&job->platform, &use));
+    figures->cost_USD_per_million_tokens = figures->cost_USD / tokens * 1e6;
+    figures->energy_J =
+        known(ms_price_has_power(&job->platform), ms_price_step_J(&job->platform, &use));
 }
 
 void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
@@ -61,7 +69,8 @@ void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     take_shares(result, figures_out);
     take_rates(result, figures_out);
     take_price(result, figures_out);
-    figures_out->peak_B = result->memory[result->peak_rank].peak_B;
+    figures_out->peak_B =
+        known(result->job->spec.has_model, result->memory[result->peak_rank].peak_B);
     figures_out->fits = result->fits;
     figures_out->chunks = result->job->program.spec.chunks;
     figures_out->parameter_replicas = result->job->program.parameter_replicas;

@@ -148,7 +148,7 @@ static ms_status plan_row(simulation *s, size_t index) {
 
 static ms_status check_cap(const simulation *s, ms_simulated_row *row) {
     double cap_B = s->study->cap_B;
-    if (cap_B <= 0 || row->peak_B <= cap_B) {
+    if (cap_B <= 0 || !(row->peak_B > cap_B)) { /* without a model nobody knows it */
         return MS_OK;
     }
     char peak[32];

@@ -90,17 +90,11 @@ static void add_rates(const ms_result *result, const ms_run_figures *figures, ms
                         "mfu_causal halves attention; hfu adds recomputation");
 }
 
-/* A number that is there, or null: what a platform does not say is not made up. */
-static void add_known(ms_value *root, const char *key, double value, bool is_known) {
-    ms_value_add_double(root, key, is_known ? value : (double)NAN);
-}
-
-static void add_price(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
-    bool has_rent = ms_price_has_rent(&result->job->platform);
-    add_known(root, "cost", figures->cost_USD, has_rent);
-    add_known(root, "cost_per_million_tokens", figures->cost_USD_per_million_tokens,
-              has_rent && figures->tokens_per_s > 0.0);
-    add_known(root, "energy_J", figures->energy_J, ms_price_has_power(&result->job->platform));
+/* What a platform does not say is null. */
+static void add_price(const ms_run_figures *figures, ms_value *root) {
+    ms_value_add_double(root, "cost", figures->cost_USD);
+    ms_value_add_double(root, "cost_per_million_tokens", figures->cost_USD_per_million_tokens);
+    ms_value_add_double(root, "energy_J", figures->energy_J);
     ms_value_add_string(root, "energy_convention", ms_price_energy_convention());
 }
 
@@ -306,7 +300,7 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     ms_value_add_double(root, "step_time_s", result->metrics.step_time_s);
     add_bounds(result, root);
     add_rates(result, &figures, root);
-    add_price(result, &figures, root);
+    add_price(&figures, root);
     add_shares(result, &figures, root);
     add_comm(result, root);
     add_collectives(result, root);

@@ -150,6 +150,49 @@ class Rows(InFolder):
         self.assertEqual(code, 1)
 
 
+class Unknown(InFolder):
+    """What nobody says is no number: null in JSON, nothing in CSV, NULL in SQLite."""
+
+    def expect(self, workload, axes, unknown, rows):
+        (self.folder / "workload.yaml").write_text(workload, encoding="utf-8")
+        self.sweep.write_text(f"workload: workload.yaml\naxes:\n  - {axes}\n", encoding="utf-8")
+        tree = self.json("--store", self.store)
+        code, out, err = run(self.sweep, "--csv", "-")
+        self.assertEqual(code, 0, err)
+        lines = list(csv.DictReader(io.StringIO(out)))
+        with sqlite3.connect(self.store) as base:
+            base.row_factory = sqlite3.Row
+            kept = [dict(row) for row in base.execute("SELECT * FROM points WHERE reason IS NULL ORDER BY settings")]
+        for found in (tree["rows"], lines, kept):
+            self.assertEqual(len(found), rows)
+            for row in found:
+                self.assertEqual({key for key, value in row.items() if value in (None, "") and key != "reason"}, unknown)
+        again = self.json("--store", self.store)
+        self.assertEqual(again["counts"]["stored"], rows)
+        self.assertEqual(again["rows"], tree["rows"])
+
+    def test_without_price_and_power(self):
+        tiny = (ROOT / "workloads" / "tiny.yaml").read_text(encoding="utf-8")
+        self.expect(tiny.replace("{file: dgx-a100, nodes: 1}", "{file: flat, nodes: 8}"),
+                    "batch.global: [16, 32]", {"cost", "cost_per_million_tokens", "energy_J"}, 2)
+
+    def test_without_a_model(self):
+        self.expect("name: paper\nplatform: {file: ideal, nodes: 4}\ncosts: {forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}\n"
+                    "mesh: {pp: 4}\nschedule: {kind: 1f1b}\nbatch: {micro: 1, microbatches: 8}\n", "batch.microbatches: [4, 8]",
+                    {"tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu", "mfu_causal", "hfu", "peak_B", "cost",
+                     "cost_per_million_tokens", "energy_J"}, 2)
+
+    def test_of_a_job_that_cannot_be(self):
+        self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\nset: {{batch.global: 2}}\naxes:\n  - schedule.kind: [1f1b, dualpipe]\n",
+                              encoding="utf-8")
+        self.assertEqual([row["status"] for row in self.json("--store", self.store)["rows"]], ["simulated", "refused"])
+        with sqlite3.connect(self.store) as base:
+            base.row_factory = sqlite3.Row
+            row, = base.execute("SELECT * FROM points WHERE reason IS NOT NULL")
+        self.assertEqual({key for key in row.keys() if row[key] is not None},
+                         {"key", "program", "settings", "workload", "platform", "gpus", "status", "reason"})
+
+
 class Store(InFolder):
     def test_is_read_back_to_the_last_bit_and_nothing_is_simulated_twice(self):
         first = self.json("--store", self.store)

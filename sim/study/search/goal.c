@@ -200,11 +200,11 @@ void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
 }
 
 bool ms_search_is_within(const ms_search_goal *goal, const double *values) {
-    bool is_within = true;
+    bool is_beyond = false; /* what is not known is not */
     for (int i = 0; i < MS_SEEK_COUNT; i++) {
-        is_within = is_within && values[i] <= goal->limits[i];
+        is_beyond = is_beyond || values[i] > goal->limits[i];
     }
-    return is_within;
+    return !is_beyond;
 }
 
 ms_search_score ms_search_score_of(const ms_search_goal *goal, const double *values) {

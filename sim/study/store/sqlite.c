@@ -319,7 +319,7 @@ static bool take_row(sqlite3_stmt *from, ms_arena *arena, ms_store_row *row) {
         if (column->type == MS_COLUMN_TEXT) {
             const char *text = take_text(from, place, arena, &failed);
             *(const char **)(void *)((char *)row + column->offset) = text;
-        } else {
+        } else if (row->reason == NULL || column->is_of_left_out) { /* else it has no figures */
             take_cell(from, place, column, row);
         }
         place++;
@@ -333,13 +333,16 @@ static int bind_text(sqlite3_stmt *to, int place, const char *text) {
 
 static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
                      const ms_store_row *row) {
+    if (row->reason != NULL && !column->is_of_left_out) {
+        return sqlite3_bind_null(to, place + 1); /* a job that cannot be has no figures */
+    }
     const char *field = (const char *)row + column->offset;
     switch (column->type) {
     case MS_COLUMN_TEXT:
         return bind_text(to, place, *(const char *const *)(const void *)field);
     case MS_COLUMN_INT:
         return sqlite3_bind_int64(to, place + 1, *(const int64_t *)(const void *)field);
-    case MS_COLUMN_NUMBER: /* what is no number becomes SQL's NULL */
+    case MS_COLUMN_NUMBER: /* NAN becomes SQL's NULL */
         return sqlite3_bind_double(to, place + 1, *(const double *)(const void *)field);
     case MS_COLUMN_BOOL:
         return sqlite3_bind_int(to, place + 1, *(const bool *)(const void *)field);

@@ -84,6 +84,49 @@ Test(store, what_is_put_is_found_to_the_last_bit) {
     place_release(&p);
 }
 
+/* Every column of a number, in turn: what is not known comes back as such, and all else as it was.
+ */
+Test(store, what_is_not_known_stays_so_in_each_column) {
+    place p;
+    place_init(&p);
+    ms_store *store = open_store(&p, &SHARED);
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
+        ms_store_row found, put = make_row(c->name);
+        bool is_found = false;
+        if (c->type != MS_COLUMN_NUMBER) {
+            continue;
+        }
+        *(double *)(void *)((char *)&put + c->offset) = NAN;
+        cr_assert_eq(ms_store_put(store, &put), MS_OK);
+        cr_assert_eq(ms_store_find(store, c->name, &p.f.arena, &found, &is_found), MS_OK);
+        double *back = (double *)(void *)((char *)&found + c->offset);
+        cr_assert(is_found && isnan(*back), "%s", c->name);
+        *back = *(double *)(void *)((char *)&put + c->offset); /* a NAN with the same bits */
+        cr_assert_eq(memcmp(&found.figures, &put.figures, sizeof put.figures), 0, "%s", c->name);
+    }
+    ms_store_close(store);
+    place_release(&p);
+}
+
+Test(store, a_job_that_cannot_be_has_no_figures) {
+    place p;
+    place_init(&p);
+    ms_store *store = open_store(&p, &SHARED);
+    ms_store_row found, put = make_row("a");
+    bool is_found = false;
+    const ms_run_figures none = {0};
+    put.status = MS_POINT_REFUSED;
+    put.reason = "no such job";
+    cr_assert_eq(ms_store_put(store, &put), MS_OK);
+    cr_assert_eq(ms_store_find(store, "a", &p.f.arena, &found, &is_found), MS_OK);
+    cr_assert(is_found);
+    cr_assert_str_eq(found.reason, put.reason);
+    cr_assert_eq(found.gpus, put.gpus);
+    cr_assert_eq(memcmp(&found.figures, &none, sizeof none), 0);
+    ms_store_close(store);
+    place_release(&p);
+}
+
 Test(store, of_two_rows_with_one_key_the_first_stays_but_in_a_fresh_one) {
     place p;
     place_init(&p);
