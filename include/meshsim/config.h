@@ -1,7 +1,7 @@
 /**
  * @file
- * YAML documents as trees that remember where every value stands, and field tables that read them
- * into structs.
+ * YAML and JSON documents as trees that remember where every value stands, and field tables that
+ * read them into structs.
  *
  * A layer declares one `ms_field` table per YAML mapping, beside the struct it fills. Unknown keys,
  * repeated keys, missing required keys, wrong types, units and ranges are all found and reported
@@ -27,6 +27,7 @@ MS_BEGIN_DECLS
 typedef enum ms_file_type {
     MS_FILE_YAML, /**< at most 16 MiB */
     MS_FILE_CSV,  /**< at most 256 MiB */
+    MS_FILE_JSON, /**< at most 16 MiB */
 } ms_file_type;
 
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
@@ -79,6 +80,17 @@ typedef struct ms_text {
  * ms_yaml_parse. */
 ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag,
                              ms_node **root_out);
+
+/** Read and parse a file of JSON as the same kind of tree: texts are quoted scalars, numbers and
+ * `true`, `false`, `null` plain ones as they stand in the file.
+ *  path: as for ms_yaml_load.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load; MS_E_INPUT
+ * for what is no JSON too (NaN, a comma too many, a number that is out of range, a repeated key,
+ * more than 64 levels), reported with its place. */
+ms_status ms_config_load_json(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
+
+/** Parse a text of JSON already in memory.  Returns as ms_config_load_json, without MS_E_IO. */
+ms_status ms_config_parse_json(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                               ms_node **root_out);
 
 /** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
 ms_node *ms_node_get(const ms_node *mapping, const char *key);
@@ -194,6 +206,10 @@ bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
 /** Whether two trees hold the same keys and texts in the same order, places aside; either may be
  * NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
+
+/** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
+ * table; keys that the table does not know come last.  O(keys * rows). */
+void ms_config_arrange(ms_node *mapping, const ms_field *fields);
 
 /** Whether the user gave this key (as opposed to a default). */
 bool ms_config_has(const ms_node *mapping, const char *key);

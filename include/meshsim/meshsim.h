@@ -20,6 +20,7 @@
  * | progress.h        | how far a long run has come                                        |
  * | usage.h           | time and memory that the process has taken                         |
  * | config.h          | YAML documents, field tables, overrides                            |
+ * | source_keys.h     | keys of a foreign file, and what became of each                    |
  * | find.h            | YAML files found by a name in several folders                      |
  * | input.h           | kinds of input files, told apart                                   |
  * | cells.h           | CSV texts, cell by cell                                            |
@@ -31,6 +32,7 @@
  * | placement.h       | which GPU each rank sits on; idle and spare GPUs                   |
  * | sharding.h        | how tensors lie over a mesh, and what moving them takes            |
  * | model.h           | what a transformer is, and how it is laid out over GPUs            |
+ * | hf.h              | Hugging Face configs as models                                     |
  * | stage_costs.h     | what each pass of a virtual stage computes, sends and keeps        |
  * | kernel_times.h    | times of single kernels on a GPU type                              |
  * | schedule.h        | pipeline schedules, on paper                                       |
@@ -76,6 +78,7 @@
  * | ablation.h        | what each mechanism of the cost model buys                         |
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | whatif.h          | what one better thing would buy a job                              |
+ * | import.h          | files of other software as workloads                               |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

@@ -276,6 +276,18 @@ void ms_job_spec_write_keys(ms_buffer *out);
  * in it start at the spec's folder.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
 
+/** Keys that a workload needs, at most. */
+enum { MS_MISSING_MAX = 4 };
+
+/** Append a workload file that may lack some of what it needs: the keys of `root` in the order of
+ * the table of keys, which they have afterwards, and in the place of each needed key that it lacks
+ * a comment "# required: ..." with an example.  O(keys). */
+void ms_job_spec_write_draft(ms_node *root, ms_buffer *out);
+
+/** The needed keys that a workload's tree lacks.  keys_out: [MS_MISSING_MAX] static storage.
+ * Returns how many. */
+int ms_job_spec_missing(const ms_node *root, const char *keys_out[MS_MISSING_MAX]);
+
 /** Whether two specs say the same, by every key of a workload file. Where they come from does not
  * count.  O(size of their lists). */
 bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);

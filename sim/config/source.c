@@ -20,6 +20,7 @@ static const struct {
 } TYPES[] = {
     [MS_FILE_YAML] = {"YAML", 16},
     [MS_FILE_CSV] = {"CSV", 256},
+    [MS_FILE_JSON] = {"JSON", 16},
 };
 
 /* Length of the UTF-8 sequence at `at` and its code point; 0 if the bytes are none (overlong forms,

@@ -20,6 +20,7 @@ static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", NULL};
 
 typedef struct model_text {
+    const char *hf; /* taken out by who reads workloads; here it is a fault */
     int type, norm, positions, attention, loss, kernels, projections;
     ms_moe_text moe;
     ms_model model;
@@ -47,6 +48,10 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.name),
      .fallback = "model",
      .help = "name for output"},
+    {.key = "hf",
+     .type = MS_FIELD_STRING,
+     .offset = offsetof(model_text, hf),
+     .help = "a Hugging Face config, or its folder, that says what the other keys leave out"},
     WORD_FIELD("type", type, true, TYPES, "family that sets the defaults: gpt or llama"),
     {.key = "layers",
      .type = MS_FIELD_INT,
@@ -264,6 +269,9 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
                         ms_diag *diag, ms_model *model_out) {
     model_text text = defaults_of(mapping);
     ms_status status = ms_config_read(mapping, MS_MODEL_FIELDS, key_path, &text, arena, diag);
+    if (status == MS_OK && text.hf != NULL) {
+        return fault(mapping, key_path, diag, "hf", "can stand in a workload's file only");
+    }
     if (status == MS_OK) {
         derive(&text);
         status = check_sizes(mapping, key_path, diag, &text.model);

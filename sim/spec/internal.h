@@ -18,6 +18,11 @@ ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, 
 ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
                                 ms_node *root, ms_arena *arena, ms_diag *diag);
 
+/* Lay what the Hugging Face config says that `model.hf` names below the model's other keys, and
+ * take that key out.  folder: of the workload.  Returns MS_OK, also where there is none;
+ * MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_lay_hf(const char *folder, ms_node *root, ms_arena *arena, ms_diag *diag);
+
 /* Take back choices that came from the framework and that the job has no place for, in the spec and
  * in its tree.  root: with the framework's choices laid below; NULL: the spec comes from no file,
  * and all its choices are the framework's. */

@@ -13,6 +13,7 @@ typedef struct reading {
     ms_node *root;
     ms_spec_text text;
     bool keeps_platform; /* it is in text.spec already */
+    bool lacks_model;    /* what its keys leave out could not be read: they say too little */
     ms_status status;    /* first fault of any part */
 } reading;
 
@@ -214,6 +215,16 @@ static void give_up_batch(reading *r) {
     }
 }
 
+/* A batch that is left out is told of where the job is laid out, which needs ranks. */
+static void miss_batch(reading *r) {
+    const ms_spec_batch *batch = &r->text.spec.batch;
+    bool has_ranks = r->text.mesh != NULL && r->text.platform != NULL;
+    if (!has_ranks && ms_node_get(r->root, "batch") == NULL && batch->micro > 0) {
+        note(r, ms_spec_fault(&r->text.spec, r->diag, "batch",
+                              "this key is required: sequences per step, as in {global: 512}"));
+    }
+}
+
 /* Mappings that have readers of their own, each whether or not the others could be read. */
 static void read_parts(reading *r) {
     ms_job_spec *spec = &r->text.spec;
@@ -228,6 +239,8 @@ static void read_parts(reading *r) {
          ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
     if (r->text.model != NULL) {
         spec->has_model = true;
+    }
+    if (r->text.model != NULL && !r->lacks_model) {
         note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
     }
     if (r->text.costs != NULL && r->text.model == NULL) {
@@ -240,6 +253,7 @@ static void read_parts(reading *r) {
 /* What the tree says, its framework's choices below it. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
+    r->lacks_model = !note(r, ms_spec_lay_hf(spec->folder, r->root, r->arena, r->diag));
     note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
                                   r->diag));
     note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
@@ -274,6 +288,7 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     ms_spec_fit_choices(spec, r.root);
     if (r.status != MS_OK) {
         ms_job_layout layout;
+        miss_batch(&r);
         give_up_batch(&r);
         ms_spec_lay_out_parts(spec, arena, diag, &layout);
     }
@@ -328,6 +343,12 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
         return ms_diag_no_memory(diag);
     }
     status = apply_request(&request, r.root, arena, diag);
+    const ms_node *hf = ms_node_get(ms_node_get(r.root, "model"), "hf");
+    if (status == MS_OK && hf != NULL) { /* below keys that are all given it would say nothing */
+        status = ms_config_fault(diag, hf, "model.hf",
+                                 "cannot take the place of a model that was "
+                                 "read already; set its keys");
+    }
     if (status != MS_OK) {
         return status;
     }

@@ -233,6 +233,7 @@ CASES = {
     "steps": Case(3, 4, "costs", "schedule.kind=zbh2", "schedule.step_end=post_validation"),
     "fidelity": Case("flow", "analytic", "dense", "platform.nodes=2", "mesh.order=[tp, dp, pp]", "mesh.dp=4", "batch.global=32"),
     "granularity": Case("layer", "pass", "dense", idle=[("costs", (), "pass")]),
+    "model.hf": Case(None, str(ROOT / "tests" / "import" / "hf" / "gpt2.json"), "dense"),
     "model.type": Case("llama", "gpt", "dense"),
     "model.layers": Case(8, 16, "dense"),
     "model.hidden": Case(1024, 2048, "dense"),

@@ -519,7 +519,8 @@ Test(spec, idle_keys_are_those_of_the_file) {
 }
 
 Test(spec, a_bad_override_is_told_and_changes_nothing) {
-    static const char *const BAD[] = {"modl.layers=2", "model.layers=two", "batch", "mesh.tp=0"};
+    static const char *const BAD[] = {"modl.layers=2", "model.layers=two", "batch", "mesh.tp=0",
+                                      "model.hf=config.json"};
     spec_fixture f;
     spec_fixture_init(&f);
     const ms_job_spec base = spec_fixture_read(&f, "tiny", NULL, 0);

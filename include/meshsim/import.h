@@ -1,0 +1,72 @@
+/**
+ * @file
+ * Importing: files of other software as workloads.
+ *
+ * An importer reads one kind of source into the tree of a workload, which may lack what the source
+ * does not say, and tells of each of the source's keys what became of it.
+ */
+#ifndef MESHSIM_IMPORT_H
+#define MESHSIM_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/buffer.h"
+#include "meshsim/config.h"
+#include "meshsim/decls.h"
+#include "meshsim/diag.h"
+#include "meshsim/model.h"
+#include "meshsim/source_keys.h"
+#include "meshsim/spec.h"
+#include "meshsim/status.h"
+
+MS_BEGIN_DECLS
+
+/** What is to be imported. All strings are borrowed. */
+typedef struct ms_import_source {
+    const char *const *files; /**< [file_count] paths */
+    size_t file_count;
+    const char *const *sets; /**< [set_count] "key.path=value", laid over what the source says */
+    size_t set_count;
+    const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
+} ms_import_source;
+
+/** What came of it. */
+typedef struct ms_imported {
+    const char *about;   /**< one line on where it comes from, for the file's first comment */
+    ms_node *root;       /**< the workload's tree; it may lack keys */
+    ms_source_keys keys; /**< those of the source */
+    bool has_model;
+    ms_model model;                      /**< as its `model:` says it */
+    const char *missing[MS_MISSING_MAX]; /**< [missing_count] keys that it still needs */
+    int missing_count;
+} ms_imported;
+
+/** A kind of source. Its row stands in sim/study/import/import.c. */
+typedef struct ms_import_kind {
+    const char *name;    /**< as the command line has it */
+    const char *files;   /**< what its files are, such as "config.json" */
+    const char *summary; /**< one line */
+    /** Read a source into `about`, `root` and `keys`; the rest is done for all kinds. Nodes of the
+     * tree have the places of what they were made of, so that faults point there.  Returns MS_OK;
+     * MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported). */
+    ms_status (*read)(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                      ms_imported *out);
+} ms_import_kind;
+
+/** All kinds, NULL-terminated. */
+const ms_import_kind *const *ms_import_kinds(void);
+
+/** Read a source, lay `sets` over it, and check the model that it gives.
+ *  kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a kind that there
+ * is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
+                         ms_diag *diag, ms_imported *imported_out);
+
+/** Append what was imported as a workload file; what it lacks stands there as comments. */
+void ms_import_write(const ms_imported *imported, ms_buffer *out);
+
+MS_END_DECLS
+
+#endif

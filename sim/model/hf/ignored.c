@@ -1,0 +1,75 @@
+/* Keys of configs that say nothing which a simulation takes, and why. */
+#include <string.h>
+
+#include "model/hf/hf.h"
+
+/* Keys that say nothing which a simulation takes. */
+typedef struct ignored_row {
+    const char *why;
+    const char *const *keys; /* NULL-terminated */
+} ignored_row;
+
+#define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const ignored_row ROWS[] = {
+    {"says what the file is for", KEYS("architectures", "auto_map", "transformers_version",
+                                       "_commit_hash", "task_specific_params")},
+    {"names tokens", KEYS("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id",
+                          "sep_token_id", "cls_token_id", "mask_token_id", "image_token_index",
+                          "image_token_id", "boi_token_index", "eoi_token_index")},
+    {"says how weights begin",
+     KEYS("initializer_range", "initializer_factor", "init_method", "embedding_init_method")},
+    {"the type of stored weights, which is the workload's to say (precision)",
+     KEYS("torch_dtype", "dtype")},
+    {"how stored weights are quantised; products in fp8 are the workload's to say "
+     "(precision.products)",
+     KEYS("quantization_config", "compression_config")},
+    {"generation alone", KEYS("use_cache", "cache_implementation", "ep_size", "pretraining_tp",
+                              "max_length", "do_sample", "num_beams")},
+    {"a number inside a kernel that takes as long with any other",
+     KEYS("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon",
+          "rope_theta", "rope_local_base_freq", "rotary_emb_base", "query_pre_attn_scalar",
+          "routed_scaling_factor", "norm_topk_prob", "scoring_func", "scale_attn_weights",
+          "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "rope_interleave",
+          "seq_aux", "aux_loss_alpha", "router_aux_loss_coef", "router_z_loss_coef",
+          "router_jitter_noise", "input_jitter_noise", "output_router_logits")},
+    {"angles of the rotary embedding, whose kernel takes as long with any other",
+     KEYS("rope_scaling", "rope_parameters", "rope_type", "partial_rotary_factor", "rotary_pct",
+          "rotary_dim")},
+    {"the function's kernel is counted alike for all; whether an MLP is gated follows from the "
+     "model's type",
+     KEYS("hidden_act", "hidden_activation", "activation_function")},
+    {"a cap on scores or logits inside kernels that take as long without it",
+     KEYS("attn_logit_softcapping", "final_logit_softcapping")},
+    {"dropout besides that of the residual path",
+     KEYS("embd_pdrop", "attn_pdrop", "attention_dropout", "classifier_dropout",
+          "summary_first_dropout")},
+    {"groups of experts; model.moe.node_limit says where they are nodes",
+     KEYS("n_group", "topk_group", "topk_method", "num_expert_group")},
+    {"latent attention has keys and values for all heads", KEYS("num_key_value_heads")},
+    {"the size of a head follows from its parts", KEYS("head_dim")},
+    {"heads for classes, which training for text has not",
+     KEYS("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels",
+          "id2label", "label2id", "num_labels", "is_decoder", "is_encoder_decoder")},
+    {"not of the text model, which alone is simulated",
+     KEYS("vision_config", "audio_config", "mm_tokens_per_image", "projector_hidden_act",
+          "vision_feature_layer", "multimodal_projector_bias", "spatial_merge_size")},
+    {"the same as the longest sequence",
+     KEYS("n_ctx", "original_max_position_embeddings", "max_sequence_length", "seq_length")},
+    {"how attention is called", KEYS("_attn_implementation", "attn_implementation",
+                                     "_attn_implementation_autoset", "use_flash_attn")},
+    {"a window that the config turns off",
+     KEYS("sliding_window", "use_sliding_window", "max_window_layers", "layer_types",
+          "sliding_window_pattern")},
+};
+
+const char *ms_hf_ignored_why(const char *key) {
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        for (const char *const *name = ROWS[i].keys; *name != NULL; name++) {
+            if (strcmp(*name, key) == 0) {
+                return ROWS[i].why;
+            }
+        }
+    }
+    return NULL;
+}

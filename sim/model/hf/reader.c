@@ -1,0 +1,254 @@
+/* Configs key by key: looking up, types of values, what became of each key. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hf/hf.h"
+
+enum { PATH_SIZE = 160, MESSAGE_SIZE = 600, SHOWN_SIZE = 48 };
+
+static void fail(ms_hf_reader *r, ms_status status) {
+    r->status = r->status == MS_OK ? status : r->status;
+}
+
+void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const char *format, ...) {
+    char path[PATH_SIZE];
+    char message[MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    snprintf(path, sizeof path, "%s%s", r->prefix, key);
+    fail(r, ms_config_fault(r->diag, node, path, "%s", message));
+}
+
+/* ---- looking up ---- */
+
+static bool is_null(const ms_node *node) {
+    return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
+}
+
+static const char *default_of(const ms_hf_reader *r, const char *key) {
+    for (const ms_hf_default *row = r->family->defaults; row->key != NULL; row++) {
+        if (strcmp(row->key, key) == 0) {
+            return row->text;
+        }
+    }
+    return NULL;
+}
+
+static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
+    for (int i = 0; i < r->taken_count; i++) {
+        if (strcmp(r->taken[i].key, taken->key) == 0) {
+            return;
+        }
+    }
+    if (r->taken_count < MS_HF_TAKEN_MAX) {
+        r->taken[r->taken_count++] = *taken;
+    }
+}
+
+/* Transformers' default as if it stood in the config. */
+static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
+    const char *text = default_of(r, key);
+    if (text == NULL) {
+        return NULL;
+    }
+    ms_node *node = MS_NEW(r->arena, ms_node, 1);
+    if (node == NULL) {
+        fail(r, MS_E_NOMEM);
+        return NULL;
+    }
+    *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "hf"};
+    node->mark = node->key_mark = r->place->mark;
+    remember(r, &(ms_hf_taken){.key = key, .node = node, .goal = goal, .is_assumed = true});
+    return node;
+}
+
+const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char *goal) {
+    const ms_node *found = NULL;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const ms_node *node = ms_node_get(r->config, names[i]);
+        if (node == NULL) {
+            continue;
+        }
+        remember(r, &(ms_hf_taken){.key = names[i], .node = node, .goal = goal});
+        if (found != NULL && !ms_node_is_equal(found, node)) {
+            ms_hf_fault(r, node, names[i], "says another value than '%s', which means the same",
+                        found->key);
+        }
+        found = found == NULL ? node : found;
+    }
+    for (size_t i = 0; names[i] != NULL && found == NULL; i++) {
+        found = assume(r, names[i], goal);
+    }
+    return found == NULL || is_null(found) ? NULL : found;
+}
+
+/* ---- types ---- */
+
+/* What came, for a message. */
+static const char *shown(const ms_node *node, char *out) {
+    if (node->type != MS_NODE_SCALAR) {
+        return node->type == MS_NODE_MAPPING ? "an object" : "a list";
+    }
+    bool is_long = strlen(node->text) > SHOWN_SIZE - 8;
+    snprintf(out, SHOWN_SIZE, node->is_quoted ? "the text '%.*s%s'" : "'%.*s%s'", SHOWN_SIZE - 18,
+             node->text, is_long ? "..." : "");
+    return out;
+}
+
+bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int *out) {
+    const ms_node *node = ms_hf_take(r, names, goal);
+    if (node == NULL) {
+        return false;
+    }
+    bool is_number = node->type == MS_NODE_SCALAR && !node->is_quoted &&
+                     node->text[strspn(node->text, "0123456789")] == '\0';
+    errno = 0;
+    long value = is_number ? strtol(node->text, NULL, 10) : -1;
+    if (!is_number || errno != 0 || value > INT_MAX) {
+        char text[SHOWN_SIZE];
+        ms_hf_fault(r, node, names[0], "expected a whole number, 0 to %d, got %s", INT_MAX,
+                    shown(node, text));
+        return false;
+    }
+    *out = (int)value;
+    return true;
+}
+
+bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, bool *out) {
+    const ms_node *node = ms_hf_take(r, names, goal);
+    if (node == NULL) {
+        return false;
+    }
+    bool is_plain = node->type == MS_NODE_SCALAR && !node->is_quoted;
+    bool is_true = is_plain && strcmp(node->text, "true") == 0;
+    if (!is_true && !(is_plain && strcmp(node->text, "false") == 0)) {
+        char text[SHOWN_SIZE];
+        ms_hf_fault(r, node, names[0], "expected true or false, got %s", shown(node, text));
+        return false;
+    }
+    *out = is_true;
+    return true;
+}
+
+/* ---- the model's mapping ---- */
+
+static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_node_type type) {
+    ms_node *node = MS_NEW(r->arena, ms_node, 1);
+    if (node == NULL) {
+        fail(r, MS_E_NOMEM);
+        return NULL;
+    }
+    *node = (ms_node){.type = type, .key = key, .origin = "hf"};
+    node->mark = node->key_mark = r->place->mark;
+    if (parent->last == NULL) {
+        parent->first = node;
+    } else {
+        parent->last->next = node;
+    }
+    parent->last = node;
+    parent->count++;
+    return node;
+}
+
+static ms_node *mapping_of(ms_hf_reader *r, const char *map) {
+    ms_node *found = map == NULL ? r->model : ms_node_get(r->model, map);
+    return found == NULL ? new_child(r, r->model, map, MS_NODE_MAPPING) : found;
+}
+
+void ms_hf_put(ms_hf_reader *r, const char *map, const char *key, const ms_node *from,
+               const char *text) {
+    ms_node *mapping = mapping_of(r, map);
+    ms_node *node = mapping == NULL ? NULL : new_child(r, mapping, key, MS_NODE_SCALAR);
+    if (node == NULL) {
+        return;
+    }
+    node->text = text == NULL ? from->text : text;
+    if (from != NULL) {
+        node->mark = node->key_mark = from->mark;
+    }
+}
+
+void ms_hf_put_int(ms_hf_reader *r, const char *map, const char *key, const ms_node *from,
+                   int value) {
+    const char *text = ms_arena_printf(r->arena, "%d", value);
+    if (text == NULL) {
+        fail(r, MS_E_NOMEM);
+        return;
+    }
+    ms_hf_put(r, map, key, from, text);
+}
+
+void ms_hf_put_flag(ms_hf_reader *r, const char *key, const ms_node *from, bool value) {
+    ms_hf_put(r, NULL, key, from, value ? "true" : "false");
+}
+
+/* ---- what became of the keys ---- */
+
+static const ms_hf_taken *find_taken(const ms_hf_reader *r, const char *key) {
+    for (int i = 0; i < r->taken_count; i++) {
+        if (strcmp(r->taken[i].key, key) == 0 && !r->taken[i].is_assumed) {
+            return &r->taken[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_key(ms_hf_reader *r, ms_source_keys *keys, const ms_source_key *key) {
+    if (ms_source_keys_add(keys, key, r->arena) != MS_OK) {
+        fail(r, MS_E_NOMEM);
+    }
+}
+
+/* Keys of a mapping.  is_text: it is the text model's; else what its config stands in. */
+static void list_mapping(ms_hf_reader *r, const ms_node *mapping, bool is_text,
+                         ms_source_keys *keys) {
+    for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
+        const ms_hf_taken *taken = find_taken(r, node->key);
+        bool is_used = taken != NULL && taken->node == node;
+        const char *why = is_used ? taken->goal : ms_hf_ignored_why(node->key);
+        ms_source_key key = {
+            .key = is_text ? ms_arena_printf(r->arena, "%s%s", r->prefix, node->key) : node->key,
+            .value = node->text,
+            .fate = is_used       ? MS_SOURCE_USED
+                    : why != NULL ? MS_SOURCE_IGNORED
+                                  : MS_SOURCE_UNKNOWN,
+            .why = why,
+            .mark = node->key_mark};
+        if (key.key == NULL) {
+            fail(r, MS_E_NOMEM);
+            return;
+        }
+        if (node != r->config) {
+            add_key(r, keys, &key);
+        }
+    }
+}
+
+void ms_hf_list_keys(ms_hf_reader *r, const ms_node *root, ms_source_keys *keys) {
+    if (root != r->config) {
+        list_mapping(r, root, false, keys);
+    }
+    list_mapping(r, r->config, true, keys);
+    const char *why =
+        ms_arena_printf(r->arena, "Transformers' default for %s", r->family->model_type);
+    if (why == NULL) {
+        fail(r, MS_E_NOMEM);
+    }
+    for (int i = 0; i < r->taken_count && r->status == MS_OK; i++) {
+        const ms_hf_taken *taken = &r->taken[i];
+        if (taken->is_assumed) {
+            add_key(r, keys,
+                    &(ms_source_key){.key = taken->key,
+                                     .value = taken->node->text,
+                                     .fate = MS_SOURCE_ASSUMED,
+                                     .why = why,
+                                     .mark = r->place->mark});
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/* The kinds of sources that can be imported. */
+#ifndef MS_IMPORT_KINDS_H
+#define MS_IMPORT_KINDS_H
+
+#include "meshsim/import.h"
+
+extern const ms_import_kind ms_import_hf;
+
+/* An empty mapping that stands nowhere, for trees; NULL: no memory. */
+ms_node *ms_import_new_mapping(ms_arena *arena);
+
+/* Hang `child` into a mapping under a key. */
+void ms_import_hang(ms_node *mapping, const char *key, ms_node *child);
+
+#endif
