@@ -22,6 +22,7 @@ typedef enum ms_input_kind {
     MS_INPUT_RESULT,   /**< what --json printed */
     MS_INPUT_MEASURED, /**< measured runs, or collectives */
     MS_INPUT_SWEEP,    /**< a workload whose keys take several values */
+    MS_INPUT_SPACE,    /**< what varies in a search */
 } ms_input_kind;
 
 /** Refuse a document that has keys of another kind and none of its own.

@@ -29,11 +29,13 @@ typedef struct ms_space_request {
     ms_words varied;           /**< "key.path=v1,v2,...": values as YAML has them in a list. Of an
                                     axis of the mesh also "all", its divisors of the GPUs. A value
                                     that is a mapping sets the keys below that path together */
-    const ms_node *const *places; /**< [varied.count] where a file says them, NULL: the command
-                                     line; NULL: all are the command line's */
-    ms_ints gpus;                 /**< numbers of GPUs; count 0: those of the workload's platform */
-    ms_words platforms;           /**< names or paths of platform files; count 0: the workload's */
-    bool is_usual;                /**< vary what is usual too, beside `varied` */
+    const ms_node *const *places;   /**< [varied.count] where a file says them, NULL: the command
+                                       line; NULL: all are the command line's */
+    const ms_node *gpus_place;      /**< where a file says `gpus`; NULL: the command line */
+    const ms_node *platforms_place; /**< likewise */
+    ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
+    ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
+    bool is_usual;      /**< vary what is usual too, beside `varied` */
 } ms_space_request;
 
 /** Add to a request what a file asks for: `usual`, `gpus`, `platforms`, and `vary` with keys and

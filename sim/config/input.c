@@ -17,6 +17,7 @@ static const kind_row KINDS[] = {
     {MS_INPUT_RESULT, {"step_time_s", "estimate", "gpus_per_node", "makespan"}},
     {MS_INPUT_MEASURED, {"nccl_tests", "nccl_tuning", "busbw_definition", "deepep"}},
     {MS_INPUT_SWEEP, {"workload", "axes", "set", "picture"}},
+    {MS_INPUT_SPACE, {"vary", "gpus", "platforms", "usual"}},
     {MS_INPUT_WORKLOAD, {"platform", "mesh", "model", "costs", "batch", "schedule", "precision"}},
     {MS_INPUT_PLATFORM, {"nodes", "node", "gpu", "tiers", "fabric", "pxn", "base", "library"}},
     {MS_INPUT_GPU, {"peak", "hbm", "hbm_bandwidth", "sms", "gemm_efficiency", "type"}},

@@ -10,6 +10,7 @@ const char *ms_input_noun(ms_input_kind kind) {
         [MS_INPUT_PLATFORM] = "a platform",    [MS_INPUT_GPU] = "a GPU type",
         [MS_INPUT_TRACE] = "a trace",          [MS_INPUT_RESULT] = "what --json printed",
         [MS_INPUT_MEASURED] = "measured runs", [MS_INPUT_SWEEP] = "a sweep",
+        [MS_INPUT_SPACE] = "a space",
     };
     return NOUNS[kind];
 }
@@ -44,6 +45,10 @@ char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *pat
     case MS_INPUT_SWEEP:
         before = "; 'meshsim sweep ";
         after = "' simulates its points";
+        break;
+    case MS_INPUT_SPACE:
+        before = "; 'meshsim search WORKLOAD.yaml --space ";
+        after = "' searches it";
         break;
     case MS_INPUT_RESULT:
         snprintf(text_out, size, "what --json printed, which no command reads");

@@ -1,5 +1,6 @@
 /* Clusters, and the meshes that fill them. */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/find.h"
@@ -11,26 +12,60 @@ enum { SHAPES_MAX = 10000000 };
 
 /* ---- clusters ---- */
 
-/* The platform of that name in the place of the workload's.  *cluster_out: it. */
-static ms_status load_platform(const ms_space *space, const char *file, ms_diag *diag,
+/* Tell why a platform cannot be read: a name that finds no file, where it is given, and what is
+ * wrong in a file as its reader says it. */
+static ms_status fault_platform(const ms_space *space, size_t index, const ms_words *settings,
+                                const char *reason, ms_diag *diag) {
+    static const char NO_FILE[] = "platform: no platform ";
+    static const size_t KEY_LENGTH = sizeof "platform: " - 1;
+    ms_job_spec spec;
+    return strncmp(reason, NO_FILE, sizeof NO_FILE - 1) == 0
+               ? ms_space_fault(ms_space_place(space->request->platforms_place, index), "platforms",
+                                "--platform", reason + KEY_LENGTH, diag)
+               : ms_space_read(space, settings, diag, &spec);
+}
+
+/* The platform of that name in the place of the workload's.  index: among those asked for.
+ * *cluster_out: it. */
+static ms_status load_platform(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                                const ms_platform **cluster_out) {
     ms_job_spec spec;
+    ms_diag mute;
+    ms_buffer reason;
     const char *setting = ms_point_setting("platform.file", file, space->arena);
     const ms_words settings = {&setting, 1};
-    ms_status status =
-        setting == NULL ? ms_diag_no_memory(diag) : ms_space_read(space, &settings, diag, &spec);
+    if (setting == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    ms_status status = ms_space_read(space, &settings, &mute, &spec);
     if (status == MS_OK) {
         *cluster_out = spec.platform.cluster;
+    } else {
+        status = fault_platform(space, index, &settings, ms_buffer_text(&reason), diag);
     }
+    ms_buffer_release(&reason);
     return status;
 }
 
-static ms_status fault_gpus(const ms_platform *cluster, int gpus, ms_diag *diag) {
+static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, int gpus,
+                            ms_diag *diag) {
     int per_node = cluster->gpus_per_node, below = gpus / per_node * per_node;
-    ms_diag_error(diag,
-                  "'%s' has nodes of %d GPUs, and %d is no multiple of them; nearest: %d or %d",
-                  cluster->name, per_node, gpus, below > 0 ? below : per_node, below + per_node);
-    return MS_E_USAGE;
+    char other[32] = "";
+    if (below > 0) {
+        snprintf(other, sizeof other, "%d or ", below);
+    }
+    const char *text = ms_arena_printf(
+        space->arena, "'%s' has nodes of %d GPUs, and %d is no multiple of them; nearest: %s%d",
+        cluster->name, per_node, gpus, other, below + per_node);
+    if (space->arena->has_failed) {
+        return ms_diag_no_memory(diag);
+    }
+    const ms_node *place = space->request->gpus_place;
+    ms_status status = ms_space_fault(place, "gpus", "--gpus", text, diag);
+    return place == NULL ? MS_E_USAGE : status;
 }
 
 /* GPUs of the workload: all of its platform, or, placed on some of them, those of its mesh. */
@@ -40,12 +75,12 @@ static int gpus_of(const ms_job_spec *base) {
 }
 
 /* A platform in the sizes that are asked for: those that whole nodes make, and at least one. */
-static ms_status add_clusters(const ms_space *space, const char *file, ms_diag *diag,
+static ms_status add_clusters(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                               ms_vector *clusters) {
     const ms_platform *cluster = space->base.platform.cluster;
     const ms_ints *asked = &space->request->gpus;
     int own = gpus_of(&space->base);
-    ms_status status = file == NULL ? MS_OK : load_platform(space, file, diag, &cluster);
+    ms_status status = file == NULL ? MS_OK : load_platform(space, index, file, diag, &cluster);
     if (status != MS_OK) {
         return status;
     }
@@ -65,7 +100,7 @@ static ms_status add_clusters(const ms_space *space, const char *file, ms_diag *
             ms_vector_add(clusters, &one, 1);
         }
     }
-    return clusters->count > before ? MS_OK : fault_gpus(cluster, wanted->items[0], diag);
+    return clusters->count > before ? MS_OK : fault_gpus(space, cluster, wanted->items[0], diag);
 }
 
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
@@ -74,12 +109,12 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
     ms_vector_init(&clusters, sizeof(space_cluster));
     ms_status status = MS_OK;
     if (request->platforms.count == 0) {
-        status = add_clusters(space, NULL, diag, &clusters);
+        status = add_clusters(space, 0, NULL, diag, &clusters);
     }
     for (size_t i = 0; i < request->platforms.count && status == MS_OK; i++) {
         const char *file = ms_find_whole_path(request->platforms.items[i], space->arena);
         status =
-            file == NULL ? ms_diag_no_memory(diag) : add_clusters(space, file, diag, &clusters);
+            file == NULL ? ms_diag_no_memory(diag) : add_clusters(space, i, file, diag, &clusters);
     }
     space_cluster *copy = MS_NEW(space->arena, space_cluster, clusters.count);
     if (status == MS_OK && (clusters.failed || copy == NULL)) {

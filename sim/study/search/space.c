@@ -13,6 +13,9 @@ enum { TEMPLATES_MAX = 100000 };
 /* Axes by whether the mesh has more than one rank on them: framework's choices depend on it. */
 enum { FIT_AXES = 3, FIT_CLASSES = 1 << FIT_AXES };
 
+/* Of two equal values each would be a candidate, and both among the best. */
+static const char ONCE[] = "each value once";
+
 /* ---- reading what is asked for ---- */
 
 /* "key=v1,v2" taken apart.  *list_out: the values. */
@@ -41,6 +44,34 @@ static int known_axis(const char *key) {
     return -1;
 }
 
+/* A fault of a key.  node: where it stands in a file. */
+static ms_status fault_key(const ms_space *space, const char *key, const ms_node *node,
+                           const char *text, ms_diag *diag) {
+    const char *path = ms_arena_printf(space->arena, "vary.%s", key);
+    const char *option = ms_arena_printf(space->arena, "--vary %s", key);
+    return space->arena->has_failed ? ms_diag_no_memory(diag)
+                                    : ms_space_fault(node, path, option, text, diag);
+}
+
+/* A fault of the value of a key: "expected ..., got 'x'" where it stands.  got: as it was read. */
+static ms_status fault_value(const ms_space *space, const char *key, size_t index,
+                             const char *expected, const ms_node *got, ms_diag *diag) {
+    const char *shown = ms_sweep_value_text(got, space->arena);
+    const char *text = ms_arena_printf(space->arena, "expected %s, got '%s'", expected,
+                                       shown == NULL ? "" : shown);
+    return fault_key(space, key, ms_space_place(space->place, index), text, diag);
+}
+
+static ms_status read_size(const ms_space *space, const char *key, size_t index,
+                           const ms_node *node, ms_diag *diag, int *size_out) {
+    int end = 0;
+    bool is_read = node->type == MS_NODE_SCALAR &&
+                   sscanf(node->text, "%8d%n", size_out, &end) == 1 && node->text[end] == '\0' &&
+                   *size_out >= 1;
+    return is_read ? MS_OK
+                   : fault_value(space, key, index, "a size such as 2, or 'all'", node, diag);
+}
+
 static ms_status read_sizes(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
                             space_sizes *sizes_out) {
     int *items = MS_NEW(space->arena, int, list->count);
@@ -48,19 +79,22 @@ static ms_status read_sizes(ms_space *space, const char *key, const ms_node *lis
         return ms_diag_no_memory(diag);
     }
     *sizes_out = (space_sizes){.items = items, .is_given = true};
-    for (const ms_node *child = list->first; child != NULL; child = child->next) {
-        int end = 0, size = 0;
-        const char *text = child->type == MS_NODE_SCALAR ? child->text : "";
-        if (strcmp(text, "all") == 0) {
+    size_t index = 0;
+    ms_status status = MS_OK;
+    for (const ms_node *child = list->first; child != NULL && status == MS_OK;
+         child = child->next, index++) {
+        int size = 0;
+        if (child->type == MS_NODE_SCALAR && strcmp(child->text, "all") == 0) {
             sizes_out->is_any = true;
             continue;
         }
-        if (sscanf(text, "%8d%n", &size, &end) != 1 || text[end] != '\0' || size < 1) {
-            return ms_config_fault(diag, child, key, "expected sizes such as 1,2,4, or 'all'");
+        status = read_size(space, key, index, child, diag, &size);
+        for (size_t i = 0; i < sizes_out->count && status == MS_OK; i++) {
+            status = items[i] != size ? MS_OK : fault_value(space, key, index, ONCE, child, diag);
         }
         items[sizes_out->count++] = size;
     }
-    return MS_OK;
+    return status;
 }
 
 /* The workload's axis with a name of its own stays as it is. */
@@ -74,6 +108,8 @@ static void find_other(ms_space *space) {
         }
     }
 }
+
+static const char ORDER[] = "mesh.order";
 
 static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag) {
     ms_words *orders = MS_NEW(space->arena, ms_words, list->count);
@@ -90,14 +126,12 @@ static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag
                             (ms_axis_from_name(name->text) != MS_AXIS_OTHER ||
                              (space->other != NULL && strcmp(name->text, space->other) == 0));
             if (!is_known) {
-                return ms_config_fault(diag, name, "mesh.order",
-                                       "expected axes of the mesh, each once");
+                return fault_value(space, ORDER, count, "axes of the mesh, each once", name, diag);
             }
             names[given.count++] = name->text;
         }
         if (!is_list) {
-            return ms_config_fault(diag, child, "mesh.order",
-                                   "expected orders such as [pp,dp,tp],[dp,pp,tp]");
+            return fault_value(space, ORDER, count, "an order such as [pp, dp, tp]", child, diag);
         }
         status = ms_space_complete_order(space, &given, &orders[count++]);
     }
@@ -117,18 +151,10 @@ static bool is_own_fault(const space_value *value, const char *reason) {
     return is_own;
 }
 
-/* A fault of a value, where it stands. */
-static void fault_value(const ms_space *space, const char *reason, ms_diag *diag) {
-    if (space->place == NULL) {
-        ms_diag_error(diag, "--vary: %s", reason);
-    } else {
-        ms_config_fault(diag, space->place, "vary", "%s", reason);
-    }
-}
-
 /* Whether a file with a value can be read: a key that nobody knows, or one that cannot have the
  * value, is a fault of the space; keys that do not go together are a candidate's. */
-static ms_status try_value(const ms_space *space, const space_value *value, ms_diag *diag) {
+static ms_status try_value(const ms_space *space, const space_value *value, size_t index,
+                           ms_diag *diag) {
     const char **items = MS_NEW(space->arena, const char *, value->count);
     ms_words settings = {items, value->count};
     for (size_t i = 0; items != NULL && i < value->count; i++) {
@@ -146,12 +172,26 @@ static ms_status try_value(const ms_space *space, const space_value *value, ms_d
     ms_status status = ms_space_read(space, &settings, &mute, &spec);
     if (status == MS_E_INPUT &&
         (mute.key_faults > 0 || is_own_fault(value, ms_buffer_text(&reason)))) {
-        fault_value(space, ms_buffer_text(&reason), diag);
+        ms_space_fault(ms_space_place(space->place, index), "vary", "--vary",
+                       ms_buffer_text(&reason), diag);
     } else {
         status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
     }
     ms_buffer_release(&reason);
     return status;
+}
+
+/* Whether a value is among those before it. */
+static bool is_among(const space_value *values, size_t count, const space_value *value) {
+    bool is_found = false;
+    for (size_t i = 0; i < count && !is_found; i++) {
+        is_found = values[i].count == value->count;
+        for (size_t s = 0; s < value->count && is_found; s++) {
+            is_found = strcmp(values[i].settings[s].key, value->settings[s].key) == 0 &&
+                       strcmp(values[i].settings[s].value, value->settings[s].value) == 0;
+        }
+    }
+    return is_found;
 }
 
 static ms_status read_axis(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
@@ -162,7 +202,10 @@ static ms_status read_axis(ms_space *space, const char *key, const ms_node *list
     for (const ms_node *child = list->first; child != NULL && status == MS_OK;
          child = child->next, count++) {
         status = ms_space_read_value(key, child, space->arena, diag, &values[count]);
-        status = status == MS_OK ? try_value(space, &values[count], diag) : status;
+        status = status == MS_OK && is_among(values, count, &values[count])
+                     ? fault_value(space, key, count, ONCE, child, diag)
+                     : status;
+        status = status == MS_OK ? try_value(space, &values[count], count, diag) : status;
     }
     const space_axis axis = {.key = key, .values = values, .count = count};
     if (status == MS_OK && ms_vector_add(axes, &axis, 1) == NULL) {
@@ -183,17 +226,19 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
     bool is_order = strcmp(key, "mesh.order") == 0;
     if (ms_space_is_varied(axes, key) || (axis >= 0 && space->sizes[axis].is_given) ||
         (is_order && space->orders != NULL)) {
-        ms_diag_error(diag, "--vary %s stands twice; give all its values at once", key);
-        return MS_E_USAGE;
+        return fault_key(space, key, space->place,
+                         "this key stands twice; give all its values at once", diag);
     }
     if (axis < 0 && !is_order && strncmp(key, "mesh.", strlen("mesh.")) == 0) {
-        ms_diag_error(diag, "--vary %s: expected mesh.order, or an axis: tp, cp, ep, pp, dp", key);
-        return MS_E_INPUT;
+        return fault_key(space, key, space->place,
+                         "expected mesh.order, or an axis: tp, cp, ep, pp, dp", diag);
     }
     if (strcmp(key, "platform.nodes") == 0 || strcmp(key, "platform.file") == 0) {
-        ms_diag_error(diag, "--vary %s: say '%s' instead, and the mesh follows", key,
-                      strcmp(key, "platform.nodes") == 0 ? "--gpus" : "--platform");
-        return MS_E_USAGE;
+        bool is_nodes = strcmp(key, "platform.nodes") == 0;
+        return fault_key(space, key, space->place,
+                         is_nodes ? "say '--gpus', or 'gpus' in a file, and the mesh follows"
+                                  : "say '--platform', or 'platforms' in a file",
+                         diag);
     }
     return axis >= 0  ? read_sizes(space, key, list, diag, &space->sizes[axis])
            : is_order ? read_orders(space, list, diag)
@@ -309,9 +354,10 @@ static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag
 static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     const ms_space_request *request = space->request;
     ms_status status = MS_OK;
-    for (size_t i = 0; i < request->varied.count && status == MS_OK; i++) {
+    for (size_t i = 0; i < request->varied.count && status != MS_E_NOMEM; i++) {
         space->place = request->places == NULL ? NULL : request->places[i];
-        status = read_varied(space, request->varied.items[i], diag, axes);
+        ms_status one = read_varied(space, request->varied.items[i], diag, axes);
+        status = status == MS_OK || one == MS_E_NOMEM ? one : status;
     }
     status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;
     if (status == MS_OK && request->is_usual) {

@@ -108,6 +108,14 @@ struct ms_space {
 ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag *diag,
                         ms_job_spec *spec_out);
 
+/* A fault of what is asked for.  node: where a file says it; NULL: an option of the command line
+ * does.  path: of the key in the file.  text: the fault.  Returns MS_E_INPUT. */
+ms_status ms_space_fault(const ms_node *node, const char *path, const char *option,
+                         const char *text, ms_diag *diag);
+
+/* An element of a list; the list itself where it has none, NULL where there is no list. */
+const ms_node *ms_space_place(const ms_node *list, size_t index);
+
 enum { SPACE_AXES_MAX = 64 };
 
 /* A candidate taken apart. */

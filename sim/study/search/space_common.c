@@ -24,6 +24,23 @@ ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag
     return ms_job_spec_read(&request, space->arena, diag, spec_out);
 }
 
+ms_status ms_space_fault(const ms_node *node, const char *path, const char *option,
+                         const char *text, ms_diag *diag) {
+    if (node != NULL) {
+        return ms_config_fault(diag, node, path, "%s", text);
+    }
+    ms_diag_error(diag, "%s: %s", option, text);
+    return MS_E_INPUT;
+}
+
+const ms_node *ms_space_place(const ms_node *list, size_t index) {
+    const ms_node *child = list == NULL || list->type != MS_NODE_SEQUENCE ? NULL : list->first;
+    for (size_t i = 0; i < index && child != NULL; i++) {
+        child = child->next;
+    }
+    return child == NULL ? list : child;
+}
+
 bool ms_space_is_varied(const ms_vector *axes, const char *key) {
     for (size_t i = 0; i < axes->count; i++) {
         const space_axis *axis = &MS_AT(axes, space_axis, i);

@@ -1,6 +1,7 @@
 /* From a space's file to what is asked of a space. */
 #include <string.h>
 
+#include "meshsim/input.h"
 #include "meshsim/points.h"
 #include "study/search/space.h"
 #include "study/sweep/values.h"
@@ -39,27 +40,50 @@ static const ms_field FIELDS[] = {
     {.key = NULL},
 };
 
-/* A key with its values, as --vary has them. */
-static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
-                             const char **text_out) {
-    ms_words values = {NULL, 0};
-    if (node->type == MS_NODE_SCALAR) {
-        *text_out = ms_point_setting(node->key, node->text, arena);
-        return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
+static bool is_of_mesh(const char *key) {
+    bool is_found = false;
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        is_found = is_found || strcmp(key, MS_MESH_KEYS[axis]) == 0;
     }
-    const char *path = ms_arena_printf(arena, "vary.%s", node->key);
-    ms_status status = path == NULL ? ms_diag_no_memory(diag)
-                                    : ms_sweep_list_values(node, path, arena, diag, &values);
-    if (status != MS_OK) {
-        return status;
+    return is_found;
+}
+
+/* The values of a range, or of a list, as they stand between the brackets of one. */
+static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
+    if (node->type == MS_NODE_SEQUENCE) { /* whose elements may need quotes in there */
+        const char *list = ms_sweep_value_text(node, arena);
+        return list == NULL ? NULL : ms_arena_strndup(arena, list + 1, strlen(list) - 2);
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    for (size_t i = 0; i < values.count; i++) {
-        ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", values.items[i]);
+    for (size_t i = 0; i < values->count; i++) {
+        ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", values->items[i]);
     }
-    *text_out = text.failed ? NULL : ms_point_setting(node->key, ms_buffer_text(&text), arena);
+    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
     ms_buffer_release(&text);
+    return copy;
+}
+
+/* A key with its values, as --vary has them. */
+static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
+                             const char **text_out) {
+    static const char ALL[] = "all";
+    ms_words values = {NULL, 0};
+    const char *path = ms_arena_printf(arena, "vary.%s", node->key);
+    if (path == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    if (strchr(node->key, '=') != NULL) {
+        return ms_config_fault(diag, node, path, "expected a key such as 'batch.micro'");
+    }
+    bool is_all =
+        node->type == MS_NODE_SCALAR && strcmp(node->text, ALL) == 0 && is_of_mesh(node->key);
+    ms_status status = is_all ? MS_OK : ms_sweep_list_values(node, path, arena, diag, &values);
+    if (status != MS_OK) {
+        return status;
+    }
+    const char *text = is_all ? ALL : join(node, &values, arena);
+    *text_out = text == NULL ? NULL : ms_point_setting(node->key, text, arena);
     return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
 }
 
@@ -93,11 +117,12 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
         places[all.count] = NULL;
     }
     ms_status status = MS_OK;
-    for (const ms_node *child = vary == NULL ? NULL : vary->first; child != NULL && status == MS_OK;
-         child = child->next) {
+    for (const ms_node *child = vary == NULL ? NULL : vary->first;
+         child != NULL && status != MS_E_NOMEM; child = child->next) {
         if (!is_taken(&own, child->key)) {
             places[all.count] = child;
-            status = read_varied(child, arena, diag, &items[all.count++]);
+            ms_status one = read_varied(child, arena, diag, &items[all.count++]);
+            status = status == MS_OK || one == MS_E_NOMEM ? one : status;
         }
     }
     request->varied = all;
@@ -110,6 +135,7 @@ ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
     ms_node *root = NULL;
     space_text text = {.is_usual = false};
     ms_status status = ms_yaml_load(path, arena, diag, &root);
+    status = status == MS_OK ? ms_input_expect(root, MS_INPUT_SPACE, path, diag) : status;
     status = status == MS_OK ? ms_config_read(root, FIELDS, "", &text, arena, diag) : status;
     if (status != MS_OK) {
         return status;
@@ -117,9 +143,11 @@ ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
     request->is_usual = request->is_usual || text.is_usual;
     if (request->gpus.count == 0) {
         request->gpus = text.gpus;
+        request->gpus_place = ms_node_get(root, "gpus");
     }
     if (request->platforms.count == 0) {
         request->platforms = text.platforms;
+        request->platforms_place = ms_node_get(root, "platforms");
     }
     return add_varied(text.vary, arena, diag, request);
 }

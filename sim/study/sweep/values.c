@@ -8,10 +8,11 @@ static const double ROUNDING = 1e-9;
 
 /* ---- texts ---- */
 
-static void write_flow(const ms_node *node, ms_buffer *out) {
+/* is_inner: inside a list or a mapping, where a text without quotes ends at some letters. */
+static void write_flow(const ms_node *node, bool is_inner, ms_buffer *out) {
     const char *ends = node->type == MS_NODE_SEQUENCE ? "[]" : "{}";
     if (node->type == MS_NODE_SCALAR) {
-        if (node->is_quoted) {
+        if (node->is_quoted || (is_inner && strpbrk(node->text, ",[]{}") != NULL)) {
             ms_json_write_string(out, node->text); /* which YAML reads as a text, too */
         } else {
             ms_buffer_puts(out, node->text[0] == '\0' ? "null" : node->text);
@@ -25,7 +26,7 @@ static void write_flow(const ms_node *node, ms_buffer *out) {
             ms_json_write_string(out, child->key);
             ms_buffer_puts(out, ": ");
         }
-        write_flow(child, out);
+        write_flow(child, true, out);
     }
     ms_buffer_add(out, &ends[1], 1);
 }
@@ -33,7 +34,7 @@ static void write_flow(const ms_node *node, ms_buffer *out) {
 const char *ms_sweep_value_text(const ms_node *value, ms_arena *arena) {
     ms_buffer text;
     ms_buffer_init(&text);
-    write_flow(value, &text);
+    write_flow(value, false, &text);
     const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
     ms_buffer_release(&text);
     return copy;
@@ -155,16 +156,26 @@ static ms_status list_range(const ms_node *node, const char *path, ms_arena *are
     return MS_OK;
 }
 
+/* A fault of what is no list that can be taken. */
+static ms_status fault_list(const ms_node *node, const char *path, ms_diag *diag) {
+#define EXPECTED "expected a list of 1 to %d values, or a range {from: 1, to: 8, factor: 2}, got "
+    if (node->type == MS_NODE_SEQUENCE) {
+        return ms_config_fault(diag, node, path, EXPECTED "%zu", MS_SWEEP_VALUES_MAX, node->count);
+    }
+    if (node->text[0] == '\0') {
+        return ms_config_fault(diag, node, path, EXPECTED "nothing", MS_SWEEP_VALUES_MAX);
+    }
+    return ms_config_fault(diag, node, path, EXPECTED "'%s'", MS_SWEEP_VALUES_MAX, node->text);
+#undef EXPECTED
+}
+
 ms_status ms_sweep_list_values(const ms_node *node, const char *path, ms_arena *arena,
                                ms_diag *diag, ms_words *values_out) {
     if (node->type == MS_NODE_MAPPING) {
         return list_range(node, path, arena, diag, values_out);
     }
     if (node->type != MS_NODE_SEQUENCE || node->count == 0 || node->count > MS_SWEEP_VALUES_MAX) {
-        return ms_config_fault(diag, node, path,
-                               "expected a list of 1 to %d values, or a range {from: 1, to: 8, "
-                               "factor: 2}",
-                               MS_SWEEP_VALUES_MAX);
+        return fault_list(node, path, diag);
     }
     const char **items = MS_NEW(arena, const char *, node->count);
     size_t count = 0;

@@ -32,6 +32,9 @@ static const kind_case MISTAKEN[] = {
     {{"report", DGX, "-o", "x.svg"}, "it is a platform; 'meshsim platform " DGX "' shows it"},
     {{"report", "r.json", "-o", "x.svg"}, "it is what --json printed"},
     {{"compare", TINY, "t.h5"}, "it is a workload"},
+    {{"search", TINY, "--space", DGX}, "expected a space, got a platform"},
+    {{"search", TINY, "--space", TINY}, "expected a space, got a workload"},
+    {{"run", "s.yaml"}, "got a space; 'meshsim search WORKLOAD.yaml --space s.yaml' searches it"},
     {{"schedule", "csv:t.h5"}, "expected a CSV file, got a trace"},
 };
 
@@ -43,6 +46,9 @@ static void make_files(char *folder) {
     ms_run_release(&run);
     snprintf(command, sizeof command, "'%s/meshsim' run '%s' --json >%s/r.json", MS_BINARY_DIR,
              TINY, folder);
+    cr_assert_eq(system(command), 0);
+    snprintf(command, sizeof command, "echo '{gpus: [8], vary: {batch.micro: [1]}}' >%s/s.yaml",
+             folder);
     cr_assert_eq(system(command), 0);
 }
 

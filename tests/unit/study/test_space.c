@@ -1,4 +1,6 @@
 /* Spaces: how many candidates there are, and that each is the job which its settings make. */
+#include <unistd.h>
+
 #include "job_fixture.h"
 #include "meshsim/space.h"
 
@@ -158,15 +160,139 @@ static void expect_fault(const char *varied, ms_status status, const char *text)
 }
 
 Test(space, what_a_key_cannot_have_is_a_fault) {
-    expect_fault("mesh.tp=0", MS_E_INPUT, "expected sizes such as 1,2,4");
-    expect_fault("mesh.tp=two", MS_E_INPUT, "expected sizes such as 1,2,4");
+    expect_fault("mesh.tp=0", MS_E_INPUT,
+                 "--vary mesh.tp: expected a size such as 2, or 'all', got '0'");
+    expect_fault("mesh.tp=1,two", MS_E_INPUT, "expected a size such as 2, or 'all', got 'two'");
+    expect_fault("mesh.tp=1,2,1", MS_E_INPUT, "expected each value once, got '1'");
+    expect_fault("batch.micro=1,2,1", MS_E_INPUT, "expected each value once, got '1'");
     expect_fault("mesh.tp", MS_E_USAGE, "expected '--vary key.path=v1,v2,...'");
     expect_fault("batch.mirco=1,2", MS_E_INPUT, "batch.mirco: unknown key; did you mean 'micro'?");
     expect_fault("batch.micro=1,x", MS_E_INPUT, "batch.micro");
     expect_fault("schedule.kind=1f2b", MS_E_INPUT, "1f1b");
-    expect_fault("platform.nodes=1,2", MS_E_USAGE, "'--gpus'");
-    expect_fault("mesh.order=[pp,qq]", MS_E_INPUT, "expected axes of the mesh");
+    expect_fault("platform.nodes=1,2", MS_E_INPUT, "'--gpus'");
+    expect_fault("mesh.order=[pp,qq]", MS_E_INPUT,
+                 "expected axes of the mesh, each once, got 'qq'");
+    expect_fault("mesh.order=[pp,dp],[pp,pp]", MS_E_INPUT, "each once, got 'pp'");
 }
+
+/* ---- a space in a file ---- */
+
+/* Read a text as a space of the tiny workload. */
+static ms_status read_space(opened *o, const char *text) {
+    char path[] = "/tmp/ms_space_XXXXXX";
+    int file = mkstemp(path);
+    cr_assert_geq(file, 0);
+    cr_assert_eq(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+    job_fixture_init(&o->f);
+    o->job = (ms_job_request){.workload = MS_SOURCE_DIR "/workloads/tiny.yaml",
+                              .data_folder = MS_SOURCE_DIR};
+    o->request = (ms_space_request){.job = &o->job};
+    ms_status status = ms_space_read_file(path, &o->f.arena, &o->f.diag, &o->request);
+    status =
+        status == MS_OK ? ms_space_open(&o->request, &o->f.arena, &o->f.diag, &o->space) : status;
+    unlink(path);
+    return status;
+}
+
+static void expect_settings(opened *o, int64_t index, const char *expected) {
+    ms_words settings;
+    char text[512] = "";
+    cr_assert_eq(ms_space_settings(o->space, index, &o->f.arena, &settings), MS_OK);
+    for (size_t i = 0; i < settings.count; i++) {
+        strcat(strcat(text, i == 0 ? "" : "|"), settings.items[i]);
+    }
+    cr_assert_not_null(strstr(text, expected), "%s: %s", expected, text);
+}
+
+Test(space_file, values_are_those_of_yaml) {
+    opened o;
+    cr_assert_eq(read_space(&o, "vary:\n"
+                                "  mesh.tp: all\n"
+                                "  mesh.pp: [1]\n"
+                                "  description:\n"
+                                "    - a, b\n"
+                                "    - 'it''s [c]'\n"
+                                "    - null\n"
+                                "  framework:\n"
+                                "    - {name: megatron-core}\n"),
+                 MS_OK, "%s", ms_buffer_text(&o.f.messages));
+    cr_assert_eq(ms_space_count(o.space), (int64_t)(4 * 3));
+    expect_settings(&o, 0, "description=\"a, b\"|framework.name=megatron-core");
+    expect_settings(&o, 1, "description=\"it's [c]\"|");
+    expect_settings(&o, 2, "description=null|");
+    job_fixture_release(&o.f);
+}
+
+Test(space_file, faults_are_told_with_their_place) {
+    static const struct {
+        const char *text, *words;
+    } CASES[] = {
+        {"", ":1:1: error: expected keys and values, got nothing"},
+        {"[1]\n", ":1:1: error: expected keys and values, got a list"},
+        {"gpu: [8]\n", ":1:1: error: gpu: unknown key; did you mean 'gpus'?"},
+        {"vary: {batch.micro: [1]}\nvary: {}\n", ":2:1: error: repeated key 'vary'"},
+        {"usual: maybe\n", ":1:8: error: usual: expected true or false, got 'maybe'"},
+        {"usual: [true]\n", "usual: expected true or false"},
+        {"gpus: 8\n",
+         ":1:7: error: gpus: expected a list of whole numbers such as [1, 2], got '8'"},
+        {"gpus: [8, x]\n", ":1:11: error: gpus[1]: expected a whole number, got 'x'"},
+        {"gpus: [0]\n", "gpus[0]: expected 1 to 16777216, got '0'"},
+        {"gpus: [12]\n",
+         ":1:7: error: gpus: 'dgx-a100' has nodes of 8 GPUs, and 12 is no multiple"},
+        {"gpus: [7]\n", "nearest: 8\n"},
+        {"platforms: flat\n", "platforms: expected a list of words such as [a, b], got 'flat'"},
+        {"platforms: [flat, dgx-a10]\n", ":1:19: error: platforms: no platform 'dgx-a10'"},
+        {"vary: [1]\n", ":1:7: error: vary: expected keys and their values, such as"},
+        {"vary:\n  batch.micro:\n",
+         "vary.batch.micro: expected a list of 1 to 1000 values, or a range"},
+        {"vary:\n  batch.micro: 4\n", "factor: 2}, got '4'"},
+        {"vary:\n  batch.micro: all\n", ":2:16: error: vary.batch.micro: expected a list"},
+        {"vary:\n  batch.micro: []\n", ":2:16: error: vary.batch.micro: expected a list"},
+        {"vary:\n  batch.micro: {from: 1, to: 4}\n", "got neither"},
+        {"vary:\n  batch.micro: {from: 1, two: 4, step: 1}\n", "vary.batch.micro.two: unknown key"},
+        {"vary:\n  batch.micro: [1, two]\n",
+         ":2:20: error: vary: batch.micro: expected a whole number"},
+        {"vary:\n  batch.micro:\n    - 1\n    - 2\n    - 1\n",
+         ":5:7: error: vary.batch.micro: expected each value once, got '1'"},
+        {"vary:\n  batch.mirco: [1]\n",
+         ":2:17: error: vary: batch.mirco: unknown key; did you mean 'micro'?"},
+        {"vary:\n  schedule: [{kind: 1f1b}, {knd: gpipe}]\n",
+         "schedule.knd: unknown key; did you mean 'kind'?"},
+        {"vary:\n  a=b: [1]\n", "vary.a=b: expected a key such as 'batch.micro'"},
+        {"vary:\n  mesh.tp: [1, 0]\n",
+         ":2:16: error: vary.mesh.tp: expected a size such as 2, or 'all', got '0'"},
+        {"vary:\n  mesh.tp: [2, 2]\n", ":2:16: error: vary.mesh.tp: expected each value once"},
+        {"vary:\n  mesh.xp: [1]\n", ":2:12: error: vary.mesh.xp: expected mesh.order, or an axis"},
+        {"vary:\n  mesh.order: [pp]\n",
+         ":2:16: error: vary.mesh.order: expected an order such as [pp, dp, tp], got 'pp'"},
+        {"vary:\n  mesh.order: [[pp, tp], [pp, pp]]\n",
+         ":2:26: error: vary.mesh.order: expected axes of the mesh, each once, got 'pp'"},
+        {"vary:\n  platform.nodes: [1]\n",
+         ":2:19: error: vary.platform.nodes: say '--gpus', or 'gpus' in a file"},
+        {"vary:\n  platform.file: [flat]\n", "say '--platform', or 'platforms' in a file"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        opened o;
+        cr_assert_eq(read_space(&o, CASES[i].text), MS_E_INPUT, "%s", CASES[i].text);
+        const char *told = ms_buffer_text(&o.f.messages);
+        cr_assert_not_null(strstr(told, CASES[i].words), "%s: %s", CASES[i].words, told);
+        job_fixture_release(&o.f);
+    }
+}
+
+Test(space_file, all_faults_are_told_at_once) {
+    opened o;
+    cr_assert_eq(read_space(&o, "vary:\n  mesh.tp: [0]\n  batch.micro: [x]\n  mesh.order: [pp]\n"),
+                 MS_E_INPUT);
+    cr_assert_eq(o.f.diag.errors, 3);
+    job_fixture_release(&o.f);
+    cr_assert_eq(read_space(&o, "vary:\n  mesh.tp: 1\n  batch.micro: 2\n"), MS_E_INPUT);
+    cr_assert_eq(o.f.diag.errors, 2);
+    job_fixture_release(&o.f);
+}
+
+/* ---- clusters ---- */
 
 Test(space, gpus_are_whole_nodes) {
     int gpus = 12;
