@@ -86,6 +86,21 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
  * file is damaged; MS_E_NOMEM (all reported). */
 ms_status ms_store_put(ms_store *store, const ms_store_row *row);
 
+/** Keep a row in memory until ms_store_settle puts it.  row: copied.  Returns MS_OK; MS_E_NOMEM
+ * (reported). */
+ms_status ms_store_hold(ms_store *store, const ms_store_row *row);
+
+/** How long the rows that are held should wait for others [s], so that other processes get at the
+ * file between two transactions, and on a slow disk most of the time does not go into them: until
+ * as long has passed as the last one took, at most a second.  0: no longer, or none is held.  O(1).
+ */
+double ms_store_wait_s(const ms_store *store);
+
+/** Put the rows that are held, in one transaction: what takes long on a slow disk is done once for
+ * all of them. They are on the disk when this returns.  Returns as ms_store_put; after a failure
+ * none of them is put, and none is held.  Without any it does nothing. */
+ms_status ms_store_settle(ms_store *store);
+
 /** Put the rows that come now together, on the disk with ms_store_commit; all of them or, where the
  * store is closed or the process ends before, none.  Returns as ms_store_put. */
 ms_status ms_store_begin(ms_store *store);

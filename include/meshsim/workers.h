@@ -62,6 +62,11 @@ typedef struct ms_worker_feed {
      * may depend on it.  outcome: contents in the arena of ms_workers_stream.  Anything but MS_OK
      * (reported) ends what runs, and is returned. */
     ms_status (*done)(void *context, size_t ticket, const ms_worker_outcome *outcome);
+    /** All that had ended are told, and their places are taken again: called before the wait for
+     * others, so that what takes long for each is done for all of them at once, while others run.
+     * NULL: nobody asks.  *wait_s_out: it is called again after so long at the latest; 0: whenever
+     * one has ended.  Returns as `done`. */
+    ms_status (*settle)(void *context, double *wait_s_out);
     void *context; /**< their first argument */
 } ms_worker_feed;
 

@@ -4,6 +4,7 @@
 #include "meshsim/workers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -343,12 +344,15 @@ static ms_status listen_to(pool *p, size_t at) {
     return status == MS_OK ? p->feed->done(p->feed->context, ticket, &outcome) : status;
 }
 
-/* Wait until some child has something to say, and take it. */
-static ms_status listen_once(pool *p) {
+/* Wait until some child has something to say, and take it.  wait_s: no longer; 0: as long as it
+ * takes. */
+static ms_status listen_once(pool *p, double wait_s) {
+    const struct timespec limit = {.tv_sec = (time_t)wait_s,
+                                   .tv_nsec = (long)((wait_s - floor(wait_s)) * 1e9)};
     for (size_t i = 0; i < p->running; i++) {
         p->polls[i] = (struct pollfd){.fd = p->workers[i].pipe, .events = POLLIN};
     }
-    if (ppoll(p->polls, (nfds_t)p->running, NULL, &p->signals) < 0) {
+    if (ppoll(p->polls, (nfds_t)p->running, wait_s > 0 ? &limit : NULL, &p->signals) < 0) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
@@ -382,7 +386,11 @@ static ms_status go_on(pool *p, bool *is_over_out) {
         status = spec != NULL ? start(p, spec, ticket) : MS_OK;
     }
     *is_over_out = p->running == 0;
-    status = status == MS_OK && !*is_over_out ? listen_once(p) : status;
+    double wait_s = 0;
+    if (status == MS_OK && p->feed->settle != NULL) {
+        status = p->feed->settle(p->feed->context, &wait_s);
+    }
+    status = status == MS_OK && !*is_over_out ? listen_once(p, wait_s) : status;
     return status == MS_OK && is_interrupted(p) ? MS_E_INTERRUPTED : status;
 }
 

@@ -1,6 +1,6 @@
 /* libFuzzer target: any bytes as what varies in a search of the tiny workload. What is refused is
- * explained; what is taken makes a job of every number that is tried, or says why there is none, and
- * its settings make the same job of the workload. */
+ * explained; what is taken makes a job of every number that is tried, or says why there is none,
+ * and its settings make the same job of the workload. */
 #include "fuzz_target.h"
 #include "meshsim/space.h"
 

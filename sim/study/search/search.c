@@ -39,6 +39,7 @@ typedef struct search_run {
     ms_search_findings *out;
     ms_vector feasible;  /* of feasible */
     ms_vector simulated; /* of simulated, those that fit */
+    size_t settled;      /* of them, in the store where there is one */
     ms_reasons illegal, failed;
     ms_search_best best;
     size_t next;                 /* feasible ones below are given, found or left out */
@@ -53,7 +54,7 @@ static void tell_progress(const search_run *r, bool is_simulating, int64_t done,
     const ms_search_progress now = {.is_simulating = is_simulating,
                                     .done = done,
                                     .count = count,
-                                    .simulated = (int64_t)r->simulated.count};
+                                    .simulated = (int64_t)r->settled};
     if (r->study->progress != NULL) {
         r->study->progress(r->study->context, &now);
     }
@@ -256,7 +257,7 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
-/* Put what came of a simulation into the store. */
+/* Let the store hold what came of a simulation. */
 static ms_status store(search_run *r, size_t place, const ms_worker_outcome *outcome) {
     const ms_search_study *study = r->study;
     ms_arena scratch;
@@ -279,7 +280,7 @@ static ms_status store(search_run *r, size_t place, const ms_worker_outcome *out
                             .settings = ms_buffer_text(&text)};
         memcpy(row.key, r->keys[place], sizeof row.key);
         ms_point_take_outcome(outcome, study->program, &row);
-        status = text.failed ? ms_diag_no_memory(r->diag) : ms_store_put(study->store, &row);
+        status = text.failed ? ms_diag_no_memory(r->diag) : ms_store_hold(study->store, &row);
     }
     ms_buffer_release(&text);
     ms_arena_release(&scratch);
@@ -296,6 +297,19 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
                            : take_refusal(r, place, outcome->status, outcome->reason);
     status = status == MS_OK ? store(r, place, outcome) : status;
     return status == MS_OK ? r->status : status;
+}
+
+/* Put what the store holds. */
+static ms_status settle_now(search_run *r) {
+    ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
+    r->settled = r->simulated.count;
+    return status;
+}
+
+static ms_status settle(void *context, double *wait_s_out) {
+    search_run *r = context;
+    *wait_s_out = r->study->store == NULL ? 0 : ms_store_wait_s(r->study->store);
+    return *wait_s_out > 0 ? MS_OK : settle_now(r);
 }
 
 /* Begin to share, with those who search the same candidates for as many of the best. */
@@ -324,7 +338,7 @@ static ms_status share(search_run *r) {
 }
 
 static ms_status simulate(search_run *r) {
-    const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = r};
+    const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
     if (r->feasible.count == 0) {
         return MS_OK;
@@ -341,6 +355,8 @@ static ms_status simulate(search_run *r) {
     leave_others(r);
     status = status == MS_OK && r->study->store != NULL ? take_stored(r) : status;
     status = status == MS_OK ? ms_workers_stream(&feed, &options, r->arena, r->diag) : status;
+    ms_status rest = settle_now(r); /* what had ended when an interrupt or a failure came */
+    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
     status = status == MS_OK ? r->status : status;
     tell_progress(r, true, (int64_t)r->feasible.count, (int64_t)r->feasible.count);
     return status;

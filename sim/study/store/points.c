@@ -14,9 +14,10 @@ typedef struct points_run {
     ms_arena scratch; /* the point that is made now */
     ms_point point;
     ms_store_row *rows;
-    size_t *leader; /* [count] first point with the same key; itself */
-    size_t next;    /* points below are given, found or need no simulation */
-    size_t ended;
+    size_t *leader;   /* [count] first point with the same key; itself */
+    size_t next;      /* points below are given, found or need no simulation */
+    size_t ended;     /* and told; with a store they are in it */
+    size_t untold;    /* ended ones that the store holds */
     ms_status status; /* of `next_job`, which has no other way to tell */
     ms_points_counts *counts;
 } points_run;
@@ -263,16 +264,35 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     }
     ms_status status = r->status;
     if (status == MS_OK && r->study->store != NULL && !is_failed) {
-        status = ms_store_put(r->study->store, row);
+        status = ms_store_hold(r->study->store, row);
     }
-    tell_progress(r);
+    r->untold++;
     return status;
 }
 
+/* Put what the store holds, and tell what is on the disk then. */
+static ms_status settle_now(points_run *r) {
+    ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
+    for (; r->untold > 0; r->untold--) {
+        if (status == MS_OK) {
+            tell_progress(r);
+        }
+    }
+    return status;
+}
+
+static ms_status settle(void *context, double *wait_s_out) {
+    points_run *r = context;
+    *wait_s_out = r->study->store == NULL ? 0 : ms_store_wait_s(r->study->store);
+    return *wait_s_out > 0 ? MS_OK : settle_now(r);
+}
+
 static ms_status simulate(points_run *r) {
-    const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = r};
+    const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
     ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
+    ms_status rest = settle_now(r); /* what had ended when an interrupt or a failure came */
+    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
     return status == MS_OK ? r->status : status;
 }
 

@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "meshsim/store.h"
+#include "meshsim/usage.h"
 
 /* "mesh" as a number: what `file` and SQLite call the application of a database. */
 enum { APPLICATION_ID = 0x6d657368 };
 /* How long a process waits for others that write, which takes each of them some milliseconds. */
 enum { BUSY_MS = 60000 };
+/* How long rows that are held wait for others at most. */
+static const double PAUSE_MAX_S = 1.0;
 /* Columns that MS_STORE_COLUMNS has not: the key first, then the program and the settings. */
 enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, FIRST_PLACE };
 
@@ -24,6 +27,9 @@ struct ms_store {
     const char *path;
     ms_store_options options;
     ms_diag *diag;
+    ms_arena texts; /* of the rows that are held */
+    ms_vector held; /* of ms_store_row */
+    double next_s;  /* when they may be put, on the clock of ms_wall_s */
 };
 
 /* ---- faults ---- */
@@ -257,6 +263,8 @@ ms_status ms_store_open(const char *path, const ms_store_options *options, ms_ar
         return ms_diag_no_memory(diag);
     }
     *store = (ms_store){.path = copy, .options = *options, .diag = diag};
+    ms_arena_init(&store->texts);
+    ms_vector_init(&store->held, sizeof(ms_store_row));
     int flags =
         options->is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int code = sqlite3_open_v2(copy, &store->base, flags, NULL);
@@ -276,6 +284,8 @@ void ms_store_close(ms_store *store) {
         sqlite3_close(store->base);
         store->find = store->put = NULL;
         store->base = NULL;
+        ms_vector_release(&store->held);
+        ms_arena_release(&store->texts);
     }
 }
 
@@ -393,6 +403,52 @@ ms_status ms_store_begin(ms_store *store) {
 ms_status ms_store_commit(ms_store *store) {
     int code = run(store, "COMMIT");
     return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+}
+
+/* A text of a row for as long as it is held; *failed: memory ran out. */
+static const char *keep_text(ms_store *store, const char *text, bool *failed) {
+    const char *copy = text == NULL ? NULL : ms_arena_strdup(&store->texts, text);
+    *failed = *failed || (text != NULL && copy == NULL);
+    return copy;
+}
+
+ms_status ms_store_hold(ms_store *store, const ms_store_row *row) {
+    ms_store_row copy = *row;
+    bool failed = false;
+    copy.program = keep_text(store, row->program, &failed);
+    copy.settings = keep_text(store, row->settings, &failed);
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
+        const char **text = (const char **)(void *)((char *)&copy + c->offset);
+        if (c->type == MS_COLUMN_TEXT) {
+            *text = keep_text(store, *text, &failed);
+        }
+    }
+    failed = failed || ms_vector_add(&store->held, &copy, 1) == NULL;
+    return failed ? ms_diag_no_memory(store->diag) : MS_OK;
+}
+
+double ms_store_wait_s(const ms_store *store) {
+    return store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
+}
+
+ms_status ms_store_settle(ms_store *store) {
+    if (store->held.count == 0) {
+        return MS_OK;
+    }
+    double start_s = ms_wall_s();
+    ms_status status = ms_store_begin(store);
+    for (size_t i = 0; i < store->held.count && status == MS_OK; i++) {
+        status = ms_store_put(store, &MS_AT(&store->held, ms_store_row, i));
+    }
+    status = status == MS_OK ? ms_store_commit(store) : status;
+    if (status != MS_OK && !sqlite3_get_autocommit(store->base)) {
+        run(store, "ROLLBACK");
+    }
+    store->held.count = 0;
+    ms_arena_clear(&store->texts);
+    double end_s = ms_wall_s();
+    store->next_s = end_s + fmin(PAUSE_MAX_S, end_s - start_s);
+    return status;
 }
 
 ms_status ms_store_each(ms_store *store, ms_arena *arena,

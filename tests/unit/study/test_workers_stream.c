@@ -1,6 +1,8 @@
 /* Jobs that a feed gives while others run. */
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "job_fixture.h"
 #include "meshsim/interrupt.h"
@@ -130,5 +132,73 @@ Test(workers_stream, children_that_would_go_on_are_ended) {
     cr_assert_eq(ms_workers_stream(&feed, &options, &f.arena, &f.diag), MS_E_INTERRUPTED);
     cr_assert_str_eq(p.log, "nn");
     cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "no child is left");
+    job_fixture_release(&f);
+}
+
+/* ---- settling ---- */
+
+/* A child that ends once the parent has settled so often. */
+typedef struct settler {
+    probe p;
+    int calls, pipe[2];
+    double wait_s;
+} settler;
+
+static const ms_job_spec *next_of(void *context, size_t *ticket_out) {
+    return next(&((settler *)context)->p, ticket_out);
+}
+
+static ms_status done_of(void *context, size_t ticket, const ms_worker_outcome *outcome) {
+    return done(&((settler *)context)->p, ticket, outcome);
+}
+
+static ms_status settle(void *context, double *wait_s_out) {
+    enum { ENOUGH = 3 };
+    settler *s = context;
+    size_t length = strlen(s->p.log);
+    if (length == 0 || s->p.log[length - 1] != 's') { /* it may hear of a child in parts */
+        note(&s->p, 's');
+    }
+    *wait_s_out = s->wait_s;
+    bool is_enough = ++s->calls == ENOUGH;
+    cr_assert(!is_enough || write(s->pipe[1], "x", 1) == 1);
+    return s->p.verdict;
+}
+
+static ms_status wait_for_settling(void *context, size_t index, const ms_result *result,
+                                   ms_diag *diag) {
+    enum { LIMIT_MS = 20000 };
+    (void)index, (void)result, (void)diag;
+    struct pollfd told = {.fd = ((settler *)context)->pipe[0], .events = POLLIN};
+    return poll(&told, 1, LIMIT_MS) == 1 ? MS_OK : MS_E_BUG;
+}
+
+static ms_status stream_settled(job_fixture *f, settler *s, bool waits) {
+    const ms_worker_feed feed = {.next = next_of, .done = done_of, .settle = settle, .context = s};
+    const ms_workers_options options = {
+        .jobs = 1, .keep = waits ? wait_for_settling : NULL, .keep_context = s};
+    return ms_workers_stream(&feed, &options, &f->arena, &f->diag);
+}
+
+Test(workers_stream, places_are_taken_again_before_it_settles) {
+    job_fixture f;
+    settler s = {.p = {.count = 2, .follower = LOG_MAX}};
+    setup(&f, &s.p);
+    cr_assert_eq(pipe(s.pipe), 0);
+    cr_assert_eq(stream_settled(&f, &s, false), MS_OK);
+    cr_assert_str_eq(s.p.log, "nsdnsd-s");
+    s.p = (probe){.spec = s.p.spec, .count = 2, .follower = LOG_MAX, .verdict = MS_E_IO};
+    cr_assert_eq(stream_settled(&f, &s, false), MS_E_IO);
+    cr_assert_str_eq(s.p.log, "ns");
+    job_fixture_release(&f);
+}
+
+Test(workers_stream, who_settles_is_asked_again_while_others_run) {
+    job_fixture f;
+    settler s = {.p = {.count = 1, .follower = LOG_MAX}, .wait_s = 0.001};
+    setup(&f, &s.p);
+    cr_assert_eq(pipe(s.pipe), 0);
+    cr_assert_eq(stream_settled(&f, &s, true), MS_OK);
+    cr_assert_str_eq(s.p.log, "nsd-s"); /* the child has heard of three calls */
     job_fixture_release(&f);
 }
