@@ -18,6 +18,7 @@
 #include "meshsim/event.h"
 #include "meshsim/mesh.h"
 #include "meshsim/platform.h"
+#include "meshsim/price.h"
 #include "meshsim/rank_memory.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
@@ -93,6 +94,7 @@ typedef struct ms_spec_estimate {
     double cost_bound_USD; /**< no step costs less: of lower_bound_s; 0 where the platform does not
                               say what a GPU is rented for */
     double energy_bound_J; /**< no step takes less; 0 where it does not say enough of power */
+    ms_price_use least;    /**< from which these two follow: GPUs, and the least of the others */
     double peak_B;         /**< of the pipeline rank with the highest one */
     bool fits;
 } ms_spec_estimate;
@@ -113,6 +115,17 @@ void ms_estimator_free(ms_estimator *estimator);
  * of specs before. */
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out);
+
+/** Bound a spec from its computations alone, before its passes are in order and anything is known
+ * of its memory and its communication: a search asks this of all candidates, and estimates those
+ * that it leaves a hope. Refuses what ms_job_shape and ms_job_check_layers refuse, which is less
+ * than ms_estimator_run does.
+ *  *least_out: step_s and busy_s are never above those of any simulation, nor above `least` of
+ * ms_estimator_run; 0 where computations say nothing (given costs; of step_s several steps, and
+ * ranks that update without waiting for each other).  Returns as ms_estimator_run.  O(axes), and
+ * O(segments of a layer) where a microbatch's work is new. */
+ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                             ms_price_use *least_out);
 
 MS_END_DECLS
 

@@ -2,10 +2,11 @@
  * @file
  * Search: the best candidates of a space, without simulating most of them.
  *
- * Every candidate is checked and estimated. Those that can be and fit in memory are simulated, the
- * best by their estimates first, until no bound of the others is below what the last of the wanted
- * ones takes. A bound is never above what a simulation gives, so what is left out could not have
- * been among the best.
+ * Every candidate is checked, and bounded by what it computes. Those that this leaves a hope are
+ * estimated, with their memory, and those of them that fit are simulated, the best by their
+ * estimates first, until no bound of the others is below what the last of the wanted ones takes. A
+ * bound is never above what a simulation gives, so what is left out could not have been among the
+ * best.
  */
 #ifndef MESHSIM_SEARCH_H
 #define MESHSIM_SEARCH_H
@@ -28,10 +29,17 @@
 
 MS_BEGIN_DECLS
 
+/** What a search does with candidates, one behind the other; to the second it may come back. */
+typedef enum ms_search_phase {
+    MS_SEARCH_BOUNDING,
+    MS_SEARCH_ESTIMATING,
+    MS_SEARCH_SIMULATING,
+} ms_search_phase;
+
 /** What a search is at. */
 typedef struct ms_search_progress {
-    bool is_simulating;  /**< else it estimates */
-    int64_t done, count; /**< candidates estimated; simulated or left out */
+    ms_search_phase phase;
+    int64_t done, count; /**< candidates bounded; estimated or left out; simulated or left out */
     int64_t simulated;   /**< of those done */
 } ms_search_progress;
 
@@ -45,7 +53,7 @@ typedef struct ms_search_study {
     const char *program;         /**< as in ms_store_key */
     ms_store *store;             /**< NULL: none */
     const ms_study_shard *shard; /**< NULL: all candidates are simulated here; else every N-th of
-                                    those that fit, by their estimates, and what the others find
+                                    them, by their bounds, and what the others find
                                     through `share` lets it leave out more */
     const char *share;           /**< folder of the shards; NULL: they do not hear of each other */
     /** Called now and then.  NULL: nobody asks. */
@@ -59,10 +67,11 @@ typedef struct ms_search_counts {
     int64_t illegal;       /**< no such job can be */
     int64_t does_not_fit;  /**< in memory */
     int64_t beyond_limits; /**< of the goal */
-    int64_t pruned;        /**< their bounds are above what the wanted ones take */
-    int64_t simulated;     /**< and fit; found in the store or simulated now */
-    int64_t failed;        /**< simulations that crashed or lacked memory */
-    int64_t of_others;     /**< left to other shards */
+    int64_t pruned; /**< their bounds are above what the wanted ones take; whether they fit, and can
+                       be in every respect, was not asked of all */
+    int64_t simulated; /**< and fit; found in the store or simulated now */
+    int64_t failed;    /**< simulations that crashed or lacked memory */
+    int64_t of_others; /**< left to other shards */
 } ms_search_counts;
 
 /** Candidates that cannot be, or whose simulation failed, for one reason. */
@@ -98,7 +107,9 @@ typedef struct ms_search_findings {
     double smallest_B; /**< least memory that a candidate needs, of those that do not fit; 0: all
                           fit */
     bool is_partial;   /**< it was interrupted: better ones may be among the rest */
-    ms_status failure; /**< of the first simulation that failed; MS_OK: none */
+    const ms_search_row *expected; /**< where it was interrupted before any was simulated: the best
+                                      by its estimate so far, without figures; else NULL */
+    ms_status failure;             /**< of the first simulation that failed; MS_OK: none */
 } ms_search_findings;
 
 /** Search a space.

@@ -15,6 +15,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
+#include "meshsim/price.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
 
@@ -69,9 +70,10 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag);
 
 /** What no simulation of a job is below.
- *  bound_s: of its step.  peak_B: its memory.  values_out: [MS_SEEK_COUNT].  O(1). */
-void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec, double bound_s,
-                      double peak_B, double *values_out);
+ *  least: its GPUs, and what no step of it is below.  peak_B: its memory; 0: not known.
+ *  values_out: [MS_SEEK_COUNT].  O(1). */
+void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
+                      const ms_price_use *least, double peak_B, double *values_out);
 
 /** What a simulation found.  values_out: [MS_SEEK_COUNT].  O(1). */
 void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,

@@ -31,6 +31,7 @@ static const ms_option OPTIONS[] = {
 typedef struct findings {
     ms_job job;
     ms_estimate estimate;
+    double computation_bound_s; /* of its step, from its computations alone, as a search takes it */
     ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     int option_count;
 } findings;
@@ -113,6 +114,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
+    ms_value_add_double(step, "computation_bound_s", f->computation_bound_s);
     add_price(job, estimate, step);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
     const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
@@ -237,8 +239,21 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     return ms_cli_print_page(call, &page);
 }
 
+static ms_status bound_early(const ms_invocation *call, findings *f) {
+    ms_price_use least;
+    ms_estimator *estimator = ms_estimator_new(call->arena);
+    if (estimator == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_status status = ms_estimator_bound(estimator, &f->job.spec, call->diag, &least);
+    ms_estimator_free(estimator);
+    f->computation_bound_s = status == MS_OK ? least.step_s : 0.0;
+    return status;
+}
+
 static ms_status look_at(const ms_invocation *call, findings *f) {
     ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
+    status = status == MS_OK ? bound_early(call, f) : status;
     if (status == MS_OK) {
         const ms_memory_options_input input = ms_job_memory_options_input(&f->job);
         status = ms_memory_options_find(&input, call->arena, f->options, &f->option_count);

@@ -178,18 +178,23 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 typedef struct search_line {
     double start_s, phase_s, drawn_s; /* on the clock of ms_wall_s */
-    bool is_simulating, is_drawn;
+    ms_search_phase phase;
+    bool is_drawn;
 } search_line;
 
 /* A line of stderr that is written over: how far, how fast, how long still. */
 static void show_progress(void *context, const ms_search_progress *now) {
+    static const char *const NAMES[] = {[MS_SEARCH_BOUNDING] = "bounding:",
+                                        [MS_SEARCH_ESTIMATING] = "estimating:",
+                                        [MS_SEARCH_SIMULATING] = "simulating:"};
     search_line *line = context;
     double time_s = ms_wall_s();
-    if (now->is_simulating != line->is_simulating) {
-        line->is_simulating = now->is_simulating;
+    bool is_simulating = now->phase == MS_SEARCH_SIMULATING;
+    if (now->phase != line->phase) {
+        line->phase = now->phase;
         line->phase_s = time_s;
     }
-    bool is_end = now->is_simulating && now->done == now->count;
+    bool is_end = is_simulating && now->done == now->count;
     bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
     if (!isatty(STDERR_FILENO) || (!is_due && !(is_end && line->is_drawn))) {
         return;
@@ -202,14 +207,13 @@ static void show_progress(void *context, const ms_search_progress *now) {
     }
     double passed_s = time_s - line->phase_s;
     double rate = passed_s > 0 ? (double)now->done / passed_s : 0;
-    fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s",
-            now->is_simulating ? "simulating:" : "estimating:", (long long)now->done,
-            (long long)now->count, rate);
+    fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s", NAMES[now->phase],
+            (long long)now->done, (long long)now->count, rate);
     if (rate > 0) {
-        fprintf(stderr, ", %s%.0f s left", now->is_simulating ? "at most " : "",
+        fprintf(stderr, ", %s%.0f s left", is_simulating ? "at most " : "",
                 (double)(now->count - now->done) / rate);
     }
-    if (now->is_simulating) {
+    if (is_simulating) {
         fprintf(stderr, ", %lld simulated", (long long)now->simulated);
     }
 }

@@ -119,8 +119,7 @@ static void add_word(const char *word, ms_buffer *out) {
     ms_buffer_puts(out, "'");
 }
 
-static void add_command(const ms_shown_search *shown, ms_buffer *out) {
-    const ms_search_row *best = &shown->result->rows[0];
+static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_buffer *out) {
     ms_buffer_puts(out, "\nthe best one by itself:\n  meshsim run ");
     add_word(shown->workload, out);
     for (size_t i = 0; i < best->settings.count; i++) {
@@ -204,6 +203,22 @@ static void add_explanation(const ms_shown_search *shown, size_t rank, ms_buffer
                      ms_show_memory(best->figures.peak_B, other, sizeof other));
 }
 
+/* What an interrupted search has of what it has not simulated. */
+static void add_expected(const ms_shown_search *shown, ms_buffer *out) {
+    const ms_search_row *row = shown->result->expected;
+    char estimate[32], bound[32];
+    ms_buffer text;
+    ms_buffer_init(&text);
+    describe(shown, row, &text);
+    ms_buffer_printf(
+        out, "\nnothing was simulated by then; the best by its estimate, %s and no less than %s:\n",
+        ms_unit_format(row->estimate_s, MS_DIM_TIME, estimate, sizeof estimate),
+        ms_unit_format(row->bound_s, MS_DIM_TIME, bound, sizeof bound));
+    ms_show_wrapped("    ", ms_buffer_text(&text), out);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
     const ms_search_findings *result = shown->result;
     add_head(shown, arena, out);
@@ -214,8 +229,11 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
     if (result->row_count > 0) {
         ms_buffer_puts(out, "\n                 to the  memory per  bubble  exposed\n"
                             "  #       step  best, %         GPU       %        %   limited by\n");
+    } else if (result->expected != NULL) {
+        add_expected(shown, out);
     } else {
-        ms_buffer_puts(out, "\nnothing is feasible\n");
+        ms_buffer_puts(out, result->is_partial ? "\nnothing was found by then\n"
+                                               : "\nnothing is feasible\n");
     }
     for (size_t i = 0; i < result->row_count; i++) {
         add_row(shown, i, out);
@@ -231,7 +249,9 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
     add_reasons("\nillegal, and one of each:\n", result->illegal, result->illegal_count, out);
     add_reasons("\nfailed, and one of each:\n", result->failed, result->failed_count, out);
     if (result->row_count > 0) {
-        add_command(shown, out);
+        add_command(shown, &result->rows[0], out);
+    } else if (result->expected != NULL) {
+        add_command(shown, result->expected, out);
     }
     out->failed = out->failed || arena->has_failed;
 }
@@ -334,6 +354,13 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->row_count; i++) {
         add_result(&result->rows[i], list);
+    }
+    if (result->expected != NULL) {
+        const ms_search_row *row = result->expected;
+        ms_value *expected = ms_value_add(root, "expected", MS_VALUE_OBJECT);
+        ms_point_add_settings(&row->settings, ms_value_add(expected, "settings", MS_VALUE_OBJECT));
+        ms_value_add_double(expected, "estimate_s", row->estimate_s);
+        ms_value_add_double(expected, "bound_s", row->bound_s);
     }
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);

@@ -5,6 +5,7 @@
 #include "estimate/compute.h"
 #include "estimate/memo.h"
 #include "estimate/step.h"
+#include "estimate/work_bound.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
 #include "meshsim/price.h"
@@ -72,6 +73,7 @@ struct ms_estimator {
     ms_arena scratch;
     ms_plan_space space;
     ms_memo places, orders, costs, layers;
+    ms_work_bounds works;
     ms_vector known_places; /* of known_item, beside places, what it is a known_place */
     ms_vector known_orders; /* of known_item, beside orders, known_order */
     ms_vector known_costs;  /* of known_item, beside costs, known_costs */
@@ -108,6 +110,7 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_memo_init(&e->orders, sizeof(ms_job_order_key));
     ms_memo_init(&e->costs, sizeof(cost_key));
     ms_memo_init(&e->layers, sizeof(layer_key));
+    ms_work_bounds_init(&e->works);
     ms_vector_init(&e->known_places, sizeof(known_item));
     ms_vector_init(&e->known_orders, sizeof(known_item));
     ms_vector_init(&e->known_costs, sizeof(known_item));
@@ -127,6 +130,7 @@ void ms_estimator_free(ms_estimator *e) {
         ms_memo_release(&e->orders);
         ms_memo_release(&e->costs);
         ms_memo_release(&e->layers);
+        ms_work_bounds_release(&e->works);
         ms_vector_release(&e->known_places);
         ms_vector_release(&e->known_orders);
         ms_vector_release(&e->known_costs);
@@ -383,23 +387,29 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
-/* Bounds of what a step costs, from those of its time and of what its GPUs compute. */
-static void bound_price(const estimating *it, ms_spec_estimate *estimate) {
-    const ms_platform *platform = it->spec->platform.cluster;
-    const ms_price_use least = {.gpus = it->job.mesh.ranks,
-                                .spare_gpus = it->job.placement.spare_gpus,
-                                .step_s = estimate->lower_bound_s,
-                                .busy_s = it->costs->busy_s};
-    estimate->cost_bound_USD = ms_price_step_USD(platform, &least);
-    estimate->energy_bound_J = ms_price_step_J(platform, &least);
+/* What a job holds and does at least in a step, by which its cost and its energy are bound. */
+static ms_price_use least_use(const estimating *it, double step_s, double busy_s) {
+    return (ms_price_use){.gpus = it->job.mesh.ranks,
+                          .spare_gpus = it->job.placement.spare_gpus,
+                          .step_s = step_s,
+                          .busy_s = busy_s};
+}
+
+/* Everything that can be said without an order of passes, costs and places.  O(axes). */
+static ms_status look_over(estimating *it) {
+    it->e->space.diag = it->diag;
+    ms_status status = ms_job_shape(it->spec, &it->e->scratch, it->diag, &it->job);
+    /* an order of a thousand stages takes longer than all else, and few models have the layers */
+    return status == MS_OK ? ms_job_check_layers(it->spec, &it->job, it->diag) : status;
 }
 
 static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
-    it->e->space.diag = it->diag;
-    ms_status status = ms_job_shape(it->spec, &it->e->scratch, it->diag, &it->job);
-    /* an order of a thousand stages takes longer than all else, and few models have the layers */
-    status = status == MS_OK ? ms_job_check_layers(it->spec, &it->job, it->diag) : status;
+    ms_work_bound early;
+    ms_status status = look_over(it);
+    if (status == MS_OK) {
+        status = ms_work_bound_find(&it->e->works, it->spec, &it->job, &it->e->scratch, &early);
+    }
     status = status == MS_OK ? find_order(it) : status;
     status = status == MS_OK ? find_place(it) : status;
     status = status == MS_OK ? find_costs(it) : status;
@@ -407,7 +417,11 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     if (status == MS_OK) {
         estimate->peak_B = it->costs->peak_B;
         estimate->fits = estimate->peak_B <= gpu->hbm_B - gpu->reserve_B;
-        bound_price(it, estimate);
+        /* a bound that was within the slack of the estimate may be below the early one */
+        estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
+        estimate->least = least_use(it, estimate->lower_bound_s, it->costs->busy_s);
+        estimate->cost_bound_USD = ms_price_step_USD(it->spec->platform.cluster, &estimate->least);
+        estimate->energy_bound_J = ms_price_step_J(it->spec->platform.cluster, &estimate->least);
     }
     return status;
 }
@@ -422,6 +436,23 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
         ms_diag_error(diag, "out of memory while estimating the step");
     } else if (status == MS_OK) {
         *estimate_out = estimate;
+    }
+    return status;
+}
+
+ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                             ms_price_use *least_out) {
+    ms_work_bound early;
+    estimating it = {.e = estimator, .spec = spec, .diag = diag};
+    ms_status status = look_over(&it);
+    if (status == MS_OK) {
+        status = ms_work_bound_find(&estimator->works, spec, &it.job, &estimator->scratch, &early);
+    }
+    ms_arena_clear(&estimator->scratch);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while bounding the step");
+    } else if (status == MS_OK) {
+        *least_out = least_use(&it, early.step_s, early.busy_s);
     }
     return status;
 }

@@ -79,9 +79,12 @@ class Exactness(unittest.TestCase):
         for jobs in (1, 3):
             found = search(*words, "--jobs", jobs)
             self.assertEqual(rows(found), rows(everything), words)
-            for key in ("enumerated", "illegal", "does_not_fit"):
-                self.assertEqual(found["counts"][key], counts[key], words)
-            pruned += found["counts"]["pruned"]
+            few = found["counts"]
+            self.assertEqual(few["enumerated"], counts["enumerated"], words)
+            self.assertEqual(few["enumerated"], sum(few.values()) - few["enumerated"], words)
+            for key in ("illegal", "does_not_fit", "beyond_limits", "simulated"):  # what is pruned is not asked for all of them
+                self.assertLessEqual(few[key], counts[key], words)
+            pruned += few["pruned"]
         for row in everything["results"]:
             self.assertLessEqual(row["bound_s"], row["step_time_s"], words)
         name = everything["objective"]
@@ -284,6 +287,25 @@ class Store(unittest.TestCase):
         self.assertIn("the same command goes on", err)
         counts = found["counts"]
         self.assertLess(counts["simulated"], counts["enumerated"] - counts["illegal"] - counts["does_not_fit"])
+
+    def test_interrupt_before_anything_is_simulated(self):
+        """Of ten million candidates, which no machine has looked through when their store has just been made."""
+        micros = ",".join(str(size) for size in range(1, 101))
+        words = ["search", "workloads/gpt3-175b-1024.yaml", "--gpus", 1048576, "--vary", "mesh.tp=all", "--vary", "mesh.pp=all", "--vary",
+                 "mesh.cp=all", "--vary", "mesh.ep=all", "--vary", f"batch.micro={micros}", "--vary", "recompute=none,selective,full", "--vary",
+                 "data_parallel.zero=0,1,3", "--json", "--store", self.store]
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        end = time.monotonic() + 60
+        while not self.store.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        if out:  # else the store was made, and the search had not begun
+            found = json.loads(out)
+            self.assertTrue(found["partial"])
+            self.assertEqual((found["results"], found["counts"]["simulated"]), ([], 0))
+            self.assertIn("the same command goes on", err)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ void ms_search_best_release(ms_search_best *best);
 /* Whether a candidate with a bound cannot be among the wanted ones any more. */
 bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound);
 
+/* Whether it can leave out others: as many as are wanted are known, of two objectives any. */
+bool ms_search_best_is_full(const ms_search_best *best);
+
 /* Take the score of one that was found.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_search_best_take(ms_search_best *best, const ms_search_score *score);
 

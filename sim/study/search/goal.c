@@ -178,14 +178,13 @@ static void follow(const ms_search_goal *goal, double step_s, double cost_USD, d
     values[MS_SEEK_TRAINING_COST] = values[MS_SEEK_COST] * goal->training_tokens / MILLION;
 }
 
-void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec, double bound_s,
-                      double peak_B, double *values_out) {
-    /* spare GPUs and computing only add to it */
-    const ms_price_use least = {.gpus = (double)ms_spec_ranks(spec), .step_s = bound_s};
+void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
+                      const ms_price_use *least, double peak_B, double *values_out) {
     const ms_platform *cluster = spec->platform.cluster;
-    follow(goal, bound_s, ms_price_step_USD(cluster, &least), step_tokens(spec), values_out);
-    values_out[MS_SEEK_ENERGY] = ms_price_step_J(cluster, &least);
-    values_out[MS_SEEK_GPUS] = least.gpus;
+    double cost_USD = ms_price_step_USD(cluster, least);
+    follow(goal, least->step_s, cost_USD, step_tokens(spec), values_out);
+    values_out[MS_SEEK_ENERGY] = ms_price_step_J(cluster, least);
+    values_out[MS_SEEK_GPUS] = least->gpus;
     values_out[MS_SEEK_MEMORY] = peak_B;
     values_out[MS_SEEK_BUBBLE] = 0;
 }

@@ -162,11 +162,25 @@ static void check_price_bounds(const ms_job_spec *spec, const ms_estimate *alone
     cr_assert_leq(fabs(found->energy_bound_J - energy_J), 1e-9 * energy_J);
 }
 
+/* The bound from computations alone is no higher than that of the whole job, nor than what its GPUs
+ * compute.  Returns its share of the whole job's bound. */
+static double check_early_bound(ms_estimator *estimator, const ms_job_spec *spec,
+                                const ms_estimate *alone) {
+    ms_diag mute;
+    ms_price_use least;
+    ms_diag_init_mute(&mute);
+    cr_assert_eq(ms_estimator_bound(estimator, spec, &mute, &least), MS_OK);
+    cr_assert_leq(least.step_s, alone->lower_bound_s * (1.0 + 1e-9), "%s", spec->name);
+    cr_assert_leq(least.busy_s, alone->busy_s * (1.0 + 1e-9), "%s", spec->name);
+    return least.step_s / alone->lower_bound_s;
+}
+
 /* Specs one by one by both, without what pipeline ranks take from each other on shared links, which
  * the estimator leaves out.  Returns how many are legal. */
 static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity) {
     ms_diag mute;
-    int legal = 0;
+    int legal = 0, hosted = 0;
+    double early_shares = 0.0; /* where no host holds the GPUs up */
     ms_diag_init_mute(&mute);
     for (int i = 0; i < set->count; i++) {
         ms_arena arena;
@@ -184,10 +198,15 @@ static int compare(spec_set *set, ms_estimator *estimator, ms_fidelity fidelity)
             check_price_bounds(&set->list[i], &alone, &found, &arena);
             cr_assert_eq(found.peak_B, alone.ranks[alone.peak_rank].peak_B, "%d", i);
             cr_assert_eq(found.fits, alone.fits);
+            double share = check_early_bound(estimator, &set->list[i], &alone);
+            bool is_hosted = set->list[i].host.launch_s > 0.0;
+            early_shares += is_hosted ? 0.0 : share;
+            hosted += is_hosted;
             legal++;
         }
         ms_arena_release(&arena);
     }
+    cr_assert_gt(early_shares, 0.5 * (legal - hosted), "%g of %d", early_shares, legal - hosted);
     return legal;
 }
 

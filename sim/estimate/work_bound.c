@@ -1,0 +1,203 @@
+#include "estimate/work_bound.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimate/compute.h"
+#include "meshsim/model.h"
+
+/* Share by which sums of as many terms as steps have operations may be above those of a simulation,
+ * which adds them in another order. */
+static const double ROUNDING = 1e-9;
+
+/* What a microbatch's work follows from: neither pipeline ranks nor their stages, and of replicas
+ * only where units of their state are copied. */
+typedef struct work_key {
+    const ms_platform *cluster;
+    ms_model model;
+    ms_precision precision;
+    ms_model_layout layout;
+} work_key;
+
+void ms_work_bounds_init(ms_work_bounds *bounds) {
+    ms_memo_init(&bounds->keys, sizeof(work_key));
+    ms_vector_init(&bounds->works, sizeof(ms_microbatch_work));
+}
+
+void ms_work_bounds_release(ms_work_bounds *bounds) {
+    ms_memo_release(&bounds->keys);
+    ms_vector_release(&bounds->works);
+}
+
+/* ---- a microbatch's work ---- */
+
+static void take_key(const ms_job_spec *spec, const ms_job_layout *job, work_key *key_out) {
+    memset(key_out, 0, sizeof *key_out);
+    key_out->cluster = spec->platform.cluster;
+    memcpy(&key_out->model, &spec->model, sizeof key_out->model);
+    memcpy(&key_out->precision, &job->precision, sizeof key_out->precision);
+    memcpy(&key_out->layout, &job->layout, sizeof key_out->layout);
+    ms_model_layout *layout = &key_out->layout;
+    layout->pp = layout->chunks = layout->directions = 1;
+    layout->stage_layers = layout->stage_rank = NULL;
+    if (layout->units == MS_UNITS_IN_PLACE) {
+        layout->dp = 1;
+    }
+    if (layout->recompute_layers > 0) {
+        layout->recompute_layers = 0; /* how many layers are repeated depends on the stages */
+        layout->recompute = MS_RECOMPUTE_NONE;
+    }
+}
+
+/* Computation of one layer in a pass. */
+static double layer_pass_s(const ms_stage_costs *costs, const ms_pass_plan *plan, int layer) {
+    double sum_s = 0.0;
+    for (int i = plan->first; i < plan->first + plan->count; i++) {
+        const ms_segment *segment = &costs->segments[i];
+        sum_s += segment->layer == layer && !segment->is_collective ? segment->time_s : 0.0;
+    }
+    return sum_s;
+}
+
+/* The least that any layer computes forwards and backwards. An outline leaves out layers that are
+ * like one of those it has. */
+static double least_layer_s(const ms_stage_costs *costs, const ms_stage_cost *stage) {
+    const ms_pass_plan *forward = &stage->passes[MS_PASS_F], *back = &stage->passes[MS_PASS_B];
+    double least_s = INFINITY;
+    int before = -1;
+    for (int i = forward->first; i < forward->first + forward->count; i++) {
+        int layer = costs->segments[i].layer;
+        if (layer >= 0 && layer != before) {
+            double layer_s = layer_pass_s(costs, forward, layer);
+            double back_s = layer_pass_s(costs, back, layer);
+            /* the outline of the way back may have left out this one, and has the last one */
+            least_s = back_s > 0.0 ? fmin(least_s, layer_s + back_s) : least_s;
+            before = layer;
+        }
+    }
+    return isfinite(least_s) ? least_s : 0.0;
+}
+
+static ms_status make_work(const work_key *key, ms_arena *scratch, ms_microbatch_work *work_out) {
+    const unsigned passes = 1U << MS_PASS_F | 1U << MS_PASS_B | 1U << MS_PASS_I | 1U << MS_PASS_W;
+    ms_model_layout layout = key->layout;
+    ms_stage_costs costs;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    layout.stage_layers = &key->model.layers;
+    *work_out = (ms_microbatch_work){0};
+    ms_status status = ms_model_outline(&key->model, &layout, &key->precision, &key->cluster->gpu,
+                                        passes, scratch, &mute, &costs);
+    if (status != MS_OK) {
+        return status == MS_E_NOMEM ? status : MS_OK; /* whoever lays the job out tells the fault */
+    }
+    int slices = costs.slices > 1 ? costs.slices : 1;
+    for (int slice = 0; slice < slices; slice++) {
+        const ms_stage_cost *stage = ms_stage_cost_of(&costs, 0, slice);
+        double back_s = ms_compute_pass_s(&costs, stage, MS_PASS_B);
+        double apart_s = ms_compute_pass_s(&costs, stage, MS_PASS_I) +
+                         ms_compute_pass_s(&costs, stage, MS_PASS_W);
+        work_out->all_s += ms_compute_pass_s(&costs, stage, MS_PASS_F) + fmin(back_s, apart_s);
+    }
+    work_out->layer_s = slices == 1 ? least_layer_s(&costs, &costs.stage[0]) : 0.0;
+    return MS_OK;
+}
+
+static ms_status find_work(ms_work_bounds *bounds, const work_key *key, ms_arena *scratch,
+                           ms_microbatch_work *work_out) {
+    int number = 0;
+    bool is_new = false;
+    ms_status status = ms_memo_find(&bounds->keys, key, &number, &is_new);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (!is_new) {
+        *work_out = MS_AT(&bounds->works, ms_microbatch_work, number);
+        return MS_OK;
+    }
+    status = make_work(key, scratch, work_out);
+    bool has_room = ms_vector_add(&bounds->works, work_out, 1) != NULL;
+    return has_room ? status : MS_E_NOMEM;
+}
+
+/* ---- the pipeline ---- */
+
+/* Whether the virtual stages of a kind follow each other from rank to rank, over and over, and
+ * backward passes are whole. */
+static bool is_looped(const ms_job_spec *spec) {
+    switch (spec->schedule.kind) {
+    case MS_SCHEDULE_GPIPE:
+    case MS_SCHEDULE_1F1B:
+    case MS_SCHEDULE_INTERLEAVED:
+    case MS_SCHEDULE_INTERLEAVED_TORCH:
+    case MS_SCHEDULE_INTERLEAVED_FLEXIBLE:
+    case MS_SCHEDULE_LOOPED_BFS:
+        return spec->schedule.csv == NULL;
+    default:
+        return false;
+    }
+}
+
+/* Layers of a virtual stage, of partitions that are known without times. */
+static int layers_of(const ms_spec_partition *given, const ms_open_stages *open, int stage) {
+    if (given->stage_layers.count > 0) {
+        return given->stage_layers.items[stage];
+    }
+    bool is_open = stage >= open->first && stage < open->first + open->count;
+    return is_open               ? open->layers / open->count
+           : stage < open->first ? given->first_stage_layers
+                                 : given->last_stage_layers;
+}
+
+/* Layers' worth of time that some rank needs, of which it waits while the first microbatch is on
+ * its way to it and the last one on its way back, and works for the rest. */
+static double layers_at_least(const ms_job_spec *spec, const ms_job_layout *job) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int pp = job->layout.pp, chunks = spec->schedule.chunks > 1 ? spec->schedule.chunks : 1;
+    double microbatches = job->microbatches;
+    if (given->stage_layers.count == 0 && given->kind == MS_PARTITION_BALANCED) {
+        /* Whatever the shares x are: M x_p + x_0 + .. + x_(p-1) is least at its largest where it is
+         * the same for all p, that is where x_p = (1 - 1/M)^p x_0. */
+        double left = pow(1.0 - 1.0 / microbatches, pp);
+        return chunks == 1 ? spec->model.layers / (1.0 - left)
+                           : microbatches * spec->model.layers / pp;
+    }
+    const ms_open_stages open = ms_spec_open_stages(spec, pp * chunks);
+    double before = 0.0, most = 0.0;
+    for (int p = 0; p < pp; p++) {
+        int own = 0;
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            own += layers_of(given, &open, chunk * pp + p);
+        }
+        most = fmax(most, before + microbatches * own);
+        before += layers_of(given, &open, p);
+    }
+    return most;
+}
+
+ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job_spec *spec,
+                             const ms_job_layout *job, ms_arena *scratch,
+                             ms_work_bound *bound_out) {
+    ms_microbatch_work work;
+    work_key key;
+    *bound_out = (ms_work_bound){0};
+    /* Of several steps, and of ranks that update without waiting for each other, the step is what
+     * lies between two ends, which the mean over ranks does not bound. */
+    bool is_single =
+        spec->simulation.steps <= 1 && spec->schedule.step_end != MS_STEP_END_POST_VALIDATION;
+    if (!spec->has_model) {
+        return MS_OK;
+    }
+    take_key(spec, job, &key);
+    ms_status status = find_work(bounds, &key, scratch, &work);
+    if (status != MS_OK) {
+        return status;
+    }
+    bound_out->busy_s = job->microbatches * work.all_s / job->layout.pp * (1.0 - ROUNDING);
+    bound_out->step_s = is_single ? bound_out->busy_s : 0.0;
+    if (is_single && is_looped(spec) && work.layer_s > 0.0) {
+        double waiting_s = work.layer_s * layers_at_least(spec, job) * (1.0 - ROUNDING);
+        bound_out->step_s = fmax(bound_out->step_s, waiting_s);
+    }
+    return MS_OK;
+}
