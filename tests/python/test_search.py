@@ -6,15 +6,18 @@ usage: test_search.py MESHSIM [unittest arguments]
 
 import csv
 import json
+import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
+
+from stores import WAIT_S, as_another_user, await_rows, kill_one
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
@@ -269,24 +272,78 @@ class Store(unittest.TestCase):
             self.assertEqual(len(store.execute("select key from points").fetchall()), len(known), "the second search added rows")
         self.assertEqual([row["step_time_s"] for row in again["results"]], [2 * row["step_time_s"] for row in first["results"]])
 
+    MANY = ["workloads/tiny.yaml", "--granularity", "layer", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2", "--vary", "batch.micro=1,2,4",
+            "--vary", "recompute=none,full", "--vary", "schedule.kind=1f1b,gpipe", "--vary", "data_parallel.zero=0,1", "--top", "10"]
+
+    def start(self, *words, **more):
+        return subprocess.Popen([PROGRAM, "search", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **{"cwd": ROOT, **more})
+
+    def rows(self):
+        """Key -> settings and step of the store, which is whole."""
+        with sqlite3.connect(self.store, timeout=WAIT_S) as base:
+            self.assertEqual(base.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+            if base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                return {}  # its process was killed as it began
+            rows = base.execute("SELECT key, settings, step_time_s FROM points").fetchall()
+        self.assertEqual(len({row[0] for row in rows}), len(rows))
+        return {row[0]: row[1:] for row in rows}
+
     def test_interrupt_keeps_what_is_there(self):
-        words = ["search", "workloads/gpt3-175b-1024.yaml", "--granularity", "layer", "--vary", "mesh.tp=2,4,8", "--vary",
-                 "batch.micro=1,2", "--exhaustive", "--jobs", "1", "--json", "--store", self.store]
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-        end = time.monotonic() + 60
-        while not self.store.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-        time.sleep(0.3)
+        words = [*self.MANY, "--exhaustive", "--jobs", 1, "--json", "--store", self.store]
+        process = self.start(*words)
+        self.assertTrue(await_rows(process, self.store, 2), "it ended before it was interrupted")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-        if process.returncode == 0:
-            self.skipTest("it was done before the interrupt")
+        out, err = process.communicate(timeout=WAIT_S)
         self.assertEqual(process.returncode, 130, err)
         found = json.loads(out)
         self.assertTrue(found["partial"])
         self.assertIn("the same command goes on", err)
         counts = found["counts"]
         self.assertLess(counts["simulated"], counts["enumerated"] - counts["illegal"] - counts["does_not_fit"])
+        self.assertEqual(counts["simulated"], len(self.rows()), "what it counts is in the store")
+
+    def test_a_killed_process_or_worker_loses_nothing(self):
+        draw = random.Random(int(os.environ.get("MS_SEED", "1")))
+        expected = search(*self.MANY, "--exhaustive", "--jobs", "1")["results"]
+        kept = {}
+        for attempt in range(2 * int(os.environ.get("MS_KILLS", "5"))):
+            # each kind of process leaves rows for the other; what all have found is forgotten now and then, so that there is work
+            process = self.start(*self.MANY, "--exhaustive", "--store", self.store, "--jobs", 2, start_new_session=True)
+            await_rows(process, self.store, 1)
+            kill_one(process, draw, is_worker=attempt % 2 == 1)
+            rows = self.rows() if self.store.exists() else {}
+            self.assertLessEqual(kept.items(), rows.items())
+            kept = rows
+            if len(kept) > 60:
+                self.assertEqual(search(*self.MANY, "--exhaustive", "--store", self.store)["results"], expected)
+                self.store.unlink()
+                kept = {}
+        self.assertEqual(search(*self.MANY, "--exhaustive", "--store", self.store)["results"], expected)
+
+    def test_a_full_disk_is_told_and_leaves_what_was_there(self):
+        search(*self.MANY, "--store", self.store)
+        before = self.rows()
+        limit_B = self.store.stat().st_size + 8192
+        process = self.start(*self.MANY, "--exhaustive", "--store", self.store, "--jobs", 1, "--json",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit_B, limit_B)))
+        out, err = process.communicate(timeout=2 * WAIT_S)
+        self.assertEqual((process.returncode, out), (4, ""), err)
+        self.assertRegex(err, r"^meshsim: error: cannot write the store '.*s\.db': ")
+        self.assertEqual(err.count("error: "), 1, err)
+        self.assertLessEqual(before.items(), self.rows().items())
+
+    def test_what_may_only_be_read_is_told_before_anything_is_simulated(self):
+        words = ["workloads/tiny.yaml", "--vary", "batch.micro=1,2"]
+        search(*words, "--store", self.store)
+        before = self.store.read_bytes()
+        self.store.chmod(0o444)
+        more = as_another_user(PROGRAM, self.store.parent)
+        words[0] = self.store.parent / words[0] if more else ROOT / words[0]
+        process = self.start(*words, "--json", "--store", self.store, **more)
+        out, err = process.communicate(timeout=WAIT_S)
+        self.assertEqual((process.returncode, out), (4, ""), err)
+        self.assertIn("cannot write the store", err)
+        self.assertEqual(self.store.read_bytes(), before)
 
     def test_interrupt_before_anything_is_simulated(self):
         """Of ten million candidates, which no machine has looked through when their store has just been made."""

@@ -8,17 +8,18 @@ import csv
 import io
 import json
 import os
+import random
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import xml.etree.ElementTree as ET
 from pathlib import Path
+
+from stores import WAIT_S, as_another_user, await_rows, kill_one
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
@@ -30,8 +31,6 @@ axes:
   - mesh.tp: [1, 2, 4]
     mesh.dp: [4, 2, 1]
 """
-NOBODY = 65534
-WAIT_S = 60  # for what a slow disk holds up: each row is flushed, and whoever reads waits for it
 FIGURES = ["step_time_s", "tokens_per_s", "mfu", "bubble_fraction", "idle_fraction", "time_share"]
 
 
@@ -45,27 +44,6 @@ def run(*words, **more):
     process = start(*words, **more)
     out, err = process.communicate(timeout=2 * WAIT_S)
     return process.returncode, out, err
-
-
-def commits(store):
-    """How often a store was written, of its header, which needs no lock that its writer would have to wait for, or would keep from us."""
-    try:
-        with open(store, "rb") as file:
-            return int.from_bytes(file.read(28)[24:], "big")
-    except FileNotFoundError:
-        return 0
-
-
-def await_rows(process, store, more):
-    """Wait until a process has opened its store, which is one commit, and told it `more` rows; whether it still runs."""
-    goal = commits(store) + 1 + more
-    end = time.monotonic() + WAIT_S
-    while process.poll() is None and commits(store) < goal:
-        if time.monotonic() > end:
-            process.kill()
-            raise AssertionError(f"no row in {WAIT_S} s")
-        time.sleep(0.002)
-    return process.poll() is None
 
 
 class InFolder(unittest.TestCase):
@@ -234,26 +212,16 @@ class Store(InFolder):
         self.assertEqual(self.assert_right(), 6)
 
     def test_a_killed_process_or_worker_loses_nothing_that_was_told(self):
-        seed = int(os.environ.get("MS_SEED", "1"))
-        kills = int(os.environ.get("MS_KILLS", "5"))
-        batches = 2 * kills  # so that there is something left to lose
+        draw = random.Random(int(os.environ.get("MS_SEED", "1")))
+        kills = int(os.environ.get("MS_KILLS", "5"))  # of each sort
+        batches = 4 * kills  # so that there is something left to lose
         self.write(*range(16, 16 * (batches + 1), 16))
         self.expected()
         kept = 0
-        for attempt in range(kills):
+        for attempt in range(2 * kills):
             process = start(self.sweep, "--store", self.store, "--jobs", 2, start_new_session=True)
             await_rows(process, self.store, 1)
-            time.sleep(0.02 * ((seed * 7919 + attempt * 104729) % 10) / 10)
-            if attempt % 2 == 0:
-                process.kill()
-            else:
-                workers = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
-                for pid in workers.stdout.split()[:1]:
-                    try:
-                        os.kill(int(pid), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass  # it was done
-            process.communicate(timeout=WAIT_S)
+            kill_one(process, draw, is_worker=attempt % 2 == 1)
             kept = self.assert_right(kept) if self.store.exists() else kept
         self.assertEqual(self.json("--store", self.store)["counts"]["refused"], 0)
         self.assertEqual(self.assert_right(), 3 * batches)
@@ -273,18 +241,11 @@ class Store(InFolder):
         self.json("--store", self.store)
         before = self.store.read_bytes()
         self.store.chmod(0o444)
-        if os.getuid() != 0:
-            code, out, err = run(self.sweep, "--store", self.store)
-        else:  # whom no mode stops; and another user may not enter the folder of the program and the workloads
-            self.folder.chmod(0o755)
-            program = shutil.copy(PROGRAM, self.folder / "meshsim")
-            shutil.copytree(ROOT / "platforms", self.folder / "platforms")
-            (self.folder / "workloads").mkdir()
-            shutil.copy(ROOT / "workloads" / "tiny.yaml", self.folder / "workloads")
+        more = as_another_user(PROGRAM, self.folder)
+        if more:
             self.sweep.write_text(self.sweep.read_text(encoding="utf-8").replace(str(ROOT), str(self.folder)), encoding="utf-8")
-            subprocess.run(["chmod", "-R", "a+rX", self.folder], check=True)
-            code, out, err = run(self.sweep, "--store", self.store, executable=program, user=NOBODY, cwd="/",
-                                 env=dict(os.environ, MESHSIM_DATA=str(self.folder)))
+            self.sweep.chmod(0o644)
+        code, out, err = run(self.sweep, "--store", self.store, **more)
         self.assertEqual((code, out), (4, ""), err)
         self.assertIn("cannot write the store", err)
         self.assertEqual(self.store.read_bytes(), before)
