@@ -139,11 +139,21 @@ typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t leng
  * Metadata events. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
 
+/** Append the page of a trace: one HTML file that a browser opens from disk.  It makes no request:
+ * its Content-Security-Policy allows its own style and script, by their hashes, and nothing else;
+ * its figures stand in it as JSON, as they are in the trace.
+ *  trace: with every column and MS_TRACE_TABLES; one of level summary gives a page without a
+ * timeline.  rows: of the timeline; above 400,000 passes and idle times every second one is left
+ * out until they fit.  Returns MS_OK; MS_E_RANGE where the trace contradicts itself or takes no
+ * time, nothing appended; MS_E_NOMEM.  O(events log events). */
+ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out);
+
 /** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
- * .json takes one trace, .json.gz the same compressed.  The traces are read one after the other.
- *  traces: [count] paths, count >= 1.  rows: of pictures.  Returns MS_OK; MS_E_USAGE (reported) for
- * another ending or too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported)
- * when the report cannot be written, an older file stays as it was; MS_E_NOMEM. */
+ * .html makes the page of one trace, .json takes one, too, .json.gz the same compressed.  The
+ * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
+ * pages.  Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
+ * and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be written, an older file
+ * stays as it was; MS_E_NOMEM. */
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
                           const char *path, ms_diag *diag);
 

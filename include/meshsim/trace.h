@@ -94,6 +94,12 @@ typedef enum ms_trace_column {
 /** All columns; none: only what is beside the events. */
 enum { MS_TRACE_NOTHING = 0, MS_TRACE_EVERYTHING = (1 << 13) - 1 };
 
+/** To be or-ed to the columns: the small tables and /whatif, too (ms_trace.tables). */
+enum { MS_TRACE_TABLES = 1 << 13 };
+
+/** Rows up to which a table is among ms_trace.tables; one that has more is null there. */
+enum { MS_TRACE_TABLE_ROWS_MAX = 200000 };
+
 /** A simulated rank of a trace. */
 typedef struct ms_trace_rank {
     int32_t rank;         /**< rank of the job */
@@ -148,6 +154,9 @@ typedef struct ms_trace {
     const char *schedule_text; /**< its order, as CSV, where a file gave it */
     const char *placement_text; /**< the GPU of each rank, as CSV, where a file gave it */
     const ms_value *summary;    /**< the tree of `run --json`, without wall time and memory use */
+    const ms_value *tables;     /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
+                                   /steps, each     an object of its columns as lists, and of the list
+                                   /whatif where the     file has it; else NULL */
     ms_trace_level level;       /**< which operations it holds; full in files that do not say */
     int64_t step_ps;            /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;       /**< [rank_count] */
@@ -165,7 +174,7 @@ typedef struct ms_trace {
  *  A child process reads, because HDF5 itself may crash on a damaged file. Every number is checked:
  * enums and indices lie within their tables, -1 stands for none, counts are at most 2^30, times lie
  * from 0 to step_ps and end no earlier than they start, bytes and FLOP are finite and not negative.
- *  columns: ms_trace_column values or-ed together.  *trace_out: in `arena`.
+ *  columns: ms_trace_column values, and MS_TRACE_TABLES, or-ed together.  *trace_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
  * version; MS_E_IO when the system cannot open or read it; MS_E_NOMEM (all reported).  O(events).
  */

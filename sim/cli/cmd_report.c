@@ -7,16 +7,17 @@ static const ms_option OPTIONS[] = {
      .letter = 'o',
      .argument = "FILE",
      .arguments = 1,
-     .help = "where to write; the ending chooses the kind: .svg, .json or .json.gz",
-     .writes = ".svg or .json"},
-    {.name = "every-rank", .help = "a row of a picture for every rank that was simulated"},
+     .help = "where to write; the ending chooses the kind: .html, .svg, .json or .json.gz",
+     .writes = ".html, .svg or .json"},
+    {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
 
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     if (path == NULL) {
-        ms_diag_error(call->diag, "no output given: expected -o FILE.svg or -o FILE.json");
+        ms_diag_error(call->diag,
+                      "no output given: expected -o FILE.html, -o FILE.svg or -o FILE.json");
         return MS_E_USAGE;
     }
     const ms_gantt_rows rows =
@@ -26,13 +27,18 @@ static ms_status run(const ms_invocation *call) {
 
 const ms_command ms_cmd_report = {
     .name = "report",
-    .summary = "draw a trace, or turn it into one for a trace viewer",
+    .summary = "show a trace as a page or a picture, or turn it into one for a trace viewer",
     .positional_help = "TRACE.h5...",
     .positionals_min = 1,
     .positionals_max = SIZE_MAX, /* more than can be stacked are refused with the limit */
     .options = OPTIONS,
     .description =
-        "Reads traces that 'meshsim run -o' wrote. FILE.svg becomes a Gantt picture of the "
+        "Reads traces that 'meshsim run -o' wrote. FILE.html becomes a page for people, one file "
+        "that a browser opens without a network: what a step takes, costs and holds, where the "
+        "time "
+        "goes, a timeline to zoom and search, memory by class, links, the critical path with "
+        "slack, what-ifs and kernels, and the input to make it again. FILE.svg becomes a Gantt "
+        "picture of the "
         "pipeline: pipeline ranks from top to bottom, each as the simulated rank of it that stands "
         "for "
         "most others (--every-rank: a row for each that was simulated), time to the right, a "

@@ -33,7 +33,7 @@ static const file_format FORMATS[] = {
      "writes a platform as SimGrid's"},
     {"an input file", {".yaml", ".yml"}, NULL, NULL},
     {"a picture as PNG, PDF or JPEG", {".png", ".pdf", ".jpg", ".jpeg"}, NULL, NULL},
-    {"a page", {".html", ".htm"}, NULL, NULL},
+    {"a page", {".html", ".htm"}, "meshsim report TRACE.h5 -o ", "makes it"},
     {"text", {".txt", ".log"}, NULL, NULL},
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "meshsim/report.h"
-#include "report/gantt_sorted.h"
+#include "report/idle.h"
 #include "report/pass_index.h"
 #include "report/passes.h"
 
@@ -26,7 +26,7 @@ typedef struct chrome {
     ms_vector boxes;   /* ms_gantt_box, the passes */
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */
-    ms_gantt_sorted sorted; /* for the phases of idle time */
+    ms_idle_phases phases;
     ms_pass_index index;
 } chrome;
 
@@ -280,23 +280,6 @@ static void put_passes(chrome *c) {
 
 /* ---- idle time ---- */
 
-/* Category of a stretch of idle time, as time_share counts it. */
-static ms_time_category category_of(const chrome *c, const ms_idle_piece *idle) {
-    if (idle->cause == MS_IDLE_OWN || idle->cause == MS_IDLE_FOREIGN) {
-        return ms_time_category_of_axis((ms_axis)idle->axis);
-    }
-    if (idle->cause != MS_IDLE_BUBBLE) {
-        return idle->cause == MS_IDLE_IMBALANCE ? MS_TIME_IMBALANCE : MS_TIME_OTHER;
-    }
-    int32_t last = c->sorted.steps - 1;
-    int32_t step = idle->step < 0 ? 0 : idle->step > last ? last : idle->step;
-    const ms_gantt_steady *steady = &c->sorted.steady[idle->row * c->sorted.steps + step];
-    double middle = 0.5 * (double)(idle->start_ps + idle->end_ps) / MS_PS_PER_S;
-    return middle < steady->start ? MS_TIME_BUBBLE_WARMUP
-           : middle < steady->end ? MS_TIME_BUBBLE_STEADY
-                                  : MS_TIME_BUBBLE_COOLDOWN;
-}
-
 static void put_idle(chrome *c, const ms_idle_piece *idle) {
     static const struct {
         const char *text, *colour;
@@ -313,7 +296,9 @@ static void put_idle(chrome *c, const ms_idle_piece *idle) {
     put_time(c, "ts", idle->start_ps);
     put_time(c, "dur", idle->end_ps - idle->start_ps);
     put_text(c, "name",
-             idle->cause == MS_IDLE_UNKNOWN ? "idle" : ms_time_category_name(category_of(c, idle)));
+             idle->cause == MS_IDLE_UNKNOWN
+                 ? "idle"
+                 : ms_time_category_name(ms_idle_category(&c->phases, idle)));
     put_text(c, "cat", "idle");
     put_text(c, "cname", CAUSES[idle->cause].colour);
     ms_buffer_puts(&c->piece, ",\"args\":{\"waits_for\":");
@@ -355,19 +340,6 @@ static void put_head(chrome *c) {
     ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");
 }
 
-/* When the phases of every rank and step begin and end; without any time there is no idle time. */
-static ms_status find_phases(chrome *c, ms_arena *arena) {
-    ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);
-    if (gantt == NULL) {
-        return MS_E_NOMEM;
-    }
-    gantt->rows = c->trace->rank_count;
-    gantt->boxes = c->boxes.data;
-    gantt->box_count = c->boxes.count;
-    gantt->end = (double)c->trace->step_ps / MS_PS_PER_S;
-    return c->idle.count == 0 ? MS_OK : ms_gantt_sort(gantt, gantt->end, arena, &c->sorted);
-}
-
 static ms_status prepare(chrome *c, ms_arena *arena) {
     const ms_trace *trace = c->trace;
     c->thread = MS_NEW(arena, int32_t, trace->stream_count);
@@ -401,7 +373,8 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
     if (c->boxes.failed || c->pairs.failed || c->idle.failed) {
         return MS_E_NOMEM;
     }
-    ms_status status = find_phases(c, arena);
+    ms_status status =
+        c->idle.count == 0 ? MS_OK : ms_idle_phases_find(trace, &c->boxes, arena, &c->phases);
     return status == MS_OK ? ms_pass_index_build(&c->boxes, trace->rank_count, arena, &c->index)
                            : status;
 }

@@ -4,6 +4,7 @@
 
 #include "meshsim/report.h"
 #include "report/passes.h"
+#include "report/rows.h"
 
 enum { TITLE_B = 400 };
 
@@ -12,88 +13,9 @@ static const char *text_at(const ms_value *summary, const char *key, const char 
     return value != NULL && value->type == MS_VALUE_STRING ? value->as.string : fallback;
 }
 
-/* The rows of a picture: ranks that the trace holds operations of, all or one of each pipeline
- * rank.
- */
-typedef struct row_list {
-    int32_t *row_of;  /* [rank_count] -1: none */
-    int32_t *rank_of; /* [count] index into ms_trace.ranks */
-    int32_t count;
-    bool is_choice; /* there are more of some pipeline rank */
-} row_list;
-
-/* Whether `a` rather than `b`, of the same pipeline rank, is shown. */
-static bool stands_for_more(const ms_trace_rank *a, const ms_trace_rank *b) {
-    return a->multiplicity > b->multiplicity ||
-           (a->multiplicity == b->multiplicity && a->rank < b->rank);
-}
-
-/* Leave the one of each pipeline rank that stands for most. */
-static bool leave_pipeline_ranks(const ms_trace *trace, ms_arena *arena, bool *is_shown) {
-    int32_t most = 0;
-    for (int32_t i = 0; i < trace->rank_count; i++) {
-        most = trace->ranks[i].pp > most ? trace->ranks[i].pp : most;
-    }
-    int32_t *best = MS_NEW(arena, int32_t, (size_t)most + 1); /* by pipeline rank, + 1; 0: none */
-    for (int32_t i = 0; best != NULL && i < trace->rank_count; i++) {
-        int32_t *mine = &best[trace->ranks[i].pp];
-        if (!is_shown[i] ||
-            (*mine > 0 && !stands_for_more(&trace->ranks[i], &trace->ranks[*mine - 1]))) {
-            is_shown[i] = false;
-            continue;
-        }
-        if (*mine > 0) {
-            is_shown[*mine - 1] = false;
-        }
-        *mine = i + 1;
-    }
-    return best != NULL;
-}
-
-static bool find_rows(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena, row_list *rows) {
-    bool *is_shown = ms_passes_shown(trace, arena);
-    if (is_shown != NULL && which == MS_GANTT_PIPELINE_RANKS && trace->level != MS_TRACE_RANKS &&
-        !leave_pipeline_ranks(trace, arena, is_shown)) {
-        return false;
-    }
-    rows->row_of = MS_NEW(arena, int32_t, trace->rank_count);
-    rows->rank_of = MS_NEW(arena, int32_t, trace->rank_count);
-    if (is_shown == NULL || rows->row_of == NULL || rows->rank_of == NULL) {
-        return false;
-    }
-    rows->count = 0;
-    for (int32_t i = 0; i < trace->rank_count; i++) {
-        rows->row_of[i] = is_shown[i] ? rows->count : -1;
-        if (is_shown[i]) {
-            rows->rank_of[rows->count++] = i;
-        }
-    }
-    rows->is_choice = trace->level != MS_TRACE_RANKS && rows->count < trace->rank_count;
-    return true;
-}
-
-/* "pp 3" where every row is another pipeline rank, else "rank 12". */
-static const char **make_labels(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
-    const char **labels = MS_NEW(arena, const char *, rows->count);
-    bool has_repeats = false;
-    for (int32_t i = 1; i < rows->count; i++) {
-        has_repeats = has_repeats ||
-                      trace->ranks[rows->rank_of[i]].pp == trace->ranks[rows->rank_of[i - 1]].pp;
-    }
-    for (int32_t i = 0; labels != NULL && i < rows->count; i++) {
-        const ms_trace_rank *rank = &trace->ranks[rows->rank_of[i]];
-        labels[i] = has_repeats ? ms_arena_printf(arena, "rank %d", rank->rank)
-                                : ms_arena_printf(arena, "pp %d", rank->pp);
-        if (labels[i] == NULL) {
-            return NULL;
-        }
-    }
-    return labels;
-}
-
 /* " (rank 0, 64, 128 ... 960)": few are listed, of many the first ones and the last.  text_out:
  * [TITLE_B]. */
-static void list_ranks(const ms_trace *trace, const row_list *rows, char *text_out) {
+static void list_ranks(const ms_trace *trace, const ms_shown_rows *rows, char *text_out) {
     enum { FEW = 6, FIRST = 3 };
     size_t used = 0;
     for (int32_t i = 0; i < rows->count; i++) {
@@ -107,7 +29,7 @@ static void list_ranks(const ms_trace *trace, const row_list *rows, char *text_o
     snprintf(text_out + used, TITLE_B - used, ")");
 }
 
-static const char *make_title(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
+static const char *make_title(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena) {
     const ms_value *s = trace->summary;
     char ranks[TITLE_B] = "";
     if (rows->is_choice) {
@@ -119,7 +41,8 @@ static const char *make_title(const ms_trace *trace, const row_list *rows, ms_ar
                            ms_value_number(s, "num_microbatches", 0.0));
 }
 
-static const char *make_subtitle(const ms_trace *trace, const row_list *rows, ms_arena *arena) {
+static const char *make_subtitle(const ms_trace *trace, const ms_shown_rows *rows,
+                                 ms_arena *arena) {
     static const struct {
         const char *path;
         const char *name;
@@ -166,7 +89,7 @@ static bool has_memory(const ms_trace *trace) {
 }
 
 /* The points of a trace's memory timelines, by row as they are by rank. */
-static const ms_gantt_memory *make_memory(const ms_trace *trace, const row_list *rows,
+static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_rows *rows,
                                           ms_arena *arena) {
     ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
     ms_gantt_level *levels = MS_NEW(arena, ms_gantt_level, trace->memory_count);
@@ -195,7 +118,7 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, const row_list 
 }
 
 /* The boxes of all rows, in the arena; NULL when memory runs out. */
-static ms_gantt_box *make_boxes(const ms_trace *trace, const row_list *rows, ms_arena *arena,
+static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena,
                                 size_t *count_out) {
     ms_vector boxes;
     ms_vector pairs;
@@ -237,13 +160,13 @@ static void find_units(const ms_trace *trace, ms_gantt *gantt) {
 
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena,
                               ms_gantt *gantt_out) {
-    row_list rows;
-    if (!find_rows(trace, which, arena, &rows)) {
+    ms_shown_rows rows;
+    if (!ms_shown_rows_find(trace, which, arena, &rows)) {
         return MS_E_NOMEM;
     }
     ms_gantt gantt = {.title = make_title(trace, &rows, arena),
                       .subtitle = make_subtitle(trace, &rows, arena),
-                      .row_labels = make_labels(trace, &rows, arena),
+                      .row_labels = ms_shown_rows_label(trace, &rows, arena),
                       .rows = rows.count,
                       .memory = has_memory(trace) ? make_memory(trace, &rows, arena) : NULL,
                       .end = (double)trace->step_ps / MS_PS_PER_S,

@@ -6,7 +6,13 @@
 #include "meshsim/target.h"
 #include "report/gzip.h"
 
-typedef enum report_format { FORMAT_NONE, FORMAT_SVG, FORMAT_JSON, FORMAT_JSON_GZ } report_format;
+typedef enum report_format {
+    FORMAT_NONE,
+    FORMAT_SVG,
+    FORMAT_JSON,
+    FORMAT_JSON_GZ,
+    FORMAT_HTML
+} report_format;
 
 static bool has_ending(const char *path, const char *ending) {
     size_t length = strlen(path);
@@ -18,21 +24,18 @@ static report_format format_of(const char *path) {
     return has_ending(path, ".svg")       ? FORMAT_SVG
            : has_ending(path, ".json")    ? FORMAT_JSON
            : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
+           : has_ending(path, ".html")    ? FORMAT_HTML
                                           : FORMAT_NONE;
 }
 
 static ms_status check_format(const char *path, ms_diag *diag) {
-    const char *dot = strrchr(path, '.');
     if (format_of(path) != FORMAT_NONE) {
         return MS_OK;
     }
-    if (dot != NULL && strcmp(dot, ".html") == 0) {
-        ms_diag_error(diag, "'%s': HTML reports are not built; write .svg or .json", path);
-    } else {
-        ms_diag_error(diag,
-                      "'%s': unknown kind of report; the name must end in .svg, .json or .json.gz",
-                      path);
-    }
+    ms_diag_error(diag,
+                  "'%s': unknown kind of report; the name must end in .html, .svg, .json or "
+                  ".json.gz",
+                  path);
     return MS_E_USAGE;
 }
 
@@ -40,10 +43,8 @@ static ms_status check_format(const char *path, ms_diag *diag) {
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
     if (status == MS_OK && format_of(path) != FORMAT_SVG && count > 1) {
-        ms_diag_error(diag,
-                      "'%s': a trace for a viewer is made of one run, got %zu; .svg stacks "
-                      "several",
-                      path, count);
+        ms_diag_error(diag, "'%s': a %s is made of one run, got %zu; .svg stacks several", path,
+                      format_of(path) == FORMAT_HTML ? "page" : "trace for a viewer", count);
         status = MS_E_USAGE;
     } else if (status == MS_OK && count > MS_GANTT_PICTURES_MAX) {
         ms_diag_error(diag, "'%s': at most %d traces are stacked in a picture, got %zu", path,
@@ -186,12 +187,47 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     return status;
 }
 
+/* A page shows what there is of a trace: without operations there is just no timeline. */
+static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const char *path,
+                            ms_diag *diag) {
+    ms_arena arena;
+    ms_buffer html;
+    ms_trace trace;
+    ms_arena_init(&arena);
+    ms_buffer_init(&html);
+    ms_status status =
+        ms_trace_read(trace_path, MS_TRACE_EVERYTHING | MS_TRACE_TABLES, &arena, diag, &trace);
+    if (status == MS_OK) {
+        status = ms_page_write_trace(&trace, rows, &html);
+        if (status != MS_OK) {
+            bool is_full = status == MS_E_NOMEM;
+            ms_diag_error(diag, "cannot show '%s': %s", trace_path,
+                          is_full             ? "out of memory"
+                          : trace.step_ps > 0 ? "the trace contradicts itself"
+                                              : "the trace's step takes no time");
+            status = is_full ? status : MS_E_INPUT;
+        }
+    }
+    if (status == MS_OK) {
+        status = ms_target_write_text(path, ms_buffer_text(&html), html.length, diag);
+    }
+    ms_buffer_release(&html);
+    ms_arena_release(&arena);
+    return status;
+}
+
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
                           const char *path, ms_diag *diag) {
     ms_status status = check_request(count, path, diag);
     if (status != MS_OK) {
         return status;
     }
-    return format_of(path) == FORMAT_SVG ? write_svg(traces, count, rows, path, diag)
-                                         : write_json(traces[0], path, diag);
+    switch (format_of(path)) {
+    case FORMAT_SVG:
+        return write_svg(traces, count, rows, path, diag);
+    case FORMAT_HTML:
+        return write_html(traces[0], rows, path, diag);
+    default:
+        return write_json(traces[0], path, diag);
+    }
 }

@@ -8,6 +8,7 @@
 #include "meshsim/input.h"
 #include "meshsim/trace.h"
 #include "trace/summary.h"
+#include "trace/tables.h"
 
 /* More rows than any simulation here produces. */
 enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
@@ -201,16 +202,13 @@ static void read_document(const ms_parcel *parcel, hid_t file, const char *name,
     (void)H5Dclose(data);
 }
 
-static void read_summary(const ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
-    ms_arena arena;
+/* Send an object packed, or why there is none. */
+static void send_tree(const ms_parcel *parcel, const ms_value *tree, ms_status status,
+                      const char *cause, ms_child_verdict *verdict) {
     ms_buffer packed;
-    ms_value *summary = NULL;
-    ms_arena_init(&arena);
     ms_buffer_init(&packed);
-    char cause[256] = "the trace is damaged at /summary";
-    ms_status status = ms_summary_read(file, "summary", &arena, &summary, cause);
     if (status == MS_OK) {
-        ms_value_pack(summary, &packed);
+        ms_value_pack(tree, &packed);
         status = packed.failed ? MS_E_NOMEM : MS_OK;
     }
     if (status != MS_OK) {
@@ -220,6 +218,25 @@ static void read_summary(const ms_parcel *parcel, hid_t file, ms_child_verdict *
     send_number(parcel, (int64_t)packed.length, verdict);
     send_bytes(parcel, packed.data, (int64_t)packed.length, verdict);
     ms_buffer_release(&packed);
+}
+
+static void read_summary(const ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
+    ms_arena arena;
+    ms_value *summary = NULL;
+    ms_arena_init(&arena);
+    char cause[256] = "the trace is damaged at /summary";
+    ms_status status = ms_summary_read(file, "summary", &arena, &summary, cause);
+    send_tree(parcel, summary, status, cause, verdict);
+    ms_arena_release(&arena);
+}
+
+static void read_tables(const ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
+    ms_arena arena;
+    ms_value *tables = NULL;
+    ms_arena_init(&arena);
+    char cause[256] = "";
+    ms_status status = ms_tables_read(file, &arena, &tables, cause);
+    send_tree(parcel, tables, status, cause, verdict);
     ms_arena_release(&arena);
 }
 
@@ -280,6 +297,9 @@ void ms_parcel_fill(void *context, ms_child_verdict *verdict) {
     }
     if (verdict->status == MS_OK) {
         read_summary(parcel, file, verdict);
+    }
+    if (verdict->status == MS_OK && parcel->wants_tables) {
+        read_tables(parcel, file, verdict);
     }
     (void)H5Fclose(file);
 }

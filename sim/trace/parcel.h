@@ -3,8 +3,8 @@
  *
  * The child writes for each column that is wanted, in order, the number of its rows and its cells,
  * then for each document its length (-1: there is none) and its bytes, and the same of the packed
- * summary; each number is an int64_t. Where it fails it
- * just ends, and its verdict says why. */
+ * summary and, where they are wanted, of the packed tables; each number is an int64_t. Where it
+ * fails it just ends, and its verdict says why. */
 #ifndef MS_TRACE_PARCEL_H
 #define MS_TRACE_PARCEL_H
 
@@ -31,7 +31,8 @@ typedef struct ms_parcel {
     int pipe;       /* where to write */
     ms_parcel_column columns[MS_PARCEL_COLUMNS_MAX];
     int column_count;
-    int64_t plain_B; /* of all columns so far */
+    bool wants_tables; /* after the summary the tables, packed */
+    int64_t plain_B;   /* of all columns so far */
     char program_version[MS_PARCEL_TEXT_B];
     char level[MS_PARCEL_TEXT_B];  /* of its events; "": it does not say */
     char repeat[MS_PARCEL_TEXT_B]; /* what of them happened more often (repeat.h); "": nothing */

@@ -466,16 +466,29 @@ static void read_documents(trace_reader *read, ms_trace *trace) {
     }
 }
 
-static void read_summary(trace_reader *read, ms_trace *trace) {
+/* The next object that the child sends packed; NULL after a failure. */
+static const ms_value *take_tree(trace_reader *read) {
     int64_t length = goes_on(read) ? fetch_number(read) : 0;
     char *packed = allocate(read, (size_t)length, 1);
     fetch(read, packed, length);
+    const ms_value *tree =
+        goes_on(read) ? ms_value_unpack(packed, (size_t)length, read->arena) : NULL;
+    if (goes_on(read) && tree == NULL) {
+        fail(read, MS_E_NOMEM, "out of memory");
+    }
+    return tree;
+}
+
+static void read_trees(trace_reader *read, ms_trace *trace) {
+    trace->summary = take_tree(read);
     if (goes_on(read)) {
-        trace->summary = ms_value_unpack(packed, (size_t)length, read->arena);
         trace->program_version = ms_arena_strdup(read->arena, read->parcel->program_version);
-        if (trace->program_version == NULL || trace->summary == NULL) {
+        if (trace->program_version == NULL) {
             fail(read, MS_E_NOMEM, "out of memory");
         }
+    }
+    if (read->parcel->wants_tables) {
+        trace->tables = take_tree(read);
     }
 }
 
@@ -488,7 +501,7 @@ static void take_all(trace_reader *read, ms_trace *trace) {
     read_members(read, trace);
     read_memory(read, places, end_ps, trace);
     read_documents(read, trace);
-    read_summary(read, trace);
+    read_trees(read, trace);
 }
 
 /* Repeat what the file holds once. */
@@ -544,6 +557,8 @@ ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_
         return read.status;
     }
     read.parcel->path = path;
+    read.parcel->wants_tables = (columns & MS_TRACE_TABLES) != 0;
+    columns &= MS_TRACE_EVERYTHING;
     check_place(&read, &read.parcel->size_B);
     /* what happened more often than the file has it is told by starts and streams */
     ask(read.parcel,

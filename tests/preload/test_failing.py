@@ -34,6 +34,7 @@ COMMANDS = [
     (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
     (["report", "{trace}", "-o", "{}/t.svg"], 20),
     (["report", "{trace}", "-o", "{}/t.json"], 10),
+    (["report", "{trace}", "-o", "{}/t.html"], 20),
     (["compare", "{trace}", "{trace}", "--json"], 20),
 ]
 
@@ -119,6 +120,7 @@ class Failing(unittest.TestCase):
             "t.h5": ["run", TINY, "-o"],
             "t.svg": ["report", self.trace, "-o"],
             "t.json.gz": ["report", self.trace, "-o"],
+            "t.html": ["report", self.trace, "-o"],
             "t.csv": ["schedule", "1f1b", "-p4", "-m8", "--csv"],
         }
 

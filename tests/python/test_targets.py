@@ -46,6 +46,7 @@ class Targets(unittest.TestCase):
             ".h5": ("run", TINY, "-o"),
             ".svg": ("report", cls.trace, "-o"),
             ".json": ("report", cls.trace, "-o"),
+            ".html": ("report", cls.trace, "-o"),
             ".csv": ("schedule", "1f1b", "-p4", "-m64", "--csv"),
             ".gantt": ("schedule", "1f1b", "-p4", "-m64", "--gantt"),
             ".compared": ("schedule", "--compare", "1f1b,gpipe", "-p4", "-m64", "--gantt"),

@@ -21,7 +21,7 @@ static const ending_case REFUSED[] = {
     {{"run", TINY, "-o", "x.txt"}, "is a name for text"},
     {{"run", TINY, "-o", "x.yaml"}, "'x.yaml' is a name for an input file"},
     {{"report", "x.h5", "-o", "y.h5"}, "'meshsim run WORKLOAD.yaml -o y.h5' writes it"},
-    {{"report", "x.h5", "-o", "y.html"}, "'y.html' is a name for a page"},
+    {{"run", TINY, "-o", "y.html"}, "'meshsim report TRACE.h5 -o y.html' makes it"},
     {{"schedule", "1f1b", "-p", "2", "-m", "4", "--csv", "x.svg"}, "'--gantt x.svg' writes it"},
     {{"schedule", "1f1b", "-p", "2", "-m", "4", "--gantt", "x.csv"}, "'--csv x.csv' writes it"},
     {{"schedule", "1f1b", "-p", "2", "-m", "4", "--gantt", "x.h5"}, "is a name for a trace"},

@@ -81,9 +81,10 @@ Test(report_cmd, faults_have_their_exit_codes) {
         {inside("bad.h5"), "/tmp/x.svg", 3, "no HDF5 file"},
         {"/none.h5", "/tmp/x.svg", 3, "No such file"},
         {"t.h5", "/none/x.svg", 4, "No such file"},
-        {"t.h5", "x.html", 2, "expected a name in .svg or .json"},
-        {"t.h5", "x.pdf", 2, "expected a name in .svg or .json"},
-        {"t.h5", "x.picture", 2, "must end in .svg, .json or .json.gz"},
+        {"t.h5", "x.pdf", 2, "expected a name in .html, .svg or .json"},
+        {"t.h5", "x.picture", 2, "must end in .html, .svg, .json or .json.gz"},
+        {inside("bad.h5"), "/tmp/x.html", 3, "no HDF5 file"},
+        {"t.h5", "/none/x.html", 4, "No such file"},
         {"t.h5", "/tmp", 2, "must end in"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {

@@ -78,7 +78,11 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
     cr_assert_eq(
         ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, name_in(&f, "a.json"), &f.diag),
         MS_E_USAGE);
-    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "made of one run, got 2"));
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "viewer is made of one run, got 2"));
+    cr_assert_eq(
+        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, name_in(&f, "a.html"), &f.diag),
+        MS_E_USAGE);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "page is made of one run, got 2"));
     cr_assert_eq(trace_fixture_files(&f), 2);
     trace_fixture_release(&f);
 }
@@ -87,11 +91,11 @@ Test(report_write, other_endings_are_refused) {
     static const struct {
         const char *name;
         const char *cause;
-    } CASES[] = {{"a.html", "HTML reports are not built"},
-                 {"a.png", "must end in .svg, .json or .json.gz"},
-                 {"svg", "must end in .svg, .json or .json.gz"},
-                 {"a.svg.gz", "must end in .svg, .json or .json.gz"},
-                 {"json.gz", "must end in .svg, .json or .json.gz"}};
+    } CASES[] = {{"a.htm", "must end in .html, .svg, .json or .json.gz"},
+                 {"a.png", "must end in .html, .svg, .json or .json.gz"},
+                 {"svg", "must end in .html, .svg, .json or .json.gz"},
+                 {"a.svg.gz", "must end in .html, .svg, .json or .json.gz"},
+                 {"json.gz", "must end in .html, .svg, .json or .json.gz"}};
     trace_fixture f;
     trace_fixture_write(&f, TRACE_SMALL);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -113,6 +117,9 @@ Test(report_write, says_that_a_step_without_time_cannot_be_drawn) {
     trace_fixture f;
     trace_fixture_write(&f, NO_TIME);
     cr_assert_eq(write_one(&f, name_in(&f, "a.svg")), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "takes no time"));
+    f.messages.length = 0;
+    cr_assert_eq(write_one(&f, name_in(&f, "a.html")), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "takes no time"));
     cr_assert_eq(write_one(&f, name_in(&f, "a.json")), MS_OK);
     trace_fixture_release(&f);

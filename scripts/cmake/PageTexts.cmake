@@ -1,0 +1,35 @@
+# A source of the build's own: the texts of HTML reports (sim/report/html), which are files in the repository, as arrays of bytes in the
+# program. Included by CMakeLists.txt, and run by the build as a script (-P) with OUTPUT and FOLDER.
+set(page_scripts format.js data.js charts.js timeline.js lanes.js sections.js page.js) # in this order, one behind the other
+if(CMAKE_SCRIPT_MODE_FILE)
+  # page_bytes(NAME FILES...): appends the definition of NAME, the files one behind the other, to `code`.
+  function(page_bytes name)
+    set(bytes "")
+    foreach(file ${ARGN})
+      file(READ ${FOLDER}/${file} hex HEX)
+      string(APPEND bytes "${hex}")
+    endforeach()
+    string(LENGTH "${bytes}" digits)
+    math(EXPR length "${digits} / 2")
+    string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+    string(TOLOWER ${name} array)
+    string(APPEND code "\nstatic const unsigned char ${array}[] = {\n${bytes}0x00};\n"
+      "const ms_page_text ${name} = {(const char *)${array}, ${length}};\n")
+    set(code "${code}" PARENT_SCOPE)
+  endfunction()
+  set(code "#include \"report/html/page.h\"\n")
+  page_bytes(MS_PAGE_TEMPLATE page.html)
+  page_bytes(MS_PAGE_STYLE page.css)
+  page_bytes(MS_PAGE_SCRIPT ${page_scripts})
+  file(WRITE ${OUTPUT} "${code}")
+  return()
+endif()
+
+set(page_folder ${PROJECT_SOURCE_DIR}/sim/report/html)
+set(page_files ${page_scripts} page.html page.css)
+list(TRANSFORM page_files PREPEND ${page_folder}/)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_texts.c
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${PROJECT_BINARY_DIR}/page_texts.c -DFOLDER=${page_folder} -P ${CMAKE_CURRENT_LIST_FILE}
+  DEPENDS ${page_files} ${CMAKE_CURRENT_LIST_FILE} VERBATIM)
+target_sources(ms_report PRIVATE ${PROJECT_BINARY_DIR}/page_texts.c)

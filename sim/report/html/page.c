@@ -1,0 +1,262 @@
+#include "report/html/page.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/checksum.h"
+#include "meshsim/metrics.h"
+#include "meshsim/report.h"
+#include "report/html/curves.h"
+#include "report/html/encode.h"
+
+/* ---- data ---- */
+
+static void put_string(ms_buffer *json, const char *key, const char *text) {
+    ms_buffer_printf(json, "\"%s\":", key);
+    ms_json_write_string(json, text);
+    ms_buffer_puts(json, ",");
+}
+
+static void put_tree(ms_buffer *json, const char *key, const ms_value *tree) {
+    ms_buffer_printf(json, "\"%s\":", key);
+    if (tree == NULL) {
+        ms_buffer_puts(json, "null");
+    } else {
+        ms_value_write_json(tree, 0, json);
+    }
+    ms_buffer_puts(json, ",");
+}
+
+/* Words of codes in columns. */
+static void put_words(ms_buffer *json) {
+    ms_buffer_puts(json, "\"kinds\":[");
+    for (int kind = 0; kind < MS_OP_KIND_COUNT; kind++) {
+        ms_buffer_printf(json, "%s\"%s\"", kind > 0 ? "," : "", ms_op_kind_name((ms_op_kind)kind));
+    }
+    ms_buffer_puts(json, "],\"categories\":[");
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        ms_buffer_printf(json, "%s\"%s\"", c > 0 ? "," : "",
+                         ms_time_category_name((ms_time_category)c));
+    }
+    ms_buffer_puts(json, "],\"axes\":[");
+    for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        ms_buffer_printf(json, "%s\"%s\"", axis > 0 ? "," : "", ms_axis_name((ms_axis)axis));
+    }
+    ms_buffer_printf(json, "],\"idle_code\":%d,\"codes\":%d,", MS_PAGE_IDLE, MS_PAGE_CODES);
+}
+
+/* What was simulated, each text with its digest. */
+static void put_inputs(const ms_trace *trace, ms_buffer *json) {
+    const struct {
+        const char *name, *text;
+    } INPUTS[] = {{"workload", trace->workload_text},
+                  {"platform", trace->platform_text},
+                  {"schedule", trace->schedule_text},
+                  {"placement", trace->placement_text}};
+    bool has_some = false;
+    ms_buffer_puts(json, "\"inputs\":[");
+    for (size_t i = 0; i < sizeof INPUTS / sizeof INPUTS[0]; i++) {
+        if (INPUTS[i].text != NULL) {
+            char digest[MS_SHA256_HEX];
+            ms_sha256_hex(INPUTS[i].text, strlen(INPUTS[i].text), digest);
+            ms_buffer_puts(json, has_some ? ",{" : "{");
+            put_string(json, "name", INPUTS[i].name);
+            put_string(json, "sha256", digest);
+            ms_buffer_puts(json, "\"text\":");
+            ms_json_write_string(json, INPUTS[i].text);
+            ms_buffer_puts(json, "}");
+            has_some = true;
+        }
+    }
+    ms_buffer_puts(json, "],");
+}
+
+static void put_head(const ms_trace *trace, ms_buffer *json) {
+    const char *path = trace->path == NULL ? "trace.h5" : trace->path;
+    const char *slash = strrchr(path, '/');
+    put_string(json, "page", "trace");
+    put_string(json, "trace", slash == NULL ? path : slash + 1);
+    put_string(json, "program_version", trace->program_version);
+    put_string(json, "level", ms_trace_level_name(trace->level));
+    ms_buffer_printf(json, "\"end_ps\":%lld,\"events\":%d,", (long long)trace->step_ps,
+                     trace->events.count);
+    put_words(json);
+    put_inputs(trace, json);
+    put_tree(json, "summary", trace->summary);
+    put_tree(json, "tables", trace->tables);
+}
+
+/* To be called when the items have chosen the rows. */
+static ms_status put_rows(const ms_page *page) {
+    const char **labels = ms_shown_rows_label(page->trace, &page->rows, page->arena);
+    if (labels == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_buffer_puts(page->json, ",\"rows\":[");
+    for (int32_t r = 0; r < page->rows.count; r++) {
+        const ms_trace_rank *rank = &page->trace->ranks[page->rows.rank_of[r]];
+        ms_buffer_printf(page->json,
+                         "%s{\"label\":\"%s\",\"rank\":%d,\"multiplicity\":%d,\"pp\":%d}",
+                         r > 0 ? "," : "", labels[r], rank->rank, rank->multiplicity, rank->pp);
+    }
+    ms_buffer_puts(page->json, "]");
+    return MS_OK;
+}
+
+/* The critical path from the run's beginning to its end: pipeline rank and end of each stretch. */
+static void put_path(const ms_page *page) {
+    const ms_slack *slack = &page->slack;
+    ms_buffer pp;
+    ms_buffer start;
+    ms_buffer length;
+    int64_t before_ps = 0;
+    ms_buffer_init(&pp);
+    ms_buffer_init(&start);
+    ms_buffer_init(&length);
+    for (size_t i = slack->piece_count; i-- > 0;) {
+        const ms_path_piece *piece = &slack->pieces[i];
+        ms_varint_put(&pp, (uint64_t)page->trace->ranks[piece->rank_index].pp);
+        ms_varint_put_signed(&start, piece->start_ps - before_ps);
+        ms_varint_put(&length, (uint64_t)(piece->end_ps - piece->start_ps));
+        before_ps = piece->end_ps;
+    }
+    ms_buffer_puts(page->json, ",\"path\":{");
+    ms_column_write("pp", &pp, page->json);
+    ms_column_write("gap_ps", &start, page->json);
+    ms_column_write("length_ps", &length, page->json);
+    ms_buffer_puts(page->json, "}");
+}
+
+/* The timeline and what belongs to it; nothing of it in a trace that holds no operations. */
+static ms_status put_timeline(ms_page *page) {
+    ms_status status = ms_slack_find(page->trace, page->arena, &page->slack);
+    status = status == MS_OK ? ms_page_put_items(page) : status;
+    status = status == MS_OK ? put_rows(page) : status;
+    if (status == MS_OK) {
+        put_path(page);
+        ms_buffer_puts(page->json, ",");
+        ms_page_put_memory(page);
+        ms_buffer_puts(page->json, ",");
+        status = ms_page_put_sent(page);
+    }
+    return status;
+}
+
+static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
+                          ms_buffer *json) {
+    ms_page page = {.trace = trace, .arena = arena, .json = json};
+    ms_status status = MS_OK;
+    ms_buffer_puts(json, "{");
+    put_head(trace, json);
+    if (trace->level == MS_TRACE_SUMMARY) {
+        ms_buffer_puts(json, "\"rows\":[]");
+    } else if (ms_shown_rows_find(trace, rows, arena, &page.rows)) {
+        status = put_timeline(&page);
+    } else {
+        status = MS_E_NOMEM;
+    }
+    ms_buffer_puts(json, "}");
+    return status;
+}
+
+/* ---- the page ---- */
+
+/* What stands in the template in braces is replaced, each once. */
+typedef struct page_parts {
+    const ms_buffer *json;
+    const ms_value *title;
+} page_parts;
+
+/* "'sha256-...'", as a Content-Security-Policy names a text. */
+static void put_hash(const ms_page_text *text, ms_buffer *out) {
+    char hex[MS_SHA256_HEX];
+    unsigned char digest[(MS_SHA256_HEX - 1) / 2];
+    ms_sha256_hex(text->text, text->length, hex);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        unsigned byte = 0;
+        (void)sscanf(hex + 2 * i, "%2x", &byte);
+        digest[i] = (unsigned char)byte;
+    }
+    ms_buffer_puts(out, "'sha256-");
+    ms_base64_write(digest, sizeof digest, out);
+    ms_buffer_puts(out, "'");
+}
+
+/* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such. */
+static void put_json(const ms_buffer *json, ms_buffer *out) {
+    const char *from = ms_buffer_text(json);
+    const char *end = from + json->length;
+    while (from < end) {
+        const char *at = memchr(from, '<', (size_t)(end - from));
+        ms_buffer_add(out, from, (size_t)((at == NULL ? end : at) - from));
+        ms_buffer_puts(out, at == NULL ? "" : "\\u003c");
+        from = at == NULL ? end : at + 1;
+    }
+}
+
+static void put_title(const page_parts *parts, ms_buffer *out) {
+    bool is_text = parts->title != NULL && parts->title->type == MS_VALUE_STRING;
+    ms_xml_write_text(out, is_text ? parts->title->as.string : "trace");
+}
+
+/* What stands in the template for a part's name; nothing for a name that is no part. */
+static void put_part(const char *name, size_t length, const page_parts *parts, ms_buffer *out) {
+    static const char *const NAMES[] = {"title", "style_hash", "script_hash",
+                                        "style", "script",     "data"};
+    size_t part = 0;
+    while (part < 6 && (strlen(NAMES[part]) != length || memcmp(name, NAMES[part], length) != 0)) {
+        part++;
+    }
+    switch (part) {
+    case 0:
+        put_title(parts, out);
+        break;
+    case 1:
+    case 2:
+        put_hash(part == 1 ? &MS_PAGE_STYLE : &MS_PAGE_SCRIPT, out);
+        break;
+    case 3:
+    case 4:
+        ms_buffer_add(out, part == 3 ? MS_PAGE_STYLE.text : MS_PAGE_SCRIPT.text,
+                      part == 3 ? MS_PAGE_STYLE.length : MS_PAGE_SCRIPT.length);
+        break;
+    case 5:
+        put_json(parts->json, out);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_page(const page_parts *parts, ms_buffer *out) {
+    const char *from = MS_PAGE_TEMPLATE.text;
+    const char *open;
+    while ((open = strstr(from, "{{")) != NULL) {
+        const char *close = strstr(open, "}}");
+        if (close == NULL) {
+            break;
+        }
+        ms_buffer_add(out, from, (size_t)(open - from));
+        put_part(open + 2, (size_t)(close - open - 2), parts, out);
+        from = close + 2;
+    }
+    ms_buffer_puts(out, from);
+}
+
+ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out) {
+    ms_arena arena;
+    ms_buffer json;
+    ms_arena_init(&arena);
+    ms_buffer_init(&json);
+    ms_status status = trace->step_ps > 0 ? put_data(trace, rows, &arena, &json) : MS_E_RANGE;
+    if (status == MS_OK && json.failed) {
+        status = MS_E_NOMEM;
+    }
+    if (status == MS_OK) {
+        put_page(&(page_parts){&json, ms_value_get(trace->summary, "workload")}, out);
+        status = out->failed ? MS_E_NOMEM : MS_OK;
+    }
+    ms_buffer_release(&json);
+    ms_arena_release(&arena);
+    return status;
+}
