@@ -44,6 +44,14 @@ typedef enum ms_moe_router {
     MS_MOE_ROUTER_EAGER, /**< PyTorch's, an operation a kernel, as Megatron Core has them */
 } ms_moe_router;
 
+/** What some families' mixtures have. */
+typedef struct ms_moe_parts {
+    ms_ints dense_layers; /**< layers that keep the dense MLP besides those at the front, counted
+                             from 0 */
+    bool has_shared_gate; /**< the sigmoid of a product with one column scales what the shared
+                             experts give a token. Source: Qwen2-MoE (shared_expert_gate) */
+} ms_moe_parts;
+
 /** Mixture of experts in place of the MLP of some layers. experts 0: none, all else is unused. */
 typedef struct ms_moe {
     ms_moe_router router;
@@ -53,8 +61,9 @@ typedef struct ms_moe {
     int shared_experts;     /**< experts that every token passes */
     int shared_ffn;         /**< inner size of one of them [elements] */
     int first_dense_layers; /**< layers at the front that keep the dense MLP */
-    int every;              /**< of the layers after those, each `every`-th is one, the last of
-                               `every` */
+    ms_moe_parts parts;
+    int every; /**< of the layers after those at the front, each `every`-th is one, the last of
+                  `every` */
     double capacity_factor; /**< an expert takes at most this times the mean number of tokens, the
                                rest is dropped; 0: not bounded */
     bool has_padding;       /**< each expert computes its full capacity */
@@ -116,17 +125,34 @@ typedef struct ms_kernel_traits {
                                   buffer's type by a kernel of its own before it is added */
 } ms_kernel_traits;
 
+/** Linear layers that may have a bias, bits. */
+typedef enum ms_bias {
+    MS_BIAS_QKV = 1,              /**< queries, keys and values */
+    MS_BIAS_ATTENTION_OUTPUT = 2, /**< behind the attention */
+    MS_BIAS_MLP = 4,              /**< of dense layers */
+    MS_BIAS_HEAD = 8,
+} ms_bias;
+
+/** Parts of layers that some families of models have. */
+typedef struct ms_layer_parts {
+    unsigned biases;       /**< MS_BIAS_ bits, besides those of ms_model.has_bias */
+    bool has_qk_norms;     /**< queries and keys are normed head by head before the attention */
+    bool has_post_norms;   /**< results of attention and MLP are normed before they are added */
+    bool has_branch_norms; /**< side by side, attention and MLP have a norm each */
+} ms_layer_parts;
+
 /** A transformer, GPT or Llama shape, dense or with experts. */
 typedef struct ms_model {
     const char *name;
-    int layers;               /**< [count] */
-    int hidden;               /**< h [elements] */
-    int heads;                /**< a, query heads */
-    int kv_heads;             /**< key and value heads (a for plain attention) */
-    int head_dim;             /**< [elements], default hidden / heads */
-    int ffn;                  /**< inner size of the MLP [elements] */
-    bool is_gated;            /**< MLP with three matrices (SwiGLU) instead of two */
-    bool has_bias;            /**< biases in the linear layers */
+    int layers;    /**< [count] */
+    int hidden;    /**< h [elements] */
+    int heads;     /**< a, query heads */
+    int kv_heads;  /**< key and value heads (a for plain attention) */
+    int head_dim;  /**< [elements], default hidden / heads */
+    int ffn;       /**< inner size of the MLP [elements] */
+    bool is_gated; /**< MLP with three matrices (SwiGLU) instead of two */
+    bool has_bias; /**< biases in all linear layers but the head */
+    ms_layer_parts parts;
     bool is_rms_norm;         /**< norms without bias */
     bool is_plain_norm;       /**< norms with neither gain nor bias */
     bool has_positions;       /**< learned position embeddings */
@@ -434,6 +460,21 @@ double ms_model_parameters(const ms_model *model);
 /** Of these, parameters that one token meets [count]: all but the routed experts it does not go to.
  */
 double ms_model_active_parameters(const ms_model *model);
+
+/** Layers with experts [count]. */
+int ms_model_expert_layers(const ms_model *model);
+
+/** Parameters of a model, part by part [count]. */
+typedef struct ms_parameter_parts {
+    double total, active;  /**< as above */
+    double modules;        /**< of these, in MTP modules with their layers */
+    double active_modules; /**< of those, active ones */
+    double embedding;      /**< words, and learned positions */
+    double head;           /**< of the head's matrix, whether or not it is the embedding's */
+} ms_parameter_parts;
+
+/** Count them.  O(layers). */
+ms_parameter_parts ms_model_parameter_parts(const ms_model *model);
 
 /** Check what a model and its layout say together, as ms_model_costs does before it starts.
  *  layout: stage_layers NULL where layers are not shared out yet; what depends on them is then left

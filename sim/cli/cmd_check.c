@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/show_parameters.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
 #include "meshsim/advice.h"
@@ -86,11 +87,13 @@ static int first_rank(const ms_job *job, int pp) {
 }
 
 static void add_parameters(const ms_job *job, ms_value *root) {
-    bool has_model = job->spec.has_model;
+    if (job->spec.has_model) {
+        ms_show_add_parameters(&job->spec.model, root);
+        return;
+    }
     ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
     ms_value_add_double(counts, "total", job->costs.parameters_total);
-    ms_value_add_double(counts, "active",
-                        has_model ? ms_model_active_parameters(&job->spec.model) : 0.0);
+    ms_value_add_double(counts, "active", 0.0);
 }
 
 static ms_value *make_json(const ms_invocation *call, const findings *f) {
@@ -156,31 +159,6 @@ static void print_ranks(const ms_job *job, const ms_estimate *estimate, ms_buffe
     }
 }
 
-/* A count of parameters as people say it, such as "174.6 billion". */
-static const char *parameters_text(double count, char *text, size_t size) {
-    static const struct {
-        double scale;
-        const char *word;
-    } SCALES[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {1.0, ""}};
-    size_t i = 0;
-    while (i + 1 < sizeof SCALES / sizeof SCALES[0] && count < SCALES[i].scale) {
-        i++;
-    }
-    snprintf(text, size, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
-    return text;
-}
-
-static void print_model(const ms_job *job, ms_buffer *page) {
-    char text[32];
-    double total = job->costs.parameters_total;
-    double active = ms_model_active_parameters(&job->spec.model);
-    ms_buffer_printf(page, "model      %s parameters, ", parameters_text(total, text, sizeof text));
-    if (active < total) {
-        ms_buffer_printf(page, "%s of them active, ", parameters_text(active, text, sizeof text));
-    }
-    ms_buffer_printf(page, "%d layers\n", job->spec.model.layers);
-}
-
 static void print_options(const findings *f, ms_buffer *page) {
     if (f->option_count > 0) {
         ms_buffer_printf(page, "\nany one of these changes would save memory%17s %11s\n", "saves",
@@ -209,7 +187,7 @@ static void print_estimate(const findings *f, ms_buffer *page) {
     char capacity[96];
     ms_show_job(job, page);
     if (job->spec.has_model) {
-        print_model(job, page);
+        ms_show_parameters(&job->spec.model, page);
     }
     if (slowest_gpu(job) > 1) {
         ms_buffer_printf(page, "slowest    GPU of %d: %.1f %% slower than the typical one\n",

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/show_text.h"
+#include "cli/show_parameters.h"
 #include "meshsim/import.h"
 
 enum { FILES_MAX = 1000 };
@@ -42,9 +42,7 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
                             const ms_buffer *text) {
     ms_value *root = ms_value_new_object(call->arena);
     if (imported->has_model) {
-        ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
-        ms_value_add_double(counts, "total", ms_model_parameters(&imported->model));
-        ms_value_add_double(counts, "active", ms_model_active_parameters(&imported->model));
+        ms_show_add_parameters(&imported->model, root);
     }
     ms_value *missing = ms_value_add(root, "missing", MS_VALUE_ARRAY);
     for (int i = 0; i < imported->missing_count; i++) {
@@ -59,13 +57,12 @@ static ms_status print_page(const ms_invocation *call, const ms_imported *import
     ms_buffer page;
     ms_buffer_init(&page);
     if (imported->has_model) {
-        const ms_model *model = &imported->model;
-        double total = ms_model_parameters(model), active = ms_model_active_parameters(model);
-        ms_buffer_printf(&page, "model      %s, %.0f parameters", model->name, total);
-        if (active < total) {
-            ms_buffer_printf(&page, ", %.0f of them active", active);
-        }
-        ms_buffer_puts(&page, "\n");
+        const ms_parameter_parts parts = ms_model_parameter_parts(&imported->model);
+        ms_buffer_printf(&page, "name       %s\n", imported->model.name);
+        ms_show_parameters(&imported->model, &page);
+        ms_buffer_printf(&page, "exactly    %.0f parameters, %.0f active",
+                         parts.total - parts.modules, parts.active - parts.active_modules);
+        ms_buffer_puts(&page, parts.modules > 0 ? ", without prediction modules\n" : "\n");
     }
     for (int i = 0; i < imported->missing_count; i++) {
         ms_buffer_printf(&page, "%s%s", i == 0 ? "required   " : ", ", imported->missing[i]);

@@ -7,6 +7,22 @@ static const ms_linear_names OUTPUT = {"attention_output", "attention_output_inp
                                        "attention_output_weight_grad",
                                        "attention_output_bias_grad"};
 
+/* Norms of queries and of keys, head by head. */
+static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    ms_work work = builder->model->is_rms_norm ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;
+    double elements = shard->tokens * (shard->q_width + shard->kv_width);
+    if (!builder->model->parts.has_qk_norms) {
+        return;
+    }
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
+        ms_cost_passes(builder, "qk_norm", work, false, elements);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_passes(builder, "qk_norm_backward", work, true, elements);
+    }
+}
+
 /* Rotary embedding of queries and keys: both in and out, and its inverse backward. */
 static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
@@ -77,9 +93,9 @@ static void add_core(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_qkv,  add_rotary,
-                                      add_repeats,          add_core, add_output,
-                                      ms_cost_residual};
+    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_qkv,         add_qk_norms,
+                                      add_rotary,           add_repeats,     add_core,
+                                      add_output,           ms_cost_residual};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }
 
@@ -89,7 +105,7 @@ static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {add_qkv, add_rotary, add_repeats, add_core,
-                                      add_unreduced_output};
+    static const ms_piece PIECES[] = {add_qkv,     add_qk_norms, add_rotary,
+                                      add_repeats, add_core,     add_unreduced_output};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

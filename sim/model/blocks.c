@@ -25,6 +25,19 @@ bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_par
     return (parts & MS_PART_INPUT) && (builder->repeated & what);
 }
 
+/* Whether the linear layer being added has a bias. */
+static bool has_bias(const ms_cost_builder *builder) {
+    bool is_row = builder->product.side == MS_SIDE_ROW;
+    switch (builder->product.kind) {
+    case MS_PRODUCT_PROJECTIONS:
+        return ms_has_bias(builder->model, is_row ? MS_BIAS_ATTENTION_OUTPUT : MS_BIAS_QKV);
+    case MS_PRODUCT_MLP:
+        return ms_has_bias(builder->model, MS_BIAS_MLP);
+    default:
+        return builder->model->has_bias;
+    }
+}
+
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_rms = builder->model->is_rms_norm;
@@ -44,12 +57,16 @@ void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts) {
     builder->product.side = MS_SIDE_NONE;
 }
 
-/* Bias, dropout and residual forward; backward dropout, and the sum of the gradients
- * that arrive by the branch and by the residual. */
+/* The norm of a half's result, if it has one. Bias, dropout and residual forward; backward dropout,
+ * and the sum of the gradients that arrive by the branch and by the residual. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->plane;
     double mask_B = builder->model->dropout > 0 ? elements : 0;
+    bool has_norm = builder->model->parts.has_post_norms;
+    if (has_norm && (parts & MS_PART_FORWARD)) {
+        ms_cost_norm(builder, parts);
+    }
     if (parts & MS_PART_FORWARD) {
         ms_cost_passes(builder, "residual",
                        mask_B > 0 ? MS_WORK_DROPPED_RESIDUAL : MS_WORK_RESIDUAL, false, elements);
@@ -59,6 +76,9 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
             ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
         }
         ms_cost_passes(builder, "residual_backward", MS_WORK_RESIDUAL, true, elements);
+    }
+    if (has_norm && !(parts & MS_PART_FORWARD)) {
+        ms_cost_norm(builder, parts);
     }
 }
 
@@ -109,7 +129,7 @@ void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear
             ms_cost_weight_gradient(builder, names->weight,
                                     (ms_gemm_shape){columns_of(builder, size, i), in, tokens, 1});
         }
-        if (builder->model->has_bias &&
+        if (names->bias != NULL && has_bias(builder) &&
             !ms_sums_bias_in_cast(builder)) { /* column sums of the output's gradient */
             ms_cost_memory(builder, names->bias, tokens * out * builder->shard.element_B);
         }

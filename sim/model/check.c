@@ -420,6 +420,20 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                "latent attention beside an MLP, and attention beside experts, are not built: leave "
                "model.parallel_block out"),
         refuse(diag,
+               ms_is_mla(model) &&
+                   ((model->parts.biases & (MS_BIAS_QKV | MS_BIAS_ATTENTION_OUTPUT)) != 0 ||
+                    model->parts.has_qk_norms),
+               "latent attention with biases, or with norms of its heads, is not built: leave qkv "
+               "and attention_output out of model.biases, and model.qk_norm out"),
+        refuse(diag, model->parts.has_post_norms && model->has_parallel_block,
+               "norms of results beside a parallel block are not built: leave model.post_norms "
+               "out"),
+        refuse(diag,
+               model->parts.has_branch_norms && model->has_parallel_block &&
+                   layout->has_sequence_parallel,
+               "norms of both branches of a parallel block gather their tokens twice with sequence "
+               "parallelism, which is not built: leave tensor_parallel.sequence out"),
+        refuse(diag,
                model->window > 0 &&
                    ((layout->cp > 1 && layout->cp_kind == MS_CP_RING) || layout->slices > 1),
                "a window of attention leaves steps of a ring and slices of a sequence unequal, "

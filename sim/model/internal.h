@@ -75,6 +75,8 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
 double ms_mtp_parameters(const ms_model *model);
 /** Parameters of the embeddings on one rank: words, and positions if learned. */
 double ms_embedding_parameters(const ms_model *model, const ms_shard *shard);
+/** Whether a linear layer has a bias. */
+bool ms_has_bias(const ms_model *model, ms_bias bias);
 /** Parameters of one norm. */
 double ms_norm_parameters(const ms_model *model);
 

@@ -53,10 +53,18 @@ static void add_branch_sum(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* The norm and the gather before both branches are those of the projections. */
+/* The norm and the gather before both branches are those of the projections, but where the MLP has
+ * a norm of its own. Source of that: GPT-NeoX (post_attention_layernorm of the layer's input). */
 static void add_mlp_branch(ms_cost_builder *builder, unsigned parts) {
+    bool has_norm = builder->model->parts.has_branch_norms;
     builder->product.kind = MS_PRODUCT_MLP;
+    if (has_norm && (parts & MS_PART_FORWARD)) {
+        ms_cost_norm(builder, parts);
+    }
     ms_cost_mlp_branch(builder, parts);
+    if (has_norm && !(parts & MS_PART_FORWARD)) {
+        ms_cost_norm(builder, parts);
+    }
     builder->product.kind = MS_PRODUCT_PROJECTIONS;
 }
 

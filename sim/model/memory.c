@@ -65,7 +65,23 @@ static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
 
 /* Inputs of the dense MLP half's norm and first product; beside attention they are attention's. */
 static double mlp_front_B(const ms_cost_builder *builder) {
-    return builder->model->has_parallel_block ? 0 : kept_front_B(builder, MS_PRODUCT_MLP);
+    const ms_model *model = builder->model;
+    double input_B = builder->shard.plane * builder->shard.element_B; /* is attention's, too */
+    double front_B = kept_front_B(builder, MS_PRODUCT_MLP);
+    return !model->has_parallel_block      ? front_B
+           : model->parts.has_branch_norms ? front_B - input_B
+                                           : 0;
+}
+
+/* Inputs of the norms that some families have besides: of queries and keys, unless these are what
+ * is kept, and of both halves' results. */
+static double more_norms_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    const ms_layer_parts *parts = &builder->model->parts;
+    bool keeps_both = !(builder->layout->recompute_parts & MS_RECOMPUTE_NORMS);
+    double heads =
+        parts->has_qk_norms && keeps_both ? shard->tokens * (shard->q_width + shard->kv_width) : 0;
+    return shard->element_B * (heads + (parts->has_post_norms ? 2 * shard->plane : 0));
 }
 
 /* Bytes that one microbatch keeps in the dense MLP half of a layer, norm included [B]. */
@@ -143,7 +159,8 @@ static double layer_kept_B(const ms_cost_builder *stage, int layer) {
     double mlp_B = ms_layer_is_moe(builder->model, layer)
                        ? ms_moe_kept_B(builder, &builder->moe_loads[layer])
                        : mlp_kept_B(builder);
-    return attention_kept(builder).kept_B + mlp_B - offloaded_B(builder, layer);
+    return attention_kept(builder).kept_B + mlp_B + more_norms_B(builder) -
+           offloaded_B(builder, layer);
 }
 
 /* Kept by one layer that is: its input, and keys and values that later slices of the sequence see.

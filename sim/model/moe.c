@@ -397,6 +397,18 @@ static void add_sums(const moe_half *half, int count) {
     }
 }
 
+/* The gate of what the shared experts give: forward their input and result in, the scaled result
+ * out; backward the result's gradient in and out, the result for the gate's, and the input's share
+ * added. Products with the gate's one column are part of these kernels' passes. */
+static void add_shared_gate(const moe_half *half) {
+    bool is_forward = (half->parts & MS_PART_FORWARD) != 0;
+    if (half->builder->model->moe.parts.has_shared_gate &&
+        (half->parts & (MS_PART_FORWARD | MS_PART_INPUT))) {
+        ms_cost_memory(half->builder, is_forward ? "shared_gate" : "shared_gate_backward",
+                       (is_forward ? 3 : 5) * half->tokens * half->row_B);
+    }
+}
+
 static void add_forward(const moe_half *half) {
     ms_cost_builder *builder = half->builder;
     const ms_moe *moe = &builder->model->moe;
@@ -418,6 +430,7 @@ static void add_forward(const moe_half *half) {
     add_shared_down(half);
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute", half->back_B);
+    add_shared_gate(half);
     add_sums(half, half->has_shared); /* its result and the routed experts' */
     ms_cost_residual(builder, half->parts);
 }
@@ -433,6 +446,7 @@ static void add_backward(const moe_half *half) {
     bool is_async = half->is_overlapped, ends_async = half->is_overlapped || half->is_delayed;
     ms_cost_compute(builder);
     ms_cost_residual(builder, half->parts);
+    add_shared_gate(half);
     add_permutation(half, "moe_unpermute_backward", half->sent_B);
     int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
     add_shared_down(half);

@@ -10,8 +10,21 @@ bool ms_layer_is_moe(const ms_model *model, int layer) {
     if (moe->experts == 0 || index < moe->first_dense_layers) {
         return false;
     }
+    for (size_t i = 0; i < moe->parts.dense_layers.count; i++) {
+        if (moe->parts.dense_layers.items[i] == index) {
+            return false;
+        }
+    }
     int every = moe->every > 0 ? moe->every : 1;
     return (index - moe->first_dense_layers) % every == every - 1;
+}
+
+int ms_model_expert_layers(const ms_model *model) {
+    int count = 0;
+    for (int layer = 0; layer < model->layers; layer++) {
+        count += ms_layer_is_moe(model, layer);
+    }
+    return count;
 }
 
 int ms_ep_of(const ms_model_layout *layout) {

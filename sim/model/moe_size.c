@@ -22,13 +22,15 @@ double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->shared_experts * moe->shared_ffn / shard->tp;
     double router = (double)moe->experts * (model->hidden + (moe->has_router_bias ? 1 : 0));
+    router += moe->parts.has_shared_gate ? model->hidden : 0;
     return router + matrices_of(model) * model->hidden * width;
 }
 
 double ms_moe_active_weights(const ms_model *model) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->top_k * moe->ffn + (double)moe->shared_experts * moe->shared_ffn;
-    return model->hidden * (moe->experts + matrices_of(model) * width);
+    double gates = (double)moe->experts + (moe->parts.has_shared_gate ? 1 : 0);
+    return model->hidden * (gates + matrices_of(model) * width);
 }
 
 /* Columns of a rank's inner tensors: input of the activation and its result. */
@@ -95,6 +97,8 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
         (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
     double shared_B = shard->tokens * kept_inner_B(builder, MS_PRODUCT_MLP, shared);
+    shared_B +=
+        moe->parts.has_shared_gate ? e * shard->plane : 0; /* their result, which it scales */
     return token_B + shared_B + ms_moe_copies_kept_B(builder, load) + mask_B;
 }
 

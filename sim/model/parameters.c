@@ -3,26 +3,40 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
+bool ms_has_bias(const ms_model *model, ms_bias bias) {
+    bool is_in_all = bias != MS_BIAS_HEAD && model->has_bias;
+    return is_in_all || (model->parts.biases & (unsigned)bias) != 0;
+}
+
+/* Gains, and biases, of the norms of a head's queries and keys, which all heads share. */
+static double head_norm_parameters(const ms_model *model) {
+    double share = 2.0 * model->head_dim / model->hidden;
+    return model->parts.has_qk_norms ? share * ms_norm_parameters(model) : 0;
+}
+
 static double attention_parameters(const ms_model *model, const ms_shard *shard) {
     if (ms_is_mla(model)) {
         return ms_mla_parameters(model, shard);
     }
     /* biases of row-parallel products are not split: every rank holds them */
-    double biases = model->has_bias ? shard->qkv_width + shard->hidden : 0;
-    return shard->hidden * (shard->qkv_width + shard->q_width) + biases;
+    double biases = ms_has_bias(model, MS_BIAS_QKV) ? shard->qkv_width : 0;
+    biases += ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? shard->hidden : 0;
+    return shard->hidden * (shard->qkv_width + shard->q_width) + biases +
+           head_norm_parameters(model);
 }
 
 static double mlp_parameters(const ms_model *model, const ms_shard *shard, int layer) {
     if (ms_layer_is_moe(model, layer)) {
         return ms_moe_shared_parameters(model, shard);
     }
-    double biases = model->has_bias ? shard->up_width + shard->hidden : 0;
+    double biases = ms_has_bias(model, MS_BIAS_MLP) ? shard->up_width + shard->hidden : 0;
     return shard->hidden * (shard->up_width + shard->ffn) + biases;
 }
 
 /* Norms in a layer, besides those of latents. */
 static int layer_norms(const ms_model *model) {
-    return model->has_parallel_block ? 1 : 2;
+    int before = model->has_parallel_block && !model->parts.has_branch_norms ? 1 : 2;
+    return before + (model->parts.has_post_norms ? 2 : 0);
 }
 
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer) {
@@ -38,11 +52,13 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
 }
 
 double ms_layer_split_parameters(const ms_model *model, int layer) {
-    double biases = model->has_bias ? 2.0 * model->hidden : 0;
-    double router = (double)model->moe.experts * model->hidden;
+    bool is_moe = ms_layer_is_moe(model, layer);
+    double biases = ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? model->hidden : 0;
+    biases += ms_has_bias(model, MS_BIAS_MLP) && !is_moe ? model->hidden : 0;
+    double gates = (double)model->moe.experts + (model->moe.parts.has_shared_gate ? 1 : 0);
     return layer_norms(model) * ms_norm_parameters(model) + biases +
-           (ms_is_mla(model) ? ms_mla_split_parameters(model) : 0) +
-           (ms_layer_is_moe(model, layer) ? router : 0);
+           (ms_is_mla(model) ? ms_mla_split_parameters(model) : head_norm_parameters(model)) +
+           (is_moe ? gates * model->hidden : 0);
 }
 
 double ms_mtp_parameters(const ms_model *model) {
@@ -78,7 +94,25 @@ double ms_model_parameters(const ms_model *model) {
     }
     shard.vocab = model->vocab;
     double head = model->has_tied_embeddings ? 0 : shard.vocab * shard.hidden;
+    head += ms_has_bias(model, MS_BIAS_HEAD) ? shard.vocab : 0;
     return layers + ms_embedding_parameters(model, &shard) + head + ms_norm_parameters(model);
+}
+
+ms_parameter_parts ms_model_parameter_parts(const ms_model *model) {
+    ms_model plain = *model;
+    plain.mtp_layers = 0;
+    double total = ms_model_parameters(model), active = ms_model_active_parameters(model);
+    double matrix = (double)model->vocab * model->hidden;
+    bool has_ends = model->parameters_override <= 0;
+    return (ms_parameter_parts){.total = total,
+                                .active = active,
+                                .modules = total - ms_model_parameters(&plain),
+                                .active_modules = active - ms_model_active_parameters(&plain),
+                                .embedding = has_ends && model->vocab > 0 && model->has_positions
+                                                 ? matrix + (double)model->sequence * model->hidden
+                                             : has_ends ? matrix
+                                                        : 0,
+                                .head = has_ends ? matrix : 0};
 }
 
 /* Weights that a token meets in the matrix products of a layer. */

@@ -17,6 +17,8 @@ static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
 static const char *const LOSSES[] = {"vocab_parallel",     "plain", "fused", "compiled",
                                      "transformer_engine", NULL};
 static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
+static const char *const BIASES[] = {"qkv", "attention_output", "mlp", "head",
+                                     NULL}; /* bits as ms_bias */
 static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", NULL};
 
 typedef struct model_text {
@@ -141,6 +143,11 @@ const ms_field MS_MODEL_FIELDS[] = {
      .maximum = 1,
      .help = "dropout probability, default 0.1 for gpt and 0 for llama"},
     FLAG_FIELD("bias", has_bias, "biases in the linear layers, default true for gpt"),
+    {.key = "biases",
+     .type = MS_FIELD_FLAGS,
+     .offset = offsetof(model_text, model.parts.biases),
+     .words = BIASES,
+     .help = "linear layers that have one where 'bias' is false, or besides: some of"},
     WORD_FIELD("norm", norm, false, NORMS,
                "layer (gain and bias), rms (gain) or plain (neither); default layer for gpt"),
     WORD_FIELD("positions", positions, false, POSITIONS,
@@ -159,6 +166,21 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.has_parallel_block),
      .fallback = "false",
      .help = "attention and MLP side by side behind one norm, their outputs summed"},
+    {.key = "branch_norms",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.parts.has_branch_norms),
+     .fallback = "false",
+     .help = "side by side, attention and MLP have a norm each (GPT-NeoX)"},
+    {.key = "qk_norm",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.parts.has_qk_norms),
+     .fallback = "false",
+     .help = "queries and keys are normed head by head before the attention (Qwen 3, Gemma 3)"},
+    {.key = "post_norms",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.parts.has_post_norms),
+     .fallback = "false",
+     .help = "results of attention and MLP are normed before they are added (Gemma 2, 3)"},
     {.key = "moe",
      .type = MS_FIELD_MAP,
      .offset = offsetof(model_text, moe),

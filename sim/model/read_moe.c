@@ -62,6 +62,17 @@ const ms_field MS_MOE_FIELDS[] = {
               "inner size of a shared expert, default that of a routed one"),
     INT_FIELD(ms_moe_text, "first_dense_layers", moe.first_dense_layers, 0, "0",
               "layers at the front with a dense MLP"),
+    {.key = "dense_layers",
+     .type = MS_FIELD_INTS,
+     .offset = offsetof(ms_moe_text, moe.parts.dense_layers),
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "further layers with one, counted from 0"},
+    {.key = "shared_gate",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(ms_moe_text, moe.parts.has_shared_gate),
+     .fallback = "false",
+     .help = "what shared experts give is scaled token by token (Qwen2-MoE)"},
     INT_FIELD(ms_moe_text, "every", moe.every, 1, "1",
               "of the layers after those every so many-th has experts"),
     {.key = "capacity_factor",
@@ -145,6 +156,19 @@ static ms_status check_moe(const place *at, const ms_model *model) {
                  moe->every > 1 ? "th of the rest with them" : " of the rest with them");
         status = fault(at, "moe", moe->every > 1 ? "every" : "first_dense_layers", why);
     }
+    for (size_t i = 0; i < moe->parts.dense_layers.count; i++) {
+        if (moe->parts.dense_layers.items[i] >= model->layers) {
+            snprintf(why, sizeof why, "there is no layer '%d': %d layers are counted from 0",
+                     moe->parts.dense_layers.items[i], model->layers);
+            status = fault(at, "moe", "dense_layers", why);
+        }
+    }
+    if (status == MS_OK && ms_model_expert_layers(model) == 0) {
+        status = fault(at, "moe", "dense_layers", "no layer has experts: it names all that would");
+    }
+    if (moe->parts.has_shared_gate && moe->shared_experts == 0) {
+        status = fault(at, "moe", "shared_gate", "needs 'shared_experts' to scale");
+    }
     if (moe->spread > 0 && (model->layers > DRAWN_LAYERS_MAX ||
                             (double)moe->experts * moe->top_k * model->layers > DRAWN_MAX)) {
         snprintf(why, sizeof why,
@@ -156,8 +180,10 @@ static ms_status check_moe(const place *at, const ms_model *model) {
     if (moe->has_padding && moe->capacity_factor <= 0) {
         status = fault(at, "moe", "pad", "needs a 'capacity_factor' to fill up to");
     }
-    if (model->has_bias) {
-        status = fault(at, "moe", "experts", "biases in experts are not built: set 'bias: false'");
+    if (model->has_bias || (model->parts.biases & MS_BIAS_MLP)) {
+        status = fault(at, "moe", "experts",
+                       "biases in experts are not built: set 'bias: false', and leave mlp out of "
+                       "'biases'");
     }
     return status;
 }
@@ -190,7 +216,8 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
         moe->imbalance = (ms_imbalance_kind)text->imbalance;
         moe->ffn = moe->ffn > 0 ? moe->ffn : model->ffn;
         moe->shared_ffn = moe->shared_ffn > 0 ? moe->shared_ffn : moe->ffn;
-        if (model->ffn == 0 && moe->first_dense_layers == 0 && moe->every <= 1) {
+        if (model->ffn == 0 && moe->first_dense_layers == 0 && moe->every <= 1 &&
+            moe->parts.dense_layers.count == 0) {
             model->ffn = moe->ffn; /* no layer has a dense MLP */
         }
     }

@@ -54,8 +54,9 @@ static ms_unit head_unit(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_unit head = {.kind = MS_UNIT_HEAD, .layer = -1};
     if (model->parameters_override <= 0) {
-        head.parameters.dense =
-            ms_norm_parameters(model) + (has_own_table(builder) ? shard->vocab * shard->hidden : 0);
+        head.parameters.dense = ms_norm_parameters(model) +
+                                (ms_has_bias(model, MS_BIAS_HEAD) ? shard->vocab : 0) +
+                                (has_own_table(builder) ? shard->vocab * shard->hidden : 0);
     }
     return head;
 }
@@ -67,8 +68,9 @@ static void count_quantized(const ms_cost_builder *builder, int layer, ms_parame
     bool has_dense =
         ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) || ms_is_quantized(&own, MS_PRODUCT_MLP);
     if (has_dense && builder->model->parameters_override <= 0) {
-        double biases =
-            builder->model->has_bias ? builder->shard.qkv_width + builder->shard.up_width : 0;
+        const ms_model *model = builder->model;
+        double biases = ms_has_bias(model, MS_BIAS_QKV) ? builder->shard.qkv_width : 0;
+        biases += ms_has_bias(model, MS_BIAS_MLP) ? builder->shard.up_width : 0;
         count->dense_quantized =
             count->dense - biases - ms_layer_split_parameters(builder->model, layer);
     }

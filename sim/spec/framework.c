@@ -111,13 +111,15 @@ static const char *const NOT_ITS[] = {"framework",
                                       "model.moe.shared_experts",
                                       "model.moe.shared_ffn",
                                       "model.moe.first_dense_layers",
+                                      "model.moe.dense_layers",
                                       "model.moe.every",
                                       "model.moe.imbalance",
                                       "model.moe.seed"};
 
 /* Keys that say how models of a family are made: they go with the profile's own family alone. */
-static const char *const FAMILY[] = {"dropout",   "bias",  "norm",
-                                     "positions", "gated", "tied_embeddings"};
+static const char *const FAMILY[] = {"dropout",    "bias",        "biases",  "norm",
+                                     "positions",  "gated",       "qk_norm", "tied_embeddings",
+                                     "post_norms", "branch_norms"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 

@@ -303,12 +303,6 @@ static void check_precision(finding *f) {
          "'recompute: full' repeats every layer as a whole");
 }
 
-/* Layers with experts. */
-static int count_expert_layers(const ms_model *model) {
-    int left = model->layers - model->moe.first_dense_layers;
-    return model->moe.experts > 0 && left > 0 ? left / model->moe.every : 0;
-}
-
 /* Products that could be one are those of plain attention and of a dense gated MLP. */
 static void check_projections(finding *f, bool has_all_experts) {
     const ms_model *model = &f->spec->model;
@@ -331,7 +325,7 @@ static void check_projections(finding *f, bool has_all_experts) {
 static void check_model(finding *f) {
     const ms_model *model = &f->spec->model;
     bool is_latent = model->mla.kv_rank > 0;
-    bool has_all_experts = count_expert_layers(model) == model->layers;
+    bool has_all_experts = ms_model_expert_layers(model) == model->layers;
     bool is_given = node_at(f->spec, "model.moe.ffn") != NULL;
     static const char NO_VOCAB[] = "model.vocab is 0: there is neither embedding nor head";
     note(f, "model.tied_embeddings", model->has_tied_embeddings && model->vocab == 0, NO_VOCAB);
@@ -339,6 +333,12 @@ static void check_model(finding *f) {
     note(f, "model.repeat_key_values",
          model->repeats_key_values && (is_latent || model->kv_heads == model->heads),
          "there are as many heads of keys and values as of queries");
+    note(f, "model.biases",
+         model->parts.biases != 0 && model->has_bias && (model->parts.biases & MS_BIAS_HEAD) == 0,
+         "'model.bias' gives these layers one");
+    note(f, "model.biases", model->parts.biases == MS_BIAS_HEAD && model->vocab == 0, NO_VOCAB);
+    note(f, "model.branch_norms", model->parts.has_branch_norms && !model->has_parallel_block,
+         "without 'model.parallel_block' attention and MLP have a norm each anyway");
     note(f, "model.window", model->window >= model->sequence && model->sequence > 0,
          "the window is not smaller than the sequence");
     note(f, "model.loss_metrics", model->loss_metrics > 0 && model->vocab == 0, NO_VOCAB);

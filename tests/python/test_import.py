@@ -6,6 +6,7 @@ usage: test_import.py MESHSIM [unittest arguments]
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
+CONFIGS = ROOT / "tests" / "import" / "hf"
+PUBLISHED = re.compile(r"^\| `(\S+\.json)` \| [^|]+ \| ([0-9.e+]+) \| ([0-9.e]*) *\|", re.M)
 LLAMA = {
     "_name_or_path": "meta-llama/Meta-Llama-3-8B",
     "model_type": "llama",
@@ -49,7 +52,7 @@ class Import(unittest.TestCase):
 
     def test_two_commands_from_a_config_to_an_answer(self):
         page = self.meshsim("import", "hf", self.write(LLAMA), *WHERE, "-o", "w.yaml").stdout
-        self.assertIn("Meta-Llama-3-8B, 8030261248 parameters", page)
+        self.assertIn("exactly    8030261248 parameters", page)
         checked = json.loads(self.meshsim("check", "w.yaml", "--json").stdout)
         self.assertEqual(checked["parameters"]["total"], 8030261248)
         self.assertEqual(checked["gpus"], 16)
@@ -101,6 +104,83 @@ class Import(unittest.TestCase):
         self.meshsim("check", "p.yaml", "--set", "model.hf=[1]", code=3)
         self.write(LLAMA | {"an_unknown_one": None})
         self.meshsim("check", "p.yaml", "--ignore-memory")
+
+    def test_published_models_have_their_published_sizes(self):
+        rows = PUBLISHED.findall((CONFIGS / "README.md").read_text(encoding="utf-8"))
+        self.assertEqual(sorted(row[0] for row in rows), sorted(path.name for path in CONFIGS.glob("*.json")))
+        self.assertGreaterEqual(len(rows), 37)
+        for name, total, active in rows:
+            found = json.loads(self.meshsim("import", "hf", str(CONFIGS / name), "--quiet", "--json").stdout)
+            counts = found["parameters"]
+            with self.subTest(name):
+                self.assertLess(abs(counts["total_without_mtp"] / float(total) - 1), 1e-3, counts)
+                if active:
+                    digits = len(active.partition("e")[0].replace(".", ""))
+                    self.assertEqual(float(f"{counts['active_without_mtp']:.{digits - 1}e}"), float(active), counts)
+                self.assertEqual([key["key"] for key in found["keys"] if key["fate"] == "unknown"], [])
+
+    def test_counts_with_and_without_modules_and_tied_head(self):
+        head, modules = 7168 * 129280, 11610068224
+        counts = json.loads(self.meshsim("import", "hf", str(CONFIGS / "deepseek-v3.json"), "--quiet", "--json").stdout)["parameters"]
+        self.assertEqual((counts["total"], counts["total_without_mtp"]), (671026419200 + modules, 671026419200))
+        self.assertEqual((counts["total_untied"], counts["total_tied"]), (counts["total"], counts["total"] - head))
+        self.assertEqual((counts["embedding"], counts["head"]), (head, head))
+        tied = json.loads(self.meshsim("import", "hf", str(CONFIGS / "qwen3-0.6b.json"), "--quiet", "--json").stdout)["parameters"]
+        self.assertEqual((tied["total"], tied["total_tied"], tied["total_untied"]), (596049920, 596049920, 751632384))
+        self.meshsim("import", "hf", str(CONFIGS / "deepseek-v3.json"), "--quiet", "-o", "w.yaml")
+        page = self.meshsim("check", "w.yaml", "--set", "platform={file: h800, nodes: 256}", "--set", "mesh={pp: 16, dp: 2, ep: 64, order: [pp, dp, ep]}", "--set",
+                            "batch.global=2048", "--set", "schedule.partition=balanced", "--ignore-memory").stdout
+        self.assertIn("682.6 billion parameters, 38.24 billion of them active, 61 layers", page)
+        self.assertIn("without prediction modules 671 billion parameters, 37.55 billion of them active", page)
+
+    def model_of(self, name, **keys):
+        """The model of a stored config with other keys, as the workload has it, and what it counts."""
+        config = json.loads((CONFIGS / name).read_text(encoding="utf-8")) | keys
+        found = self.imported({key: value for key, value in config.items() if value != "absent"})
+        return found["workload"], found["parameters"]["total"]
+
+    def test_layers_without_experts(self):
+        base, total = self.model_of("qwen1.5-moe-a2.7b.json")
+        self.assertNotIn("dense_layers", base)
+        expert_layer, dense = 2048 * (60 * 3 * 1408 + 60 + 3 * 5632 + 1), 2048 * 3 * 5632
+        for count, said, keys in ((1, "first_dense_layers: 1", {"mlp_only_layers": [0]}), (2, "dense_layers: [2, 4]", {"mlp_only_layers": [2, 4]}),
+                                  (12, "every: 2", {"decoder_sparse_step": 2}), (8, "dense_layers: [1, 2, 4, 5,", {"moe_layer_freq": [1, 0, 0] * 8}),
+                                  (3, "first_dense_layers: 3", {"first_k_dense_replace": 3}), (16, "dense_layers: [1, 2, 4,", {"moe_layer_freq": 3})):
+            text, counted = self.model_of("qwen1.5-moe-a2.7b.json", **keys)
+            self.assertIn(said, text)
+            count = 16 if isinstance(keys.get("moe_layer_freq"), list) else count
+            self.assertEqual(total - counted, count * (expert_layer - dense), keys)
+
+    def test_defaults_are_those_of_the_family(self):
+        self.assertIn("tied_embeddings: true", self.model_of("gemma-2b.json")[0])
+        self.assertIn("tied_embeddings: false", self.model_of("phi-2.json", tie_word_embeddings="absent")[0])
+        self.assertIn("window: 4096", self.model_of("mistral-7b-v0.1.json", sliding_window="absent")[0])
+        self.assertNotIn("window", self.model_of("mistral-7b-v0.1.json", sliding_window=None)[0])
+        self.assertIn("window: 32768", self.model_of("qwen2.5-7b.json", use_sliding_window=True, max_window_layers=0)[0])
+        self.assertNotIn("window", self.model_of("qwen2.5-7b.json", use_sliding_window=True)[0])
+        self.assertNotIn("kv_heads", self.model_of("llama-2-7b.json", num_key_value_heads="absent")[0])
+        self.assertIn("biases: [qkv, attention_output]", self.model_of("llama-2-7b.json", attention_bias=True)[0])
+        self.assertIn("bias: true", self.model_of("llama-2-7b.json", attention_bias=True, mlp_bias=True)[0])
+        self.assertNotIn("parallel_block", self.model_of("pythia-6.9b.json", use_parallel_residual=False)[0])
+        text, _ = self.model_of("gemma-3-4b.json")
+        for said in ("heads: 8", "kv_heads: 4", "head_dim: 256", "vocab: 262208", "qk_norm: true", "post_norms: true", "sequence: 8192"):
+            self.assertIn(said, text)
+        text, _ = self.model_of("deepseek-v2-lite.json")
+        self.assertNotIn("q_rank", text)
+        self.assertIn("sequence: 4096", text)
+        self.assertIn("q_rank: 1536", self.model_of("deepseek-v2-lite.json", q_lora_rank="absent")[0])
+        for name in ("num_local_experts", "n_routed_experts"):
+            self.assertIn("experts: 60", self.model_of("qwen1.5-moe-a2.7b.json", num_experts="absent", **{name: 60})[0])
+
+    def test_every_family_is_laid_out(self):
+        families = {json.loads(path.read_text(encoding="utf-8"))["model_type"]: path for path in sorted(CONFIGS.glob("*.json"))}
+        self.assertGreaterEqual(len(families), 18)
+        for path in families.values():
+            with self.subTest(path.name):
+                self.meshsim("import", "hf", str(path), "--quiet", "--set", "platform={file: dgx-h100, nodes: 1}", "--set", "mesh={dp: 8}", "--set",
+                             "batch.global=8", "--set", "model.layers=4", "--set", "model.sequence=1024", "-o", "w.yaml")
+                checked = json.loads(self.meshsim("check", "w.yaml", "--json", "--ignore-memory").stdout)
+                self.assertGreater(checked["estimate"]["step_time_s"], 0)
 
     def test_a_file_is_whole_or_not_there(self):
         (self.folder / "w.yaml").write_text("mine", encoding="utf-8")

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/hf/hf.h"
+#include "model/hf/layers.h"
 
 /* Without a word of the config on what it is trained with, sequences are as long as pretraining's
  * usually are at most (Llama 3, arXiv:2407.21783, section 3.4: 8K before long contexts). */
-enum { USUAL_SEQUENCE = 8192 };
+enum { USUAL_SEQUENCE = 8192, LENGTH_MAX = 1 << 28 };
 
 /* Names of a key in the configs of several types of models. */
 static const char *const HIDDEN[] = {"hidden_size", "n_embd", "d_model", NULL};
@@ -36,26 +36,43 @@ static void copy_size(ms_hf_reader *r, const char *const *names, const char *map
     }
 }
 
+/* How long sequences were before their positions were stretched; 0: the config does not say. */
+static int original_length(ms_hf_reader *r, const ms_node **from_out) {
+    static const char KEY[] = "original_max_position_embeddings";
+    static const char *const SCALINGS[] = {"rope_scaling", "rope_parameters"};
+    int length = 0;
+    for (size_t i = 0; i < sizeof SCALINGS / sizeof SCALINGS[0]; i++) {
+        const ms_node *node = ms_node_get(ms_node_get(r->config, SCALINGS[i]), KEY);
+        long value =
+            node != NULL && node->type == MS_NODE_SCALAR ? strtol(node->text, NULL, 10) : 0;
+        if (value > 0 && value <= LENGTH_MAX) {
+            *from_out = node;
+            return (int)value;
+        }
+    }
+    if (ms_hf_int(r, MS_HF_NAME(KEY), "model.sequence", &length)) {
+        *from_out = ms_hf_take(r, MS_HF_NAME(KEY), "model.sequence");
+    }
+    return length;
+}
+
 /* The longest sequence of pretraining where the config names it, else what is usual within the
  * longest that it allows. */
 static void put_sequence(ms_hf_reader *r) {
     static const char GOAL[] = "model.sequence";
-    int longest = 0, original = 0;
-    const ms_node *scaling = ms_node_get(r->config, "rope_scaling");
-    const ms_node *place = ms_node_get(scaling, "original_max_position_embeddings");
+    int longest = 0;
+    const ms_node *place = NULL;
     bool is_given = ms_hf_int(r, POSITIONS, GOAL, &longest) && longest > 0;
     const ms_node *from = ms_hf_take(r, POSITIONS, GOAL);
-    if (place != NULL && place->type == MS_NODE_SCALAR) {
-        long value = strtol(place->text, NULL, 10);
-        original = value > 0 && value <= longest ? (int)value : 0;
-    }
     if (!is_given) {
-        ms_hf_fault(r, r->config, POSITIONS[0], "key is missing, or 0: how long sequences may be");
+        ms_hf_fault(r, from == NULL ? r->config : from, POSITIONS[0],
+                    "key is missing, or 0: how long sequences may be");
         return;
     }
     int usual = longest < USUAL_SEQUENCE ? longest : USUAL_SEQUENCE;
-    ms_hf_put_int(r, NULL, "sequence", original > 0 ? place : from,
-                  original > 0 ? original : usual);
+    int original = original_length(r, &place);
+    bool is_known = original > 0 && original <= longest;
+    ms_hf_put_int(r, NULL, "sequence", is_known ? place : from, is_known ? original : usual);
 }
 
 static void read_heads(ms_hf_reader *r) {
@@ -65,7 +82,7 @@ static void read_heads(ms_hf_reader *r) {
         return;
     }
     (void)ms_hf_int(r, HEADS, "model.heads", &heads);
-    const char *const *names = MS_HF_NAME("num_key_value_heads");
+    const char *const *names = (const char *const[]){"num_key_value_heads", "num_kv_heads", NULL};
     if (ms_hf_int(r, names, "model.kv_heads", &kv_heads) && kv_heads != heads) {
         ms_hf_put_int(r, NULL, "kv_heads", ms_hf_take(r, names, "model.kv_heads"), kv_heads);
     }
@@ -75,75 +92,142 @@ static void read_heads(ms_hf_reader *r) {
     }
 }
 
-static void read_sizes(ms_hf_reader *r) {
+/* Of the dense MLP, where a layer has one. */
+static void read_ffn(ms_hf_reader *r) {
     int ffn = 0;
-    copy_size(r, LAYERS, NULL, "layers", "model.layers");
-    copy_size(r, HIDDEN, NULL, "hidden", "model.hidden");
-    read_heads(r);
     if (ms_hf_int(r, FFN, "model.ffn", &ffn)) {
         ms_hf_put_int(r, NULL, "ffn", ms_hf_take(r, FFN, "model.ffn"), ffn);
     } else if (has(r, MS_HF_GATED)) {
         copy_size(r, FFN, NULL, "ffn", "model.ffn"); /* a fault */
     }
+}
+
+static void read_sizes(ms_hf_reader *r) {
+    copy_size(r, LAYERS, NULL, "layers", "model.layers");
+    copy_size(r, HIDDEN, NULL, "hidden", "model.hidden");
+    read_heads(r);
     copy_size(r, MS_HF_NAME("vocab_size"), NULL, "vocab", "model.vocab");
     put_sequence(r);
 }
 
+static bool flag_of(ms_hf_reader *r, const char *key, const char *goal) {
+    bool is_true = false;
+    (void)ms_hf_flag(r, MS_HF_NAME(key), goal, &is_true);
+    return is_true;
+}
+
+/* Which linear layers have biases: all but the head by `bias`, else those of a list. */
+static void read_biases(ms_hf_reader *r) {
+    static const char GOAL[] = "model.bias, model.biases";
+    bool is_attention = flag_of(r, "attention_bias", GOAL);
+    bool is_qkv = flag_of(r, "qkv_bias", GOAL) || has(r, MS_HF_QKV_BIASES);
+    bool is_mlp = flag_of(r, "mlp_bias", GOAL) || has(r, MS_HF_MLP_BIASES);
+    bool is_head = flag_of(r, "lm_head_bias", GOAL) || has(r, MS_HF_HEAD_BIAS);
+    bool has_all = has(r, MS_HF_ALL_BIASES) || (is_attention && is_mlp);
+    const struct {
+        bool is_there;
+        const char *word;
+    } PARTS[] = {{!has_all && (is_attention || is_qkv), "qkv"},
+                 {!has_all && is_attention, "attention_output"},
+                 {!has_all && is_mlp, "mlp"},
+                 {is_head, "head"}};
+    const char *words[4];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        if (PARTS[i].is_there) {
+            words[count++] = PARTS[i].word;
+        }
+    }
+    ms_hf_put_flag(r, "bias", NULL, has_all);
+    if (count > 0) {
+        ms_hf_put_list(r, NULL, "biases", words, count);
+    }
+}
+
+static void read_norms(ms_hf_reader *r) {
+    bool is_side_by_side = flag_of(r, "use_parallel_residual", "model.parallel_block");
+    ms_hf_put(r, NULL, "norm", NULL, has(r, MS_HF_LAYER_NORM) ? "layer" : "rms");
+    if (is_side_by_side || has(r, MS_HF_PARALLEL)) {
+        ms_hf_put_flag(r, "parallel_block", NULL, true);
+    }
+    if (is_side_by_side) {
+        ms_hf_put_flag(r, "branch_norms", NULL, true);
+    }
+    if (flag_of(r, "qk_layernorm", "model.qk_norm") || has(r, MS_HF_QK_NORMS)) {
+        ms_hf_put_flag(r, "qk_norm", NULL, true);
+    }
+    if (has(r, MS_HF_POST_NORMS)) {
+        ms_hf_put_flag(r, "post_norms", NULL, true);
+    }
+}
+
+/* A window that every layer has. */
+static void read_window(ms_hf_reader *r) {
+    static const char GOAL[] = "model.window";
+    int window = 0, from_layer = -1;
+    if (!has(r, MS_HF_WINDOW)) {
+        bool is_on = flag_of(r, "use_sliding_window", GOAL);
+        (void)ms_hf_int(r, MS_HF_NAME("max_window_layers"), GOAL, &from_layer);
+        if (!is_on || from_layer != 0) {
+            return;
+        }
+    }
+    const char *const *names = MS_HF_NAME("sliding_window");
+    if (ms_hf_int(r, names, GOAL, &window)) {
+        ms_hf_put_int(r, NULL, "window", ms_hf_take(r, names, GOAL), window);
+    }
+}
+
 /* How layers are made. */
 static void read_manner(ms_hf_reader *r) {
-    bool is_tied = false, has_attention_bias = false, has_mlp_bias = false;
+    bool is_tied = false;
     const ms_node *dropout = ms_hf_take(r, DROPOUT, "model.dropout");
     const char *const *tied = MS_HF_NAME("tie_word_embeddings");
     (void)ms_hf_flag(r, tied, "model.tied_embeddings", &is_tied);
     ms_hf_put_flag(r, "tied_embeddings", ms_hf_take(r, tied, ""), is_tied);
-    const ms_node *attention = ms_hf_take(r, MS_HF_NAME("attention_bias"), "model.bias");
-    (void)ms_hf_flag(r, MS_HF_NAME("attention_bias"), "model.bias", &has_attention_bias);
-    (void)ms_hf_flag(r, MS_HF_NAME("mlp_bias"), "model.bias", &has_mlp_bias);
-    bool has_all = has(r, MS_HF_LAYER_NORM) || (has_attention_bias && has_mlp_bias);
-    if (has_attention_bias != has_mlp_bias && !has_all) {
-        ms_hf_fault(r, attention, has_attention_bias ? "attention_bias" : "mlp_bias",
-                    "biases in attention or MLP alone are not built");
-    }
-    ms_hf_put_flag(r, "bias", NULL, has_all);
-    ms_hf_put(r, NULL, "norm", NULL, has(r, MS_HF_LAYER_NORM) ? "layer" : "rms");
+    read_biases(r);
+    read_norms(r);
     ms_hf_put(r, NULL, "positions", NULL, has(r, MS_HF_LEARNED) ? "learned" : "rotary");
     ms_hf_put_flag(r, "gated", NULL, has(r, MS_HF_GATED));
     ms_hf_put(r, NULL, "dropout", dropout, dropout == NULL ? "0" : NULL);
-    int window = 0;
-    const char *const *names = MS_HF_NAME("sliding_window");
-    if (ms_hf_int(r, names, "model.window", &window)) {
-        ms_hf_put_int(r, NULL, "window", ms_hf_take(r, names, ""), window);
+    read_window(r);
+}
+
+/* Experts that every token passes: some of the routed ones' size, or one of a size of its own. */
+static void read_shared_experts(ms_hf_reader *r) {
+    static const char GOAL[] = "model.moe.shared_experts";
+    int shared = 0, ffn = 0;
+    const char *const *size = MS_HF_NAME("shared_expert_intermediate_size");
+    if (ms_hf_int(r, SHARED, GOAL, &shared)) {
+        ms_hf_put_int(r, "moe", "shared_experts", ms_hf_take(r, SHARED, GOAL), shared);
+    } else if (ms_hf_int(r, size, "model.moe.shared_experts, model.moe.shared_ffn", &ffn) &&
+               ffn > 0) {
+        ms_hf_put(r, "moe", "shared_experts", NULL, "1");
+        ms_hf_put_int(r, "moe", "shared_ffn", ms_hf_take(r, size, GOAL), ffn);
+        if (has(r, MS_HF_SHARED_GATE)) {
+            ms_hf_put(r, "moe", "shared_gate", NULL, "true");
+        }
     }
 }
 
-static void read_experts(ms_hf_reader *r) {
-    int front = 0, shared = 0;
-    if (!has(r, MS_HF_EXPERTS)) {
-        return;
-    }
+/* Returns whether a layer keeps a dense MLP. */
+static bool read_experts(ms_hf_reader *r) {
+    int layers = 0;
     copy_size(r, EXPERTS, "moe", "experts", "model.moe.experts");
     copy_size(r, TOP_K, "moe", "top_k", "model.moe.top_k");
     const char *const *ffn = MS_HF_NAME("moe_intermediate_size");
-    const char *const *whole = FFN;
-    copy_size(r, ms_hf_take(r, ffn, "model.moe.ffn") == NULL ? whole : ffn, "moe", "ffn",
-              "model.moe.ffn");
-    if (ms_hf_int(r, SHARED, "model.moe.shared_experts", &shared)) {
-        ms_hf_put_int(r, "moe", "shared_experts", ms_hf_take(r, SHARED, ""), shared);
-    }
-    const char *const *dense = MS_HF_NAME("first_k_dense_replace");
-    if (ms_hf_int(r, dense, "model.moe.first_dense_layers", &front)) {
-        ms_hf_put_int(r, "moe", "first_dense_layers", ms_hf_take(r, dense, ""), front);
-    }
+    bool is_apart = ms_hf_take(r, ffn, "model.moe.ffn") != NULL;
+    copy_size(r, is_apart ? ffn : FFN, "moe", "ffn", "model.moe.ffn");
+    read_shared_experts(r);
     if (has(r, MS_HF_CORRECTION_BIAS)) {
         ms_hf_put(r, "moe", "router_bias", NULL, "true");
     }
+    (void)ms_hf_int(r, LAYERS, "model.layers", &layers);
+    return ms_hf_put_dense_layers(r, layers);
 }
 
 static void read_latents(ms_hf_reader *r) {
     int q_rank = 0, modules = 0;
-    if (!has(r, MS_HF_LATENT)) {
-        return;
-    }
     const char *const *names = MS_HF_NAME("q_lora_rank");
     if (ms_hf_int(r, names, "model.mla.q_rank", &q_rank)) {
         ms_hf_put_int(r, "mla", "q_rank", ms_hf_take(r, names, ""), q_rank);
@@ -155,6 +239,18 @@ static void read_latents(ms_hf_reader *r) {
     names = MS_HF_NAME("num_nextn_predict_layers");
     if (ms_hf_int(r, names, "model.mtp_layers", &modules)) {
         ms_hf_put_int(r, NULL, "mtp_layers", ms_hf_take(r, names, ""), modules);
+    }
+}
+
+static void read_model(ms_hf_reader *r) {
+    read_sizes(r);
+    read_manner(r);
+    bool has_dense = !has(r, MS_HF_EXPERTS) || read_experts(r);
+    if (has_dense) {
+        read_ffn(r);
+    }
+    if (has(r, MS_HF_LATENT)) {
+        read_latents(r);
     }
 }
 
@@ -191,6 +287,7 @@ static void list_lacking(const ms_node *config, ms_buffer *out) {
 
 static ms_status find_family(ms_hf_reader *r) {
     const ms_node *type = ms_node_get(r->config, "model_type");
+    type = type == NULL ? ms_node_get(r->root, "model_type") : type;
     ms_buffer known, lacking;
     ms_buffer_init(&known);
     ms_buffer_init(&lacking);
@@ -221,7 +318,8 @@ ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_
     if (r == NULL || model == NULL) {
         return ms_diag_no_memory(diag);
     }
-    *r = (ms_hf_reader){.config = is_nested ? text : config,
+    *r = (ms_hf_reader){.root = config,
+                        .config = is_nested ? text : config,
                         .prefix = is_nested ? "text_config." : "",
                         .arena = arena,
                         .diag = diag,
@@ -234,10 +332,7 @@ ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_
         (ms_node){.type = MS_NODE_MAPPING, .origin = "hf", .key = "model", .mark = r->place->mark};
     put_name(r);
     ms_hf_put(r, NULL, "type", r->place, has(r, MS_HF_GATED) ? "llama" : "gpt");
-    read_sizes(r);
-    read_manner(r);
-    read_experts(r);
-    read_latents(r);
+    read_model(r);
     ms_hf_list_keys(r, config, keys);
     if (r->status == MS_OK) {
         *model_out = model;

@@ -4,7 +4,7 @@
 
 #include "meshsim/hf.h"
 
-enum { MS_HF_TAKEN_MAX = 64 };
+enum { MS_HF_TAKEN_MAX = 64, MS_HF_FAULTY_MAX = 32 };
 
 /* A default of Transformers, as a config would say it. */
 typedef struct ms_hf_default {
@@ -14,12 +14,21 @@ typedef struct ms_hf_default {
 
 /* What is fixed in the code of a type of models, bits. */
 typedef enum ms_hf_trait {
-    MS_HF_GATED = 1,           /* an MLP of three matrices */
-    MS_HF_LAYER_NORM = 2,      /* norms with a bias; else root mean squares */
-    MS_HF_LEARNED = 4,         /* learned position embeddings */
-    MS_HF_EXPERTS = 8,         /* layers of experts */
-    MS_HF_LATENT = 16,         /* latent attention */
-    MS_HF_CORRECTION_BIAS = 32 /* a bias per expert in the router, adjusted without gradient */
+    MS_HF_GATED = 1,            /* an MLP of three matrices */
+    MS_HF_LAYER_NORM = 2,       /* norms with a bias; else root mean squares */
+    MS_HF_LEARNED = 4,          /* learned position embeddings */
+    MS_HF_EXPERTS = 8,          /* layers of experts */
+    MS_HF_LATENT = 16,          /* latent attention */
+    MS_HF_CORRECTION_BIAS = 32, /* a bias per expert in the router, adjusted without gradient */
+    MS_HF_QKV_BIASES = 64,
+    MS_HF_MLP_BIASES = 128,
+    MS_HF_ALL_BIASES = 256, /* of all linear layers but the head */
+    MS_HF_HEAD_BIAS = 512,
+    MS_HF_QK_NORMS = 1024,
+    MS_HF_POST_NORMS = 2048,
+    MS_HF_PARALLEL = 4096,    /* attention and MLP side by side behind one norm */
+    MS_HF_SHARED_GATE = 8192, /* one shared expert behind a gate */
+    MS_HF_WINDOW = 16384,     /* `sliding_window` is one of every layer */
 } ms_hf_trait;
 
 /* A type of models. */
@@ -39,6 +48,7 @@ typedef struct ms_hf_taken {
 
 /* One reading. */
 typedef struct ms_hf_reader {
+    const ms_node *root;   /* the whole file */
     const ms_node *config; /* the mapping that holds the text model's keys */
     const char *prefix;    /* of their paths: "" or "text_config." */
     const ms_node *place;  /* of what is assumed: that of the model's type */
@@ -47,6 +57,8 @@ typedef struct ms_hf_reader {
     ms_diag *diag;
     ms_hf_taken taken[MS_HF_TAKEN_MAX];
     int taken_count;
+    const ms_node *faulty[MS_HF_FAULTY_MAX]; /* values that were told of, each once */
+    int faulty_count;
     ms_node *model; /* what is made of it */
     ms_status status;
 } ms_hf_reader;
@@ -84,6 +96,8 @@ void ms_hf_put(ms_hf_reader *r, const char *map, const char *key, const ms_node 
                const char *text);
 void ms_hf_put_int(ms_hf_reader *r, const char *map, const char *key, const ms_node *from,
                    int value);
+void ms_hf_put_list(ms_hf_reader *r, const char *map, const char *key, const char *const *texts,
+                    size_t count);
 void ms_hf_put_flag(ms_hf_reader *r, const char *key, const ms_node *from, bool value);
 
 /* Tell of all keys what became of them. */

@@ -46,6 +46,8 @@ static const ignored_row ROWS[] = {
           "summary_first_dropout")},
     {"groups of experts; model.moe.node_limit says where they are nodes",
      KEYS("n_group", "topk_group", "topk_method", "num_expert_group")},
+    {"no layer keeps a dense MLP", KEYS("intermediate_size")},
+    {"the text model has a type of its own", KEYS("model_type")},
     {"latent attention has keys and values for all heads", KEYS("num_key_value_heads")},
     {"the size of a head follows from its parts", KEYS("head_dim")},
     {"heads for classes, which training for text has not",
@@ -54,11 +56,11 @@ static const ignored_row ROWS[] = {
     {"not of the text model, which alone is simulated",
      KEYS("vision_config", "audio_config", "mm_tokens_per_image", "projector_hidden_act",
           "vision_feature_layer", "multimodal_projector_bias", "spatial_merge_size")},
-    {"the same as the longest sequence",
-     KEYS("n_ctx", "original_max_position_embeddings", "max_sequence_length", "seq_length")},
+    {"the same as the longest sequence", KEYS("n_ctx", "max_sequence_length", "seq_length")},
     {"how attention is called", KEYS("_attn_implementation", "attn_implementation",
                                      "_attn_implementation_autoset", "use_flash_attn")},
-    {"a window that the config turns off",
+    {"a window that is off, or that some layers only have: model.window is one of every layer, and "
+     "without it attention counts in full",
      KEYS("sliding_window", "use_sliding_window", "max_window_layers", "layer_types",
           "sliding_window_pattern")},
 };

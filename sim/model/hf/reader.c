@@ -14,10 +14,27 @@ static void fail(ms_hf_reader *r, ms_status status) {
     r->status = r->status == MS_OK ? status : r->status;
 }
 
+/* Whether a value was told of: sizes are asked for more than once. A config as a whole, whose
+ * faults are what it lacks, may have many. */
+static bool is_told(ms_hf_reader *r, const ms_node *node) {
+    for (int i = 0; i < r->faulty_count; i++) {
+        if (r->faulty[i] == node) {
+            return true;
+        }
+    }
+    if (node != r->config && r->faulty_count < MS_HF_FAULTY_MAX) {
+        r->faulty[r->faulty_count++] = node;
+    }
+    return false;
+}
+
 void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const char *format, ...) {
     char path[PATH_SIZE];
     char message[MESSAGE_SIZE];
     va_list args;
+    if (is_told(r, node)) {
+        return;
+    }
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -72,6 +89,9 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char 
     const ms_node *found = NULL;
     for (size_t i = 0; names[i] != NULL; i++) {
         const ms_node *node = ms_node_get(r->config, names[i]);
+        if (node == NULL && strcmp(names[i], "tie_word_embeddings") == 0) {
+            node = ms_node_get(r->root, names[i]); /* the whole model's to say, too */
+        }
         if (node == NULL) {
             continue;
         }
@@ -182,6 +202,19 @@ void ms_hf_put_int(ms_hf_reader *r, const char *map, const char *key, const ms_n
         return;
     }
     ms_hf_put(r, map, key, from, text);
+}
+
+void ms_hf_put_list(ms_hf_reader *r, const char *map, const char *key, const char *const *texts,
+                    size_t count) {
+    ms_node *mapping = mapping_of(r, map);
+    ms_node *list = mapping == NULL ? NULL : new_child(r, mapping, key, MS_NODE_SEQUENCE);
+    for (size_t i = 0; i < count && list != NULL; i++) {
+        ms_node *entry = new_child(r, list, NULL, MS_NODE_SCALAR);
+        if (entry == NULL) {
+            return;
+        }
+        entry->text = texts[i];
+    }
 }
 
 void ms_hf_put_flag(ms_hf_reader *r, const char *key, const ms_node *from, bool value) {

@@ -95,3 +95,106 @@ Test(flop, without_recomputation_nothing_is_repeated) {
     cr_assert_eq(fixture.costs.recompute_flop, 0);
     fixture_clear(&fixture);
 }
+
+/* ---- parts that some families have ---- */
+
+static ms_model with_parts(ms_layer_parts parts) {
+    ms_model model = fixture_llama(4, 1024, 16, 4, 2816);
+    model.parts = parts;
+    model.has_parallel_block = parts.has_branch_norms;
+    return model;
+}
+
+/* What a part adds to a model of four layers, sixteen heads of 64 and four of keys and values. */
+Test(parameters, parts_of_families_count) {
+    static const struct {
+        ms_layer_parts parts;
+        double layer, model;
+    } CASES[] = {
+        {{.has_qk_norms = true}, 2 * 64, 0},
+        {{.has_post_norms = true}, 2 * 1024, 0},
+        {{.has_branch_norms = true}, 0, 0},
+        {{.biases = MS_BIAS_QKV}, 1024 + 2 * 256, 0},
+        {{.biases = MS_BIAS_ATTENTION_OUTPUT}, 1024, 0},
+        {{.biases = MS_BIAS_MLP}, 2 * 2816 + 1024, 0},
+        {{.biases = MS_BIAS_HEAD}, 0, 128256},
+    };
+    ms_model plain = with_parts((ms_layer_parts){.biases = 0});
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        ms_model model = with_parts(CASES[i].parts);
+        cr_assert_eq(ms_model_parameters(&model) - ms_model_parameters(&plain),
+                     4 * CASES[i].layer + CASES[i].model, "case %zu", i);
+    }
+    ms_model side_by_side = plain, all = plain;
+    side_by_side.has_parallel_block = true; /* one norm a layer */
+    cr_assert_eq(ms_model_parameters(&plain) - ms_model_parameters(&side_by_side), 4 * 1024);
+    all.has_bias = true;
+    ms_model same = plain;
+    same.parts.biases = MS_BIAS_QKV | MS_BIAS_ATTENTION_OUTPUT | MS_BIAS_MLP;
+    cr_assert_eq(ms_model_parameters(&all), ms_model_parameters(&same));
+}
+
+/* Norms and biases of row-parallel products are on every rank, the rest is split. */
+Test(parameters, parts_of_families_are_split_over_tp) {
+    ms_model model =
+        with_parts((ms_layer_parts){.biases = MS_BIAS_QKV | MS_BIAS_ATTENTION_OUTPUT | MS_BIAS_HEAD,
+                                    .has_qk_norms = true,
+                                    .has_post_norms = true});
+    model.vocab = 128 * 4;
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    fixture.layout.tp = 4;
+    fixture_run(&fixture, &model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK);
+    double copied = 4 * ((4 + 1) * 1024.0 + 2 * 64) + 1024;
+    cr_assert_eq(4 * (fixture.costs.stage[0].parameters - copied) + copied,
+                 ms_model_parameters(&model));
+    fixture_clear(&fixture);
+}
+
+Test(parameters, layers_without_experts_and_gates_count) {
+    ms_model model = fixture_llama(4, 1024, 16, 4, 2816);
+    model.moe = (ms_moe){.experts = 8, .top_k = 2, .ffn = 512, .every = 1, .shared_experts = 1};
+    model.moe.shared_ffn = 640;
+    double all = ms_model_parameters(&model);
+    cr_assert_eq(ms_model_expert_layers(&model), 4);
+    model.moe.parts.has_shared_gate = true;
+    cr_assert_eq(ms_model_parameters(&model) - all, 4 * 1024);
+    cr_assert_eq(ms_model_active_parameters(&model),
+                 ms_model_parameters(&model) - 4.0 * 6 * 3 * 1024 * 512);
+    int dense[] = {1, 3};
+    model.moe.parts.has_shared_gate = false;
+    model.moe.parts.dense_layers = (ms_ints){dense, 2};
+    cr_assert_eq(ms_model_expert_layers(&model), 2);
+    double experts = 1024.0 * (8 * 3 * 512 + 8 + 3 * 640), mlp = 3.0 * 1024 * 2816;
+    cr_assert_eq(all - ms_model_parameters(&model), 2 * (experts - mlp));
+}
+
+/* Kernels and kept inputs of the norms that a layer has besides. */
+Test(parameters, norms_of_families_take_time_and_memory) {
+    static const struct {
+        ms_layer_parts parts;
+        double kept; /* elements of a token and layer */
+    } CASES[] = {{{.has_qk_norms = true}, 1024 + 256}, {{.has_post_norms = true}, 2 * 1024}};
+    ms_gpu_type gpu = fixture_a100();
+    fixture_costs plain;
+    fixture_init(&plain);
+    ms_model base = with_parts((ms_layer_parts){.biases = 0});
+    fixture_run(&plain, &base, &gpu);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        fixture_costs more;
+        fixture_init(&more);
+        ms_model model = with_parts(CASES[i].parts);
+        fixture_run(&more, &model, &gpu);
+        double extra =
+            more.costs.stage[0].memory.activation_B - plain.costs.stage[0].memory.activation_B;
+        cr_assert_eq(extra, 4 * 2.0 * base.sequence * CASES[i].kept, "case %zu: %g", i, extra);
+        cr_assert_gt(fixture_pass_s(&more.costs, 0, MS_PASS_F),
+                     fixture_pass_s(&plain.costs, 0, MS_PASS_F));
+        cr_assert_gt(fixture_pass_s(&more.costs, 0, MS_PASS_B),
+                     fixture_pass_s(&plain.costs, 0, MS_PASS_B));
+        fixture_clear(&more);
+    }
+    fixture_clear(&plain);
+}

@@ -140,6 +140,11 @@ static int LAYERS[] = {1, 2, 0, 5};
       (s->model.has_positions = false, s->model.has_alibi = false))                                \
     X(alibi, "model.positions=alibi", (s->model.has_positions = false, s->model.has_alibi = true)) \
     X(parallel_block, "model.parallel_block=true", s->model.has_parallel_block = true)             \
+    X(biases, "model.biases=[attention_output, head]",                                             \
+      s->model.parts.biases = MS_BIAS_ATTENTION_OUTPUT | MS_BIAS_HEAD)                             \
+    X(qk_norm, "model.qk_norm=true", s->model.parts.has_qk_norms = true)                           \
+    X(post_norms, "model.post_norms=true", s->model.parts.has_post_norms = true)                   \
+    X(branch_norms, "model.branch_norms=true", s->model.parts.has_branch_norms = true)             \
     X(window, "model.window=512", s->model.window = 512)                                           \
     X(metrics, "model.loss_metrics=2", s->model.loss_metrics = 2)                                  \
     X(repeats, "model.repeat_key_values=true", s->model.repeats_key_values = true)                 \

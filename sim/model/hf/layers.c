@@ -1,0 +1,149 @@
+/* Which layers of a config have experts: some keep a dense MLP, by four keys of several families.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hf/layers.h"
+
+enum { LAYERS_MAX = 100000 };
+
+static const char GOAL[] = "model.moe (layers without experts)";
+
+/* Layers with a dense MLP, marked. */
+typedef struct dense_layers {
+    bool *is_dense; /* [count] */
+    int count;
+} dense_layers;
+
+/* A whole number of a list; -1: it is none. */
+static int entry_of(const ms_node *entry) {
+    bool is_number = entry->type == MS_NODE_SCALAR && !entry->is_quoted && entry->text[0] != '\0' &&
+                     strlen(entry->text) < 8 &&
+                     entry->text[strspn(entry->text, "0123456789")] == '\0';
+    return is_number ? atoi(entry->text) : -1;
+}
+
+/* `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM, --moe-layer-freq. */
+static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *dense) {
+    int layer = 0;
+    if (list->count != (size_t)dense->count) {
+        ms_hf_fault(r, list, "moe_layer_freq", "expected an entry for each of %d layers, got %zu",
+                    dense->count, list->count);
+        return;
+    }
+    for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
+        int value = entry_of(entry);
+        if (value != 0 && value != 1) {
+            ms_hf_fault(r, entry, "moe_layer_freq", "expected entries of 0 and 1");
+            return;
+        }
+        dense->is_dense[layer] = dense->is_dense[layer] || value == 0;
+        layer++;
+    }
+}
+
+/* `mlp_only_layers`: layers by their numbers.  Source: Transformers, qwen2_moe. */
+static void mark_named(ms_hf_reader *r, dense_layers *dense) {
+    const ms_node *list = ms_hf_take(r, MS_HF_NAME("mlp_only_layers"), GOAL);
+    if (list != NULL && list->type != MS_NODE_SEQUENCE) {
+        ms_hf_fault(r, list, "mlp_only_layers", "expected a list of layers");
+        return;
+    }
+    for (const ms_node *entry = list == NULL ? NULL : list->first; entry != NULL;
+         entry = entry->next) {
+        int layer = entry_of(entry);
+        if (layer < 0 || layer >= dense->count) {
+            ms_hf_fault(r, entry, "mlp_only_layers", "expected layers, 0 to %d", dense->count - 1);
+            return;
+        }
+        dense->is_dense[layer] = true;
+    }
+}
+
+/* A step of layers, 1 where the config has none. */
+static int read_step(ms_hf_reader *r, const char *key) {
+    const ms_node *node = ms_hf_take(r, MS_HF_NAME(key), GOAL);
+    int step = 1;
+    if (node == NULL || node->type == MS_NODE_SEQUENCE) {
+        return 1;
+    }
+    if (ms_hf_int(r, MS_HF_NAME(key), GOAL, &step) && step == 0) {
+        ms_hf_fault(r, node, key, "expected 1 or more, got '0'");
+        step = 1;
+    }
+    return step;
+}
+
+/* Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it divides have
+ * experts); DeepSeek-V2's modeling (behind first_k_dense_replace those whose number from 0
+ * moe_layer_freq divides). */
+static void mark_all(ms_hf_reader *r, dense_layers *dense) {
+    int front = 0;
+    int every = read_step(r, "decoder_sparse_step"), freq = read_step(r, "moe_layer_freq");
+    const ms_node *pattern = ms_hf_take(r, MS_HF_NAME("moe_layer_freq"), GOAL);
+    (void)ms_hf_int(r, MS_HF_NAME("first_k_dense_replace"), GOAL, &front);
+    for (int layer = 0; layer < dense->count; layer++) {
+        dense->is_dense[layer] = layer < front || layer % freq != 0 || (layer + 1) % every != 0;
+    }
+    if (pattern != NULL && pattern->type == MS_NODE_SEQUENCE) {
+        mark_pattern(r, pattern, dense);
+    }
+    mark_named(r, dense);
+}
+
+/* The step that all layers behind the front follow, the last of each having experts; 0: none. */
+static int find_step(const dense_layers *dense, int front) {
+    int step = 1;
+    while (front + step <= dense->count && dense->is_dense[front + step - 1]) {
+        step++;
+    }
+    for (int i = front; i < dense->count; i++) {
+        if (dense->is_dense[i] != ((i - front) % step != step - 1)) {
+            return 0;
+        }
+    }
+    return step;
+}
+
+static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
+    const char **texts = MS_NEW(r->arena, const char *, dense->count);
+    size_t count = 0;
+    for (int i = front; texts != NULL && i < dense->count; i++) {
+        if (dense->is_dense[i]) {
+            texts[count++] = ms_arena_printf(r->arena, "%d", i);
+        }
+    }
+    if (r->arena->has_failed) {
+        r->status = MS_E_NOMEM;
+        return;
+    }
+    ms_hf_put_list(r, "moe", "dense_layers", texts, count);
+}
+
+bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
+    dense_layers dense = {.count = layers < LAYERS_MAX ? layers : LAYERS_MAX};
+    int front = 0, marked = 0;
+    dense.is_dense = MS_NEW(r->arena, bool, dense.count);
+    if (dense.is_dense == NULL) {
+        r->status = MS_E_NOMEM;
+        return false;
+    }
+    mark_all(r, &dense);
+    while (front < dense.count && dense.is_dense[front]) {
+        front++;
+    }
+    for (int i = 0; i < dense.count; i++) {
+        marked += dense.is_dense[i];
+    }
+    int whole = find_step(&dense, 0), step = find_step(&dense, front);
+    bool is_whole = whole > 1; /* the front is the first of the steps */
+    if (front > 0 && !is_whole) {
+        ms_hf_put_int(r, "moe", "first_dense_layers", NULL, front);
+    }
+    if (is_whole || step > 1) {
+        ms_hf_put_int(r, "moe", "every", NULL, is_whole ? whole : step);
+    } else if (step == 0) {
+        put_list(r, &dense, front);
+    }
+    return marked > 0;
+}
