@@ -119,12 +119,10 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
 /** Flush stdout and check it. Every command ends with this; MS_E_IO (reported) if anything was
  * lost. */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
-/** Check, before anything takes long, that the files can be written that options name, other than
- * '-'. options: names, NULL behind the last.  Returns as ms_target_check. */
-ms_status ms_cli_check_files(const ms_invocation *call, const char *const *options);
-/** Check both for a command whose results go to --json and to files: that one thing at most goes to
- * the standard output, and that the files can be written.  files: names of options, at most 7, NULL
- * behind the last.  MS_E_USAGE (reported), else as ms_cli_check_files. */
+/** Check, before anything takes long, that results can go where the command line wants them: one
+ * thing at most, --json among them, to the standard output, and the others to files that can be
+ * written.  files: names of options that name one, at most 7, NULL behind the last.  MS_E_USAGE
+ * (reported), else as ms_target_check. */
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
 /** Write what an option asks for; nothing without it.  text: of the file; released here.  Returns
  * as ms_cli_write_file; MS_E_NOMEM (reported) when it found no memory. */

@@ -92,7 +92,6 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
 }
 
 static ms_status run(const ms_invocation *call) {
-    static const char *const DATA[] = {"json", "output", NULL};
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
     ms_given sets = ms_cli_all(call, "set");
@@ -101,8 +100,7 @@ static ms_status run(const ms_invocation *call) {
                                      .sets = sets.values,
                                      .set_count = sets.count,
                                      .data_folder = ms_cli_data_folder(call->arena)};
-    ms_status status = ms_cli_check_stdout(call, DATA);
-    status = status == MS_OK ? ms_cli_check_files(call, FILES) : status;
+    ms_status status = ms_cli_check_targets(call, FILES);
     if (status == MS_OK) {
         status = ms_import_read(call->positionals[0], &source, call->arena, call->diag, &imported);
     }

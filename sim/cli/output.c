@@ -61,7 +61,7 @@ ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const c
                                   : ms_target_write_text(path, text, length, call->diag);
 }
 
-ms_status ms_cli_check_files(const ms_invocation *call, const char *const *options) {
+static ms_status check_files(const ms_invocation *call, const char *const *options) {
     ms_status status = MS_OK;
     for (size_t i = 0; options[i] != NULL && status == MS_OK; i++) {
         const char *path = ms_cli_value(call, options[i], "-");
@@ -77,7 +77,7 @@ ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *fil
         names[i + 1] = files[i];
     }
     ms_status status = ms_cli_check_stdout(call, names);
-    return status == MS_OK ? ms_cli_check_files(call, files) : status;
+    return status == MS_OK ? check_files(call, files) : status;
 }
 
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text) {
