@@ -12,26 +12,6 @@ const ms_import_kind *const *ms_import_kinds(void) {
     return KINDS;
 }
 
-ms_node *ms_import_new_mapping(ms_arena *arena) {
-    ms_node *node = MS_NEW(arena, ms_node, 1);
-    if (node != NULL) {
-        *node = (ms_node){.type = MS_NODE_MAPPING, .origin = "import"};
-    }
-    return node;
-}
-
-void ms_import_hang(ms_node *mapping, const char *key, ms_node *child) {
-    child->key = key;
-    child->next = NULL;
-    if (mapping->last == NULL) {
-        mapping->first = child;
-    } else {
-        mapping->last->next = child;
-    }
-    mapping->last = child;
-    mapping->count++;
-}
-
 static ms_status report_kind(const char *name, ms_diag *diag) {
     const char *names[KIND_MAX] = {NULL};
     ms_buffer known;
