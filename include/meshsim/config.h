@@ -226,6 +226,13 @@ ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_pa
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 
+/** Append for every key below a mapping the comment that stands behind it in its file, one key per
+ * line: "platform.gpu.peak: dense tensor peak. Source: data sheet". Lines below that hold nothing
+ * but a comment, not at their beginning, go on with it. A value that no file gives has its origin
+ * in brackets, one without a comment no line. key_path: of the mapping.  out: appended to; check
+ * `failed`.  O(keys * bytes of a file). */
+void ms_config_write_sources(const ms_node *mapping, const char *key_path, ms_buffer *out);
+
 /** Append every key that a table knows, one per line, with its default, what it takes and what it
  * says: "batch.micro = 1  # count, 1 to 1000000: sequences per microbatch and replica"; nothing
  * stands for the default of a key without one. Mappings have a line before those of their keys. */

@@ -68,6 +68,7 @@ typedef struct ms_spec_platform {
     const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
     const char *text;           /**< the effective platform as YAML */
     const char *effective_text; /**< its given keys with value and origin */
+    const char *sources_text;   /**< the comments behind them in its files */
 } ms_spec_platform;
 
 /** Sizes of the axes. */

@@ -1,6 +1,6 @@
 # A source of the build's own: the texts of HTML reports (sim/report/html), which are files in the repository, as arrays of bytes in the
 # program. Included by CMakeLists.txt, and run by the build as a script (-P) with OUTPUT and FOLDER.
-set(page_scripts format.js data.js charts.js timeline.js lanes.js sections.js page.js) # in this order, one behind the other
+set(page_scripts format.js data.js charts.js timeline.js lanes.js sections.js assumptions.js page.js) # in this order, one behind the other
 if(CMAKE_SCRIPT_MODE_FILE)
   # page_bytes(NAME FILES...): appends the definition of NAME, the files one behind the other, to `code`.
   function(page_bytes name)

@@ -15,7 +15,7 @@ enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
 
 /* Texts beside the tables, in the order in which they are sent. */
 static const char *const DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
-    "/input/workload", "/input/platform", "/input/schedule", "/input/placement"};
+    "/input/workload", "/input/platform", "/input/schedule", "/input/placement", "/input/sources"};
 
 int64_t ms_parcel_plain_max_B(int64_t size_B) {
     return PLAIN_LEAST_B + PLAIN_SHARE * size_B;

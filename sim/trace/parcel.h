@@ -14,7 +14,7 @@
 #include "trace/child.h"
 #include "trace/h5.h"
 
-enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 4 };
+enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 5 };
 
 typedef struct ms_parcel_column {
     const char *name; /* "/events/mb" */

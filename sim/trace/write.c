@@ -403,6 +403,9 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
                    job->spec.source.text == NULL ? "" : job->spec.source.text);
     ms_h5_document(h5, input, "platform",
                    job->spec.platform.text == NULL ? "" : job->spec.platform.text);
+    if (job->spec.platform.sources_text != NULL && job->spec.platform.sources_text[0] != '\0') {
+        ms_h5_document(h5, input, "sources", job->spec.platform.sources_text);
+    }
     if (job->schedule_text != NULL) {
         ms_h5_document(h5, input, "schedule", job->schedule_text);
     }

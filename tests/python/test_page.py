@@ -110,6 +110,13 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual(sum(self.data["summary"]["time_share"].values()), 1, delta=1e-9)
         self.assertAlmostEqual(sum(self.data["summary"]["critical_path"].values()), self.data["summary"]["step_time_s"], delta=1e-12)
 
+    def test_the_platforms_sources_are_in_it(self):
+        _, _, data = self.make("sources", "--set", "platform.gpu.peak=300 TFLOP/s")
+        sources = dict(line.split(":", 1) for document in data["inputs"] if document["name"] == "sources" for line in document["text"].splitlines())
+        self.assertEqual(sources["platform.gpu.peak"], " (--set)")
+        self.assertEqual(sources["platform.gpu.hbm_bandwidth"], " Source: NVIDIA A100 80GB data sheet")
+        self.assertEqual(sources["platform.tiers.spine.efficiency"], " as the rail")
+
     def test_items_fill_each_row_and_sum_to_its_categories(self):
         ranks = self.data["tables"]["ranks"]
         sums = defaultdict(int)

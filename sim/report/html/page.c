@@ -52,7 +52,8 @@ static void put_inputs(const ms_trace *trace, ms_buffer *json) {
     } INPUTS[] = {{"workload", trace->workload_text},
                   {"platform", trace->platform_text},
                   {"schedule", trace->schedule_text},
-                  {"placement", trace->placement_text}};
+                  {"placement", trace->placement_text},
+                  {"sources", trace->sources_text}};
     bool has_some = false;
     ms_buffer_puts(json, "\"inputs\":[");
     for (size_t i = 0; i < sizeof INPUTS / sizeof INPUTS[0]; i++) {

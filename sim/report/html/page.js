@@ -50,13 +50,13 @@ function button(text, action, options = {}) {
 }
 
 function showAgain(timeline) {
-  const files = DATA.inputs.map(({ name, text, sha256 }) => ({ name: name === "schedule" || name === "placement" ? `${name}.csv` : `${name}.yaml`, text, sha256 }));
+  const files = DATA.inputs.filter(({ name }) => name !== "sources").map(({ name, text, sha256 }) => ({ name: name === "schedule" || name === "placement" ? `${name}.csv` : `${name}.yaml`, text, sha256 }));
   const stem = DATA.trace.replace(/\.(h5|hdf5|hdf)$/, "");
   const level = DATA.level === "full" ? "" : DATA.level === "ranks" ? " --trace ranks=LIST" : ` --trace ${DATA.level}`;
   const command = `meshsim run workload.yaml --platform platform.yaml${level}${DATA.tables.whatif ? " --whatif" : ""} -o ${DATA.trace}\nmeshsim report ${DATA.trace} -o ${stem}.html`;
   put(
     "again",
-    el("p", {}, `Made by meshsim ${DATA.program_version} from the trace ${DATA.trace} of ${DATA.events.toLocaleString("en")} operations. With the input below, each file under its name, the same version gives the same bytes:`),
+    el("p", {}, `Made by meshsim ${DATA.program_version} from the trace ${DATA.trace} of ${DATA.events.toLocaleString("en")} operations. With the input below, each file under its name, the same version gives the same figures:`),
     el("pre", {}, command),
     el("div", { className: "tools downloads" },
       button("summary (JSON)", () => save(`${stem}.json`, "application/json", JSON.stringify(DATA.summary, null, 2))),
@@ -330,6 +330,7 @@ function showPage() {
   section("communication", showCommunication);
   section("whatif", showWhatif);
   section("kernels", showKernels);
+  section("assumptions", showAssumptions);
   section("again", () => showAgain(timeline));
   if (timeline) {
     showKeys();
