@@ -63,10 +63,19 @@ static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, 
     return length_s;
 }
 
+/** Whether an instant of the timeline lies behind the stretch, and so behind all times of it. */
+static inline bool ms_steady_is_behind(const ms_steady *repeat, double time_s) {
+    return repeat->times > 0 && time_s >= repeat->from_s + repeat->period_s;
+}
+
+/** Time by which an instant is then later than in the timeline [s]. */
+static inline double ms_steady_later_s(const ms_steady *repeat, double time_s) {
+    return ms_steady_is_behind(repeat, time_s) ? repeat->times * repeat->period_s : 0.0;
+}
+
 /** When an instant of the timeline is, behind all times of the stretch if it is behind it [s]. */
 static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
-    bool is_behind = repeat->times > 0 && time_s >= repeat->from_s + repeat->period_s;
-    return time_s + (is_behind ? repeat->times * repeat->period_s : 0.0);
+    return time_s + ms_steady_later_s(repeat, time_s);
 }
 
 /** What happened. All arrays in the arena given to the engine. */
@@ -109,9 +118,9 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);
 
-/** Run a graph in a process of its own, which ends with it, so that SimGrid's engine may still run
- * in this one.  *timeline_out: in `arena`.  Returns as ms_engine_run, nothing reported; MS_E_IO
- * where the system starts no process. */
+/** Run a graph, from where it needs SimGrid in a process of its own, which ends with it, so that
+ * SimGrid's engine may still run in this one.  *timeline_out: in `arena`.  Returns as
+ * ms_engine_run, nothing reported; MS_E_IO where the system starts no process. */
 ms_status ms_engine_run_apart(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver,
                               ms_arena *arena, ms_timeline *timeline_out);
 

@@ -100,7 +100,8 @@ typedef struct ms_result {
     int fast_forwarded; /**< microbatches that were counted, not simulated (timeline.steady) */
     double bounds_s[2]; /**< between which a step lies that is not folded exactly; else 0 */
     double wall_s;      /**< time the simulation took (lowering, engine, metrics) */
-    double peak_rss_B;  /**< most memory that this process ever had, at the simulation's end */
+    double peak_rss_B;  /**< most memory that this process, or one that it waited for, ever had,
+                            at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.

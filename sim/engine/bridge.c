@@ -20,6 +20,10 @@ ms_status ms_bridge_wake(double date_s, int32_t token) {
     return the_table->wake(date_s, token);
 }
 
+ms_status ms_bridge_tick(double date_s) {
+    return the_table->tick(date_s);
+}
+
 ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     return the_table->flow(payload, route, count, token);
 }

@@ -1,6 +1,7 @@
 // The only file that knows SimGrid. See bridge.h; no logic beyond it.
 #include "engine/bridge_table.h"
 
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -44,6 +45,7 @@ struct bridge {
     sg::s4u::Host *from;
     sg::s4u::Host *to;
     std::vector<sg::s4u::Host *> hosts;
+    sg::kernel::timer::Timer *ticker; // of the wake-up that moves, while it lies ahead
     sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
 };
 
@@ -182,6 +184,23 @@ ms_status wake(double date_s, int32_t token) {
     });
 }
 
+void move_tick(double date_s) {
+    if (the_bridge->ticker != nullptr) {
+        the_bridge->ticker->remove();
+        the_bridge->ticker = nullptr;
+    }
+    if (std::isfinite(date_s)) {
+        the_bridge->ticker = sg::kernel::timer::Timer::set(date_s, [] {
+            the_bridge->ticker = nullptr;
+            the_bridge->setup.on_wake(the_bridge->setup.context, MS_BRIDGE_TICK);
+        });
+    }
+}
+
+ms_status tick(double date_s) {
+    return guarded([=] { move_tick(date_s); });
+}
+
 ms_status flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     return guarded([=] { start_flow(payload, route, count, token); });
 }
@@ -218,5 +237,6 @@ const char *last_error() {
 extern "C" {
 extern MS_BRIDGE_SHOWN const ms_bridge_table ms_bridge_simgrid;
 const ms_bridge_table ms_bridge_simgrid = {
-    MS_BRIDGE_LAYOUT, guarded_start, wake, flow, compute, set_speed, run, clock_s, last_error};
+    MS_BRIDGE_LAYOUT, guarded_start, wake, tick,    flow,
+    compute,          set_speed,     run,  clock_s, last_error};
 }

@@ -47,6 +47,14 @@ ms_status ms_bridge_start(const ms_bridge_setup *setup);
  * dates > 0.  Returns as ms_bridge_start. */
 ms_status ms_bridge_wake(double date_s, int32_t token);
 
+/** Token of the one wake-up that moves. */
+enum { MS_BRIDGE_TICK = -1 };
+
+/** Call on_wake(MS_BRIDGE_TICK) once the clock reaches `date_s` [s], and no longer at the date that
+ * was set before; INFINITY: not at all.  Before the first ms_bridge_run only dates > 0.  Returns as
+ * ms_bridge_start. */
+ms_status ms_bridge_tick(double date_s);
+
 /** Start a transfer now and call on_flow(token) at its end.
  *  payload: > 0, in the unit of the bandwidths.  route: [count] links, count >= 1; a link that
  *  stands k times is used k times over.  Returns as ms_bridge_start.  O(count^2) (SimGrid looks for
@@ -60,7 +68,8 @@ ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token);
 /** From now on a host runs at speeds[speed].  Returns as ms_bridge_start. */
 ms_status ms_bridge_set_speed(int32_t host, int32_t speed);
 
-/** Run until nothing happens any more.  Returns as ms_bridge_start. */
+/** Run until nothing happens any more; again, where something has been started since.  Returns as
+ * ms_bridge_start. */
 ms_status ms_bridge_run(void);
 
 /** The clock [s]. */

@@ -7,6 +7,7 @@
 #include "engine/bridge.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
+#include "engine/run.h"
 #include "engine/steady.h"
 #include "meshsim/progress.h"
 
@@ -22,13 +23,7 @@ static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
     return MS_E_USAGE;
 }
 
-/* How a graph is to be run. */
-typedef struct engine_choice {
-    ms_fidelity fidelity;
-    ms_solver solver;
-} engine_choice;
-
-static ms_status run_fidelity(ms_replay *replay, const engine_choice *choice, ms_arena *scratch,
+static ms_status run_fidelity(ms_replay *replay, const ms_engine_choice *choice, ms_arena *scratch,
                               ms_diag *diag) {
     bool is_all = false;
     if (choice->fidelity == MS_FIDELITY_ANALYTIC) {
@@ -44,7 +39,7 @@ static ms_status run_fidelity(ms_replay *replay, const engine_choice *choice, ms
                   : ms_engine_run_flows(replay, choice->solver, scratch, diag);
 }
 
-static ms_status run_replay(ms_replay *replay, const engine_choice *choice, ms_arena *scratch,
+static ms_status run_replay(ms_replay *replay, const ms_engine_choice *choice, ms_arena *scratch,
                             ms_diag *diag) {
     ms_status status = run_fidelity(replay, choice, scratch, diag);
     if (status == MS_OK) {
@@ -76,17 +71,17 @@ const char *ms_engine_simgrid_version(void) {
     return MESHSIM_SIMGRID_VERSION;
 }
 
-ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
-                        ms_diag *diag, ms_timeline *timeline_out) {
-    const engine_choice choice = {fidelity, solver};
+ms_status ms_engine_run_choice(const ms_dag *dag, const ms_engine_choice *choice, ms_arena *arena,
+                               ms_diag *diag, ms_timeline *timeline_out) {
     ms_arena scratch;
     ms_replay replay;
     ms_arena_init(&scratch);
     /* the caller's test hook holds for what is allocated here as well */
     ms_arena_fail_after(&scratch, arena->fail_after);
-    ms_status status = ms_replay_init(&replay, dag, fidelity, &scratch, arena, diag);
+    ms_status status = ms_replay_init(&replay, dag, choice->fidelity, &scratch, arena, diag);
+    replay.apart = choice->apart;
     if (status == MS_OK) {
-        status = run_replay(&replay, &choice, &scratch, diag);
+        status = run_replay(&replay, choice, &scratch, diag);
     }
     if (status == MS_OK) {
         *timeline_out = replay.timeline;
@@ -94,4 +89,10 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
     ms_replay_release(&replay);
     ms_arena_release(&scratch);
     return status;
+}
+
+ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
+                        ms_diag *diag, ms_timeline *timeline_out) {
+    const ms_engine_choice choice = {.fidelity = fidelity, .solver = solver};
+    return ms_engine_run_choice(dag, &choice, arena, diag, timeline_out);
 }

@@ -3,16 +3,10 @@
 
 #include <math.h>
 
+#include "meshsim/dag.h"
+
 /* Links whose fair shares are this close become full together. */
 #define SHARE_TOLERANCE 1e-12
-
-static inline ms_shared_flow *flow_at(const ms_maxmin *s, int32_t flow) {
-    return &MS_AT(&s->flows, ms_shared_flow, flow);
-}
-
-static inline ms_shared_use *use_at(const ms_maxmin *s, int32_t use) {
-    return &MS_AT(&s->uses, ms_shared_use, use);
-}
 
 ms_status ms_maxmin_init(ms_maxmin *run, const ms_maxmin_setup *setup, ms_arena *scratch) {
     *run = (ms_maxmin){.setup = *setup,
@@ -20,6 +14,7 @@ ms_status ms_maxmin_init(ms_maxmin *run, const ms_maxmin_setup *setup, ms_arena 
                        .links = MS_NEW(scratch, ms_shared_link, setup->link_count)};
     ms_vector_init(&run->flows, sizeof(ms_shared_flow));
     ms_vector_init(&run->uses, sizeof(ms_shared_use));
+    ms_vector_init(&run->fresh, sizeof(int32_t));
     ms_vector_init(&run->changed, sizeof(int32_t));
     ms_vector_init(&run->met_links, sizeof(int32_t));
     ms_vector_init(&run->met_flows, sizeof(int32_t));
@@ -33,6 +28,7 @@ ms_status ms_maxmin_init(ms_maxmin *run, const ms_maxmin_setup *setup, ms_arena 
 void ms_maxmin_release(ms_maxmin *run) {
     ms_vector_release(&run->flows);
     ms_vector_release(&run->uses);
+    ms_vector_release(&run->fresh);
     ms_vector_release(&run->changed);
     ms_vector_release(&run->met_links);
     ms_vector_release(&run->met_flows);
@@ -58,10 +54,14 @@ static inline bool push(ms_vector *list, int32_t number) {
 /* A free place among the flows, -1 when memory runs out. */
 static int32_t take_flow(ms_maxmin *s) {
     if (s->free_flow == 0) {
-        return ms_vector_next(&s->flows) == NULL ? -1 : (int32_t)s->flows.count - 1;
+        ms_shared_flow *place = ms_vector_next(&s->flows);
+        if (place != NULL) {
+            place->is_queued = false;
+        }
+        return place == NULL ? -1 : (int32_t)s->flows.count - 1;
     }
     int32_t flow = s->free_flow - 1;
-    s->free_flow = flow_at(s, flow)->uses;
+    s->free_flow = ms_maxmin_flow_at(s, flow)->uses;
     return flow;
 }
 
@@ -70,38 +70,53 @@ static int32_t take_use(ms_maxmin *s) {
         return ms_vector_next(&s->uses) == NULL ? -1 : (int32_t)s->uses.count - 1;
     }
     int32_t use = s->free_use - 1;
-    s->free_use = use_at(s, use)->flow_next;
+    s->free_use = ms_maxmin_use_at(s, use)->flow_next;
     return use;
 }
 
 /* Put a flow on a link.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status use_link(ms_maxmin *s, int32_t flow, int32_t link, int32_t weight) {
     int32_t index = take_use(s);
-    if (index < 0 || !push(&s->changed, link)) {
+    if (index < 0) {
         return MS_E_NOMEM;
     }
     ms_shared_link *l = &s->links[link];
-    *use_at(s, index) = (ms_shared_use){.flow = flow,
-                                        .link = link,
-                                        .weight = weight,
-                                        .flow_next = flow_at(s, flow)->uses,
-                                        .link_next = l->uses};
+    *ms_maxmin_use_at(s, index) = (ms_shared_use){.flow = flow,
+                                                  .link = link,
+                                                  .weight = weight,
+                                                  .flow_next = ms_maxmin_flow_at(s, flow)->uses,
+                                                  .link_next = l->uses};
     if (l->uses > 0) {
-        use_at(s, l->uses - 1)->link_last = index + 1;
+        ms_maxmin_use_at(s, l->uses - 1)->link_last = index + 1;
     }
     l->uses = index + 1;
-    flow_at(s, flow)->uses = index + 1;
+    ms_maxmin_flow_at(s, flow)->uses = index + 1;
     return MS_OK;
+}
+
+/* Find the rate of a flow that is alone, and ask its links for it. */
+static void ask_links(ms_maxmin *s, ms_shared_flow *flow) {
+    flow->alone = INFINITY;
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        double rate = s->setup.link_bandwidths[use->link] / use->weight;
+        flow->alone = rate < flow->alone ? rate : flow->alone;
+    }
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        s->links[use->link].asked += flow->alone * use->weight;
+    }
 }
 
 ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
                          int32_t token) {
     int32_t flow = take_flow(run);
-    if (flow < 0) {
+    if (flow < 0 || !push(&run->fresh, flow)) {
         return MS_E_NOMEM;
     }
-    *flow_at(run, flow) =
-        (ms_shared_flow){.left = payload, .since_s = run->clock_s, .token = token};
+    ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    *f = (ms_shared_flow){
+        .left = payload, .since_s = run->clock_s, .token = token, .is_queued = f->is_queued};
     ms_status status = MS_OK;
     for (int32_t i = 0, end = 0; i < count && status == MS_OK; i = end) {
         while (end < count && route[end] == route[i]) {
@@ -109,25 +124,42 @@ ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, i
         }
         status = use_link(run, flow, route[i], end - i);
     }
+    if (status == MS_OK) {
+        ask_links(run, f);
+    }
     return status;
+}
+
+bool ms_maxmin_is_full(const ms_maxmin *run, int32_t link) {
+    double room = run->setup.link_bandwidths[link] * (1.0 + MS_LINK_EXCESS);
+    return run->links[link].asked > room;
+}
+
+/* A flow leaves a link, which has room again if it was the last one: no rounding is left behind.
+ *  Returns whether there was memory. */
+static bool leave_link(ms_maxmin *s, const ms_shared_flow *flow, const ms_shared_use *use) {
+    bool has_room = !ms_maxmin_is_full(s, use->link) || push(&s->changed, use->link);
+    ms_shared_link *link = &s->links[use->link];
+    link->asked = link->uses == 0 ? 0.0 : link->asked - flow->alone * use->weight;
+    return has_room;
 }
 
 /* Take a flow off its links, and its place is free.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status remove_flow(ms_maxmin *s, int32_t flow) {
-    ms_shared_flow *f = flow_at(s, flow);
+    ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
     int32_t next = 0;
     for (int32_t u = f->uses; u > 0; u = next) {
-        ms_shared_use *use = use_at(s, u - 1);
+        ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
         next = use->flow_next;
         if (use->link_next > 0) {
-            use_at(s, use->link_next - 1)->link_last = use->link_last;
+            ms_maxmin_use_at(s, use->link_next - 1)->link_last = use->link_last;
         }
         if (use->link_last > 0) {
-            use_at(s, use->link_last - 1)->link_next = use->link_next;
+            ms_maxmin_use_at(s, use->link_last - 1)->link_next = use->link_next;
         } else {
             s->links[use->link].uses = use->link_next;
         }
-        if (!push(&s->changed, use->link)) {
+        if (!leave_link(s, f, use)) {
             return MS_E_NOMEM;
         }
         use->flow_next = s->free_use;
@@ -151,12 +183,12 @@ static bool meet_link(ms_maxmin *s, int32_t link) {
 
 /* Meet a flow and all links that it uses. */
 static bool meet_flow(ms_maxmin *s, int32_t flow) {
-    ms_shared_flow *f = flow_at(s, flow);
+    ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
     f->round = s->round;
     f->found = 0.0;
     bool has_room = push(&s->met_flows, flow);
-    for (int32_t u = f->uses; u > 0 && has_room; u = use_at(s, u - 1)->flow_next) {
-        has_room = meet_link(s, use_at(s, u - 1)->link);
+    for (int32_t u = f->uses; u > 0 && has_room; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        has_room = meet_link(s, ms_maxmin_use_at(s, u - 1)->link);
     }
     return has_room;
 }
@@ -173,10 +205,11 @@ static ms_status meet_connected(ms_maxmin *s) {
     s->changed.count = 0;
     for (size_t i = 0; i < s->met_links.count && has_room; i++) {
         ms_shared_link *link = &s->links[MS_AT(&s->met_links, int32_t, i)];
-        for (int32_t u = link->uses; u > 0 && has_room; u = use_at(s, u - 1)->link_next) {
-            const ms_shared_use *use = use_at(s, u - 1);
+        for (int32_t u = link->uses; u > 0 && has_room; u = ms_maxmin_use_at(s, u - 1)->link_next) {
+            const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
             link->weight += use->weight;
-            has_room = flow_at(s, use->flow)->round == s->round || meet_flow(s, use->flow);
+            has_room =
+                ms_maxmin_flow_at(s, use->flow)->round == s->round || meet_flow(s, use->flow);
         }
     }
     return has_room ? MS_OK : MS_E_NOMEM;
@@ -202,8 +235,8 @@ static double least_share(ms_maxmin *s) {
 /* Give a flow its rate, which is no longer there for others on its links. */
 static void give_rate(ms_maxmin *s, ms_shared_flow *flow, double rate) {
     flow->found = rate;
-    for (int32_t u = flow->uses; u > 0; u = use_at(s, u - 1)->flow_next) {
-        const ms_shared_use *use = use_at(s, u - 1);
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
         ms_shared_link *link = &s->links[use->link];
         link->left -= rate * use->weight;
         link->weight -= use->weight;
@@ -214,8 +247,8 @@ static void give_rate(ms_maxmin *s, ms_shared_flow *flow, double rate) {
 static void fill_link(ms_maxmin *s, const ms_shared_link *link, double rate) {
     int32_t next = 0;
     for (int32_t u = link->uses; u > 0; u = next) {
-        const ms_shared_use *use = use_at(s, u - 1);
-        ms_shared_flow *flow = flow_at(s, use->flow);
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        ms_shared_flow *flow = ms_maxmin_flow_at(s, use->flow);
         next = use->link_next;
         if (flow->found == 0.0) {
             give_rate(s, flow, rate);
@@ -237,30 +270,70 @@ static void find_rates(ms_maxmin *s) {
     }
 }
 
+/* Put the end of a flow among the others. */
+static void set_end(ms_maxmin *s, int32_t index, double date_s) {
+    ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
+    ms_event end = {.time_s = date_s, .op = flow->token, .mover = index + 1};
+    if (flow->is_queued) {
+        ms_event_queue_move(&s->ends, end);
+    } else {
+        ms_event_queue_add(&s->ends, end);
+    }
+    flow->is_queued = true;
+}
+
+/* What is left of a flow now. */
+static void settle(ms_maxmin *s, ms_shared_flow *flow) {
+    flow->left = fmax(0.0, flow->left - flow->rate * (s->clock_s - flow->since_s));
+    flow->since_s = s->clock_s;
+}
+
 /* A flow goes on at the rate that was found for it. */
 static void take_rate(ms_maxmin *s, int32_t index) {
-    ms_shared_flow *flow = flow_at(s, index);
+    ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
     if (flow->found == flow->rate) {
         return;
     }
-    bool is_new = flow->rate == 0.0;
-    flow->left = fmax(0.0, flow->left - flow->rate * (s->clock_s - flow->since_s));
-    flow->since_s = s->clock_s;
+    settle(s, flow);
     flow->rate = flow->found;
-    ms_event end = {
-        .time_s = s->clock_s + flow->left / flow->rate, .op = flow->token, .mover = index + 1};
-    if (is_new) {
-        ms_event_queue_add(&s->ends, end);
-    } else {
-        ms_event_queue_move(&s->ends, end);
+    set_end(s, index, s->clock_s + flow->left / flow->rate);
+}
+
+void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow) {
+    ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    settle(run, f);
+    f->is_away = true;
+    if (f->is_queued) {
+        set_end(run, flow, INFINITY);
     }
 }
 
-/* Rates and ends after all that happened at this instant. */
-static ms_status share(ms_maxmin *s) {
-    if (s->changed.count == 0) {
-        return MS_OK;
+/* Flows that have started at this instant go at their own rates where there is room, and where not,
+ * their full links have changed.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status start_fresh(ms_maxmin *s) {
+    bool has_memory = true;
+    for (size_t i = 0; i < s->fresh.count; i++) {
+        int32_t index = MS_AT(&s->fresh, int32_t, i);
+        ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
+        bool has_room = true;
+        for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+            int32_t link = ms_maxmin_use_at(s, u - 1)->link;
+            if (ms_maxmin_is_full(s, link)) {
+                has_room = false;
+                has_memory = push(&s->changed, link) && has_memory;
+            }
+        }
+        if (has_room) {
+            flow->found = flow->alone;
+            take_rate(s, index);
+        }
     }
+    s->fresh.count = 0;
+    return has_memory ? MS_OK : MS_E_NOMEM;
+}
+
+/* Rates of the flows on links without room, and of those connected with them. */
+static ms_status solve(ms_maxmin *s) {
     if (meet_connected(s) != MS_OK) {
         return MS_E_NOMEM;
     }
@@ -270,6 +343,17 @@ static ms_status share(ms_maxmin *s) {
         take_rate(s, MS_AT(&s->met_flows, int32_t, i));
     }
     return MS_OK;
+}
+
+/* Rates and ends after all that happened at this instant. */
+static ms_status share(ms_maxmin *s) {
+    if (start_fresh(s) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    if (s->changed.count == 0) {
+        return MS_OK;
+    }
+    return s->setup.share != NULL ? s->setup.share(s->setup.share_context) : solve(s);
 }
 
 static void wake(ms_maxmin *s) {
@@ -282,30 +366,47 @@ static void wake(ms_maxmin *s) {
     }
 }
 
-static ms_status end_flows(ms_maxmin *s) {
-    while (ms_event_queue_first_s(&s->ends) <= s->clock_s + s->setup.precision_s) {
-        ms_event end = ms_event_queue_take(&s->ends);
-        if (remove_flow(s, end.mover - 1) != MS_OK) {
-            return MS_E_NOMEM;
-        }
-        s->setup.on_flow(s->setup.context, end.op);
+ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow) {
+    int32_t token = ms_maxmin_flow_at(run, flow)->token;
+    ms_status status = remove_flow(run, flow);
+    if (status == MS_OK) {
+        run->setup.on_flow(run->setup.context, token);
     }
-    return MS_OK;
+    return status;
+}
+
+static ms_status end_flows(ms_maxmin *s) {
+    ms_status status = MS_OK;
+    while (status == MS_OK &&
+           ms_event_queue_first_s(&s->ends) <= s->clock_s + s->setup.precision_s) {
+        int32_t flow = ms_event_queue_take(&s->ends).mover - 1;
+        ms_maxmin_flow_at(s, flow)->is_queued = false;
+        status = ms_maxmin_end(s, flow);
+    }
+    return status;
+}
+
+double ms_maxmin_next_s(ms_maxmin *run) {
+    if (run->fresh.count > 0 || run->changed.count > 0) {
+        return run->clock_s;
+    }
+    double flow_s = ms_event_queue_first_s(&run->ends);
+    double timer_s = ms_event_queue_first_s(&run->timers);
+    return fmin(flow_s, fmin(timer_s, run->look_s));
+}
+
+ms_status ms_maxmin_step(ms_maxmin *run) {
+    wake(run);
+    ms_status status = end_flows(run);
+    return status == MS_OK ? share(run) : status;
 }
 
 ms_status ms_maxmin_run(ms_maxmin *run) {
-    ms_status status = share(run);
-    while (status == MS_OK) {
-        double flow_s = ms_event_queue_first_s(&run->ends);
-        double timer_s = ms_event_queue_first_s(&run->timers);
-        double next_s = fmin(flow_s, fmin(timer_s, run->look_s));
-        if (!isfinite(next_s)) {
-            return MS_OK;
-        }
+    ms_status status = ms_maxmin_step(run);
+    double next_s = ms_maxmin_next_s(run);
+    for (; status == MS_OK && isfinite(next_s); next_s = ms_maxmin_next_s(run)) {
         run->clock_s = fmax(run->clock_s, next_s);
-        wake(run);
-        status = end_flows(run);
-        status = status == MS_OK ? share(run) : status;
+        status = ms_maxmin_step(run);
     }
     return status;
 }

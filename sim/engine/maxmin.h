@@ -1,12 +1,14 @@
 /**
  * @file
- * Flows that share links max-min fairly, and dated wake-ups: what SimGrid does for the engine, for
- * large runs without folding (README.md, choice 5).
+ * Flows on links that can be too narrow for them, and dated wake-ups (README.md, choices 5 and 6).
  *
- * A flow starts when it is asked for and ends when its bytes have gone. In between its rate changes
- * only when a flow starts or ends that it is connected with by shared links: the rates of all flows
- * that are connected are then found anew, once for all that happens at one instant. Several can
- * stand side by side in a process.
+ * A flow starts when it is asked for and ends when its bytes have gone. As long as each of its
+ * links has room for all that the flows on it could take if they were alone, it runs at its own
+ * rate, and nothing that others do changes it. Flows on a link without that room share it max-min
+ * fairly: here, or by whoever is told of them (ms_maxmin_setup.share), such as SimGrid. Here the
+ * rates of all flows that are connected by shared links with one that starts or ends are found
+ * anew, once for all that happens at one instant. Several simulations can stand side by side in a
+ * process.
  */
 #ifndef MESHSIM_ENGINE_MAXMIN_H
 #define MESHSIM_ENGINE_MAXMIN_H
@@ -32,10 +34,16 @@ typedef struct ms_maxmin_setup {
     void *context;      /**< first argument of the functions */
     void (*on_wake)(void *context, int32_t token); /**< the date of a wake-up has come */
     void (*on_flow)(void *context, int32_t token); /**< a flow has ended */
+    /** Flows have started or ended on `changed` links: what is full among these is this one's
+     * matter, through ms_maxmin_hand_over. Returns MS_OK, or what ends the run. NULL: rates are
+     * found here. */
+    ms_status (*share)(void *share_context);
+    void *share_context;
 } ms_maxmin_setup;
 
 /** A link while flows are simulated. */
 typedef struct ms_shared_link {
+    double asked;  /**< payload units per second that all its flows take if each is alone */
     double left;   /**< while rates are found: capacity that no flow has yet */
     double weight; /**< likewise: of the flows that have no rate yet */
     int32_t uses;  /**< first of the flows on it, + 1; 0: none */
@@ -45,12 +53,15 @@ typedef struct ms_shared_link {
 /** A flow under way, or a free place. */
 typedef struct ms_shared_flow {
     double left;    /**< payload at `since_s` */
+    double alone;   /**< payload units per second with its links to itself */
     double rate;    /**< payload units per second since then; 0: not found yet */
     double since_s; /**< when the rate last changed */
     double found;   /**< while rates are found: the new one, 0: none yet */
     int32_t uses;   /**< first of the links it uses, + 1; of a free place: the next one, + 1 */
     int32_t token;
-    int32_t round; /**< in which it was met last */
+    int32_t round;  /**< in which it was met last */
+    bool is_queued; /**< also of a free place: it has an entry among the ends */
+    bool is_away;   /**< it has been handed over: who has it says when it ends */
 } ms_shared_flow;
 
 /** A flow on a link, in a list of the flow and one of the link; or a free place. */
@@ -70,9 +81,10 @@ typedef struct ms_maxmin {
     ms_shared_link *links; /**< [link_count] */
     ms_vector flows;       /**< of ms_shared_flow */
     ms_vector uses;        /**< of ms_shared_use */
-    ms_vector changed;     /**< links (int32_t) on which flows started or ended at this instant */
-    ms_vector met_links;   /**< links (int32_t) that are connected with them */
-    ms_vector met_flows;   /**< flows (int32_t) likewise */
+    ms_vector fresh;       /**< flows (int32_t) that started at this instant */
+    ms_vector changed; /**< full links (int32_t) on which flows started or ended at this instant */
+    ms_vector met_links;         /**< links (int32_t) that are connected with them */
+    ms_vector met_flows;         /**< flows (int32_t) likewise */
     int32_t free_flow, free_use; /**< + 1, 0: none */
     int32_t round;               /**< of finding rates */
     int64_t solved;              /**< flows whose rate was found, so far */
@@ -93,7 +105,33 @@ void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token);
 ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
                          int32_t token);
 
-/** Run until nothing lies ahead.  Returns MS_OK; MS_E_NOMEM.  Each instant takes O(uses of the
+/** A flow, and the use of a link, by number. */
+static inline ms_shared_flow *ms_maxmin_flow_at(const ms_maxmin *run, int32_t flow) {
+    return &MS_AT(&run->flows, ms_shared_flow, flow);
+}
+
+static inline ms_shared_use *ms_maxmin_use_at(const ms_maxmin *run, int32_t use) {
+    return &MS_AT(&run->uses, ms_shared_use, use);
+}
+
+/** Whether the flows on a link could take more than it has. */
+bool ms_maxmin_is_full(const ms_maxmin *run, int32_t link);
+
+/** Give a flow away, with what is left of it now; it stays on its links until ms_maxmin_end. */
+void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow);
+
+/** A flow that was handed over ends now: on_flow is called.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow);
+
+/** When something lies ahead that is known here: now where flows wait for their rates, INFINITY:
+ * never. */
+double ms_maxmin_next_s(ms_maxmin *run);
+
+/** Let happen what is due at `clock_s`, and share links anew.  Returns as ms_maxmin_run. */
+ms_status ms_maxmin_step(ms_maxmin *run);
+
+/** Run until nothing lies ahead.  Returns MS_OK; MS_E_NOMEM; what `share` returns.  Each
+ * instant takes O(uses of the
  *  flows connected with those that start or end, times the distinct rates they get). */
 ms_status ms_maxmin_run(ms_maxmin *run);
 

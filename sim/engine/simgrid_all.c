@@ -238,7 +238,11 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
                                    .on_wake = on_timer,
                                    .on_flow = on_flow,
                                    .on_computed = on_computed};
-    keep_status(run, ms_simgrid_start(&run->setup, replay, scratch, diag));
+    if (ms_simgrid_choose_precision(replay, scratch, &run->setup.precision_s) != MS_OK) {
+        run->status = ms_engine_no_memory(diag);
+        return;
+    }
+    keep_status(run, ms_simgrid_start(&run->setup, replay->apart, diag));
     if (run->status == MS_OK) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
@@ -249,7 +253,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
 ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     whole_run run = {.replay = replay, .status = MS_OK};
     bool *is_ours = NULL;
-    ms_status status = ms_simgrid_claim(diag);
+    ms_status status = replay->apart != NULL ? MS_OK : ms_simgrid_claim(diag);
     if (status != MS_OK) {
         return status;
     }

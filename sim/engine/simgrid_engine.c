@@ -1,8 +1,9 @@
-/* The SimGrid engine: operations with contended transfers, on top of the replay. For large runs
- * without folding, maxmin.h takes SimGrid's place when it is asked for. */
+/* The engine of flows: operations with contended transfers, on top of the replay. Those that have
+ * to share links are SimGrid's (handover.h), or our own (maxmin.h) when that is asked for. */
 #include "engine/bridge.h"
 #include "engine/contention.h"
 #include "engine/demand.h"
+#include "engine/handover.h"
 #include "engine/maxmin.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
@@ -25,31 +26,20 @@ typedef struct active_op {
 typedef struct flow_run {
     ms_replay *replay;
     ms_contention contention;
-    active_op *active; /* [stream_count] by the operation's lowest stream */
-    ms_diag *diag;
-    ms_maxmin *own; /* shares links in the place of SimGrid; NULL: SimGrid does */
-    ms_bridge_setup setup;
-    int32_t live;      /* contended flows under way */
-    int32_t under_way; /* operations with contended flows, begun and not settled */
-    double look_s;     /* when the clock wakes the queue next; INFINITY: not set */
-    ms_status status;  /* first failure of the bridge, or MS_E_NOMEM of our own */
+    active_op *active;   /* [stream_count] by the operation's lowest stream */
+    ms_maxmin transfers; /* contended flows, and the clock */
+    int32_t live;        /* contended flows under way */
+    int32_t under_way;   /* operations with contended flows, begun and not settled */
+    double look_s;       /* when the clock wakes the queue next; INFINITY: not set */
+    ms_status status;    /* first failure */
 } flow_run;
 
 static double clock_s(const flow_run *run) {
-    return run->own != NULL ? run->own->clock_s : ms_bridge_clock_s();
-}
-
-static bool keep_status(flow_run *run, ms_status status) {
-    run->status = run->status == MS_OK ? status : run->status;
-    return status == MS_OK;
+    return run->transfers.clock_s;
 }
 
 static void wake_at(flow_run *run, double date_s, int32_t token) {
-    if (run->own != NULL) {
-        ms_maxmin_wake(run->own, date_s, token);
-    } else {
-        keep_status(run, ms_bridge_wake(date_s, token));
-    }
+    ms_maxmin_wake(&run->transfers, date_s, token);
 }
 
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
@@ -60,7 +50,7 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
 }
 
 /* Where communication slows computations down, nothing may happen beside contended flows before
- * SimGrid's clock has come to it: the end of a flow could still change it. */
+ * the clock has come to it: the end of a flow could still change it. */
 static void set_limit(flow_run *run) {
     bool is_free = !run->replay->has_slowdown || run->under_way == 0;
     run->replay->limit_s = is_free ? INFINITY : clock_s(run);
@@ -95,9 +85,9 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     int32_t record = add_record(run, flow, active->phase_s, stream);
     const int32_t *route = &c->route[first];
     ms_status status =
-        run->own != NULL ? ms_maxmin_flow(run->own, (double)c->payload[flow], route, count, record)
-                         : ms_bridge_flow((uint64_t)c->payload[flow], route, count, record);
-    if (!keep_status(run, status)) {
+        ms_maxmin_flow(&run->transfers, (double)c->payload[flow], route, count, record);
+    if (status != MS_OK) {
+        run->status = status;
         return;
     }
     active->left++;
@@ -212,55 +202,48 @@ static int64_t most_flows(const flow_run *run) {
     return all < run->replay->account.capacity ? all : run->replay->account.capacity;
 }
 
-/* Our own clock and links.  own: released by the caller. */
-static ms_status start_own(flow_run *run, ms_maxmin *own, ms_arena *scratch) {
-    run->own = own;
-    ms_status status = ms_simgrid_choose_precision(run->replay, scratch, &run->setup.precision_s);
-    if (status != MS_OK) {
-        return status;
-    }
+/* Have clock and links at hand.  handover: who shares links; NULL: that is done by our own.
+ *  Returns MS_OK; MS_E_NOMEM. */
+static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *scratch) {
     ms_maxmin_setup setup = {.link_bandwidths = run->contention.bandwidths,
                              .link_count = run->contention.link_count,
                              .timers = run->replay->dag->stream_count,
                              .flows = most_flows(run),
-                             .precision_s = run->setup.precision_s,
                              .context = run,
                              .on_wake = on_wake,
-                             .on_flow = on_flow};
-    return ms_maxmin_init(own, &setup, scratch);
+                             .on_flow = on_flow,
+                             .share = handover != NULL ? ms_handover_share : NULL,
+                             .share_context = handover};
+    ms_status status = ms_simgrid_choose_precision(run->replay, scratch, &setup.precision_s);
+    return status == MS_OK ? ms_maxmin_init(&run->transfers, &setup, scratch) : status;
 }
 
-static ms_status start_simgrid(flow_run *run, ms_arena *scratch) {
-    run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
-                                   .link_count = run->contention.link_count,
-                                   .context = run,
-                                   .on_wake = on_wake,
-                                   .on_flow = on_flow};
-    return ms_simgrid_start(&run->setup, run->replay, scratch, run->diag);
-}
-
-static void run_graph(flow_run *run, ms_maxmin *own, ms_arena *scratch) {
+static ms_status run_graph(flow_run *run) {
     ms_replay *replay = run->replay;
     replay->is_contended = run->contention.is_contended_work;
     replay->begin = begin;
     replay->context = run;
-    bool is_free = run->contention.link_count == 0; /* nothing can meet: all dates are known */
-    if (!is_free && !keep_status(run, own != NULL ? start_own(run, own, scratch)
-                                                  : start_simgrid(run, scratch))) {
-        return;
-    }
     ms_replay_start(replay);
     drain(run);
-    if (!is_free && run->status == MS_OK) {
-        keep_status(run, run->own != NULL ? ms_maxmin_run(run->own) : ms_bridge_run());
+    ms_status status = run->status == MS_OK ? ms_maxmin_run(&run->transfers) : MS_OK;
+    return run->status == MS_OK ? status : run->status;
+}
+
+/* What has not been reported yet. */
+static ms_status report(ms_status status, ms_diag *diag) {
+    if (status == MS_E_BUG) {
+        ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
     }
+    return status == MS_E_NOMEM ? ms_engine_no_memory(diag) : status;
 }
 
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
-    flow_run run = {.replay = replay, .diag = diag, .look_s = INFINITY, .status = MS_OK};
+    flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};
+    ms_handover handover;
     bool is_own = solver == MS_SOLVER_MAXMIN;
-    ms_status status = is_own ? MS_OK : ms_simgrid_claim(diag);
+    bool is_claimed = is_own || replay->apart != NULL; /* or later, where SimGrid starts */
+    ms_status status = is_claimed ? MS_OK : ms_simgrid_claim(diag);
     if (status != MS_OK) {
         return status;
     }
@@ -272,13 +255,10 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scr
     if (status != MS_OK) {
         return status;
     }
-    ms_maxmin own = {.clock_s = 0.0};
-    run_graph(&run, is_own ? &own : NULL, scratch);
-    if (run.own != NULL) {
-        ms_maxmin_release(run.own);
-    }
-    if (run.status == MS_E_BUG) {
-        ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
-    }
-    return is_own && run.status == MS_E_NOMEM ? ms_engine_no_memory(diag) : run.status;
+    ms_handover_init(&handover, &run.transfers, replay->apart, diag);
+    status = init_transfers(&run, is_own ? NULL : &handover, scratch);
+    status = status == MS_OK ? run_graph(&run) : status;
+    ms_maxmin_release(&run.transfers);
+    ms_handover_release(&handover);
+    return report(status, diag);
 }

@@ -55,13 +55,19 @@ static void on_no_memory(void *context) {
     _exit(ms_status_exit_code(MS_E_NOMEM));
 }
 
-ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_arena *scratch,
-                           ms_diag *diag) {
+/* Go on in another process if that is wanted, which may then simulate. */
+static ms_status move_apart(ms_apart *apart, ms_diag *diag) {
+    ms_status status = apart == NULL ? MS_OK : ms_apart_split(apart);
+    return apart == NULL || status != MS_OK ? status : ms_simgrid_claim(diag);
+}
+
+ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_apart *apart, ms_diag *diag) {
     struct sigaction handlers[SIGNAL_COUNT];
-    if (ms_simgrid_choose_precision(replay, scratch, &setup->precision_s) != MS_OK) {
-        return ms_engine_no_memory(diag);
+    ms_status status = move_apart(apart, diag);
+    if (status != MS_OK) {
+        return status;
     }
-    ms_status status = ms_bridge_load();
+    status = ms_bridge_load();
     if (status != MS_OK) {
         ms_diag_error(diag, "cannot load SimGrid, which shares links among transfers: %s",
                       ms_bridge_error());

@@ -19,11 +19,11 @@ ms_status ms_simgrid_claim(ms_diag *diag);
 ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
                                       double *precision_s_out);
 
-/** Start SimGrid for a prepared replay.
- *  setup: kept until the end of the run; precision_s and on_no_memory are set here.  diag: told
- *  when memory runs out within SimGrid.  Returns MS_OK; MS_E_NOMEM and MS_E_IO (reported); MS_E_BUG
- * if SimGrid refuses (not reported). */
-ms_status ms_simgrid_start(ms_bridge_setup *setup, const ms_replay *replay, ms_arena *scratch,
-                           ms_diag *diag);
+/** Start SimGrid.
+ *  apart: the process that it runs in, claimed there; NULL: this one, claimed before.  setup: kept
+ * until the end of the run; on_no_memory is set here.  diag: told when memory runs out within
+ * SimGrid.  Returns MS_OK; MS_E_IO (reported); MS_E_BUG if SimGrid refuses (not reported); as
+ * ms_apart_split. */
+ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_apart *apart, ms_diag *diag);
 
 #endif

@@ -39,13 +39,13 @@ static int period_of(const ms_program *program) {
     return period % group == 0 && period % round == 0 ? period * slices : 0;
 }
 
-static int greatest_divisor(int a, int b) {
-    while (b != 0) {
-        int rest = a % b;
-        a = b;
-        b = rest;
+/* The smallest multiple of a period that is one of the number of ranks, too. */
+static int common_multiple(int period, int ranks) {
+    int multiple = period;
+    while (period > 0 && multiple % ranks != 0) {
+        multiple += period;
     }
-    return a;
+    return multiple;
 }
 
 /* Numbers of `mb` that some rank begins before its first backward pass. */
@@ -66,7 +66,7 @@ static int choose_microbatches(const ms_job *job, bool is_second, ms_dag_repeat 
     const ms_program *program = &job->program;
     int ranks = program->spec.pipeline_ranks;
     int own = period_of(program);
-    int period = is_second ? ranks / greatest_divisor(ranks, own) * own : own;
+    int period = is_second ? common_multiple(own, ranks) : own;
     if (is_second && period == own) {
         return 0;
     }

@@ -90,9 +90,7 @@ static ms_status run_part(ms_part *part, ms_arena *arena, ms_result *result) {
     }
     result->dag.repeat = part->repeat;
     ms_progress_begin("simulating", result->dag.op_count);
-    return fidelity == MS_FIDELITY_ANALYTIC || solver == MS_SOLVER_MAXMIN
-               ? ms_engine_run(&result->dag, fidelity, solver, arena, &mute, &result->timeline)
-               : ms_engine_run_apart(&result->dag, fidelity, solver, arena, &result->timeline);
+    return ms_engine_run_apart(&result->dag, fidelity, solver, arena, &result->timeline);
 }
 
 /* Simulate a part of a job where that tells all of it.  *is_done_out: whether it did; if not, the

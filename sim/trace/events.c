@@ -310,23 +310,15 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         }                                                                                          \
     }
 
-/* Whether an operation begins behind a stretch that is repeated, all times of which lie before it.
- */
-static inline bool is_behind(const ms_timeline *timeline, int32_t op) {
-    const ms_steady *steady = &timeline->steady;
-    return steady->times > 0 && timeline->start_s[op] >= steady->from_s + steady->period_s;
+/* Time by which an operation is later than in the timeline [s]. */
+static inline double later_s(const ms_timeline *timeline, int32_t op) {
+    return ms_steady_later_s(&timeline->steady, timeline->start_s[op]);
 }
 
-/* Time by which it is then later than in the timeline [s]. */
-static inline double behind_s(const ms_timeline *timeline, int32_t op) {
-    const ms_steady *steady = &timeline->steady;
-    return is_behind(timeline, op) ? steady->times * steady->period_s : 0.0;
-}
-
-FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op] + behind_s(timeline, op)))
+FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op] + later_s(timeline, op)))
 FILL_EVENTS(fill_some_ends, int64_t,
             ms_to_ps((rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]) +
-                     behind_s(timeline, op)))
+                     later_s(timeline, op)))
 FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
 FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
 FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])
@@ -334,7 +326,8 @@ FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
 FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
 FILL_EVENTS(fill_chunk, int16_t, dag->ops[op].chunk)
 FILL_EVENTS(fill_mb, int32_t,
-            dag->ops[op].mb + (dag->ops[op].mb >= 0 && is_behind(timeline, op)
+            dag->ops[op].mb + (dag->ops[op].mb >= 0 &&
+                                       ms_steady_is_behind(&timeline->steady, timeline->start_s[op])
                                    ? dag->repeat.times * dag->repeat.mbs
                                    : 0))
 FILL_EVENTS(fill_layer, int16_t,

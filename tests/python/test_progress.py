@@ -116,7 +116,7 @@ class Progress(unittest.TestCase):
 
     def test_an_interrupt_leaves_no_line(self):
         ours, theirs = self.open_terminal()
-        child = self.run_slowly(["run", str(ROOT / "workloads/gpt3-175b-1024.yaml"), "--no-fold"], theirs)
+        child = self.run_slowly(["run", str(ROOT / "workloads/gpt3-175b-1024.yaml"), "--no-fold", "--no-fast-forward"], theirs)
         os.close(theirs)
         seen = b""
         while b"meshsim" not in seen:

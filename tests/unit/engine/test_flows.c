@@ -84,6 +84,34 @@ Test(flows, a_late_flow_shares_only_what_is_left) {
     ms_dag_release(&dag);
 }
 
+/* SimGrid gets a flow that another one joins with what is left of it, and catches up with the clock
+ * when the link is full again. */
+Test(flows, a_link_fills_and_empties_again) {
+    ms_dag dag;
+    case_init(&dag, 2);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    int32_t joined = add_flow(&dag, 2e9, &link, 1, 1);
+    int32_t wait = case_compute(&dag, 1.0, 0, -1);
+    int32_t work = case_flow_work(&dag, 1e9, &link, 1, 1);
+    int32_t joins = case_op(&dag, work, case_stream(&dag), wait);
+    wait = case_compute(&dag, 3.0, 0, -1);
+    int32_t alone = case_op(&dag, work, case_stream(&dag), wait);
+    wait = case_compute(&dag, 2.0, 0, -1);
+    int32_t first = case_op(&dag, work, case_stream(&dag), wait);
+    int32_t second = case_op(&dag, work, case_stream(&dag), wait);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    NEAR(run->timeline.end_s[joined], 3.0); /* 1 GB alone, the rest at half the rate */
+    NEAR(run->timeline.end_s[joins], 3.0);
+    NEAR(run->timeline.start_s[alone], 4.0);
+    NEAR(run->timeline.end_s[alone], 5.0);
+    NEAR(run->timeline.end_s[first], 8.0);
+    NEAR(run->timeline.end_s[second], 8.0);
+    NEAR(run->timeline.link_busy_s[0], 6.0);
+    cr_assert_eq(run->timeline.flows, 5);
+    ms_dag_release(&dag);
+}
+
 Test(flows, weights_with_a_common_factor_are_exact) {
     ms_dag dag;
     case_init(&dag, 1);

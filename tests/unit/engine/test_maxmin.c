@@ -254,3 +254,67 @@ Test(maxmin, finds_the_dates_that_simgrid_finds) {
     }
     cr_assert_gt(flows, (int64_t)(last - first + 1) * GRAPHS * OPS / 2);
 }
+
+/* Who shares links is told of the flows on a full one, both of them, once; not of one beside it. */
+typedef struct told {
+    ms_maxmin run;
+    int32_t calls, flows;
+    double left; /* of the flow that was under way */
+} told;
+
+static ms_status share_once(void *context) {
+    told *t = context;
+    t->calls++;
+    cr_assert(ms_maxmin_is_full(&t->run, 0));
+    cr_assert(!ms_maxmin_is_full(&t->run, 1));
+    for (int32_t use = t->run.links[0].uses; use > 0;) {
+        const ms_shared_use *at = ms_maxmin_use_at(&t->run, use - 1);
+        int32_t flow = at->flow;
+        use = at->link_next;
+        ms_maxmin_hand_over(&t->run, flow);
+        double left = ms_maxmin_flow_at(&t->run, flow)->left;
+        t->left = left > t->left ? left : t->left;
+        t->flows++;
+    }
+    t->run.changed.count = 0;
+    return MS_OK;
+}
+
+static void start_second(void *context, int32_t token) {
+    told *t = context;
+    int32_t link = 0;
+    cr_assert_eq(ms_maxmin_flow(&t->run, 1.0, &link, 1, token), MS_OK);
+}
+
+static void ignore(void *context, int32_t token) {
+    (void)context;
+    cr_assert_eq(token, 2, "the others have been given away");
+}
+
+Test(maxmin, flows_without_room_are_handed_over) {
+    static const double BANDWIDTHS[] = {2.0, 2.0};
+    static const int32_t NUMBERS[] = {0, 1};
+    told t = {.calls = 0};
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_maxmin_setup setup = {.link_bandwidths = BANDWIDTHS,
+                             .link_count = 2,
+                             .timers = 1,
+                             .flows = 3,
+                             .precision_s = 1e-12,
+                             .context = &t,
+                             .on_wake = start_second,
+                             .on_flow = ignore,
+                             .share = share_once,
+                             .share_context = &t};
+    cr_assert_eq(ms_maxmin_init(&t.run, &setup, &arena), MS_OK);
+    cr_assert_eq(ms_maxmin_flow(&t.run, 10.0, &NUMBERS[0], 1, 0), MS_OK);
+    cr_assert_eq(ms_maxmin_flow(&t.run, 3.0, &NUMBERS[1], 1, 2), MS_OK);
+    ms_maxmin_wake(&t.run, 2.0, 1);
+    cr_assert_eq(ms_maxmin_run(&t.run), MS_OK);
+    cr_assert_eq(t.calls, 1);
+    cr_assert_eq(t.flows, 2);
+    cr_assert_float_eq(t.left, 6.0, 1e-12); /* after 2 s at 2 */
+    ms_maxmin_release(&t.run);
+    ms_arena_release(&arena);
+}
