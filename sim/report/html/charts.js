@@ -6,18 +6,18 @@ const AXIS_WORDS = {
 
 // Where the time goes: category of time_share, colour, words, what it means.
 const SHARES = [
-  ["compute", "compute", "computation", "forward, backward, recomputation and loss on the compute streams"],
+  ["compute", "compute", "computation", "forward, backward, recomputation and loss"],
   ["optimizer", "optimizer", "optimizer", "clipping and update"],
-  ["bubble_warmup", "bubble-warmup", "bubble, warm-up", "waiting for other pipeline ranks' computation before the steady phase"],
-  ["bubble_steady", "bubble-steady", "bubble, steady", "the same in the steady phase"],
-  ["bubble_cooldown", "bubble-cooldown", "bubble, cool-down", "the same after it"],
+  ["bubble_warmup", "bubble-warmup", "bubble, warm-up", "waiting for other pipeline ranks' passes, at first"],
+  ["bubble_steady", "bubble-steady", "bubble, steady", "the same between the first backward and the last forward pass"],
+  ["bubble_cooldown", "bubble-cooldown", "bubble, cool-down", "the same in the end"],
   ["imbalance", "imbalance", "imbalance", "waiting for another rank of the same stage"],
-  ["exposed_tp", "tp", "exposed tp", "waiting for tensor-parallel communication that no computation hides"],
-  ["exposed_cp", "cp", "exposed cp", "waiting for context-parallel communication"],
-  ["exposed_ep", "ep", "exposed ep", "waiting for expert-parallel communication"],
-  ["exposed_pp", "pp", "exposed pp", "waiting for messages between pipeline ranks"],
-  ["exposed_dp", "dp", "exposed dp", "waiting for the reduction of gradients or the gathering of parameters"],
-  ["other", "other", "other", "waiting for the gradient's norm, and for kernels to be launched"],
+  ["exposed_tp", "tp", "exposed tp", "tensor-parallel communication that nothing hides"],
+  ["exposed_cp", "cp", "exposed cp", "context-parallel communication that nothing hides"],
+  ["exposed_ep", "ep", "exposed ep", "expert-parallel communication that nothing hides"],
+  ["exposed_pp", "pp", "exposed pp", "messages between pipeline ranks that nothing hides"],
+  ["exposed_dp", "dp", "exposed dp", "gradients and parameters among replicas, likewise"],
+  ["other", "other", "other", "the gradient's norm, and kernels launched late"],
 ];
 
 const PATH_PARTS = [

@@ -76,8 +76,9 @@ class MemoryLane {
       pen.setLineDash([]);
       pen.fillStyle = timeline.ink;
       pen.textAlign = "right";
-      pen.textBaseline = "top";
-      pen.fillText(`capacity ${format(this.capacity, "bytes")}`, timeline.left + timeline.plot - 4, y(this.capacity) + 2);
+      const isLow = y(this.capacity) > top + timeline.laneHeight - 16;
+      pen.textBaseline = isLow ? "bottom" : "top";
+      pen.fillText(`capacity ${format(this.capacity, "bytes")}`, timeline.left + timeline.plot - 4, y(this.capacity) + (isLow ? -2 : 2));
     }
   }
 

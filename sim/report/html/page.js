@@ -90,7 +90,7 @@ function lanesOf(timeline) {
 
 function classChoices(timeline) {
   const used = CLASSES.map((one, kind) => [one, kind]).filter(([, kind]) => timeline.classes.includes(kind));
-  return el("div", { className: "tools", role: "group", "aria-label": "kinds that are shown in full colour" }, ...used.map(([[name, letter, words], kind]) => {
+  return el("div", { className: "tools choices", role: "group", "aria-label": "kinds that are shown in full colour" }, ...used.map(([[name, letter, words], kind]) => {
     const box = el("input", { type: "checkbox", checked: true });
     box.addEventListener("change", () => {
       timeline.isOn[kind] = box.checked;
@@ -128,11 +128,14 @@ function showTimeline() {
 }
 
 function rowsNote() {
-  const isAll = DATA.rows.length === DATA.tables.ranks.rank.length;
+  const simulated = DATA.tables.ranks.rank.length;
+  const stages = new Set(DATA.rows.map((row) => row.pp)).size;
+  const rows = DATA.rows.length === simulated ? "A row for each simulated rank."
+    : stages === DATA.rows.length && DATA.level !== "ranks" ? "A row for each pipeline rank: the simulated rank of it that stands for most others."
+      : `${DATA.rows.length} of ${simulated} simulated ranks have a row.`;
   const parts = DATA.items.has_parts ? "" : " Waiting inside passes is counted in them, not drawn: there is too much of it.";
   const level = DATA.level === "passes" || S.granularity === "pass" ? " The trace holds whole passes: communication inside them has no events." : "";
-  return (isAll ? "A row for each simulated rank." : "A row for each pipeline rank: the simulated rank of it that stands for most others.") +
-    " Where passes are narrower than pixels, colours are as high as their share of the time." + parts + level;
+  return `${rows} Where passes are narrower than pixels, colours are as high as their share of the time.${parts}${level}`;
 }
 
 // ---- what the reader does ----

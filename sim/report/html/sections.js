@@ -38,7 +38,7 @@ function verdict() {
 
 function showHead() {
   const memory = S.memory;
-  const steps = S.steps > 1 ? [`mean of ${S.steps - 1} after the first`] : [figure("/summary/global_batch", "count"), " sequences, ", figure("/summary/num_microbatches", "count"), " microbatches"];
+  const steps = S.steps > 1 ? [`mean of ${S.steps - 1} after the first`] : [figure("/summary/global_batch", "count"), " sequences, ", figure("/summary/num_microbatches", "count"), S.num_microbatches === 1 ? " microbatch" : " microbatches"];
   const isKnown = (value) => value !== null && value !== undefined;
   const tiles = [
     tile("step time", figure("/summary/step_time_s", "time"), steps),
@@ -60,6 +60,9 @@ function showHead() {
     el("ul", { className: "tiles" }, ...tiles.filter((one) => one)),
     isKnown(S.mfu) ? el("p", { className: "soft" }, `FLOP convention: ${S.flop_convention}.`) : null,
   );
+  if (!memory.fits) {
+    put("head", el("p", { className: "note" }, "Does not fit: rank ", String(memory.peak_rank), " needs ", figure("/summary/memory/peak_B", "bytes"), " of ", figure("/summary/memory/capacity_B", "bytes"), "."));
+  }
   if (S.step_time_bounds_s) {
     put("head", el("p", { className: "note" }, "Not folded exactly: the step lies between ", figure("/summary/step_time_bounds_s/0", "time"), " and ", figure("/summary/step_time_bounds_s/1", "time"), "."));
   }
@@ -149,7 +152,7 @@ function showStages(timeline) {
   put(
     "stages",
     el("p", { className: "soft" }, "A row for each pipeline rank, as the simulated rank of it that stands for most others",
-      most > 0 ? `; memory at each rank's own peak, its bar as long as ${format(capacity, "bytes")}, ${isNear ? "the capacity." : "the highest peak."}` : "; the job has no model, and so no memory."),
+      most > 0 ? `; memory at each rank's own peak, its bar as long as ${format(capacity, "bytes")}, ${capacity === S.memory.capacity_B ? "the capacity." : "the highest peak."}` : "; the job has no model, and so no memory."),
     legend(usedShares.map(([, name, words]) => [name, words])), legend(usedMemory.map(([, name, words]) => [name, words])),
     table("time and memory of each pipeline rank", [["stage"], ["rank (of)", "rank secondary"], ["where its time goes", "grow"], ["compute", "number secondary"], ["memory by class", "grow"],
       ["peak", "number"], ["in flight", "number secondary"], ["on the critical path", "number secondary"], ["median slack", "number secondary"]], rows, { full: true, tall: true }),

@@ -50,6 +50,7 @@ class Timeline {
     this.left = this.width < 600 ? 46 : 74;
     this.plot = this.width - this.left - 6;
     this.rowHeight = count <= 12 ? 30 : count <= 24 ? 20 : count <= 40 ? 13 : count <= 80 ? 9 : Math.max(2, Math.floor(700 / count));
+    this.barHeight = this.rowHeight - (this.rowHeight > 10 ? 1 : 0); // of shares: low rows touch each other
     this.top = 4;
     this.bottom = this.top + count * this.rowHeight;
     this.laneTop = this.bottom + 26;
@@ -130,7 +131,7 @@ class Timeline {
   // In each column of pixels the colours are as high as their share of the time.
   drawShares(pen, r, first, end) {
     const columns = Math.round(this.plot * this.scale);
-    const height = Math.max(1, Math.round((this.rowHeight - (this.rowHeight > 4 ? 1 : 0)) * this.scale));
+    const height = Math.max(1, Math.round(this.barHeight * this.scale));
     const kinds = CLASSES.length;
     const shares = new Float32Array(columns * kinds * 2);
     const perPixel = (this.view.to - this.view.from) / columns;
@@ -199,7 +200,7 @@ class Timeline {
       const shade = isPass && this.items.chunk[i] > 0 ? mix(base, this.colours.paper, 0.35 + 0.65 * 0.55 ** this.items.chunk[i]) : base;
       pen.fillStyle = css(shade);
       pen.fillRect(x, y, Math.max(width - (width > 4 && isPass ? 1 : 0), 0.5), height);
-      if (isPass && isLit && !(this.items.marks[i] & PART) && height >= 9) {
+      if (isPass && isLit && !(this.items.marks[i] & PART) && height >= 11) {
         this.writeName(pen, i, shade, [x, y, width, height]);
       }
     }
@@ -209,7 +210,8 @@ class Timeline {
     const letter = CLASSES[this.classes[i]][1];
     const name = this.items.mb[i] >= 0 ? letter + this.items.mb[i] : letter;
     if (width >= 6.5 * name.length + 4) {
-      pen.fillStyle = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] > 128 ? "#000" : "#fff";
+      const [black, white] = contrasts(shade);
+      pen.fillStyle = black > white ? "#000" : "#fff";
       pen.textAlign = "center";
       pen.textBaseline = "middle";
       pen.fillText(name, x + width / 2, y + height / 2 + 0.5);
