@@ -75,10 +75,9 @@ typedef struct ms_case_parallel {
 
 /** What runs in a step, in the words that all sources are brought to. */
 typedef struct ms_case_schedule {
-    const char *kind;            /**< "1f1b", "interleaved", "zbh1", "zbh2", "dualpipe", "layer" */
-    const char *recompute;       /**< "none", "full", "selective", "partial", "unstated" */
-    const char *recompute_words; /**< the source's own; NULL: none */
-    const char *precision;       /**< the source's own; NULL: not published */
+    const char *kind;      /**< "1f1b", "interleaved", "zbh1", "zbh2", "dualpipe", "layer" */
+    const char *recompute; /**< "none", "full", "selective", "partial", "unstated" */
+    const char *precision; /**< the source's own; NULL: not published */
     int micro_batch, global_batch, microbatches; /**< 0: not published */
 } ms_case_schedule;
 

@@ -28,6 +28,7 @@ typedef enum ms_file_type {
     MS_FILE_YAML, /**< at most 16 MiB */
     MS_FILE_CSV,  /**< at most 256 MiB */
     MS_FILE_JSON, /**< at most 16 MiB */
+    MS_FILE_TEXT, /**< a script or a log, at most 256 MiB */
 } ms_file_type;
 
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;

@@ -32,14 +32,23 @@ typedef struct ms_import_source {
     const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
 } ms_import_source;
 
+/** Keys that an imported workload may still need, at most. */
+enum { MS_IMPORT_MISSING_MAX = 16 };
+
+/** Value of a key inside a mapping that the source leaves open: no key takes it, so that `check`
+ * names the place. */
+#define MS_IMPORT_REQUIRED "required"
+
 /** What came of it. */
 typedef struct ms_imported {
     const char *about;   /**< one line on where it comes from, for the file's first comment */
-    ms_node *root;       /**< the workload's tree; it may lack keys */
+    const char *remarks; /**< further comments, lines that begin with '#'; NULL: none */
+    ms_words open; /**< paths of keys that are MS_IMPORT_REQUIRED unless an override says them */
+    ms_node *root; /**< the workload's tree; it may lack keys */
     ms_source_keys keys; /**< those of the source */
     bool has_model;
-    ms_model model;                      /**< as its `model:` says it */
-    const char *missing[MS_MISSING_MAX]; /**< [missing_count] keys that it still needs */
+    ms_model model;                             /**< as its `model:` says it */
+    const char *missing[MS_IMPORT_MISSING_MAX]; /**< [missing_count] keys that it still needs */
     int missing_count;
 } ms_imported;
 

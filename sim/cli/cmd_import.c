@@ -119,9 +119,14 @@ const ms_command ms_cmd_import = {
     .options = OPTIONS,
     .description =
         "KIND hf: a Hugging Face config (config.json, or the folder of a model) gives the model "
-        "of a workload, with Transformers' own defaults for what it leaves out. What the source "
-        "does not say, such as platform, mesh and batch, stands in the file as a comment that "
-        "begins with 'required:'; --set gives it. Tells on stderr, and in --json, of each of the "
+        "of a workload, with Transformers' own defaults for what it leaves out. KIND megatron: the "
+        "arguments of a run of Megatron-LM, as a command line, a shell script (which is not run; "
+        "variables that another file sets: give that file, too, in front), MODEL_ARGS of its "
+        "tests in YAML, or the block 'arguments' of a log, give model, mesh, schedule, batch and "
+        "all else but the platform. What the source "
+        "does not say, such as the platform, stands in the file as a comment that begins with "
+        "'required:', inside a mapping as 'required'; --set gives it. Tells on stderr, and in "
+        "--json, of each of the "
         "source's keys whether it is used, assumed, ignored (and why) or unknown.",
     .example = "meshsim import hf config.json -o workload.yaml --set platform=dgx-h100",
     .run = run,

@@ -21,6 +21,7 @@ static const struct {
     [MS_FILE_YAML] = {"YAML", 16},
     [MS_FILE_CSV] = {"CSV", 256},
     [MS_FILE_JSON] = {"JSON", 16},
+    [MS_FILE_TEXT] = {"text", 256},
 };
 
 /* Length of the UTF-8 sequence at `at` and its code point; 0 if the bytes are none (overlong forms,

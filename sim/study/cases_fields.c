@@ -125,7 +125,7 @@ const ms_field MS_CASE_FIELDS[] = {
     FIELD(NODE, "schedule", ROW_AT(unread), "the source's word for the pipeline's order"),
     FIELD(STRING, "schedule_kind", ROW_AT(row.schedule.kind),
           "1f1b, interleaved, zbh1, zbh2, dualpipe or layer"),
-    FIELD(STRING, "recompute", ROW_AT(row.schedule.recompute_words), "the source's word for it"),
+    FIELD(NODE, "recompute", ROW_AT(unread), "the source's word for it"),
     FIELD(STRING, "recompute_kind", ROW_AT(row.schedule.recompute),
           "none, full, selective, partial or unstated"),
     FIELD(STRING, "precision", ROW_AT(row.schedule.precision), "of products and gradients"),

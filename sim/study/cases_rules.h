@@ -73,8 +73,9 @@ bool ms_case_says(const char *text, const char *word);
  * MS_OK; MS_E_NO (refused); MS_E_NOMEM (reported). */
 ms_status ms_case_set_model(ms_case_translation *t);
 
-/* What the arguments of its run say, where a case has them, into a job that is complete without. */
-void ms_case_set_arguments(ms_case_translation *t);
+/* The job that the arguments of a case's run say, without its cluster.  Returns MS_OK; MS_E_NO
+ * (refused); MS_E_NOMEM. */
+ms_status ms_case_translate_arguments(ms_case_translation *t);
 
 /* Its pipeline schedule and which stage has which layers.  Returns likewise. */
 ms_status ms_case_set_schedule(ms_case_translation *t);

@@ -1,6 +1,7 @@
 /* The model of a case, and how its layers are spread over the pipeline. */
 #include <string.h>
 
+#include "meshsim/megatron.h"
 #include "study/cases_rules.h"
 
 enum { GATED_MATRICES = 3, ENDS = 2, STAGES_MAX = 100000 };
@@ -117,80 +118,23 @@ static ms_status give_layers(ms_case_translation *t, int stages, int share, int 
     return MS_OK;
 }
 
-/* Megatron's word for uneven stages: t is a layer, | parts stages, E, m and L are no layers;
- * "(tt|)*5" and "t*7" repeat. */
-typedef struct layout_walk {
-    const char *at;
-    int *layers; /* [stages] */
-    int stages, stage;
-    bool is_wrong;
-} layout_walk;
-
-static int read_times(layout_walk *w) {
-    int times = 0;
-    if (*w->at != '*') {
-        return 1;
-    }
-    for (w->at++; *w->at >= '0' && *w->at <= '9' && times < 100000; w->at++) {
-        times = 10 * times + (*w->at - '0');
-    }
-    return times;
-}
-
-static void put(layout_walk *w, char letter) {
-    if (letter == '|') {
-        w->stage++;
-    }
-    w->is_wrong = w->is_wrong || w->stage >= w->stages || strchr("EtmL|", letter) == NULL;
-    if (!w->is_wrong && letter == 't') {
-        w->layers[w->stage]++;
-    }
-}
-
-/* A letter, or letters in brackets, and how often they stand. */
-static void read_piece(layout_walk *w) {
-    const char *from = w->at;
-    size_t length = 1;
-    if (*from == '(') {
-        from++;
-        length = strcspn(from, ")");
-        w->at = from + length + (from[length] == ')' ? 1 : 0);
-    } else {
-        w->at++;
-    }
-    for (int times = read_times(w); times > 0 && !w->is_wrong; times--) {
-        for (size_t i = 0; i < length; i++) {
-            put(w, from[i]);
-        }
-    }
-}
-
+/* Megatron's word for uneven stages, in the row's own key. */
 static ms_status read_layout(ms_case_translation *t, int stages) {
-    size_t length = strlen(t->c->parallel.layout);
-    char *plain = MS_NEW(t->rules->arena, char, length + 1);
-    layout_walk w = {.layers = MS_NEW(t->rules->arena, int, stages), .stages = stages};
-    if (plain == NULL || w.layers == NULL) {
+    ms_diag mute;
+    ms_megatron_layout layout;
+    ms_diag_init_mute(&mute);
+    ms_status status =
+        ms_megatron_read_layout(t->c->parallel.layout, NULL, t->rules->arena, &mute, &layout);
+    if (status == MS_E_NOMEM) {
         return ms_diag_no_memory(t->rules->diag);
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < length; i++) { /* as quoted for a shell */
-        if (t->c->parallel.layout[i] != '\\') {
-            plain[kept++] = t->c->parallel.layout[i];
-        }
-    }
-    for (w.at = plain; *w.at != '\0' && !w.is_wrong;) {
-        read_piece(&w);
-    }
-    int sum = 0;
-    for (int stage = 0; stage < stages; stage++) {
-        sum += w.layers[stage];
-    }
-    if (w.is_wrong || w.stage != stages - 1 || sum != t->c->model.layers) {
+    if (status != MS_OK || layout.stages != stages || layout.total != t->c->model.layers) {
         return ms_case_refuse(t, "parallel.layout '%s' does not give %d layers to %d stages",
                               t->c->parallel.layout, t->c->model.layers, stages);
     }
-    t->out->spec.schedule.partition = (ms_spec_partition){
-        .kind = MS_PARTITION_EVEN, .stage_layers = {.items = w.layers, .count = (size_t)stages}};
+    t->out->spec.schedule.partition =
+        (ms_spec_partition){.kind = MS_PARTITION_EVEN,
+                            .stage_layers = {.items = layout.layers, .count = (size_t)stages}};
     return MS_OK;
 }
 

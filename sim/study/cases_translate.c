@@ -169,6 +169,16 @@ static ms_status set_batch(ms_case_translation *t) {
     return MS_OK;
 }
 
+/* A GPU without products of few bits multiplies in the working type. */
+static void fit_products(ms_case_translation *t) {
+    ms_products *products = &spec_of(t)->precision.products;
+    if (spec_of(t)->platform.cluster->gpu.products.of[products->format].peak_flop_per_s <= 0 &&
+        products->format != MS_PRODUCT_PLAIN) {
+        products->format = MS_PRODUCT_PLAIN;
+        ms_case_differs(t, "products of fewer bits run in the working type: the GPU has none");
+    }
+}
+
 /* What products multiply in: how that is done the setup says, unless the row names a scaling. With
  * scales of rows torchtitan gathers in the working type. Source of that: pytorch/torchtitan,
  * its page on float8 (gathers in float8 are of tensorwise scaling). */
@@ -199,17 +209,13 @@ static void set_products(ms_case_translation *t) {
     if (products->scaling == MS_SCALING_ROWWISE) {
         products->tensor_gathers = products->parameter_gathers = MS_TYPE_OF_PARAMETERS;
     }
-    if (spec_of(t)->platform.cluster->gpu.products.of[products->format].peak_flop_per_s <= 0 &&
-        products->format != MS_PRODUCT_PLAIN) {
-        products->format = MS_PRODUCT_PLAIN;
-        ms_case_differs(t, "products of fewer bits run in the working type: the GPU has none");
-    }
 }
 
 /* `amp_` is FSDP's mixed precision that reduces gradients in fp32. */
 static void set_precision(ms_case_translation *t) {
     const char *words = t->c->schedule.precision;
     set_products(t);
+    fit_products(t);
     if (ms_case_says(words, "amp_")) {
         spec_of(t)->precision.gradients = MS_DTYPE_FP32;
     }
@@ -250,25 +256,6 @@ static void set_sharding(ms_case_translation *t) {
 
 /* ---- recomputation ---- */
 
-/* Parts that Megatron's CI names in brackets. */
-static ms_status set_named_parts(ms_case_translation *t, const char *words) {
-    static const struct {
-        const char *word;
-        unsigned part;
-    } PARTS[] = {{"layernorm", MS_RECOMPUTE_NORMS},
-                 {"mla_up_proj", MS_RECOMPUTE_LATENT_UP},
-                 {"moe_act", MS_RECOMPUTE_ACTIVATIONS}};
-    ms_spec_recompute *recompute = &spec_of(t)->recompute;
-    *recompute = (ms_spec_recompute){.kind = MS_RECOMPUTE_NONE};
-    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
-        recompute->parts |= ms_case_says(words, PARTS[i].word) ? PARTS[i].part : 0;
-    }
-    if (ms_case_says(words, " mlp")) {
-        ms_case_differs(t, "the dense MLP is not recomputed");
-    }
-    return MS_OK;
-}
-
 /* What is recomputed: in the source's kinds. Which parts `selective` and `partial` mean, and what
  * runs where it is not stated, the framework says; without a word of it, `selective` is the
  * attention.
@@ -276,13 +263,9 @@ static ms_status set_named_parts(ms_case_translation *t, const char *words) {
 static ms_status set_recompute(ms_case_translation *t) {
     static const char *const KINDS[] = {"none", "full", "selective"}; /* as in ms_recompute */
     const char *kind = t->c->schedule.recompute;
-    const char *words = t->c->schedule.recompute_words;
     ms_spec_recompute *recompute = &spec_of(t)->recompute;
     if (kind == NULL || strcmp(kind, "unstated") == 0) {
         return MS_OK; /* as the framework has it */
-    }
-    if (strcmp(kind, "partial") == 0 && ms_case_says(words, "[")) {
-        return set_named_parts(t, words);
     }
     bool is_frameworks = recompute->parts != 0;
     if (is_frameworks && (strcmp(kind, "partial") == 0 || strcmp(kind, "selective") == 0)) {
@@ -327,7 +310,17 @@ static ms_status translate(ms_case_translation *t) {
         set_kernels(t);
         set_sharding(t);
         set_layer(t);
-        ms_case_set_arguments(t);
+    }
+    return status;
+}
+
+/* A row with its run's arguments. */
+static ms_status translate_arguments(ms_case_translation *t) {
+    ms_status status = ms_case_translate_arguments(t);
+    status = status == MS_OK ? set_cluster(t) : status;
+    if (status == MS_OK) {
+        fit_products(t);
+        ms_job_spec_fit_framework(spec_of(t));
     }
     return status;
 }
@@ -351,7 +344,7 @@ ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job 
     if (c->foreign_keys != NULL) {
         ms_buffer_printf(&t.differs, "no rule for %s", c->foreign_keys);
     }
-    status = translate(&t);
+    status = c->arguments.count > 0 ? translate_arguments(&t) : translate(&t);
     if (status == MS_OK && rules->job_sets.count > 0) {
         status = ms_job_spec_override(&job_out->spec, &rules->job_sets, rules->arena, rules->diag,
                                       &job_out->spec);

@@ -206,7 +206,7 @@ class Import(unittest.TestCase):
 
     def test_usage(self):
         self.write(LLAMA)
-        self.assertIn("unknown kind 'hg'; did you mean 'hf'? (known: hf)", self.meshsim("import", "hg", "config.json", code=2).stderr)
+        self.assertIn("unknown kind 'hg'; did you mean 'hf'? (known: hf, ", self.meshsim("import", "hg", "config.json", code=2).stderr)
         self.assertIn("expected one file, got 2", self.meshsim("import", "hf", "config.json", "config.json", code=2).stderr)
         self.assertIn("no such file", self.meshsim("import", "hf", "nowhere.json", code=3).stderr)
         self.meshsim("import", "hf", code=2)

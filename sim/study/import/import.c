@@ -4,7 +4,7 @@
 #include "study/import/kinds.h"
 
 /* In the order of the help page. A row is added together with its file. */
-static const ms_import_kind *const KINDS[] = {&ms_import_hf, NULL};
+static const ms_import_kind *const KINDS[] = {&ms_import_hf, &ms_import_megatron, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 
@@ -37,6 +37,22 @@ static const ms_import_kind *find_kind(const char *name) {
     return NULL;
 }
 
+/* Keys of mappings that no override has said; the model is not complete without its own. */
+static bool find_open(ms_imported *out) {
+    bool is_model_open = false;
+    for (size_t i = 0; i < out->open.count; i++) {
+        bool is_there = false;
+        const ms_node *node = ms_node_at(out->root, out->open.items[i], &is_there);
+        bool is_open =
+            is_there && node->type == MS_NODE_SCALAR && strcmp(node->text, MS_IMPORT_REQUIRED) == 0;
+        if (is_open && out->missing_count < MS_IMPORT_MISSING_MAX) {
+            out->missing[out->missing_count++] = out->open.items[i];
+        }
+        is_model_open = is_model_open || (is_open && strncmp(out->open.items[i], "model.", 6) == 0);
+    }
+    return is_model_open;
+}
+
 /* The overrides, and what the model then is. */
 static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                           ms_imported *out) {
@@ -45,11 +61,12 @@ static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_di
         status = ms_node_set(out->root, source->sets[i], arena, diag);
     }
     const ms_node *model = ms_node_get(out->root, "model");
-    if (status == MS_OK && model != NULL) {
+    out->missing_count = ms_job_spec_missing(out->root, out->missing);
+    bool is_open = find_open(out);
+    if (status == MS_OK && model != NULL && !is_open) {
         out->has_model = true;
         status = ms_model_read(model, "model", arena, diag, &out->model);
     }
-    out->missing_count = ms_job_spec_missing(out->root, out->missing);
     return status;
 }
 
@@ -70,5 +87,6 @@ ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_ar
 
 void ms_import_write(const ms_imported *imported, ms_buffer *out) {
     ms_buffer_printf(out, "# Imported by meshsim from %s.\n", imported->about);
+    ms_buffer_puts(out, imported->remarks == NULL ? "" : imported->remarks);
     ms_job_spec_write_draft(imported->root, out);
 }

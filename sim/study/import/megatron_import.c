@@ -1,0 +1,191 @@
+/* `import megatron`: the arguments of a run of Megatron-LM. */
+#include <string.h>
+
+#include "study/import/kinds.h"
+#include "study/import/megatron_parts.h"
+
+static const char FRAMEWORK[] = "framework=";
+
+/* One import. */
+typedef struct megatron_import {
+    const ms_import_source *source;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_imported *out;
+    ms_megatron_arguments arguments;
+    ms_megatron_job job;
+} megatron_import;
+
+static bool is_yaml_name(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+static ms_status load(const megatron_import *m, ms_text *texts) {
+    for (size_t i = 0; i < m->source->file_count; i++) {
+        const char *path = m->source->files[i];
+        ms_buffer bytes;
+        ms_buffer_init(&bytes);
+        ms_status status =
+            ms_file_read(path, is_yaml_name(path) ? MS_FILE_YAML : MS_FILE_TEXT, &bytes, m->diag);
+        const char *copy = NULL;
+        if (status == MS_OK) {
+            char *kept = MS_NEW(m->arena, char, bytes.length + 1);
+            copy = kept;
+            if (kept != NULL && bytes.length > 0) {
+                memcpy(kept, bytes.data, bytes.length);
+            }
+        }
+        texts[i] = (ms_text){path, copy, bytes.length};
+        ms_buffer_release(&bytes);
+        if (status != MS_OK || copy == NULL) {
+            return status == MS_OK ? ms_diag_no_memory(m->diag) : status;
+        }
+    }
+    return MS_OK;
+}
+
+/* The framework that an override names: what it holds is asked for before. */
+static const char *framework_of(const ms_import_source *source) {
+    static const char *const KEYS[] = {FRAMEWORK, "framework.name="};
+    const char *found = NULL;
+    for (size_t i = 0; i < source->set_count; i++) {
+        for (size_t j = 0; j < sizeof KEYS / sizeof KEYS[0]; j++) {
+            size_t length = strlen(KEYS[j]);
+            bool is_it = strncmp(source->sets[i], KEYS[j], length) == 0;
+            found = is_it ? source->sets[i] + length : found;
+        }
+    }
+    return found;
+}
+
+/* ---- the tree ---- */
+
+/* The node of a key just set, with the place of the argument that it came from. */
+static void place(ms_node *root, const char *key, const ms_mark *mark) {
+    ms_node *node = root;
+    for (const char *at = key; node != NULL && *at != '\0';) {
+        char name[64];
+        size_t length = strcspn(at, ".");
+        memcpy(name, at, length);
+        name[length] = '\0';
+        node = ms_node_get(node, name);
+        if (node != NULL) {
+            node->key_mark = *mark;
+            node->origin = "import";
+        }
+        at += length + (at[length] == '.');
+    }
+    if (node != NULL) {
+        node->mark = *mark;
+    }
+}
+
+static ms_status set(const megatron_import *m, const char *assignment) {
+    return assignment == NULL ? ms_diag_no_memory(m->diag)
+                              : ms_node_set(m->out->root, assignment, m->arena, m->diag);
+}
+
+static ms_status hang_settings(const megatron_import *m) {
+    size_t count = m->job.settings.count;
+    ms_imported *out = m->out;
+    out->open.items = MS_NEW(m->arena, const char *, count + 1);
+    ms_status status = out->open.items == NULL
+                           ? ms_diag_no_memory(m->diag)
+                           : set(m, ms_arena_printf(m->arena, "%s%s", FRAMEWORK, m->job.framework));
+    for (size_t i = 0; i < count && status == MS_OK; i++) {
+        const ms_megatron_setting *setting = &MS_AT(&m->job.settings, ms_megatron_setting, i);
+        bool is_open = setting->value == NULL;
+        status = set(m, is_open ? ms_arena_printf(m->arena, "%s=" MS_IMPORT_REQUIRED, setting->key)
+                                : setting->set);
+        place(out->root, setting->key, &setting->mark);
+        if (is_open) {
+            out->open.items[out->open.count++] = setting->key;
+        }
+    }
+    return status;
+}
+
+/* ---- what became of the arguments ---- */
+
+static ms_status tell_argument(const megatron_import *m, const ms_megatron_argument *argument,
+                               ms_buffer *remarks) {
+    static const ms_source_fate FATES[] = {MS_SOURCE_UNKNOWN, MS_SOURCE_USED, MS_SOURCE_IGNORED,
+                                           MS_SOURCE_IGNORED}; /* as ms_megatron_use */
+    const char *why = argument->why;
+    if (argument->use == MS_MEGATRON_DIFFERENT) {
+        why = ms_arena_printf(m->arena, "simulated otherwise: %s", argument->why);
+        ms_buffer_printf(remarks, "# %s: simulated otherwise: %s\n", argument->name, argument->why);
+    } else if (argument->use == MS_MEGATRON_UNKNOWN) {
+        ms_buffer_printf(remarks, "# %s: not known\n", argument->name);
+    }
+    const ms_source_key key = {.key = argument->name,
+                               .value = argument->value[0] == '\0' ? NULL : argument->value,
+                               .fate = FATES[argument->use],
+                               .why = why,
+                               .mark = argument->mark};
+    ms_status status = ms_source_keys_add(&m->out->keys, &key, m->arena);
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(m->diag);
+}
+
+/* Comments name what is open, and what is simulated otherwise. */
+static ms_status tell_all(const megatron_import *m) {
+    ms_buffer remarks;
+    ms_buffer_init(&remarks);
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < m->job.settings.count; i++) {
+        const ms_megatron_setting *setting = &MS_AT(&m->job.settings, ms_megatron_setting, i);
+        if (setting->value == NULL) {
+            ms_buffer_printf(&remarks, "# required: %s  # %s\n", setting->key, setting->from);
+        }
+    }
+    for (size_t i = 0; i < m->arguments.items.count && status == MS_OK; i++) {
+        status = tell_argument(m, &MS_AT(&m->arguments.items, ms_megatron_argument, i), &remarks);
+    }
+    for (size_t i = 0; i < remarks.length; i++) { /* a name may hold anything */
+        unsigned char letter = (unsigned char)remarks.data[i];
+        bool is_next = letter != '\n' || i + 1 == remarks.length || remarks.data[i + 1] == '#';
+        remarks.data[i] = (letter < ' ' && letter != '\n') || !is_next ? '?' : remarks.data[i];
+    }
+    m->out->remarks = remarks.failed ? NULL : ms_arena_strdup(m->arena, ms_buffer_text(&remarks));
+    ms_buffer_release(&remarks);
+    return m->out->remarks == NULL ? ms_diag_no_memory(m->diag) : status;
+}
+
+static ms_status import(megatron_import *m) {
+    ms_text *texts = MS_NEW(m->arena, ms_text, m->source->file_count + 1);
+    const ms_megatron_facts facts = {.framework = framework_of(m->source),
+                                     .data_folder = m->source->data_folder};
+    ms_status status = texts == NULL ? ms_diag_no_memory(m->diag) : load(m, texts);
+    status = status == MS_OK
+                 ? ms_megatron_read(texts, m->source->file_count, m->arena, m->diag, &m->arguments)
+                 : status;
+    status = status == MS_OK
+                 ? ms_megatron_translate(&m->arguments, &facts, m->arena, m->diag, &m->job)
+                 : status;
+    status = status == MS_OK ? hang_settings(m) : status;
+    return status == MS_OK ? tell_all(m) : status;
+}
+
+static ms_status read_megatron(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                               ms_imported *out) {
+    megatron_import m = {.source = source, .arena = arena, .diag = diag, .out = out};
+    out->root = ms_import_new_mapping(arena);
+    out->about = ms_arena_printf(arena, "the arguments of Megatron-LM in %s", source->files[0]);
+    if (out->root == NULL || out->about == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_megatron_arguments_init(&m.arguments);
+    ms_megatron_job_init(&m.job);
+    ms_status status = import(&m);
+    ms_megatron_arguments_release(&m.arguments);
+    ms_megatron_job_release(&m.job);
+    return status;
+}
+
+const ms_import_kind ms_import_megatron = {
+    .name = "megatron",
+    .files = "a command line, a shell script, MODEL_ARGS in YAML, or a log",
+    .summary = "the arguments of a run of Megatron-LM: all but the platform",
+    .read = read_megatron,
+};

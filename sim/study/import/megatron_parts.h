@@ -1,0 +1,148 @@
+/* What the files that import Megatron-LM's arguments share. */
+#ifndef MS_MEGATRON_PARTS_H
+#define MS_MEGATRON_PARTS_H
+
+#include "meshsim/megatron.h"
+
+/* What stands before the name of an environment variable, and of an argument of torchrun or srun.
+ */
+#define MS_MEGATRON_ENV      "env "
+#define MS_MEGATRON_LAUNCHER "launcher "
+
+/* How many values an argument takes. */
+typedef enum ms_megatron_arity { MS_TAKES_NONE, MS_TAKES_ONE, MS_TAKES_MANY } ms_megatron_arity;
+
+/* What is known of an argument. */
+typedef struct ms_megatron_flag {
+    ms_megatron_arity arity;
+    bool is_used;      /* the translation may ask for it */
+    bool is_off;       /* in a log its value is whether it was NOT given */
+    bool is_different; /* it changes a step, and nothing here follows it */
+    const char *name;  /* with its dashes */
+    const char *why;   /* of one that is never used */
+} ms_megatron_flag;
+
+/* Find an argument by its name.  name: with its dashes.  Returns false if it is not known. */
+bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out);
+
+/* Find what a line of a log says: a name with underscores, of an argument or of what Megatron-LM
+ * works out of them ("world_size").  *flag_out: its name in `arena`.  Returns MS_OK; MS_E_RANGE if
+ * it is not known; MS_E_NOMEM. */
+ms_status ms_megatron_find_dumped(const char *key, ms_arena *arena, ms_megatron_flag *flag_out);
+
+/* Whether a log shows this of an argument that was not given.  name: with its dashes. */
+bool ms_megatron_is_default(const char *name, const char *value);
+
+/* The argument nearest to a name, without its dashes; NULL: none is near. */
+const char *ms_megatron_nearest(const char *name, ms_arena *arena);
+
+/* A word of a command line. */
+typedef struct ms_shell_word {
+    const char *text; /* variables put in */
+    ms_mark mark;     /* where it stands, or the variable that it came from */
+    bool is_quoted;
+} ms_shell_word;
+
+/* A variable, or an array. */
+typedef struct ms_shell_variable {
+    const char *name;
+    const ms_shell_word *words; /* [count] */
+    size_t count;
+    bool is_array;
+} ms_shell_variable;
+
+/* A command. */
+typedef struct ms_shell_command {
+    size_t first, count; /* of the words of all commands */
+} ms_shell_command;
+
+/* Scripts taken apart. */
+typedef struct ms_shell {
+    ms_vector variables;   /* ms_shell_variable, a new value behind the one before */
+    ms_vector words;       /* ms_shell_word, of all commands */
+    ms_vector commands;    /* ms_shell_command */
+    ms_vector environment; /* ms_shell_word "NAME VALUE", of what libraries read */
+} ms_shell;
+
+/* Take scripts apart that belong together; none is run.  *shell: filled, also when it fails.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
+ms_status ms_shell_read(const ms_text *texts, size_t count, ms_arena *arena, ms_diag *diag,
+                        ms_shell *shell);
+
+/* Free the lists. */
+void ms_shell_release(ms_shell *shell);
+
+/* Find the words of the command that holds the most arguments of Megatron-LM, or of lines that are
+ * nothing else; without both, all words of the variables.  words: ms_shell_word, appended to.
+ * Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_megatron_choose_command(const ms_shell *shell, ms_arena *arena, ms_diag *diag,
+                                     ms_vector *words);
+
+/* ---- translation ---- */
+
+/* One translation. */
+typedef struct ms_megatron_run {
+    ms_megatron_arguments *arguments;
+    const ms_megatron_facts *facts;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_megatron_job *job;
+    ms_status status; /* of the first fault */
+    unsigned buffers; /* MS_BUFFER_ bits that the framework has */
+    bool is_old;      /* before Transformer Engine: its profile has kernels and buffers */
+    int layers, tp, pp, cp, ep, vpp;
+    int experts;
+    bool has_sequence; /* sequence parallelism */
+} ms_megatron_run;
+
+/* The argument of a name that counts, now used; NULL: it was not given. */
+ms_megatron_argument *ms_megatron_get(ms_megatron_run *run, const char *name);
+
+/* Whether it was given; it is used then. */
+bool ms_megatron_given(ms_megatron_run *run, const char *name);
+
+/* Its value; NULL: it was not given. */
+const char *ms_megatron_value(ms_megatron_run *run, const char *name);
+
+/* Whether it was given with this value. */
+bool ms_megatron_says(ms_megatron_run *run, const char *name, const char *value);
+
+/* Whether it was given with this among its values. */
+bool ms_megatron_lists(ms_megatron_run *run, const char *name, const char *value);
+
+/* Its value as a count of at least `least`; `fallback` where it is not given or not a count
+ * (reported). */
+int ms_megatron_count(ms_megatron_run *run, const char *name, int least, int fallback);
+
+/* Its value as a number of at least 0, likewise. */
+double ms_megatron_number(ms_megatron_run *run, const char *name, double fallback);
+
+/* Say that an argument has no counterpart, or not its whole meaning. */
+void ms_megatron_differs(ms_megatron_run *run, const char *name, const char *why);
+
+/* Report a fault of an argument; name: NULL: of none alone. */
+void ms_megatron_fault(ms_megatron_run *run, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Set a key.  from: the arguments that decided it. */
+void ms_megatron_set(ms_megatron_run *run, const char *key, const char *from, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
+
+/* Set a key that is a switch. */
+void ms_megatron_set_bool(ms_megatron_run *run, const char *key, const char *from, bool value);
+
+/* Say that a key is required, as the arguments do not say it. */
+void ms_megatron_require(ms_megatron_run *run, const char *key, const char *what);
+
+/* The parts of a translation, in the order of a workload's keys. */
+void ms_megatron_set_mesh(ms_megatron_run *run);
+void ms_megatron_set_model(ms_megatron_run *run);
+void ms_megatron_set_experts(ms_megatron_run *run);
+void ms_megatron_set_schedule(ms_megatron_run *run);
+void ms_megatron_set_batch(ms_megatron_run *run);
+void ms_megatron_set_precision(ms_megatron_run *run);
+void ms_megatron_set_data(ms_megatron_run *run);
+void ms_megatron_set_recompute(ms_megatron_run *run);
+void ms_megatron_set_memory(ms_megatron_run *run);
+
+#endif

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Importing the arguments of runs of Megatron-LM: those of its own tests, scripts, logs, and what is refused.
+
+usage: test_import_megatron.py MESHSIM [unittest arguments]
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+LINE = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --micro-batch-size 1 --global-batch-size 16 --bf16 "
+WHERE = ["--set", "platform={file: dgx-a100, nodes: 1}", "--set", "model.vocab=51200"]
+
+
+class ImportMegatron(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-megatron-")))
+
+    def meshsim(self, *words, code=0):
+        done = subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+        return done
+
+    def write(self, text, name="train.sh"):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def imported(self, text, *more, name="train.sh"):
+        return json.loads(self.meshsim("import", "megatron", self.write(text, name), "--quiet", "--json", *more).stdout)
+
+    def test_every_argument_of_its_own_tests_is_told_of(self):
+        """Those of 53 runs, as somebody would paste them into a file, and as MODEL_ARGS."""
+        rows = yaml.load((ROOT / "workloads/validation/megatron_ci.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+        self.assertEqual(len(rows), 53)
+        for row in rows:
+            pairs = [item.partition(" ")[::2] for item in row["args"] if not item.startswith("env ")]
+            line = " ".join(name + (" " + shlex.quote(value) if value else "") for name, value in pairs)
+            done = self.imported(f"torchrun --nproc_per_node {row.get('num_gpus', 8)} pretrain_gpt.py {line}\n", *WHERE)
+            names = [key["key"] for key in done["keys"] if key["key"].startswith("--")]
+            self.assertEqual(sorted(names), sorted(name for name, _ in pairs), row["id"])
+            self.assertEqual([key["key"] for key in done["keys"] if key["fate"] == "unknown"], [], row["id"])
+            self.assertEqual(done["missing"], [], row["id"])
+            if row["id"] == rows[0]["id"]:
+                text = yaml.dump({"MODEL_ARGS": {name: value or True for name, value in pairs}})
+                same = self.imported(text, *WHERE, "--set", f"mesh.dp={row['parallel']['dp']}", name="model_config.yaml")
+                as_lines = [line for line in done["workload"].splitlines() if not line.startswith("#")]
+                self.assertEqual([line for line in same["workload"].splitlines() if not line.startswith("#")], as_lines)
+
+    def test_two_commands_from_a_script_to_an_answer(self):
+        script = f"GPUS=8\nARGS=(\n  {LINE}\n  --tensor-model-parallel-size 2 # of a node\n)\n" \
+                 "torchrun --nproc_per_node $GPUS pretrain_gpt.py ${ARGS[@]} --made-up 1 2>&1 | tee log\n"
+        done = self.meshsim("import", "megatron", self.write(script), *WHERE, "-o", "w.yaml")
+        self.assertIn("train.sh:6:60: note: --made-up: unknown", done.stderr)
+        self.assertIn("--num-layers: used for model.layers", done.stderr)
+        run = json.loads(self.meshsim("run", "w.yaml", "--json").stdout)
+        self.assertEqual((run["mesh"]["tp"], run["mesh"]["dp"], run["global_batch"], run["gpus"]), (2, 4, 16, 8))
+        self.assertIn("# --made-up: not known", (self.folder / "w.yaml").read_text(encoding="utf-8"))
+
+    def test_what_arguments_leave_open_is_named_by_check(self):
+        done = self.meshsim("import", "megatron", self.write(LINE), "-o", "w.yaml")
+        self.assertIn("required   platform, model.vocab, mesh.dp", done.stdout)
+        refused = self.meshsim("check", "w.yaml", code=3).stderr
+        for key in ("platform", "model.vocab", "mesh.dp"):
+            self.assertIn(key, refused)
+        self.meshsim("import", "megatron", "train.sh", *WHERE, "--set", "mesh.dp=8", "-o", "w.yaml")
+        self.meshsim("check", "w.yaml")
+
+    def test_variables_of_one_file_are_known_in_the_next(self):
+        self.write("TP=4\n", "env.sh")
+        self.write(f"torchrun --nproc_per_node 8 pretrain_gpt.py {LINE} --tensor-model-parallel-size $TP\n")
+        done = json.loads(self.meshsim("import", "megatron", "env.sh", "train.sh", "--quiet", "--json", *WHERE).stdout)
+        self.assertIn("tp: 4", done["workload"])
+        alone = self.meshsim("import", "megatron", "train.sh", code=3).stderr
+        self.assertIn("train.sh:1:", alone)
+        self.assertIn("expected a count of 1 or more, got '$TP', which the file does not set", alone)
+
+    def test_an_older_software_has_its_profile(self):
+        self.assertIn("framework: megatron-lm-2021", self.imported(LINE + "--checkpoint-activations", *WHERE)["workload"])
+        later = self.imported(LINE, *WHERE, "--set", "framework=megatron-core-2025")["workload"]
+        self.assertNotIn("weight_gradients", later)
+        self.assertIn("weight_gradients", self.imported(LINE, *WHERE)["workload"])
+
+    def test_bad_input_is_refused_with_its_place(self):
+        for text, message in (("", "expected arguments of Megatron-LM"), ("ls -l\n", "expected arguments of Megatron-LM"),
+                              (LINE + "--num-layers\n", "train.sh:1:128: error: --num-layers: expected a value"),
+                              (LINE + "'", "expected a closing '"),
+                              (LINE + "--pipeline-model-parallel-layout 'Et*8|x'", "at character 6 of 'Et*8|x', got 'x'"),
+                              (LINE + "--num-attention-heads 48", "expected a divisor of --hidden-size 1024")):
+            broken = text + (" --pipeline-model-parallel-size 2" if "layout" in text else "")
+            refused = self.meshsim("import", "megatron", self.write(broken), code=3)
+            self.assertIn(message, refused.stderr)
+            self.assertEqual(refused.stdout, "")
+        self.meshsim("import", "megatron", "nowhere.sh", code=3)
+        self.meshsim("import", "megatron", code=2)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
