@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "estimate/later.h"
+
 ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_clocks *clocks_out) {
     const ms_program *program = order->program;
     int ranks = program->spec.pipeline_ranks;
@@ -10,16 +12,14 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_clocks *clock
                               .stream_s = MS_NEW(arena, double, MS_CARRIED_MAX *ranks),
                               .queue_s = MS_NEW(arena, double, order->queue_count),
                               .arrival_s = MS_NEW(arena, double, 2 * order->op_count),
-                              .unsharded_s = MS_NEW(arena, double, program->stages)};
+                              .unsharded_s = MS_NEW(arena, double, program->stages),
+                              .passes = MS_NEW(arena, ms_plain_pass, order->slot_count)};
     return clocks_out->rank_s == NULL || clocks_out->host_s == NULL ||
                    clocks_out->stream_s == NULL || clocks_out->queue_s == NULL ||
-                   clocks_out->arrival_s == NULL || clocks_out->unsharded_s == NULL
+                   clocks_out->arrival_s == NULL || clocks_out->unsharded_s == NULL ||
+                   clocks_out->passes == NULL
                ? MS_E_NOMEM
                : MS_OK;
-}
-
-static double later(double a, double b) {
-    return a > b ? a : b;
 }
 
 /* A gather behind all that its rank has started and beside what follows. */
@@ -32,15 +32,15 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
         }
         if (times->launch_s > 0.0) {
             clocks->host_s[op->rank] += times->launch_s;
-            start_s = later(start_s, clocks->host_s[op->rank]);
+            start_s = ms_later_s(start_s, clocks->host_s[op->rank]);
         }
         if (unshard->stream >= 0) {
             double *stream_s = &clocks->stream_s[op->rank * MS_CARRIED_MAX + unshard->stream];
-            start_s = later(start_s, *stream_s);
+            start_s = ms_later_s(start_s, *stream_s);
             *stream_s = start_s + unshard->time_s;
         }
         clocks->unsharded_s[op->stage] =
-            later(clocks->unsharded_s[op->stage], start_s + unshard->time_s);
+            ms_later_s(clocks->unsharded_s[op->stage], start_s + unshard->time_s);
     }
 }
 
@@ -48,7 +48,7 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
 static double latest(const double *from_s, const double *entries_s, int count) {
     double latest_s = -INFINITY;
     for (int i = 0; i < count; i++) {
-        latest_s = later(latest_s, from_s[i] + entries_s[i]);
+        latest_s = ms_later_s(latest_s, from_s[i] + entries_s[i]);
     }
     return latest_s;
 }
@@ -79,7 +79,7 @@ static double run_carrying(ms_clocks *clocks, const ms_order_times *times, const
     double end_s = latest(from, map->end_s, count);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < carried; k++) {
-            streams[k] = later(streams[k], from[i] + map->stream_s[k][i]);
+            streams[k] = ms_later_s(streams[k], from[i] + map->stream_s[k][i]);
         }
     }
     for (int k = 0; k < carried; k++) {
@@ -96,7 +96,7 @@ static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_t
     }
     const ms_message_time *time = &times->messages[message];
     double *queue_s = &clocks->queue_s[order->queues[message]];
-    double start_s = later(end_s, *queue_s);
+    double start_s = ms_later_s(end_s, *queue_s);
     *queue_s = times->sharing == NULL
                    ? start_s + time->transfer_s
                    : ms_queue_sharing_end_s(times->sharing, order->queues[message], start_s,
@@ -111,13 +111,13 @@ static double launch_message(double *host_s, const ms_order_times *times, int me
         return end_s;
     }
     *host_s += times->launch_s;
-    return later(end_s, *host_s);
+    return ms_later_s(end_s, *host_s);
 }
 
 /* When all inputs of a pass or pair are there. */
 static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
-    return op->inputs[1] < 0 ? first_s : later(first_s, clocks->arrival_s[op->inputs[1]]);
+    return op->inputs[1] < 0 ? first_s : ms_later_s(first_s, clocks->arrival_s[op->inputs[1]]);
 }
 
 static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_times *times, int at) {
@@ -127,9 +127,9 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     double input_s = inputs_s(clocks, op);
     if (order->has_unshards && times->waits_for_unshards) {
         const ms_order_slot *slot = &order->slots[op->slot];
-        input_s = later(input_s, clocks->unsharded_s[slot->stage]);
+        input_s = ms_later_s(input_s, clocks->unsharded_s[slot->stage]);
         if (slot->second_stage >= 0) {
-            input_s = later(input_s, clocks->unsharded_s[slot->second_stage]);
+            input_s = ms_later_s(input_s, clocks->unsharded_s[slot->second_stage]);
         }
     }
     double *host_s = &clocks->host_s[op->rank];
@@ -138,14 +138,15 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     } else if (times->launch_s > 0.0) {
         *rank_s = run_launched(host_s, map, *rank_s, input_s);
     } else {
-        *rank_s = later(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
+        *rank_s =
+            ms_later_s(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
     }
     double end_s = *rank_s;
     for (int i = 0; i < 2; i++) {
         double ready_s = launch_message(host_s, times, op->sends[i], end_s);
         double arrival_s = hand_on(clocks, order, times, op->sends[i], ready_s);
         clocks->arrival_s[2 * at + i] = arrival_s;
-        *rank_s = times->is_blocking ? later(*rank_s, arrival_s) : *rank_s;
+        *rank_s = times->is_blocking ? ms_later_s(*rank_s, arrival_s) : *rank_s;
     }
 }
 
@@ -156,34 +157,46 @@ static bool is_plain(const ms_order *order, const ms_order_times *times) {
            times->sharing == NULL && !times->is_blocking;
 }
 
-/* The same as run_op for all operations of such an order, in a third of the time: a search spends
- * most of its own here. */
-static inline void run_plain(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
-                             bool is_launched) {
+/* The same as run_op for all operations of such an order whose ranks' hosts launch them in time. */
+static void run_launched_plain(ms_clocks *clocks, const ms_order *order,
+                               const ms_order_times *times) {
     double *arrival_s = clocks->arrival_s;
     for (int at = 0; at < order->op_count; at++) {
         const ms_order_op *op = &order->ops[at];
-        const double *map_s = times->maps[op->slot]->end_s;
-        double *host_s = &clocks->host_s[op->rank];
-        double end_s = clocks->rank_s[op->rank];
-        if (is_launched) {
-            double input_s = op->inputs[0] < 0 ? -INFINITY : arrival_s[op->inputs[0]];
-            end_s = run_launched(host_s, times->maps[op->slot], end_s, input_s);
-        } else {
-            end_s += map_s[MS_FROM_RANK];
-            if (op->inputs[0] >= 0) {
-                end_s = later(end_s, arrival_s[op->inputs[0]] + map_s[MS_FROM_INPUT]);
-            }
+        double *host_s = &clocks->host_s[op->rank], *rank_s = &clocks->rank_s[op->rank];
+        double input_s = op->inputs[0] < 0 ? -INFINITY : arrival_s[op->inputs[0]];
+        *rank_s = run_launched(host_s, times->maps[op->slot], *rank_s, input_s);
+        double ready_s = launch_message(host_s, times, op->sends[0], *rank_s);
+        arrival_s[2 * at] = hand_on(clocks, order, times, op->sends[0], ready_s);
+    }
+}
+
+/* The same where launching takes no time, in a third of it: a search spends most of its own here. A
+ * pass is two numbers, which lie side by side for all slots. */
+static void run_plain(const ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
+    double *restrict rank_s = clocks->rank_s, *restrict queue_s = clocks->queue_s;
+    double *restrict arrival_s = clocks->arrival_s;
+    ms_plain_pass *restrict passes = clocks->passes;
+    const ms_message_time *restrict messages = times->messages;
+    const int *restrict queues = order->queues;
+    for (int slot = 0; slot < order->slot_count; slot++) {
+        const double *end_s = times->maps[slot]->end_s;
+        passes[slot] = (ms_plain_pass){end_s[MS_FROM_RANK], end_s[MS_FROM_INPUT]};
+    }
+    const ms_order_op *op = order->ops;
+    for (int at = 0; at < order->op_count; at++, op++) {
+        const ms_plain_pass *pass = &passes[op->slot];
+        int input = op->inputs[0], message = op->sends[0];
+        double end_s = rank_s[op->rank] + pass->from_rank_s;
+        if (input >= 0) {
+            end_s = ms_later_s(end_s, arrival_s[input] + pass->from_input_s);
         }
-        clocks->rank_s[op->rank] = end_s;
-        int message = op->sends[0];
-        if (is_launched) {
-            end_s = launch_message(host_s, times, message, end_s);
-        }
+        rank_s[op->rank] = end_s;
         if (message >= 0) {
-            double *queue_s = &clocks->queue_s[order->queues[message]];
-            *queue_s = later(end_s, *queue_s) + times->messages[message].transfer_s;
-            end_s = *queue_s + times->messages[message].latency_s;
+            int queue = queues[message];
+            double sent_s = ms_later_s(end_s, queue_s[queue]) + messages[message].transfer_s;
+            queue_s[queue] = sent_s;
+            end_s = sent_s + messages[message].latency_s;
         }
         arrival_s[2 * at] = end_s;
     }
@@ -192,9 +205,9 @@ static inline void run_plain(ms_clocks *clocks, const ms_order *order, const ms_
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     if (is_plain(order, times)) {
         if (times->launch_s > 0.0) {
-            run_plain(clocks, order, times, true);
+            run_launched_plain(clocks, order, times);
         } else {
-            run_plain(clocks, order, times, false);
+            run_plain(clocks, order, times);
         }
         return;
     }
@@ -210,7 +223,7 @@ void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_time
 double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried) {
     double end_s = clocks->rank_s[rank];
     for (int k = 0; k < carried; k++) {
-        end_s = later(end_s, clocks->stream_s[rank * MS_CARRIED_MAX + k]);
+        end_s = ms_later_s(end_s, clocks->stream_s[rank * MS_CARRIED_MAX + k]);
     }
     return end_s;
 }

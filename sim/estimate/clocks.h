@@ -32,14 +32,20 @@ typedef struct ms_order_times {
     ms_queue_sharing *sharing; /* of messages; NULL: they take nothing from each other */
 } ms_order_times;
 
+/* A pass without anything beside anything: how long after either clock it ends. */
+typedef struct ms_plain_pass {
+    double from_rank_s, from_input_s;
+} ms_plain_pass;
+
 /* When what is under way ends. All storage is the caller's. */
 typedef struct ms_clocks {
-    double *rank_s;      /* [P] */
-    double *host_s;      /* [P] the rank's host has launched all so far */
-    double *stream_s;    /* [P * MS_CARRIED_MAX] */
-    double *queue_s;     /* [queues] streams of messages */
-    double *arrival_s;   /* [2 * operations] results where they are needed */
-    double *unsharded_s; /* [stages] */
+    double *rank_s;        /* [P] */
+    double *host_s;        /* [P] the rank's host has launched all so far */
+    double *stream_s;      /* [P * MS_CARRIED_MAX] */
+    double *queue_s;       /* [queues] streams of messages */
+    double *arrival_s;     /* [2 * operations] results where they are needed */
+    double *unsharded_s;   /* [stages] */
+    ms_plain_pass *passes; /* [slots] room of ms_clocks_run */
 } ms_clocks;
 
 /* Storage for an order's clocks, all at 0.  Returns MS_OK; MS_E_NOMEM. */

@@ -10,7 +10,7 @@
 /* Keys of one size, numbered in the order they were added. */
 typedef struct ms_memo {
     ms_vector keys;  /* of key_B bytes each */
-    ms_vector slots; /* of int32_t: open hash of numbers + 1, 0 free */
+    ms_vector slots; /* open hash of numbers + 1, 0 free, each with its key's hash */
 } ms_memo;
 
 /* key_B: size of a key, whose unused bytes are 0. */

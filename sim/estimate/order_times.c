@@ -15,10 +15,10 @@ typedef struct map_table {
     const ms_stage_costs *costs;
     ms_timing *timing;
     ms_carried carried;
-    map_key *keys;     /* [room] */
-    ms_pass_map *maps; /* [room] */
-    int32_t *slots;    /* [size] open hash of maps, index + 1; 0: free */
-    uint32_t size;     /* a power of two */
+    map_key *keys;      /* [room] */
+    ms_pass_map **maps; /* [room] */
+    int32_t *slots;     /* [size] open hash of maps, index + 1; 0: free */
+    uint32_t size;      /* a power of two */
     int count;
     double *time_s, *end_s; /* [segments of two passes] */
     double *stretched_s;    /* the same; NULL: no computation is slowed down */
@@ -109,7 +109,8 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
     return MS_OK;
 }
 
-static ms_status find_map(map_table *t, const ms_order_slot *slot, const ms_pass_map **map_out) {
+static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *slot,
+                          const ms_pass_map **map_out) {
     int rank = t->order->program->stage_rank[slot->stage];
     const ms_pass_plan *plan = plan_of(t, slot, 0);
     map_key key = {.first = {plan->first, -1}, .alike = t->timing->comm->alike[rank]};
@@ -125,11 +126,13 @@ static ms_status find_map(map_table *t, const ms_order_slot *slot, const ms_pass
     }
     ms_status status = MS_OK;
     if (t->slots[at] == 0) {
-        status = make_map(t, slot, &t->maps[t->count]);
+        ms_pass_map *map = MS_NEW(arena, ms_pass_map, 1);
+        status = map == NULL ? MS_E_NOMEM : make_map(t, slot, map);
+        t->maps[t->count] = map;
         t->keys[t->count] = key;
         t->slots[at] = ++t->count;
     }
-    *map_out = &t->maps[t->slots[at] - 1];
+    *map_out = t->maps[t->slots[at] - 1];
     return status;
 }
 
@@ -157,7 +160,7 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
         t->size *= 2;
     }
     t->keys = MS_NEW(arena, map_key, slots);
-    t->maps = MS_NEW(arena, ms_pass_map, slots);
+    t->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
     t->slots = MS_NEW(arena, int32_t, t->size);
     t->time_s = MS_NEW(arena, double, 2 * t->longest);
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
@@ -170,7 +173,7 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     }
     ms_status status = MS_OK;
     for (int i = 0; i < slots && status == MS_OK; i++) {
-        status = find_map(t, &t->order->slots[i], &maps[i]);
+        status = find_map(t, arena, &t->order->slots[i], &maps[i]);
     }
     return status;
 }
@@ -208,12 +211,36 @@ static ms_status find_message(const map_table *t, int stage, bool is_forward,
     return status;
 }
 
+/* Whether a message goes between the same ranks, and has as many bytes, as the one of the stage a
+ * round of the ranks before. */
+static bool is_as_before(const map_table *t, int i) {
+    const ms_program *program = t->order->program;
+    int round = program->spec.pipeline_ranks, stage = i / 2, before = stage - round;
+    int step = i % 2 == 1 ? 1 : -1; /* forward messages are the odd ones */
+    if (before + step < 0 || stage + step >= program->stages ||
+        !(step > 0 ? ms_program_has_next(program, stage) && ms_program_has_next(program, before)
+                   : ms_program_has_previous(program, stage) &&
+                         ms_program_has_previous(program, before))) {
+        return false;
+    }
+    const ms_stage_cost *own = cost_of(t, stage, 0), *other = cost_of(t, before, 0);
+    return program->stage_rank[stage] == program->stage_rank[before] &&
+           program->stage_rank[stage + step] == program->stage_rank[before + step] &&
+           (step > 0 ? own->send_forward_B == other->send_forward_B
+                     : own->send_backward_B == other->send_backward_B);
+}
+
 static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
+    int round = t->order->program->spec.pipeline_ranks;
     int stages = t->order->program->stages;
     ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
     ms_status status = messages == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0; i < 2 * stages && status == MS_OK; i++) {
-        status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
+        if (is_as_before(t, i)) {
+            messages[i] = messages[i - 2 * round];
+        } else {
+            status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
+        }
     }
     times->messages = messages;
     return status;

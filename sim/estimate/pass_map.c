@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimate/later.h"
+
 /* Communicators of one rank that a pass may use. */
 enum { STREAMS_MAX = 16 };
 
@@ -87,7 +89,7 @@ static bool waits_for_one(const pass_run *run, const ms_segment *segment) {
 static double waited_s(const pass_run *run, const ms_segment *segment) {
     double until_s = -INFINITY;
     for (int i = 0; i < segment->wait_count; i++) {
-        until_s = fmax(until_s, run->end_s[segment->waits[i]]);
+        until_s = ms_later_s(until_s, run->end_s[segment->waits[i]]);
     }
     return until_s;
 }
@@ -108,14 +110,14 @@ static double launch(pass_run *run, clocks *c, int launches, double start_s, dou
     }
     c->host_s += launches * launch_s;
     run->is_bound = run->is_bound || c->host_s - time_s > start_s;
-    return fmax(start_s, c->host_s - time_s);
+    return ms_later_s(start_s, c->host_s - time_s);
 }
 
 static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, double time_s) {
     double *free_s = free_of(c, ms_communicator_of(segment));
-    double start_s = fmax(fmax(run->chain_s, *free_s), waited_s(run, segment));
+    double start_s = ms_later_s(ms_later_s(run->chain_s, *free_s), waited_s(run, segment));
     if (!segment->is_async) {
-        start_s = fmax(start_s, run->inputs_s);
+        start_s = ms_later_s(start_s, run->inputs_s);
         run->inputs_s = -INFINITY;
         start_s = launch(run, c, 1, start_s, 0.0);
         run->chain_s = start_s + time_s;
@@ -142,11 +144,11 @@ static void run_segment(pass_run *run, clocks *c) {
         run_collective(run, c, segment, time_s);
         return;
     }
-    double start_s = fmax(fmax(run->chain_s, run->inputs_s), waited_s(run, segment));
-    start_s = fmax(start_s, c->computed_s);
+    double start_s = ms_later_s(ms_later_s(run->chain_s, run->inputs_s), waited_s(run, segment));
+    start_s = ms_later_s(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
     if (!run->is_synchronised) {
-        c->host_s = fmax(c->host_s, start_s);
+        c->host_s = ms_later_s(c->host_s, start_s);
         run->is_synchronised = true;
     }
     start_s = launch(run, c, segment->kernels.launches, start_s, segment->time_s);
@@ -173,7 +175,8 @@ static void note_clocks(pass_run *run, const clocks *c) {
 static double moved_s(const pass_run *run, const clocks *c) {
     double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
     for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
-        by_s = c->free_s[i] > -INFINITY ? fmax(by_s, c->free_s[i] - run->before->free_s[i]) : by_s;
+        by_s = c->free_s[i] > -INFINITY ? ms_later_s(by_s, c->free_s[i] - run->before->free_s[i])
+                                        : by_s;
     }
     return by_s;
 }
@@ -265,7 +268,7 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
         run_segment(run, c);
         step_on(run, c, !until_held);
     }
-    run->chain_s = fmax(run->chain_s, run->inputs_s);
+    run->chain_s = ms_later_s(run->chain_s, run->inputs_s);
 }
 
 /* Whether the pass does not end before an asynchronous collective does. One that is waited for by
@@ -312,7 +315,7 @@ static void take_turns(pass_run runs[2], clocks *c) {
         run_on(&runs[0], c, true);
         run_on(&runs[1], c, true);
     }
-    runs[0].chain_s = fmax(runs[0].chain_s, runs[1].chain_s);
+    runs[0].chain_s = ms_later_s(runs[0].chain_s, runs[1].chain_s);
 }
 
 /* Run a pass, or two that take turns, to the end.  runs: begun. */
@@ -360,11 +363,12 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
             continue;
         }
         if (!c->is_synchronised && !segment->is_collective) {
-            c->host_s = fmax(c->host_s, c->end_s);
+            c->host_s = ms_later_s(c->host_s, c->end_s);
             c->is_synchronised = true;
         }
         c->host_s += launches * pass->launch_s;
-        c->end_s = fmax(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
+        c->end_s =
+            ms_later_s(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
     }
 }
 
@@ -377,8 +381,8 @@ static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c
         return;
     }
     run_chain(pass, repeat->first, repeat->count, &once);
-    double by_s = (repeat->times - 1) * fmax(sum_s, once.host_s);
-    c->end_s = fmax(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
+    double by_s = (repeat->times - 1) * ms_later_s(sum_s, once.host_s);
+    c->end_s = ms_later_s(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
     c->host_s += repeat->times * once.host_s;
 }
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "estimate/later.h"
+
 bool ms_stretch_is_needed(const double *factors) {
     bool is_needed = false;
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
@@ -19,7 +21,7 @@ static bool joins_span(ms_stretch *stretch, const ms_stretch_span *added) {
         bool meets = added->from_s <= span->until_s && added->until_s >= span->from_s;
         if (meets && added->factor == span->factor) {
             span->from_s = fmin(span->from_s, added->from_s);
-            span->until_s = fmax(span->until_s, added->until_s);
+            span->until_s = ms_later_s(span->until_s, added->until_s);
             return true;
         }
     }
@@ -49,7 +51,7 @@ static double factor_at(const ms_stretch *stretch, double now_s, double *until_o
     for (int i = 0; i < stretch->count; i++) {
         const ms_stretch_span *span = &stretch->spans[i];
         if (span->from_s <= now_s && now_s < span->until_s) {
-            factor = fmax(factor, span->factor);
+            factor = ms_later_s(factor, span->factor);
             *until_out = fmin(*until_out, span->until_s);
         } else if (span->from_s > now_s) {
             *until_out = fmin(*until_out, span->from_s);
