@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -348,15 +349,16 @@ class Store(unittest.TestCase):
     def test_interrupt_before_anything_is_simulated(self):
         """Of ten million candidates, which no machine has looked through when their store has just been made."""
         micros = ",".join(str(size) for size in range(1, 101))
-        words = ["search", "workloads/gpt3-175b-1024.yaml", "--gpus", 1048576, "--vary", "mesh.tp=all", "--vary", "mesh.pp=all", "--vary",
+        words = ["workloads/gpt3-175b-1024.yaml", "--gpus", 1048576, "--vary", "mesh.tp=all", "--vary", "mesh.pp=all", "--vary",
                  "mesh.cp=all", "--vary", "mesh.ep=all", "--vary", f"batch.micro={micros}", "--vary", "recompute=none,selective,full", "--vary",
                  "data_parallel.zero=0,1,3", "--json", "--store", self.store]
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-        end = time.monotonic() + 60
+        process = self.start(*words)
+        end = time.monotonic() + WAIT_S
         while not self.store.exists() and time.monotonic() < end:
             time.sleep(0.01)
+        time.sleep(0.3)  # of the half a minute or more that it takes to look through them
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=WAIT_S)
         self.assertEqual(process.returncode, 130, err)
         if out:  # else the store was made, and the search had not begun
             found = json.loads(out)
