@@ -29,6 +29,9 @@ typedef struct ms_import_source {
     size_t file_count;
     const char *const *sets; /**< [set_count] "key.path=value", laid over what the source says */
     size_t set_count;
+    const char *const *fills; /**< [fill_count] "key=value" of top-level keys, for those that the
+                                 source leaves out */
+    size_t fill_count;
     const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
 } ms_import_source;
 

@@ -4,9 +4,10 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
+#include "meshsim/find.h"
 #include "meshsim/import.h"
 
-enum { FILES_MAX = 1000 };
+enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
 
 static const ms_option OPTIONS[] = {
     {.name = "output",
@@ -16,6 +17,21 @@ static const ms_option OPTIONS[] = {
      .fallback = "-",
      .help = "write the workload there, '-' for standard output",
      .writes = ".yaml"},
+    {.name = "platform",
+     .argument = "P.yaml",
+     .arguments = 1,
+     .help = "platform file, or the name of one, where the source names none"},
+    {.name = "gpus",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "all of the platform",
+     .help =
+         "GPUs of it; where the source has no mesh, each is a replica, from which 'search' goes "
+         "on"},
+    {.name = "batch",
+     .argument = "N",
+     .arguments = 1,
+     .help = "sequences per step, where the source does not say"},
     {.name = "set",
      .argument = "key.path=value",
      .arguments = 1,
@@ -25,6 +41,74 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
+
+/* ---- what the source leaves out ---- */
+
+/* Values of top-level keys, as --set writes them. */
+typedef struct fill_list {
+    const char *items[FILLS_MAX];
+    size_t count;
+} fill_list;
+
+static ms_status add_fill(const ms_invocation *call, const char *text, fill_list *fills) {
+    fills->items[fills->count++] = text;
+    return text == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
+}
+
+/* So many whole nodes of a platform, every GPU a replica. */
+static ms_status fill_cluster(const ms_invocation *call, const char *name, fill_list *fills) {
+    const char *const *folders = NULL;
+    ms_platform platform;
+    ms_status status =
+        ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(call->diag);
+    }
+    status = ms_platform_load(name, folders, NULL, call->arena, call->diag, &platform, NULL);
+    long gpus = status == MS_OK ? ms_platform_gpus(&platform) : 1;
+    status = status == MS_OK ? ms_cli_int(call, "gpus", gpus, 1, GPUS_MAX, &gpus) : status;
+    if (status == MS_OK && gpus % platform.gpus_per_node != 0) {
+        ms_diag_error(call->diag, "--gpus '%ld' are no whole nodes of '%s', which have %d each",
+                      gpus, platform.name, platform.gpus_per_node);
+        return MS_E_USAGE;
+    }
+    const char *path = ms_find_whole_path(name, call->arena); /* from wherever the workload lies */
+    if (status == MS_OK && path == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    if (status == MS_OK) {
+        status = add_fill(call,
+                          ms_arena_printf(call->arena, "platform={file: '%s', nodes: %ld}", path,
+                                          gpus / platform.gpus_per_node),
+                          fills);
+    }
+    return status == MS_OK
+               ? add_fill(call, ms_arena_printf(call->arena, "mesh={dp: %ld}", gpus), fills)
+               : status;
+}
+
+static ms_status list_fills(const ms_invocation *call, fill_list *fills) {
+    const char *name = ms_cli_value(call, "platform", NULL);
+    long batch = 0;
+    ms_status status = MS_OK;
+    if (name == NULL && ms_cli_has(call, "gpus")) {
+        ms_diag_error(call->diag, "'--gpus' needs '--platform': of which cluster");
+        return MS_E_USAGE;
+    }
+    if (name != NULL) {
+        status = fill_cluster(call, name, fills);
+    }
+    if (status == MS_OK && ms_cli_has(call, "batch")) {
+        status = ms_cli_int(call, "batch", 1, 1, MS_BATCH_MAX, &batch);
+        status =
+            status == MS_OK
+                ? add_fill(call, ms_arena_printf(call->arena, "batch={global: %ld}", batch), fills)
+                : status;
+    }
+    return status;
+}
+
+/* ---- output ---- */
 
 static void add_keys(const ms_imported *imported, ms_value *root) {
     ms_value *rows = ms_value_add(root, "keys", MS_VALUE_ARRAY);
@@ -95,12 +179,16 @@ static ms_status run(const ms_invocation *call) {
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
     ms_given sets = ms_cli_all(call, "set");
-    const ms_import_source source = {.files = call->positionals + 1,
-                                     .file_count = call->positional_count - 1,
-                                     .sets = sets.values,
-                                     .set_count = sets.count,
-                                     .data_folder = ms_cli_data_folder(call->arena)};
+    fill_list fills = {.count = 0};
+    ms_import_source source = {.files = call->positionals + 1,
+                               .file_count = call->positional_count - 1,
+                               .sets = sets.values,
+                               .set_count = sets.count,
+                               .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = ms_cli_check_targets(call, FILES);
+    status = status == MS_OK ? list_fills(call, &fills) : status;
+    source.fills = fills.items;
+    source.fill_count = fills.count;
     if (status == MS_OK) {
         status = ms_import_read(call->positionals[0], &source, call->arena, call->diag, &imported);
     }
@@ -125,9 +213,11 @@ const ms_command ms_cmd_import = {
         "tests in YAML, or the block 'arguments' of a log, give model, mesh, schedule, batch and "
         "all else but the platform. What the source "
         "does not say, such as the platform, stands in the file as a comment that begins with "
-        "'required:', inside a mapping as 'required'; --set gives it. Tells on stderr, and in "
+        "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "
+        "it. Tells on stderr, and in "
         "--json, of each of the "
         "source's keys whether it is used, assumed, ignored (and why) or unknown.",
-    .example = "meshsim import hf config.json -o workload.yaml --set platform=dgx-h100",
+    .example =
+        "meshsim import hf config.json --platform dgx-h100 --gpus 64 --batch 256 -o workload.yaml",
     .run = run,
 };

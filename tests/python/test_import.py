@@ -57,6 +57,18 @@ class Import(unittest.TestCase):
         self.assertEqual(checked["parameters"]["total"], 8030261248)
         self.assertEqual(checked["gpus"], 16)
 
+    def test_options_fill_what_is_left_out(self):
+        self.meshsim("import", "hf", self.write(LLAMA), "--platform", "dgx-h100", "--gpus", "64", "--batch", "256", "-o", "w.yaml")
+        checked = json.loads(self.meshsim("check", "w.yaml", "--json", "--ignore-memory").stdout)
+        self.assertEqual((checked["gpus"], checked["mesh"]["dp"], checked["global_batch"]), (64, 64, 256))
+        self.assertNotIn("required", (self.folder / "w.yaml").read_text(encoding="utf-8"))
+        self.meshsim("import", "hf", "config.json", "--platform", "dgx-h100", "--gpus", "64", "--set", "mesh={dp: 8, tp: 8}", "-o", "w.yaml")
+        self.assertIn("tp: 8", (self.folder / "w.yaml").read_text(encoding="utf-8"))
+        for words, said in ((["--gpus", "64"], "'--gpus' needs '--platform'"), (["--platform", "dgx-h100", "--gpus", "12"], "no whole nodes of 'dgx-h100', which have 8"),
+                            (["--batch", "0"], "batch")):
+            self.assertIn(said, self.meshsim("import", "hf", "config.json", *words, code=2).stderr)
+        self.meshsim("import", "hf", "config.json", "--platform", "nowhere", code=3)
+
     def test_what_the_source_does_not_say_is_required(self):
         self.meshsim("import", "hf", self.write(LLAMA), "-o", "w.yaml")
         text = (self.folder / "w.yaml").read_text(encoding="utf-8")

@@ -53,10 +53,25 @@ static bool find_open(ms_imported *out) {
     return is_model_open;
 }
 
+/* What the user says of keys that the source leaves out. */
+static ms_status fill(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                      ms_node *root) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < source->fill_count && status == MS_OK; i++) {
+        const char *text = source->fills[i];
+        const char *key = ms_arena_strndup(arena, text, strcspn(text, "="));
+        if (key == NULL) {
+            return ms_diag_no_memory(diag);
+        }
+        status = ms_config_has(root, key) ? MS_OK : ms_node_set(root, text, arena, diag);
+    }
+    return status;
+}
+
 /* The overrides, and what the model then is. */
 static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                           ms_imported *out) {
-    ms_status status = MS_OK;
+    ms_status status = fill(source, arena, diag, out->root);
     for (size_t i = 0; i < source->set_count && status == MS_OK; i++) {
         status = ms_node_set(out->root, source->sets[i], arena, diag);
     }
