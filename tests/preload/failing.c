@@ -4,10 +4,10 @@
  *                  count on from where their parent was
  * MS_FAIL_LAST=M   and all after it up to the M-th; N when not given
  * MS_FAIL_COUNT=F  the number of allocations so far, as 8 bytes of a file that exists
- * MS_FAIL_READ=N   the N-th pread() of a process and all after it fail with EIO
- * MS_SYNC_LOG=F    calls of fsync() and rename(), a line each, with the inode; F exists
- * MS_FAIL_SYNC=1   fsync() of a file fails with EIO, of a folder with EINVAL
- * MS_SLOW_READ=T   each pread() takes T microseconds more, and for alarm() a second is a minute */
+ * MS_FAIL_READ=N   the N-th pread(), or pread64(), of a process and all after it fail with EIO
+ * MS_SYNC_LOG=F    calls of fsync(), or fdatasync(), and rename(), a line each, with the inode; F
+ * exists MS_FAIL_SYNC=1   fsync() of a file fails with EIO, of a folder with EINVAL MS_SLOW_READ=T
+ * each pread() takes T microseconds more, and for alarm() a second is a minute */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +119,15 @@ int fsync(int file) {
         return -1;
     }
     return (int)syscall(SYS_fsync, file);
+}
+
+/* What SQLite calls. */
+int fdatasync(int file) {
+    return fsync(file);
+}
+
+ssize_t pread64(int file, void *bytes, size_t size, off64_t at) {
+    return pread(file, bytes, size, at);
 }
 
 int rename(const char *from, const char *to) {

@@ -149,6 +149,8 @@ static ms_status prepare(points_run *r, size_t index) {
         status == MS_OK ? ms_store_key(&r->point.spec, study->program, &mute, row->key) : status;
     if (status == MS_E_INPUT) {
         status = refuse(r, row, &reason);
+    } else if (status == MS_E_NOMEM) {
+        ms_diag_no_memory(r->diag);
     } else if (status != MS_OK && mute.errors > 0) {
         ms_diag_error(r->diag, "%s", ms_buffer_text(&reason)); /* it stops everything */
     }
