@@ -17,6 +17,7 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/checksum.h"
+#include "meshsim/config.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
@@ -104,6 +105,8 @@ typedef struct ms_shards_report {
     int missing_count;
     ms_shards_double *doubles; /**< [double_count] by key */
     size_t double_count;
+    ms_words programs; /**< versions that simulated the rows of the shards; more than one: each will
+                          simulate again what the others have found */
 } ms_shards_report;
 
 /** Put the rows of all complete shards of a folder into DIR/study.db, all or none; what it has

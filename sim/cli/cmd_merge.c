@@ -33,6 +33,10 @@ static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
     for (int i = 0; i < report->missing_count; i++) {
         ms_value_add_int(missing, NULL, report->missing[i]);
     }
+    ms_value *programs = ms_value_add(root, "programs", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < report->programs.count; i++) {
+        ms_value_add_string(programs, NULL, report->programs.items[i]);
+    }
     ms_value *doubles = ms_value_add(root, "double", MS_VALUE_ARRAY);
     for (size_t i = 0; i < report->double_count; i++) {
         const ms_shards_double *found = &report->doubles[i];
@@ -54,6 +58,12 @@ static void write_page(const ms_shards_report *report, ms_buffer *out) {
     if (report->double_count > 0) {
         ms_buffer_printf(out, "double     %zu jobs that two shards have, which does no harm\n",
                          report->double_count);
+    }
+    if (report->programs.count > 1) {
+        ms_buffer_printf(out,
+                         "programs   %zu versions of meshsim, which do not take each other's rows: "
+                         "one that\n           goes on simulates again what others have found\n",
+                         report->programs.count);
     }
     if (report->missing_count > 0) {
         ms_buffer_printf(out, "missing    --array=%s\n", ms_buffer_text(&ranges));

@@ -275,6 +275,20 @@ static ms_status find_places(plan *p) {
     return p->is_slurm ? check_slurm_folder(p) : check_makeflow_folder(p);
 }
 
+/* Slurm writes into it before a shard could make it. */
+static ms_status make_folder(const plan *p) {
+    struct stat found;
+    bool is_there = mkdir(p->folder, 0777) == 0 || errno == EEXIST;
+    if (is_there && stat(p->folder, &found) == 0 && !S_ISDIR(found.st_mode)) {
+        errno = ENOTDIR;
+        is_there = false;
+    }
+    if (!is_there) {
+        ms_diag_error(p->call->diag, "cannot make the folder '%s': %s", p->folder, strerror(errno));
+    }
+    return is_there ? MS_OK : MS_E_IO;
+}
+
 static ms_status make_plan(plan *p) {
     ms_status status = check_options(p);
     status = status == MS_OK ? read_engine(p) : status;
@@ -283,10 +297,7 @@ static ms_status make_plan(plan *p) {
                  : status;
     status = status == MS_OK ? find_places(p) : status;
     status = status == MS_OK ? make_command(p) : status;
-    if (status == MS_OK && mkdir(p->folder, 0777) != 0 && errno != EEXIST) {
-        ms_diag_error(p->call->diag, "cannot make the folder '%s': %s", p->folder, strerror(errno));
-        status = MS_E_IO; /* Slurm writes into it before a shard could make it */
-    }
+    status = status == MS_OK ? make_folder(p) : status;
     if (status == MS_OK) {
         (p->is_slurm ? write_slurm : write_makeflow)(p);
         bool has_failed = p->command.failed || p->text.failed || p->call->arena->has_failed;

@@ -151,7 +151,7 @@ static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *o
     size_t count = 0;
     ms_buffer line;
     ms_buffer_init(&line);
-    ms_buffer_printf(out, "workload   %s\n", base->name == NULL ? "" : base->name);
+    ms_buffer_printf(out, "workload   %s\n", base->name == NULL ? shown->workload : base->name);
     out->failed = out->failed || ms_space_axes(shown->space, arena, &axes, &count) != MS_OK;
     ms_buffer_puts(&line, count == 0 ? "as the workload says" : "");
     for (size_t i = 0; i < count; i++) {

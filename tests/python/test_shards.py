@@ -138,6 +138,18 @@ class Shards(InFolder):
             self.run_it("sweep", self.sweep, "--shard", f"{index}/3", "--store", self.folder)
         self.assertEqual(self.merge(0)["rows"], 2)
 
+    def test_shards_of_two_programs_are_told(self):
+        for index in range(SHARDS):
+            self.run_it(*self.shard(index))
+        self.assertEqual(len(self.merge(0)["programs"]), 1)
+        out, _ = self.run_it("merge", self.folder)
+        self.assertNotIn("versions of meshsim", out)
+        with sqlite3.connect(self.folder / f"shard-2-of-{SHARDS}.db") as base:
+            base.execute("UPDATE points SET program = 'another'")
+        self.assertEqual(self.merge(0)["programs"][1:], ["another"])
+        out, _ = self.run_it("merge", self.folder)
+        self.assertIn("2 versions of meshsim", out)
+
     def test_faults(self):
         for words, told in ((["--shard", "1/2"], "needs '--store'"), (["--shard", "2/2", "--store", "d"], "expected a shard as I/N"),
                             (["--shards", "2"], "needs '--plan'"), (["--shard", "0/2", "--store", "d", "--plot", "a.svg"], "do not go together"),
@@ -154,6 +166,9 @@ class Shards(InFolder):
         self.run_it("merge", self.place / "none", code=3)
         self.folder.write_text("a file", encoding="utf-8")
         self.run_it(*self.shard(0), code=4)
+        _, err = self.run_it("sweep", self.sweep, "--plan", "makeflow=a", "--store", self.folder, code=4)
+        self.assertIn("cannot make the folder", err)
+        self.assertFalse((self.place / "a").exists())
 
 
 class Searches(InFolder):

@@ -169,8 +169,9 @@ typedef struct merging {
     ms_shards_report *report;
     bool *is_complete; /* [report->count] */
     ms_store *study;
-    int shard;      /* that is read now */
-    ms_vector keys; /* found_key */
+    int shard;          /* that is read now */
+    ms_vector keys;     /* of found_key */
+    ms_vector programs; /* of const char *, in the order in which they are met */
 } merging;
 
 /* What a file's name says: the shard, and whether it is complete.  false: it is none's. */
@@ -226,6 +227,19 @@ static ms_status list_files(merging *m) {
     return status;
 }
 
+/* Note who has simulated a row. */
+static ms_status take_program(merging *m, const char *program) {
+    ms_vector *known = &m->programs;
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(MS_AT(known, const char *, i), program) == 0) {
+            return MS_OK;
+        }
+    }
+    const char *copy = ms_arena_strdup(m->arena, program);
+    bool has_room = copy != NULL && ms_vector_add(known, &copy, 1) != NULL;
+    return has_room ? MS_OK : ms_diag_no_memory(m->diag);
+}
+
 static ms_status take_row(void *context, const ms_store_row *row) {
     merging *m = context;
     found_key *found = ms_vector_add(&m->keys, NULL, 1);
@@ -234,7 +248,8 @@ static ms_status take_row(void *context, const ms_store_row *row) {
     }
     memcpy(found->key, row->key, sizeof found->key);
     found->shard = m->shard;
-    return ms_store_put(m->study, row);
+    ms_status status = take_program(m, row->program == NULL ? "" : row->program);
+    return status == MS_OK ? ms_store_put(m->study, row) : status;
 }
 
 static ms_status take_shard(merging *m, int index) {
@@ -298,6 +313,19 @@ static ms_status list_missing(merging *m) {
     return MS_OK;
 }
 
+static ms_status list_programs(merging *m) {
+    size_t count = m->programs.count;
+    const char **names = MS_NEW(m->arena, const char *, count + 1);
+    if (names == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        names[i] = MS_AT(&m->programs, const char *, i);
+    }
+    m->report->programs = (ms_words){names, count};
+    return MS_OK;
+}
+
 /* All rows in one transaction. */
 static ms_status take_rows(merging *m) {
     ms_status status = ms_store_begin(m->study);
@@ -312,6 +340,7 @@ ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
     merging m = {.folder = folder, .arena = arena, .diag = diag, .report = report_out};
     *report_out = (ms_shards_report){.store = ms_arena_printf(arena, "%s/study.db", folder)};
     ms_vector_init(&m.keys, sizeof(found_key));
+    ms_vector_init(&m.programs, sizeof(const char *));
     const ms_store_options options = {.is_fresh = false};
     ms_status status = report_out->store == NULL ? ms_diag_no_memory(diag) : list_files(&m);
     status = status == MS_OK ? ms_store_open(report_out->store, &options, arena, diag, &m.study)
@@ -320,7 +349,9 @@ ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
     status = status == MS_OK ? ms_store_count(m.study, &report_out->rows) : status;
     status = status == MS_OK ? list_doubles(&m) : status;
     status = status == MS_OK ? list_missing(&m) : status;
+    status = status == MS_OK ? list_programs(&m) : status;
     ms_store_close(m.study);
     ms_vector_release(&m.keys);
+    ms_vector_release(&m.programs);
     return status;
 }
