@@ -1,5 +1,6 @@
 /* libFuzzer target: any bytes as the numbers of a trace in memory, made to keep what ms_trace_read
- * promises. Its picture and its Chrome trace are written; nothing in a trace may break them. */
+ * promises. Its picture, its Chrome trace and its page are written; nothing in a trace may break
+ * them. */
 #include "fuzz_target.h"
 #include "meshsim/event.h"
 #include "meshsim/report.h"
@@ -120,6 +121,9 @@ static void write_all(const ms_trace *trace, ms_arena *arena) {
     ms_gantt gantt;
     require(ms_gantt_from_trace(trace, MS_GANTT_PIPELINE_RANKS, arena, &gantt) == MS_OK);
     status = ms_gantt_write_svg(&gantt, 1, &out);
+    require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
+    out.length = 0;
+    status = ms_page_write_trace(trace, MS_GANTT_EVERY_RANK, &out);
     require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
     ms_buffer_release(&out);
 }
