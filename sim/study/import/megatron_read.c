@@ -265,6 +265,7 @@ static void read_yaml(megatron_reading *r, const ms_text *text) {
     ms_node *root = NULL;
     ms_status status =
         ms_yaml_parse(text->data, text->length_B, text->name, r->arena, r->diag, &root);
+    status = status == MS_OK && root->has_fault ? MS_E_INPUT : status; /* such as a repeated key */
     r->status = r->status == MS_OK ? status : r->status;
     if (status != MS_OK) {
         return;

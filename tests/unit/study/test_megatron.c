@@ -289,6 +289,7 @@ Test(megatron, what_is_no_arguments_is_refused) {
         {"a", "python x.py --num-layers \"24\n", "a:1:26: error: expected a closing \""},
         {"a", "X=(--num-layers 1\n", "a:1:3: error: expected a closing )"},
         {"a.yaml", "MODEL_ARGS: {--num-layers: {a: 1}}\n", "expected a value, got a mapping"},
+        {"a.yaml", "MODEL_ARGS: {--num-layers: 1, --num-layers: 2}\n", "--num-layers"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         fixture f;
