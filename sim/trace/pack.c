@@ -17,6 +17,10 @@ enum { LOOKS = 2, LOOK_B = 1024, SLOT_BITS = 10, REPEATS_LEAST = 8 };
  */
 enum { LEVEL = 1, WINDOW_BITS = -15, MEMORY_LEVEL = 6 };
 
+/* Of what level 1 looks for, only a match that is long enough changes: columns repeat themselves at
+ * length, and a match of 258 bytes costs no more than one of 8 (deflateTune, zlib.h). */
+enum { GOOD_LENGTH = 4, LAZY_LENGTH = 4, NICE_LENGTH = 258, CHAIN_LENGTH = 4 };
+
 /* What deflateParams and a flush may add to each plane, and head and end to all: less than this. */
 enum { PLANE_MORE_B = 80, SUM_B = 4 };
 
@@ -175,6 +179,7 @@ static size_t pack_plane(z_stream *stream, const uint8_t *plane, size_t plane_B,
     stream->avail_in = 0;
     (void)deflateParams(stream, strategy != Z_RLE && is_noise(plane, plane_B) ? 0 : LEVEL,
                         strategy);
+    (void)deflateTune(stream, GOOD_LENGTH, LAZY_LENGTH, NICE_LENGTH, CHAIN_LENGTH);
     stream->next_in = plane;
     stream->avail_in = (unsigned)plane_B;
     stream->next_out = out;
