@@ -161,11 +161,13 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
     pthread_mutex_init(&progress->lock, NULL);
     pthread_cond_init(&progress->wake, &clock);
     pthread_condattr_destroy(&clock);
+    ms_interrupt_say_last(WIPE); /* before there can be a line */
     progress->has_thread = start_thread(progress);
     if (progress->has_thread) {
-        ms_interrupt_say_last(WIPE);
         call->diag->write = write_message;
         call->diag->context = progress;
+    } else {
+        ms_interrupt_say_last(NULL);
     }
 }
 
