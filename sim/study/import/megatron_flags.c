@@ -38,7 +38,7 @@ static const flag_list LISTS[] = {
      " group-query-attention use-rotary-position-embeddings swiglu quick-geglu "
      "untie-embeddings-and-output-weights multi-latent-attention disable-bias-linear "
      "use-flash-attn no-bias-dropout-fusion cross-entropy-loss-fusion "
-     "no-gradient-accumulation-fusion deterministic-mode "},
+     "no-gradient-accumulation-fusion deterministic-mode qk-layernorm add-qkv-bias "},
     {MS_TAKES_ONE, NULL,
      " tensor-model-parallel-size pipeline-model-parallel-size context-parallel-size "
      "expert-model-parallel-size expert-tensor-parallel-size pipeline-model-parallel-layout "
@@ -214,9 +214,7 @@ static const struct {
     ms_megatron_arity arity;
     const char *name, *why;
 } DIFFERENT[] = {
-    {MS_TAKES_NONE, "qk-layernorm", "queries and keys are not normalised"},
     {MS_TAKES_NONE, "qk-l2-norm", "queries and keys are not normalised"},
-    {MS_TAKES_NONE, "add-qkv-bias", "queries, keys and values have no biases of their own"},
     {MS_TAKES_ONE, "window-attn-skip-freq", "every layer has the window"},
     {MS_TAKES_MANY, "hierarchical-context-parallel-sizes", "context parallelism has one level"},
     {MS_TAKES_NONE, "no-masked-softmax-fusion", "the softmax is fused"},

@@ -142,6 +142,17 @@ static void set_bias(ms_megatron_run *run, bool is_latent) {
     ms_megatron_set_bool(run, "model.bias", "--disable-bias-linear", has_bias);
 }
 
+/* Latent attention norms its latents in any case; heads are normed where that is said. */
+static void set_small_parts(ms_megatron_run *run, bool is_latent) {
+    if (ms_megatron_given(run, "--qk-layernorm") && !is_latent) {
+        ms_megatron_set_bool(run, "model.qk_norm", "--qk-layernorm", true);
+    }
+    bool has_others = !ms_megatron_given(run, "--disable-bias-linear");
+    if (ms_megatron_given(run, "--add-qkv-bias") && !is_latent && !has_others) {
+        ms_megatron_set(run, "model.biases", "--add-qkv-bias", "[qkv]");
+    }
+}
+
 static void set_dropout(ms_megatron_run *run) {
     double hidden = ms_megatron_number(run, "--hidden-dropout", USUAL_DROPOUT);
     double attention = ms_megatron_number(run, "--attention-dropout", USUAL_DROPOUT);
@@ -231,6 +242,7 @@ void ms_megatron_set_model(ms_megatron_run *run) {
                          !ms_megatron_given(run, "--untie-embeddings-and-output-weights"));
     set_norm(run);
     set_bias(run, is_latent);
+    set_small_parts(run, is_latent);
     set_positions(run);
     set_dropout(run);
     set_window(run);
@@ -249,43 +261,53 @@ void ms_megatron_set_model(ms_megatron_run *run) {
 /* Layers with experts as a workload says them: none in the first ones, then in every so many-th. */
 typedef struct expert_layers {
     int first_dense, every;
-    bool is_exact;
 } expert_layers;
 
 static bool has_experts(const expert_layers *e, int layer) {
     return layer >= e->first_dense && (layer - e->first_dense) % e->every == e->every - 1;
 }
 
-/* Whether as many layers have experts as in a pattern, and whether they are the same ones. */
-static bool has_as_many(const expert_layers *e, const ms_ints *pattern, bool *is_same_out) {
-    int difference = 0;
-    *is_same_out = true;
+static bool fits(const expert_layers *e, const ms_ints *pattern) {
     for (size_t i = 0; i < pattern->count; i++) {
-        bool is_one = has_experts(e, (int)i), is_wanted = pattern->items[i] != 0;
-        difference += (int)is_one - (int)is_wanted;
-        *is_same_out = *is_same_out && is_one == is_wanted;
+        if (has_experts(e, (int)i) != (pattern->items[i] != 0)) {
+            return false;
+        }
     }
-    return difference == 0;
+    return true;
 }
 
-/* The first two layers with experts say the rhythm. Where they do not lie as a workload can say it,
- * as many have experts: of every so many the last, or all of them last. */
+/* The first two layers with experts say the rhythm; what has none is a list of dense layers behind
+ * the first one with experts. */
 static expert_layers find_rhythm(const ms_ints *pattern) {
-    int first = -1, second = -1, count = 0;
+    int first = -1, second = -1;
     for (size_t i = 0; i < pattern->count; i++) {
         if (pattern->items[i] != 0) {
             second = first >= 0 && second < 0 ? (int)i : second;
             first = first < 0 ? (int)i : first;
-            count++;
         }
     }
     int every = second < 0 ? 1 : second - first;
-    int dense = first - every + 1;
-    expert_layers found = {.first_dense = dense < 0 ? 0 : dense, .every = every};
-    if (!has_as_many(&found, pattern, &found.is_exact)) {
-        found = (expert_layers){.first_dense = (int)pattern->count - count, .every = 1};
+    expert_layers found = {.first_dense = first - every + 1, .every = every};
+    if (first < 0 || found.first_dense < 0 || !fits(&found, pattern)) {
+        found = (expert_layers){.first_dense = first < 0 ? (int)pattern->count : first, .every = 1};
     }
     return found;
+}
+
+/* The dense layers that such a rhythm has with experts. */
+static void set_dense(ms_megatron_run *run, const expert_layers *found, const ms_ints *pattern) {
+    ms_buffer list;
+    ms_buffer_init(&list);
+    for (size_t i = 0; i < pattern->count; i++) {
+        if (has_experts(found, (int)i) && pattern->items[i] == 0) {
+            ms_buffer_printf(&list, "%s%zu", list.length == 0 ? "" : ", ", i);
+        }
+    }
+    if (list.length > 0) {
+        ms_megatron_set(run, "model.moe.dense_layers", "--moe-layer-freq", "[%s]",
+                        ms_buffer_text(&list));
+    }
+    ms_buffer_release(&list);
 }
 
 /* A number N: of every N layers the first has experts; a list: those with 1 have. */
@@ -331,10 +353,7 @@ static void set_frequency(ms_megatron_run *run) {
     if (found.every > 1) {
         ms_megatron_set(run, "model.moe.every", "--moe-layer-freq", "%d", found.every);
     }
-    if (!found.is_exact) {
-        ms_megatron_differs(run, "--moe-layer-freq",
-                            "as many layers have experts, but not the same ones");
-    }
+    set_dense(run, &found, &pattern);
 }
 
 static void set_shared(ms_megatron_run *run) {

@@ -394,6 +394,9 @@ Test(megatron, sizes_follow_its_rules) {
                 {"--multi-latent-attention", "model.mla.kv_rank", "32"},
                 {"--multi-latent-attention", "model.mla.q_rank", "0"},
                 {"--multi-latent-attention", "model.bias", "false"},
+                {"--qk-layernorm", "model.qk_norm", "true"},
+                {"--qk-layernorm --multi-latent-attention", "model.qk_norm", NULL},
+                {"--add-qkv-bias --disable-bias-linear", "model.biases", "[qkv]"},
                 {"--q-lora-rank 5", "model.mla.q_rank", NULL},
                 {"--position-embedding-type rope", "model.positions", "rotary"});
 }
@@ -405,8 +408,8 @@ Test(megatron, experts_lie_in_the_layers_of_the_pattern) {
         {"--num-experts 4 --moe-layer-freq ([0]*3+[1]*5)", "model.moe.first_dense_layers", "3"},
         {"--num-experts 4 --moe-layer-freq [0,1]*4", "model.moe.every", "2"},
         {"--num-experts 4 --moe-layer-freq [0,0,0,1]*2", "model.moe.every", "4"},
-        {"--num-experts 4 --moe-layer-freq 2", "model.moe.every", "2"},
-        {"--num-experts 4 --moe-layer-freq [1,1,0,1,1,0,1,1]", "model.moe.first_dense_layers", "2"},
+        {"--num-experts 4 --moe-layer-freq 2", "model.moe.dense_layers", "[1, 3, 5, 7]"},
+        {"--num-experts 4 --moe-layer-freq [1,1,0,1,1,0,1,1]", "model.moe.dense_layers", "[2, 5]"},
         {"--num-experts 4 --moe-shared-expert-intermediate-size 64", "model.moe.shared_experts",
          "1"},
         {"--num-experts 4 --moe-router-enable-expert-bias", "model.moe.router_bias", "true"},
@@ -548,16 +551,18 @@ Test(megatron, of_every_argument_is_said_what_became_of_it) {
         {"--num-layers", MS_MEGATRON_USED, "model.layers"},
         {"--lr", MS_MEGATRON_IGNORED, "rates"},
         {"--q-lora-rank", MS_MEGATRON_IGNORED, "changes nothing in this job"},
-        {"--qk-layernorm", MS_MEGATRON_DIFFERENT, "not normalised"},
+        {"--qk-layernorm", MS_MEGATRON_USED, "model.qk_norm"},
+        {"--qk-l2-norm", MS_MEGATRON_DIFFERENT, "not normalised"},
         {"--made-up", MS_MEGATRON_UNKNOWN, NULL},
         {"--log-interval", MS_MEGATRON_IGNORED, "given again"},
         {"--moe-token-dispatcher-type", MS_MEGATRON_IGNORED, "in any case"},
     };
     fixture f;
     start(&f);
-    cr_assert_eq(translate(&f, SMALL "--lr 1 --q-lora-rank 5 --qk-layernorm --made-up 3 "
-                                     "--log-interval 1 --log-interval 2 "
-                                     "--moe-token-dispatcher-type alltoall"),
+    cr_assert_eq(translate(&f,
+                           SMALL "--lr 1 --q-lora-rank 5 --qk-layernorm --qk-l2-norm --made-up 3 "
+                                 "--log-interval 1 --log-interval 2 "
+                                 "--moe-token-dispatcher-type alltoall"),
                  MS_OK);
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         const ms_megatron_argument *a = argument(&f, ROWS[i].name);
