@@ -401,7 +401,7 @@ ms_status ms_megatron_find_dumped(const char *key, ms_arena *arena, ms_megatron_
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
-enum { NAME_MAX_B = 80, NAMES_MAX = 128 };
+enum { NAME_MAX_B = 80 };
 
 /* A name among others, each with a blank around it; its place, NULL: it is not there. */
 static const char *find_word(const char *names, const char *name) {
@@ -436,21 +436,4 @@ bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out) {
         }
     }
     return false;
-}
-
-const char *ms_megatron_nearest(const char *name, ms_arena *arena) {
-    const char *nearest[sizeof LISTS / sizeof LISTS[0]] = {NULL};
-    size_t found = 0;
-    for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
-        const char *words[NAMES_MAX];
-        size_t count = 0;
-        char *at = ms_arena_strdup(arena, LISTS[i].names);
-        for (at = at == NULL ? NULL : strtok(at, " "); at != NULL && count < NAMES_MAX;
-             at = strtok(NULL, " ")) {
-            words[count++] = at;
-        }
-        nearest[found] = ms_nearest_word(name + 2, words, count);
-        found += nearest[found] != NULL;
-    }
-    return ms_nearest_word(name + 2, nearest, found);
 }

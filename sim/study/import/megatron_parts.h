@@ -33,9 +33,6 @@ ms_status ms_megatron_find_dumped(const char *key, ms_arena *arena, ms_megatron_
 /* Whether a log shows this of an argument that was not given.  name: with its dashes. */
 bool ms_megatron_is_default(const char *name, const char *value);
 
-/* The argument nearest to a name, without its dashes; NULL: none is near. */
-const char *ms_megatron_nearest(const char *name, ms_arena *arena);
-
 /* A word of a command line. */
 typedef struct ms_shell_word {
     const char *text; /* variables put in */
@@ -94,6 +91,14 @@ typedef struct ms_megatron_run {
     int experts;
     bool has_sequence; /* sequence parallelism */
 } ms_megatron_run;
+
+/* An argument by its place in the list. */
+static inline ms_megatron_argument *ms_megatron_item(const ms_megatron_run *run, size_t i) {
+    return &MS_AT(&run->arguments->items, ms_megatron_argument, i);
+}
+
+/* The argument of a name that counts, which is the last one; NULL: it was not given. */
+ms_megatron_argument *ms_megatron_find(ms_megatron_run *run, const char *name);
 
 /* The argument of a name that counts, now used; NULL: it was not given. */
 ms_megatron_argument *ms_megatron_get(ms_megatron_run *run, const char *name);
