@@ -116,6 +116,13 @@ void ms_estimator_free(ms_estimator *estimator);
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out);
 
+/** Check a spec as ms_estimator_run does and find its memory, but not its step, which is two thirds
+ * of the work: for those of which nobody asks it any more, but whether they are possible.
+ *  *peak_B_out, *fits_out: as in ms_spec_estimate.  Returns as ms_estimator_run, but for
+ * collectives that no algorithm lays out. */
+ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                           double *peak_B_out, bool *fits_out);
+
 /** Bound a spec from its computations alone, before its passes are in order and anything is known
  * of its memory and its communication: a search asks this of all candidates, and estimates those
  * that it leaves a hope. Refuses what ms_job_shape and ms_job_check_layers refuse, which is less

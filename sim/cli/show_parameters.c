@@ -48,7 +48,7 @@ void ms_show_parameters(const ms_model *model, ms_buffer *page) {
     add_count(parts.total, parts.active, page);
     ms_buffer_printf(page, ", %d layers\n", model->layers);
     if (parts.modules > 0) {
-        ms_buffer_puts(page, "           without prediction modules ");
+        ms_buffer_puts(page, "           without prediction modules\n           ");
         add_count(parts.total - parts.modules, parts.active - parts.active_modules, page);
         ms_buffer_puts(page, "\n");
     }

@@ -403,20 +403,29 @@ static ms_status look_over(estimating *it) {
     return status == MS_OK ? ms_job_check_layers(it->spec, &it->job, it->diag) : status;
 }
 
-static ms_status run(estimating *it, ms_spec_estimate *estimate) {
+/* All but the step: an order of passes, places, costs, and the memory that follows from them. */
+static ms_status lay_out(estimating *it) {
+    ms_status status = find_order(it);
+    status = status == MS_OK ? find_place(it) : status;
+    return status == MS_OK ? find_costs(it) : status;
+}
+
+static bool fits(const estimating *it) {
     const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
+    return it->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
+}
+
+static ms_status run(estimating *it, ms_spec_estimate *estimate) {
     ms_work_bound early;
     ms_status status = look_over(it);
     if (status == MS_OK) {
         status = ms_work_bound_find(&it->e->works, it->spec, &it->job, &it->e->scratch, &early);
     }
-    status = status == MS_OK ? find_order(it) : status;
-    status = status == MS_OK ? find_place(it) : status;
-    status = status == MS_OK ? find_costs(it) : status;
+    status = status == MS_OK ? lay_out(it) : status;
     status = status == MS_OK ? run_step(it, estimate) : status;
     if (status == MS_OK) {
         estimate->peak_B = it->costs->peak_B;
-        estimate->fits = estimate->peak_B <= gpu->hbm_B - gpu->reserve_B;
+        estimate->fits = fits(it);
         /* a bound that was within the slack of the estimate may be below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
         estimate->least = least_use(it, estimate->lower_bound_s, it->costs->busy_s);
@@ -436,6 +445,21 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
         ms_diag_error(diag, "out of memory while estimating the step");
     } else if (status == MS_OK) {
         *estimate_out = estimate;
+    }
+    return status;
+}
+
+ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                           double *peak_B_out, bool *fits_out) {
+    estimating it = {.e = estimator, .spec = spec, .diag = diag};
+    ms_status status = look_over(&it);
+    status = status == MS_OK ? lay_out(&it) : status;
+    ms_arena_clear(&estimator->scratch);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while finding a job's memory");
+    } else if (status == MS_OK) {
+        *peak_B_out = it.costs->peak_B;
+        *fits_out = fits(&it);
     }
     return status;
 }

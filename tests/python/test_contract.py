@@ -24,6 +24,7 @@ PLATFORMS = sorted(path.stem for path in (ROOT / "platforms").glob("*.yaml"))
 PROGRAM = ""
 
 NUMBER = (int, float)
+KNOWN = (int, float, type(None))  # null where the workload or the platform does not say enough for it
 AXIS = {key: NUMBER for key in ("bytes_per_rank", "busy_s", "exposed_s", "overlapped_s", "in_idle_s", "wait_s")}
 SHARES = ("compute optimizer bubble_warmup bubble_steady bubble_cooldown imbalance exposed_tp exposed_cp exposed_ep "
           "exposed_pp exposed_dp other").split()
@@ -32,10 +33,10 @@ PATH = "compute optimizer imbalance tp cp ep pp dp other".split()
 RUN = {
     "workload": str, "platform": str, "gpus": int, "mesh": {"*": int}, "order": [str], "mesh_tiers": {"*": (str, type(None))},
     "schedule": str, "fidelity": str, "granularity": str,
-    "steps": int, "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": NUMBER, "tokens_per_s_per_gpu": NUMBER,
-    "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": NUMBER, "mfu": NUMBER, "mfu_causal": NUMBER,
-    "hfu": NUMBER, "flop_convention": str,
-    "cost": (*NUMBER, type(None)), "cost_per_million_tokens": (*NUMBER, type(None)), "energy_J": (*NUMBER, type(None)), "energy_convention": str,
+    "steps": int, "step_time_s": NUMBER, "samples_per_s": NUMBER, "tokens_per_s": KNOWN, "tokens_per_s_per_gpu": KNOWN,
+    "global_batch": int, "num_microbatches": int, "model_tflops_per_gpu": KNOWN, "mfu": KNOWN, "mfu_causal": KNOWN,
+    "hfu": KNOWN, "flop_convention": str,
+    "cost": KNOWN, "cost_per_million_tokens": KNOWN, "energy_J": KNOWN, "energy_convention": str,
     "bubble_fraction": NUMBER, "bubble_ratio": NUMBER, "idle_fraction": NUMBER,
     "compute_slowdown": NUMBER, "time_share": {key: NUMBER for key in SHARES},
     "other_parts": {"host": NUMBER, "norm": NUMBER},
@@ -178,6 +179,7 @@ class Keys(unittest.TestCase):
             value = self.check(str(path))
         self.assertAlmostEqual(value["bubble_fraction"], 3 / 11, delta=1e-9)
         self.assertEqual(value["kernels"], [])
+        self.assertEqual([value[key] for key in ("tokens_per_s", "mfu", "cost")], [None] * 3)
         self.assertTrue(value["memory"]["fits"])
 
     def test_collective(self):

@@ -137,20 +137,42 @@ static ms_status bound_one(search_run *r, int64_t index, ms_diag *mute) {
     return ms_vector_add(&r->open, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
+/* Count one that does not fit. */
+static void take_too_large(search_run *r, double peak_B) {
+    bool is_smallest = r->out->counts.does_not_fit == 0 || peak_B < r->out->smallest_B;
+    r->out->smallest_B = is_smallest ? peak_B : r->out->smallest_B;
+    r->out->counts.does_not_fit++;
+}
+
+/* Count a candidate that is beaten: as pruned if it is possible at all, so that whoever asks which
+ * ones are has the same answer with and without pruning.  mute: as for bound_one. */
+static ms_status prune_one(search_run *r, int64_t index, ms_diag *mute) {
+    ms_job_spec spec;
+    double peak_B = 0;
+    bool fits = false;
+    ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
+    status = status == MS_OK ? ms_estimator_fit(r->estimator, &spec, mute, &peak_B, &fits) : status;
+    if (status != MS_OK) {
+        return take_fault(r, status, index, mute);
+    }
+    r->out->counts.pruned += fits;
+    if (!fits) {
+        take_too_large(r, peak_B);
+    }
+    return MS_OK;
+}
+
 /* Estimate a candidate.  mute: as for bound_one. */
 static ms_status estimate_one(search_run *r, int64_t index, ms_diag *mute) {
     ms_spec_estimate estimate;
     ms_job_spec spec;
-    ms_search_counts *counts = &r->out->counts;
     ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
     status = status == MS_OK ? ms_estimator_run(r->estimator, &spec, mute, &estimate) : status;
     if (status != MS_OK) {
         return take_fault(r, status, index, mute);
     }
     if (!estimate.fits) {
-        bool is_smallest = counts->does_not_fit == 0 || estimate.peak_B < r->out->smallest_B;
-        r->out->smallest_B = is_smallest ? estimate.peak_B : r->out->smallest_B;
-        counts->does_not_fit++;
+        take_too_large(r, estimate.peak_B);
         return MS_OK;
     }
     return keep_feasible(r, &spec, &estimate, index);
@@ -210,7 +232,7 @@ static ms_status estimate_open(search_run *r, bool until_expected) {
         }
         status = status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
         if (status == MS_OK && is_beaten(r, &one.bound)) {
-            r->out->counts.pruned++;
+            status = do_one(r, one.index, prune_one);
         } else if (status != MS_OK || (waits && ms_search_is_beaten(&r->expected, &one.bound))) {
             MS_AT(&r->open, open_candidate, kept++) = one;
         } else {

@@ -16,6 +16,7 @@ typedef struct searching {
     ms_search_phase phase; /* an interrupt comes in it */
     int64_t after;         /* once so many candidates are behind it */
     bool is_interrupted;
+    int64_t estimated; /* candidates whose steps were, which fit */
 } searching;
 
 /* As a user would, at a point that no speed moves. */
@@ -25,6 +26,11 @@ static void interrupt(void *context, const ms_search_progress *now) {
         s->is_interrupted = true;
         raise(SIGINT);
     }
+}
+
+static void count_estimated(void *context, const ms_search_progress *now) {
+    searching *s = context;
+    s->estimated = now->phase == MS_SEARCH_SIMULATING ? now->count : s->estimated;
 }
 
 static ms_status search(searching *s, const char **varied) {
@@ -76,18 +82,22 @@ Test(search_run, an_interrupt_while_candidates_are_estimated_leaves_the_best_est
     job_fixture_release(&s.f);
 }
 
-/* One microbatch leaves half of two pipeline ranks' time idle, so that these candidates need not
- * even be estimated: that interleaving cannot be with it, as the stages do not divide it, is not
- * asked. */
+/* One microbatch leaves half of two pipeline ranks' time idle, so that steps of these candidates
+ * need not even be estimated. That interleaving cannot be with it, as the stages do not divide it,
+ * counts all the same. */
 Test(search_run, what_computes_too_long_is_not_estimated) {
     const char *varied[] = {"batch.micro=1,2,4,8,16,32", "recompute=none,full",
                             "schedule={kind: 1f1b},{kind: interleaved, v: 2}", NULL};
-    searching all = {.study = {.top = 1, .is_exhaustive = true}}, few = {.study = {.top = 1}};
+    searching all = {.study = {.top = 1, .is_exhaustive = true, .progress = count_estimated}};
+    searching few = {.study = {.top = 1, .progress = count_estimated}};
     cr_assert_eq(search(&all, varied), MS_OK);
     cr_assert_eq(search(&few, varied), MS_OK);
     cr_assert_eq(all.found.counts.pruned, 0);
     cr_assert_gt(few.found.counts.pruned, 0);
-    cr_assert_lt(few.found.counts.illegal, all.found.counts.illegal);
+    cr_assert_gt(few.found.counts.illegal, 0);
+    cr_assert_eq(few.found.counts.illegal, all.found.counts.illegal);
+    cr_assert_eq(few.found.counts.does_not_fit, all.found.counts.does_not_fit);
+    cr_assert_lt(few.estimated, all.estimated);
     cr_assert_lt(few.found.counts.simulated, all.found.counts.simulated);
     cr_assert_eq(few.found.rows[0].index, all.found.rows[0].index);
     cr_assert_eq(few.found.rows[0].figures.step_time_s, all.found.rows[0].figures.step_time_s);
