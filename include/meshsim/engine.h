@@ -120,7 +120,8 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
 
 /** Run a graph, from where it needs SimGrid in a process of its own, which ends with it, so that
  * SimGrid's engine may still run in this one.  *timeline_out: in `arena`.  Returns as
- * ms_engine_run, nothing reported; MS_E_IO where the system starts no process. */
+ * ms_engine_run, nothing reported; MS_E_IO where the system starts no process, MS_E_NOMEM where
+ * that one was killed, MS_E_INTERRUPTED where it was interrupted. */
 ms_status ms_engine_run_apart(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver,
                               ms_arena *arena, ms_timeline *timeline_out);
 

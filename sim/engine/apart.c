@@ -10,6 +10,17 @@
 
 #include "meshsim/progress.h"
 
+enum { EXIT_SIGNAL = 128 }; /* 128 + signal: how an interrupted process of ours ends */
+
+/* What a process that was ended by others came to; one that was not has said it itself. */
+static void note_end(int state, ms_status *status) {
+    if (WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL) {
+        *status = MS_E_NOMEM; /* as the system does when memory runs out */
+    } else if (WIFEXITED(state) && WEXITSTATUS(state) > EXIT_SIGNAL) {
+        *status = MS_E_INTERRUPTED;
+    }
+}
+
 ms_status ms_apart_split(ms_apart *apart) {
     ms_progress_share();
     pid_t parent = getpid();
@@ -28,8 +39,10 @@ ms_status ms_apart_split(ms_apart *apart) {
         }
         return MS_OK;
     }
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    int state = 0;
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
     }
     ms_progress_unshare();
+    note_end(state, apart->status);
     return MS_E_NO;
 }

@@ -77,7 +77,8 @@ static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_r
     return status;
 }
 
-/* Lower a part of a job and run its graph, where what fails is no loss: SimGrid then still runs. */
+/* Lower a part of a job and run its graph, where most of what fails is no loss: SimGrid then still
+ * runs. */
 static ms_status run_part(ms_part *part, ms_arena *arena, ms_result *result) {
     ms_diag mute;
     ms_diag_init_mute(&mute);
@@ -104,9 +105,14 @@ static ms_status simulate_part(ms_job *job, bool is_second, ms_arena *arena, ms_
     if (part->repeat.times == 0) {
         return MS_OK;
     }
-    if (run_part(part, arena, result) == MS_OK &&
-        ms_part_compare(part, job, result, arena, is_done_out) != MS_OK) {
-        return ms_diag_no_memory(diag);
+    ms_status status = run_part(part, arena, result);
+    if (status == MS_E_INTERRUPTED) {
+        ms_diag_error(diag, "the simulation was interrupted");
+        return status;
+    }
+    status = status == MS_OK ? ms_part_compare(part, job, result, arena, is_done_out) : status;
+    if (status == MS_E_NOMEM) {
+        return ms_diag_no_memory(diag); /* the whole needs more, and would differ in last digits */
     }
     if (*is_done_out) {
         job->fold = part->job.fold;
