@@ -94,30 +94,32 @@ class Shards(InFolder):
         self.assertIn("shards     2 of 5\n", out)
         self.assertIn("missing    --array=1-2,4\n", out)
 
-    def count_part(self):
-        """Rows of shard 0 while it is worked on."""
-        path = self.folder / f"shard-0-of-{SHARDS}.db.part"
-        try:
-            with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=60) as base:
-                return base.execute("SELECT count(*) FROM points").fetchone()[0]
-        except sqlite3.OperationalError:
-            return 0  # it is not there, or has no table yet
+    def count_rows(self):
+        """Rows of shard 0, which has another name once it is complete."""
+        whole = self.folder / f"shard-0-of-{SHARDS}.db"
+        for path in (f"{whole}.part", whole):
+            try:
+                with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=60) as base:
+                    return base.execute("SELECT count(*) FROM points").fetchone()[0]
+            except sqlite3.OperationalError:
+                pass  # it is not there, or has no table yet
+        return 0
 
     def test_a_killed_shard_goes_on(self):
         draw = random.Random(int(os.environ.get("MS_SEED", "1")))
         kills = int(os.environ.get("MS_KILLS", "5"))
-        # 4 points of the shard for each kill, so that there is something left to lose
-        self.sweep.write_text(SWEEP.format(root=ROOT).replace("to: 64", f"to: {16 * SHARDS * kills}"), encoding="utf-8")
+        # 20 points of the shard for each kill, so that there is something left to lose
+        self.sweep.write_text(SWEEP.format(root=ROOT).replace("to: 64", f"to: {80 * SHARDS * kills}"), encoding="utf-8")
         kept = 0
         for _ in range(kills):
             process = self.start(*self.shard(0))
-            while process.poll() is None and self.count_part() <= kept:
+            while process.poll() is None and self.count_rows() <= kept:
                 time.sleep(0.005)
             time.sleep(draw.uniform(0, 0.02))
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            self.assertGreaterEqual(self.count_part(), kept)
-            kept = self.count_part()
+            self.assertGreaterEqual(self.count_rows(), kept)
+            kept = self.count_rows()
         self.run_it(*self.shard(0))
         with sqlite3.connect(self.folder / f"shard-0-of-{SHARDS}.db") as base:
             self.assertEqual(base.execute("PRAGMA integrity_check").fetchone()[0], "ok")
