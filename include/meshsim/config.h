@@ -101,6 +101,10 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key);
  * itself exists.  Returns NULL if `root` is NULL. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out);
 
+/** Put `child` at the end of a mapping's or sequence's children.  child: in no other; in a mapping
+ * its `key` is set, and new there. */
+void ms_node_append(ms_node *parent, ms_node *child);
+
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 

@@ -77,6 +77,15 @@ void ms_diag_finish(ms_diag *diag);
  *  candidates: [count] C strings, NULL entries are skipped.  Returns one of them, or NULL. */
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
 
+/** Words that end a message: "; did you mean 'NAME'?", or none; a name is cut at 100 letters. */
+typedef struct ms_hint {
+    char text[128];
+} ms_hint;
+
+/** The hint that a fault about an unknown word ends with: the nearest candidate, if one is near.
+ *  word, candidates, count: as in ms_nearest_word; word: NULL has no hint. */
+ms_hint ms_nearest_hint(const char *word, const char *const *candidates, size_t count);
+
 MS_END_DECLS
 
 #endif

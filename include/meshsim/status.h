@@ -24,6 +24,10 @@ typedef enum ms_status {
     MS_E_BUG = -8,         /**< meshsim broke one of its own invariants */
 } ms_status;
 
+/** What a process that a signal ended gracefully exits with, less the signal's number: as shells
+ * report it. */
+enum { MS_EXIT_SIGNAL = 128 };
+
 /** Process exit code for a status: 0, 1, 2, 3, 4 (I/O and memory), 70 (range, bug), 130
  * (interrupted). status: any value, unknown ones count as a bug.  O(1). */
 int ms_status_exit_code(ms_status status);

@@ -264,3 +264,12 @@ const char *ms_nearest_word(const char *word, const char *const *candidates, siz
     }
     return nearest;
 }
+
+ms_hint ms_nearest_hint(const char *word, const char *const *candidates, size_t count) {
+    const char *nearest = word == NULL ? NULL : ms_nearest_word(word, candidates, count);
+    ms_hint hint = {""};
+    if (nearest != NULL) {
+        snprintf(hint.text, sizeof hint.text, "; did you mean '%.100s'?", nearest);
+    }
+    return hint;
+}

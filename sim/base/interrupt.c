@@ -1,4 +1,5 @@
 #include "meshsim/interrupt.h"
+#include "meshsim/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_B = 4096, EXIT_SIGNAL = 128 }; /* 128 + signal: what shells report */
+enum { PATH_B = 4096 };
 
 static char guarded_path[PATH_B];
 static pid_t guarded_by;
@@ -31,7 +32,7 @@ static void on_interrupt(int number) {
     if (is_guarded && guarded_by == getpid()) {
         unlink(guarded_path);
     }
-    _exit(EXIT_SIGNAL + number);
+    _exit(MS_EXIT_SIGNAL + number);
 }
 
 static bool is_ignored(int number) {

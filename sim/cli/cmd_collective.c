@@ -72,12 +72,10 @@ static ms_status read_kind(const ms_invocation *call, ms_sizes_study *s) {
             return MS_OK;
         }
     }
-    const char *nearest = ms_nearest_word(name, names, sizeof BUILT / sizeof BUILT[0]);
     ms_diag_error(call->diag,
-                  "unknown collective '%s'%s%s%s; expected p2p, all_reduce, "
+                  "unknown collective '%s'%s; expected p2p, all_reduce, "
                   "reduce_scatter, all_gather, all_to_all or ring_shift",
-                  name, nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?");
+                  name, ms_nearest_hint(name, names, sizeof BUILT / sizeof BUILT[0]).text);
     return MS_E_USAGE;
 }
 

@@ -8,8 +8,7 @@
 #include "cli/help.h"
 #include "cli/parse.h"
 #include "meshsim/interrupt.h"
-
-enum { EXIT_SIGNAL = 128 }; /* 128 + signal: what shells report */
+#include "meshsim/status.h"
 
 /* A closed standard stream would lend its number to the next file we open, which then gets our
  * output. Open it the wrong way round instead: every use of it fails. */
@@ -122,7 +121,7 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
 /* After an interrupt that let the program end in its own way: as a handler would have ended it. */
 static int exit_code(ms_status status) {
     int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
-    return number != 0 ? EXIT_SIGNAL + number : ms_status_exit_code(status);
+    return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
 }
 
 int main(int count, char **words) {

@@ -53,9 +53,6 @@ ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to);
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
                         ms_node **root_out);
 
-/* Puts `child` at the end of a mapping's or sequence's children. */
-void ms_node_append(ms_node *parent, ms_node *child);
-
 /* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 

@@ -169,13 +169,10 @@ static bool refuse_word(const value *v, size_t count) {
     char list[MS_WORD_LIST_MAX];
     char shown[MS_SHOWN_MAX + 8];
     ms_field_words(v->field, list, sizeof list);
-    const char *near = v->node->type == MS_NODE_SCALAR && *v->node->text != '\0'
-                           ? ms_nearest_word(v->node->text, v->field->words, count)
-                           : NULL;
-    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s%s, got %s%s%s%s",
+    bool has_word = v->node->type == MS_NODE_SCALAR && *v->node->text != '\0';
+    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s%s, got %s%s",
                      count > 1 ? "one of " : "", list, ms_node_shown(v->node, shown),
-                     near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
-                     near == NULL ? "" : "'?");
+                     ms_nearest_hint(has_word ? v->node->text : NULL, v->field->words, count).text);
     return false;
 }
 

@@ -10,13 +10,11 @@
 
 #include "meshsim/progress.h"
 
-enum { EXIT_SIGNAL = 128 }; /* 128 + signal: how an interrupted process of ours ends */
-
 /* What a process that was ended by others came to; one that was not has said it itself. */
 static void note_end(int state, ms_status *status) {
     if (WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL) {
         *status = MS_E_NOMEM; /* as the system does when memory runs out */
-    } else if (WIFEXITED(state) && WEXITSTATUS(state) > EXIT_SIGNAL) {
+    } else if (WIFEXITED(state) && WEXITSTATUS(state) > MS_EXIT_SIGNAL) {
         *status = MS_E_INTERRUPTED;
     }
 }

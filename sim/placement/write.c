@@ -19,9 +19,7 @@ static ms_node *add(writer *w, ms_node *parent, ms_node_type type, const char *k
     }
     *node = (ms_node){.type = type, .key = key, .text = text, .origin = "file"};
     if (parent != NULL) {
-        *(parent->first == NULL ? &parent->first : &parent->last->next) = node;
-        parent->last = node;
-        parent->count++;
+        ms_node_append(parent, node);
     }
     return node;
 }

@@ -118,10 +118,7 @@ static ms_status part_keys(const ms_node *mapping, ms_fabric_file *file, ms_aren
                 return MS_E_NOMEM;
             }
             *copy = *child;
-            copy->next = NULL;
-            *(own->first == NULL ? &own->first : &own->last->next) = copy;
-            own->last = copy;
-            own->count++;
+            ms_node_append(own, copy);
         }
     }
     file->keys = own;

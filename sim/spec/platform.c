@@ -32,14 +32,7 @@ static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
             return NULL;
         }
         *kept = *child;
-        kept->next = NULL;
-        if (copy->last == NULL) {
-            copy->first = kept;
-        } else {
-            copy->last->next = kept;
-        }
-        copy->last = kept;
-        copy->count++;
+        ms_node_append(copy, kept);
     }
     return copy;
 }
@@ -155,13 +148,7 @@ static ms_node *add_key(ms_node *mapping, const char *key, const char *text, ms_
                        .text = copy,
                        .key = key,
                        .origin = "spec"};
-    if (mapping->last == NULL) {
-        mapping->first = child;
-    } else {
-        mapping->last->next = child;
-    }
-    mapping->last = child;
-    mapping->count++;
+    ms_node_append(mapping, child);
     return child;
 }
 

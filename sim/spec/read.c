@@ -104,17 +104,14 @@ static ms_status read_tree(reading *r) {
 
 static ms_status fault_kind(const reading *r, const char *name) {
     const char *const *names = ms_schedule_kind_names();
-    const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
     ms_buffer known;
     ms_buffer_init(&known);
     for (size_t i = 0; names[i] != NULL; i++) {
         ms_buffer_printf(&known, "%s, ", names[i]);
     }
-    ms_status status =
-        ms_spec_fault(&r->text.spec, r->diag, "schedule.kind",
-                      "unknown schedule '%s'%s%s%s (known: %sand csv:FILE)", name,
-                      nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                      nearest == NULL ? "" : "'?", ms_buffer_text(&known));
+    ms_status status = ms_spec_fault(
+        &r->text.spec, r->diag, "schedule.kind", "unknown schedule '%s'%s (known: %sand csv:FILE)",
+        name, ms_nearest_hint(name, names, MS_SCHEDULE_KIND_COUNT).text, ms_buffer_text(&known));
     ms_buffer_release(&known);
     return status;
 }

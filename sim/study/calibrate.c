@@ -262,10 +262,8 @@ static ms_status refuse_key(const calibrating *c, const char *key) {
     for (size_t i = 0; i < c->value_count; i++) {
         names[i] = c->values[i].key;
     }
-    const char *near = ms_nearest_word(key, names, c->value_count);
-    ms_diag_error(c->diag, "no parameter '%s' can be calibrated%s%s%s", key,
-                  near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
-                  near == NULL ? "" : "'?");
+    ms_diag_error(c->diag, "no parameter '%s' can be calibrated%s", key,
+                  ms_nearest_hint(key, names, c->value_count).text);
     return MS_E_INPUT;
 }
 

@@ -71,10 +71,8 @@ static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
         p->columns[p->column_count++] = column;
         return;
     }
-    const char *nearest = ms_nearest_word(word, NAME, NAMES);
-    fault(p, cell, "'%s' is no column that can stand here%s%s%s", word,
-          nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-          nearest == NULL ? "" : "'?");
+    fault(p, cell, "'%s' is no column that can stand here%s", word,
+          ms_nearest_hint(word, NAME, NAMES).text);
 }
 
 static void read_header(profile *p, ms_span line) {

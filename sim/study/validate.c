@@ -41,10 +41,8 @@ static ms_status refuse_choice(const validation_run *run) {
         const ms_case *c = &MS_AT(cases, ms_case, i);
         names[i] = is_id ? c->id : c->group;
     }
-    const char *near = word == NULL ? NULL : ms_nearest_word(word, names, cases->count);
-    ms_diag_error(run->diag, "no case %s '%s'%s%s%s", is_id ? "named" : "of a group", word,
-                  near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
-                  near == NULL ? "" : "'?");
+    ms_diag_error(run->diag, "no case %s '%s'%s", is_id ? "named" : "of a group", word,
+                  ms_nearest_hint(word, names, cases->count).text);
     return MS_E_INPUT;
 }
 

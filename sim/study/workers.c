@@ -16,9 +16,10 @@
 
 #include "meshsim/engine.h"
 #include "meshsim/interrupt.h"
+#include "meshsim/status.h"
 
 enum { TALK = 'T', REASON = 'R', FINDING = 'F', ANSWER = 'A' };
-enum { BLOCK_B = 65536, EXIT_SIGNAL = 128 };
+enum { BLOCK_B = 65536 };
 
 typedef struct frame {
     char mark;
@@ -157,7 +158,7 @@ static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, p
     ms_interrupt_obey();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) {
-        _exit(EXIT_SIGNAL + SIGTERM); /* it ended before we asked to be told */
+        _exit(MS_EXIT_SIGNAL + SIGTERM); /* it ended before we asked to be told */
     }
     sigprocmask(SIG_SETMASK, &p->signals, NULL);
     run_child(p, spec, ticket, pipe);
@@ -224,7 +225,7 @@ static ms_status explain_end(int state, heard *h) {
     if (code == ms_status_exit_code(MS_E_NOMEM) && h->talk.length > 0) {
         return MS_E_NOMEM; /* which it has said itself */
     }
-    if (code > EXIT_SIGNAL) {
+    if (code > MS_EXIT_SIGNAL) {
         tell_end(h, "the simulation was interrupted");
         return MS_E_INTERRUPTED;
     }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_CRASHED = 101, EXIT_NO_MEMORY = 102, EXIT_SIGNAL = 128 };
+enum { EXIT_DONE = 0, EXIT_CRASHED = 101, EXIT_NO_MEMORY = 102 };
 
 void *ms_child_share(size_t size) {
     void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -116,7 +116,7 @@ static void judge(int state, ms_child_verdict *verdict) {
     if (number == SIGKILL) {
         ms_child_verdict_fail(verdict, MS_E_NOMEM,
                               "the process that did it was killed, as when memory runs out");
-    } else if (code > EXIT_SIGNAL) {
+    } else if (code > MS_EXIT_SIGNAL) {
         ms_child_verdict_fail(verdict, MS_E_INTERRUPTED, "the process that did it was interrupted");
     } else if (code == EXIT_NO_MEMORY || !verdict->has_begun) {
         ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");

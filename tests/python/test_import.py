@@ -5,16 +5,11 @@ usage: test_import.py MESHSIM [unittest arguments]
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = ""
+import imports
+from imports import ROOT
+
 CONFIGS = ROOT / "tests" / "import" / "hf"
 PUBLISHED = re.compile(r"^\| `(\S+\.json)` \| [^|]+ \| ([0-9.e+]+) \| ([0-9.e]*) *\|", re.M)
 LLAMA = {
@@ -33,19 +28,8 @@ LLAMA = {
 WHERE = ["--set", "platform={file: dgx-h100, nodes: 2}", "--set", "mesh={dp: 4, tp: 4}", "--set", "batch.global=64"]
 
 
-class Import(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-")))
-
-    def meshsim(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
-        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-        return done
-
-    def write(self, config, name="config.json"):
-        (self.folder / name).write_text(json.dumps(config, indent=1) if isinstance(config, dict) else config, encoding="utf-8")
-        return name
+class Import(imports.ImportTest):
+    source = "config.json"
 
     def imported(self, config):
         return json.loads(self.meshsim("import", "hf", self.write(config), "--quiet", "--json").stdout)
@@ -226,7 +210,4 @@ class Import(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    imports.main(__doc__)

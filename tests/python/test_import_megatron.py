@@ -5,35 +5,18 @@ usage: test_import_megatron.py MESHSIM [unittest arguments]
 """
 
 import json
-import os
 import shlex
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
+import imports
 import yaml
+from imports import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = ""
 LINE = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --micro-batch-size 1 --global-batch-size 16 --bf16 "
 WHERE = ["--set", "platform={file: dgx-a100, nodes: 1}", "--set", "model.vocab=51200"]
 
 
-class ImportMegatron(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-megatron-")))
-
-    def meshsim(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
-        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-        return done
-
-    def write(self, text, name="train.sh"):
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
+class ImportMegatron(imports.ImportTest):
+    source = "train.sh"
 
     def imported(self, text, *more, name="train.sh"):
         return json.loads(self.meshsim("import", "megatron", self.write(text, name), "--quiet", "--json", *more).stdout)
@@ -105,5 +88,4 @@ class ImportMegatron(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    imports.main(__doc__)

@@ -166,13 +166,7 @@ static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_
     }
     *node = (ms_node){.type = type, .key = key, .origin = "hf"};
     node->mark = node->key_mark = r->place->mark;
-    if (parent->last == NULL) {
-        parent->first = node;
-    } else {
-        parent->last->next = node;
-    }
-    parent->last = node;
-    parent->count++;
+    ms_node_append(parent, node);
     return node;
 }
 

@@ -19,7 +19,8 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
     if (out->root == NULL || out->about == NULL) {
         return ms_diag_no_memory(diag);
     }
-    ms_import_hang(out->root, "model", model);
+    model->key = "model";
+    ms_node_append(out->root, model);
     return MS_OK;
 }
 

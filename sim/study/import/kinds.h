@@ -10,7 +10,4 @@ extern const ms_import_kind ms_import_megatron;
 /* An empty mapping that stands nowhere, for trees; NULL: no memory. */
 ms_node *ms_import_new_mapping(ms_arena *arena);
 
-/* Hang `child` into a mapping under a key. */
-void ms_import_hang(ms_node *mapping, const char *key, ms_node *child);
-
 #endif

@@ -19,17 +19,8 @@ typedef struct layout_walk {
 } layout_walk;
 
 static ms_status fault(const layout_walk *w, const char *expected) {
-    char got[16] = "the end";
-    if (*w->at != '\0') {
-        bool is_plain = *w->at >= ' ' && *w->at <= '~';
-        got[0] = '\'';
-        got[1] = is_plain ? *w->at : '?';
-        got[2] = '\'';
-        got[3] = '\0';
-    }
-    ms_diag_at(w->diag, w->mark, FLAG, "expected %s at character %zu of '%s', got %s", expected,
-               (size_t)(w->at - w->text) + 1, w->text, got);
-    return MS_E_INPUT;
+    const ms_megatron_letter letter = {.flag = FLAG, .text = w->text, .at = w->at, .mark = w->mark};
+    return ms_megatron_fault_letter(&letter, expected, w->diag);
 }
 
 /* "*n" behind a letter or a bracket.  *times_out: 1 where there is none. */

@@ -75,6 +75,18 @@ void ms_shell_release(ms_shell *shell);
 ms_status ms_megatron_choose_command(const ms_shell *shell, ms_arena *arena, ms_diag *diag,
                                      ms_vector *words);
 
+/* A letter of an argument's value. */
+typedef struct ms_megatron_letter {
+    const char *flag;    /* the argument, with its dashes */
+    const char *text;    /* its value */
+    const char *at;      /* the letter, or the end of `text` */
+    const ms_mark *mark; /* of the value */
+} ms_megatron_letter;
+
+/* Report that something else was expected there.  Returns MS_E_INPUT. */
+ms_status ms_megatron_fault_letter(const ms_megatron_letter *letter, const char *expected,
+                                   ms_diag *diag);
+
 /* ---- translation ---- */
 
 /* One translation. */

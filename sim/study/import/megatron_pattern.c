@@ -25,17 +25,9 @@ typedef struct pattern_walk {
 } pattern_walk;
 
 static ms_status fault(const pattern_walk *w, const char *expected) {
-    char got[16] = "the end";
-    if (*w->at != '\0') {
-        bool is_plain = *w->at >= ' ' && *w->at <= '~';
-        got[0] = '\'';
-        got[1] = is_plain ? *w->at : '?';
-        got[2] = '\'';
-        got[3] = '\0';
-    }
-    ms_diag_at(w->diag, w->mark, w->flag, "expected %s at character %zu of '%s', got %s", expected,
-               (size_t)(w->at - w->text) + 1, w->text, got);
-    return MS_E_INPUT;
+    const ms_megatron_letter letter = {
+        .flag = w->flag, .text = w->text, .at = w->at, .mark = w->mark};
+    return ms_megatron_fault_letter(&letter, expected, w->diag);
 }
 
 static void skip_blanks(pattern_walk *w) {

@@ -180,3 +180,15 @@ void ms_megatron_set_bool(ms_megatron_run *run, const char *key, const char *fro
 void ms_megatron_require(ms_megatron_run *run, const char *key, const char *what) {
     add_setting(run, (ms_megatron_setting){.key = key, .from = what});
 }
+
+ms_status ms_megatron_fault_letter(const ms_megatron_letter *letter, const char *expected,
+                                   ms_diag *diag) {
+    char got[16] = "the end";
+    if (*letter->at != '\0') {
+        bool is_plain = *letter->at >= ' ' && *letter->at <= '~';
+        snprintf(got, sizeof got, "'%c'", is_plain ? *letter->at : '?');
+    }
+    ms_diag_at(diag, letter->mark, letter->flag, "expected %s at character %zu of '%s', got %s",
+               expected, (size_t)(letter->at - letter->text) + 1, letter->text, got);
+    return MS_E_INPUT;
+}

@@ -8,15 +8,3 @@ ms_node *ms_import_new_mapping(ms_arena *arena) {
     }
     return node;
 }
-
-void ms_import_hang(ms_node *mapping, const char *key, ms_node *child) {
-    child->key = key;
-    child->next = NULL;
-    if (mapping->last == NULL) {
-        mapping->first = child;
-    } else {
-        mapping->last->next = child;
-    }
-    mapping->last = child;
-    mapping->count++;
-}

@@ -61,10 +61,8 @@ static ms_status find_quantity(const char *name, size_t length, bool is_limit, m
                  is_one ? row->name : "");
     }
     snprintf(word, sizeof word, "%.*s", (int)length, name);
-    const char *nearest = ms_nearest_word(word, names, MS_SEEK_COUNT);
-    ms_diag_error(diag, "unknown %s '%s'%s%s%s (known: %s)", is_limit ? "limit" : "objective", word,
-                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?", known);
+    ms_diag_error(diag, "unknown %s '%s'%s (known: %s)", is_limit ? "limit" : "objective", word,
+                  ms_nearest_hint(word, names, MS_SEEK_COUNT).text, known);
     return MS_E_USAGE;
 }
 

@@ -295,11 +295,9 @@ static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < PATH_B; c++) {
         names[count++] = c->type == MS_COLUMN_NUMBER ? c->name : NULL;
     }
-    const char *near = ms_nearest_word(name, names, count);
     return ms_config_fault(r->diag, ms_node_get(r->text.picture, "quantity"), "picture.quantity",
-                           "no column of the results is called '%s'%s%s%s", name,
-                           near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
-                           near == NULL ? "" : "'?");
+                           "no column of the results is called '%s'%s", name,
+                           ms_nearest_hint(name, names, count).text);
 }
 
 static ms_status find_x(sweep_reading *r, const char *key) {
@@ -311,12 +309,10 @@ static ms_status find_x(sweep_reading *r, const char *key) {
             return MS_OK;
         }
     }
-    const char *near = key == NULL ? NULL : ms_nearest_word(key, paths, r->out->key_count);
     return key == NULL ? MS_OK
                        : ms_config_fault(r->diag, ms_node_get(r->text.picture, "x"), "picture.x",
-                                         "no axis has the key '%s'%s%s%s", key,
-                                         near == NULL ? "" : "; did you mean '",
-                                         near == NULL ? "" : near, near == NULL ? "" : "'?");
+                                         "no axis has the key '%s'%s", key,
+                                         ms_nearest_hint(key, paths, r->out->key_count).text);
 }
 
 static ms_status read_picture(sweep_reading *r) {

@@ -194,6 +194,17 @@ Test(nearest_word, finds_a_typo_and_refuses_a_stranger) {
     cr_assert_null(ms_nearest_word("any", NULL, 0));
 }
 
+Test(nearest_word, ends_a_message) {
+    char broad[201];
+    memset(broad, 'x', sizeof broad - 1);
+    broad[sizeof broad - 1] = '\0';
+    const char *const keys[] = {"latency", broad};
+    cr_assert_str_eq(ms_nearest_hint("latecny", keys, 2).text, "; did you mean 'latency'?");
+    cr_assert_str_eq(ms_nearest_hint("bandwidth", keys, 2).text, "");
+    cr_assert_str_eq(ms_nearest_hint(NULL, keys, 2).text, "");
+    cr_assert_eq(strlen(ms_nearest_hint(broad, keys, 2).text), strlen("; did you mean ''?") + 100);
+}
+
 Test(nearest_word, very_long_words_do_no_harm) {
     char word[5000];
     memset(word, 'a', sizeof word - 1);

@@ -1,0 +1,42 @@
+"""What the tests of importers share: a folder of their own, the program run in it, a file written there."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class ImportTest(unittest.TestCase):
+    """Tests of one kind of source, each in an empty folder."""
+
+    program = ""
+    source = ""  # how a test's file is called where it does not matter
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-")))
+
+    def meshsim(self, *words, code=0):
+        """The finished process, which must have ended with `code`."""
+        done = subprocess.run([self.program, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+        return done
+
+    def write(self, content, name=""):
+        """Write a text, or anything else as JSON, into the folder. Returns its name."""
+        name = name or self.source
+        (self.folder / name).write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
+        return name
+
+
+def main(usage):
+    """Run the tests of the script that was called with the program and arguments of unittest."""
+    if len(sys.argv) < 2:
+        sys.exit(usage)
+    ImportTest.program = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
