@@ -169,6 +169,7 @@ typedef struct ms_case_collective {
     int nodes;
     double size_B;     /**< nccl-tests' size; a plateau is taken at 16 GiB */
     double measured_s; /**< out of place */
+    double in_place_s; /**< of logs of nccl-tests, which have both; NAN or 0: not known */
     bool is_plateau;   /**< the source gives the bandwidth of large messages, without a size */
 } ms_case_collective;
 
@@ -184,7 +185,7 @@ void ms_measurements_init(ms_measurements *measurements);
 void ms_measurements_release(ms_measurements *measurements);
 
 /** Read a text of measurements and add what it holds: a YAML list of cases, a YAML mapping with
- * nccl-tests points, a log of nccl-tests, or, where its name ends in .csv, one of the three tables
+ * nccl-tests points, a log of nccl-tests, or, where its name ends in .csv, one of the four tables
  * (see workloads/validation/README.md).
  *  text: borrowed, only its name is kept.  What cases point at lives in `arena`.  Returns MS_OK;
  * MS_E_INPUT, every fault reported, an id that was there before among them; MS_E_NOMEM. */

@@ -1,9 +1,10 @@
 /**
  * @file
- * Importing: files of other software as workloads.
+ * Importing: files of other software as workloads, platforms and tables.
  *
- * An importer reads one kind of source into the tree of a workload, which may lack what the source
- * does not say, and tells of each of the source's keys what became of it.
+ * An importer reads one kind of source and tells of each of the source's keys what became of it.
+ * What it makes is the tree of a workload or of a platform, which may lack what the source does not
+ * say, or a table of measurements, which lacks nothing.
  */
 #ifndef MESHSIM_IMPORT_H
 #define MESHSIM_IMPORT_H
@@ -20,14 +21,22 @@
 #include "meshsim/source_keys.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
+#include "meshsim/table.h"
 
 MS_BEGIN_DECLS
+
+/** What an importer makes. */
+typedef enum ms_import_product {
+    MS_IMPORT_WORKLOAD, /**< a workload file; what it lacks stands there as comments */
+    MS_IMPORT_TABLE,    /**< rows of measurements, as CSV */
+} ms_import_product;
 
 /** What is to be imported. All strings are borrowed. */
 typedef struct ms_import_source {
     const char *const *files; /**< [file_count] paths */
     size_t file_count;
-    const char *const *sets; /**< [set_count] "key.path=value", laid over what the source says */
+    const char *const *sets; /**< [set_count] "key.path=value", laid over what the source says; a
+                                table has no keys, and 0 of them */
     size_t set_count;
     const char *const *fills; /**< [fill_count] "key=value" of top-level keys, for those that the
                                  source leaves out */
@@ -44,10 +53,13 @@ enum { MS_IMPORT_MISSING_MAX = 16 };
 
 /** What came of it. */
 typedef struct ms_imported {
+    ms_import_product product;
     const char *about;   /**< one line on where it comes from, for the file's first comment */
+    const char *summary; /**< lines of a page, each a word and what is to say of it; NULL: none */
     const char *remarks; /**< further comments, lines that begin with '#'; NULL: none */
-    ms_words open; /**< paths of keys that are MS_IMPORT_REQUIRED unless an override says them */
-    ms_node *root; /**< the workload's tree; it may lack keys */
+    ms_words open;  /**< paths of keys that are MS_IMPORT_REQUIRED unless an override says them */
+    ms_node *root;  /**< the workload's tree, which may lack keys; NULL: a table */
+    ms_table table; /**< of MS_IMPORT_TABLE; else without columns */
     ms_source_keys keys; /**< those of the source */
     bool has_model;
     ms_model model;                             /**< as its `model:` says it */
@@ -57,26 +69,26 @@ typedef struct ms_imported {
 
 /** A kind of source. Its row stands in sim/study/import/import.c. */
 typedef struct ms_import_kind {
-    const char *name;    /**< as the command line has it */
-    const char *files;   /**< what its files are, such as "config.json" */
-    const char *summary; /**< one line */
-    /** Read a source into `about`, `root` and `keys`; the rest is done for all kinds. Nodes of the
-     * tree have the places of what they were made of, so that faults point there.  Returns MS_OK;
-     * MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported). */
+    const char *name; /**< as the command line has it */
+    ms_import_product product;
+    /** Read a source into `about`, `keys`, and `root` or `table`; the rest is done for all kinds.
+     * Nodes of a tree have the places of what they were made of, so that faults point there.
+     * Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported). */
     ms_status (*read)(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                       ms_imported *out);
 } ms_import_kind;
 
-/** All kinds, NULL-terminated. */
-const ms_import_kind *const *ms_import_kinds(void);
+/** The kind of that name.  Returns NULL (reported, with all that there are) if there is none. */
+const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 
-/** Read a source, lay `sets` over it, and check the model that it gives.
+/** Read a source; lay `sets` over a workload, and check the model that it gives.
  *  kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a kind that there
  * is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out);
 
-/** Append what was imported as a workload file; what it lacks stands there as comments. */
+/** Append what was imported as a file: a workload, in which what it lacks stands as comments, or a
+ * table as CSV. */
 void ms_import_write(const ms_imported *imported, ms_buffer *out);
 
 MS_END_DECLS

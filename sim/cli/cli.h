@@ -67,6 +67,8 @@ typedef struct ms_mode {
                                                      NULL behind the last */
     const char *needs[MS_MODE_OPTIONS_MAX];     /**< options that must stand there besides */
     const ms_option_rule *rules;                /**< NULL: none */
+    const char *writes;  /**< endings of what '--output' writes in this mode, in the place of the
+                              option's own; NULL: as those say */
     const char *refusal; /**< what is said of an option that the first mode takes and this one does
                               not, such as "is for one schedule"; NULL: which modes take it */
     ms_status (*run)(const ms_invocation *call);

@@ -1,4 +1,4 @@
-/* meshsim import: files of other software as workloads. */
+/* meshsim import: files of other software as workloads, platforms and tables. */
 #include <string.h>
 
 #include "cli/commands.h"
@@ -9,34 +9,44 @@
 
 enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
 
+/* Kinds by their places in MODES. */
+enum { AT_HF, AT_MEGATRON, AT_NCCL_TESTS };
+
+/* Those that give a workload, a bit each. */
+enum { WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON };
+
 static const ms_option OPTIONS[] = {
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
      .arguments = 1,
      .fallback = "-",
-     .help = "write the workload there, '-' for standard output",
-     .writes = ".yaml"},
+     .help = "write what was made there, '-' for standard output",
+     .writes = ".yaml or .csv"},
     {.name = "platform",
      .argument = "P.yaml",
      .arguments = 1,
-     .help = "platform file, or the name of one, where the source names none"},
+     .help = "platform file, or the name of one, where the source names none",
+     .modes = WORKLOADS},
     {.name = "gpus",
      .argument = "N",
      .arguments = 1,
      .fallback = "all of the platform",
      .help =
          "GPUs of it; where the source has no mesh, each is a replica, from which 'search' goes "
-         "on"},
+         "on",
+     .modes = WORKLOADS},
     {.name = "batch",
      .argument = "N",
      .arguments = 1,
-     .help = "sequences per step, where the source does not say"},
+     .help = "sequences per step, where the source does not say",
+     .modes = WORKLOADS},
     {.name = "set",
      .argument = "key.path=value",
      .arguments = 1,
      .is_repeatable = true,
-     .help = "give the workload a key, in the place of what the source says"},
+     .help = "give the file a key, in the place of what the source says",
+     .modes = WORKLOADS},
     {.name = "quiet", .help = "do not tell what became of each of the source's keys"},
     MS_OPTION_JSON,
     {0},
@@ -128,6 +138,11 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
     if (imported->has_model) {
         ms_show_add_parameters(&imported->model, root);
     }
+    if (imported->product == MS_IMPORT_TABLE) {
+        add_keys(imported, root);
+        ms_table_add_rows(&imported->table, root);
+        return ms_cli_print_json(call, root);
+    }
     ms_value *missing = ms_value_add(root, "missing", MS_VALUE_ARRAY);
     for (int i = 0; i < imported->missing_count; i++) {
         ms_value_add_string(missing, NULL, imported->missing[i]);
@@ -140,6 +155,7 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
 static ms_status print_page(const ms_invocation *call, const ms_imported *imported) {
     ms_buffer page;
     ms_buffer_init(&page);
+    ms_buffer_puts(&page, imported->summary == NULL ? "" : imported->summary);
     if (imported->has_model) {
         const ms_parameter_parts parts = ms_model_parameter_parts(&imported->model);
         ms_buffer_printf(&page, "name       %s\n", imported->model.name);
@@ -175,7 +191,7 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
     return status;
 }
 
-static ms_status run(const ms_invocation *call) {
+static ms_status run_import(const ms_invocation *call) {
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
     ms_given sets = ms_cli_all(call, "set");
@@ -198,25 +214,52 @@ static ms_status run(const ms_invocation *call) {
     return status == MS_OK ? print_all(call, &imported) : status;
 }
 
+/* ---- kinds ---- */
+
+static const ms_mode MODES[] = {
+    [AT_HF] = {.usage = "hf CONFIG.json|FOLDER",
+               .summary = "a Hugging Face config gives a workload's model",
+               .argument = "hf",
+               .writes = ".yaml",
+               .run = run_import},
+    [AT_MEGATRON] = {.usage = "megatron FILE...",
+                     .summary = "the arguments of a run of Megatron-LM give a workload",
+                     .argument = "megatron",
+                     .writes = ".yaml",
+                     .run = run_import},
+    [AT_NCCL_TESTS] = {.usage = "nccl-tests LOG...",
+                       .summary = "logs of nccl-tests give a table of points for 'calibrate'",
+                       .argument = "nccl-tests",
+                       .writes = ".csv",
+                       .run = run_import},
+    {0},
+};
+
+static ms_status run(const ms_invocation *call) {
+    const ms_import_kind *kind = ms_import_find_kind(call->positionals[0], call->diag);
+    return kind == NULL ? MS_E_USAGE : ms_cli_run_mode(call);
+}
+
 const ms_command ms_cmd_import = {
     .name = "import",
-    .summary = "make a workload of what other software has",
+    .summary = "make a workload or a table of what other software has",
     .positional_help = "KIND FILE...",
     .positionals_min = 2,
     .positionals_max = FILES_MAX,
     .options = OPTIONS,
+    .modes = MODES,
     .description =
-        "KIND hf: a Hugging Face config (config.json, or the folder of a model) gives the model "
-        "of a workload, with Transformers' own defaults for what it leaves out. KIND megatron: the "
-        "arguments of a run of Megatron-LM, as a command line, a shell script (which is not run; "
-        "variables that another file sets: give that file, too, in front), MODEL_ARGS of its "
-        "tests in YAML, or the block 'arguments' of a log, give model, mesh, schedule, batch and "
-        "all else but the platform. What the source "
-        "does not say, such as the platform, stands in the file as a comment that begins with "
+        "hf takes Transformers' own defaults for what a config leaves out. megatron reads a "
+        "command line, a shell script (which is not run; variables that another file sets: give "
+        "that file, too, in front), MODEL_ARGS of its tests in YAML, or the block 'arguments' of a "
+        "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
+        "not say, such as the platform, stands in the file as a comment that begins with "
         "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "
-        "it. Tells on stderr, and in "
-        "--json, of each of the "
-        "source's keys whether it is used, assumed, ignored (and why) or unknown.",
+        "it. nccl-tests reads logs as printed, several runs in one and with the labels of mpirun "
+        "or srun, too; which collective it was says the log since version 2.13.7 of nccl-tests, "
+        "else the file's name.\n"
+        "Tells on stderr, and in --json, of each of the source's keys (of a log, of each sort of "
+        "lines) whether it is used, assumed, ignored (and why) or unknown.",
     .example =
         "meshsim import hf config.json --platform dgx-h100 --gpus 64 --batch 256 -o workload.yaml",
     .run = run,

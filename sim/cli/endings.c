@@ -61,10 +61,11 @@ static bool is_written_by(const ms_option *option, const file_format *format) {
     return option->writes != NULL && strstr(option->writes, format->endings[0]) != NULL;
 }
 
-/* Option of the same command that writes the format, NULL if none does. */
-static const ms_option *sibling_of(const ms_command *command, const file_format *format) {
+/* Another option of the same command that writes the format, NULL if none does. */
+static const ms_option *sibling_of(const ms_command *command, const ms_option *self,
+                                   const file_format *format) {
     for (const ms_option *option = command->options; option->name != NULL; option++) {
-        if (is_written_by(option, format)) {
+        if (strcmp(option->name, self->name) != 0 && is_written_by(option, format)) {
             return option;
         }
     }
@@ -85,7 +86,7 @@ static void describe(const ms_option *option, char *text, size_t size) {
 
 static ms_status refuse(const ms_invocation *call, const ms_option *option,
                         const file_format *format, const char *path) {
-    const ms_option *sibling = sibling_of(call->command, format);
+    const ms_option *sibling = sibling_of(call->command, option, format);
     char written[TEXT_SIZE];
     describe(option, written, sizeof written);
     if (sibling != NULL) {
@@ -104,17 +105,29 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
     return MS_E_USAGE;
 }
 
+static ms_status check_ending(const ms_invocation *call, const ms_option *option,
+                              const ms_given *given) {
+    if (option->writes == NULL || given->count == 0) {
+        return MS_OK;
+    }
+    const char *path = given->values[given->count - 1];
+    const file_format *format = format_of(path);
+    return format == NULL || is_written_by(option, format) ? MS_OK
+                                                           : refuse(call, option, format, path);
+}
+
 ms_status ms_cli_check_endings(const ms_invocation *call) {
     const ms_option *options = call->command->options;
-    for (size_t i = 0; options != NULL && options[i].name != NULL; i++) {
-        if (options[i].writes == NULL || call->given[i].count == 0) {
-            continue;
-        }
-        const char *path = call->given[i].values[call->given[i].count - 1];
-        const file_format *format = format_of(path);
-        if (format != NULL && !is_written_by(&options[i], format)) {
-            return refuse(call, &options[i], format, path);
-        }
+    ms_status status = MS_OK;
+    for (size_t i = 0; options != NULL && options[i].name != NULL && status == MS_OK; i++) {
+        status = check_ending(call, &options[i], &call->given[i]);
     }
-    return MS_OK;
+    return status;
+}
+
+ms_status ms_cli_check_output_ending(const ms_invocation *call, const char *writes) {
+    static const char OUTPUT[] = "output";
+    const ms_option option = {.name = OUTPUT, .writes = writes};
+    const ms_given given = ms_cli_all(call, OUTPUT);
+    return check_ending(call, &option, &given);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/parse.h"
 
 static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
@@ -168,6 +169,9 @@ ms_status ms_cli_run_mode(const ms_invocation *call) {
     }
     if (status == MS_OK) {
         status = check_rules(call, mode);
+    }
+    if (status == MS_OK && mode->writes != NULL) {
+        status = ms_cli_check_output_ending(call, mode->writes);
     }
     return status == MS_OK ? mode->run(call) : status;
 }

@@ -1,4 +1,5 @@
-/* Measured runs from two CSV tables: steps on one node, and all-reduces by size. */
+/* Measured runs from three CSV tables: steps on one node, all-reduces by size, and collectives of
+ * any kind by size, as `import nccl-tests` writes them. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,14 @@
 #include "meshsim/units.h"
 #include "study/cases_file.h"
 
-enum { CELLS_MAX = 16, CELL_LENGTH_MAX = 40, GPT_MATRICES = 2, GPT_FFN = 4, COUNT_MAX = 1 << 24 };
+enum {
+    CELLS_MAX = 16,
+    NAMES_MAX = 2,
+    CELL_LENGTH_MAX = 128,
+    GPT_MATRICES = 2,
+    GPT_FFN = 4,
+    COUNT_MAX = 1 << 24
+};
 
 static const double MS_IN_S = 1e-3;
 static const double US_IN_S = 1e-6;
@@ -36,11 +44,23 @@ typedef enum reduce_column {
     REDUCE_COLUMNS,
 } reduce_column;
 
+/* Columns of a table of collectives; those behind are not compared. */
+typedef enum point_column {
+    POINT_SYSTEM,
+    POINT_OP,
+    POINT_RANKS,
+    POINT_NODES,
+    POINT_SIZE,
+    POINT_TIME_US,
+    POINT_COLUMNS,
+} point_column;
+
 static const char STEP_HEAD[] = "# GPUs,global batch,micro batch,hidden size,attention heads,"
                                 "# layers,sequence length,tensor parallelism,data parallelism,"
                                 "pipeline parallelism,iteration time (ms)";
 static const char OWN_HEAD[] = "id,workload,";
 static const char REDUCE_HEAD[] = "gpu,ranks,bytes,time_us_out_of_place";
+static const char POINT_HEAD[] = "system,op,ranks,nodes,bytes,time_us";
 
 /* What the comment on the table of steps says of all of them.
  * Source: VIA-Research/vTrain, ground truth of single nodes. */
@@ -51,15 +71,15 @@ enum { STEP_VOCAB = 50257 };
 typedef struct row {
     ms_mark mark;
     double numbers[CELLS_MAX];
-    const char *first; /* text of its first cell */
+    const char *names[NAMES_MAX]; /* texts of its first cells */
 } row;
 
 /* One file. */
 typedef struct table {
     const ms_cases_reading *reading;
     const ms_text *text;
-    int columns;   /* that are read */
-    bool has_name; /* the first one holds a text */
+    int columns; /* that are read */
+    int names;   /* so many of them, in front, hold a text */
     ms_status (*add)(struct table *t, const row *line);
 } table;
 
@@ -145,13 +165,39 @@ static ms_status add_reduce(table *t, const row *line) {
     }
     /* its source names no launcher; below 3 MiB times stand at 11 to 12 us for each of 5 to 8 GPUs,
      * whatever the size, as they do where one thread launches */
-    const ms_case_collective point = {.system = line->first,
+    const ms_case_collective point = {.system = line->names[0],
                                       .timing = MS_TIMING_ONE_THREAD,
                                       .kind = MS_COLL_ALL_REDUCE,
                                       .ranks = (int)n[REDUCE_RANKS],
                                       .nodes = 1,
                                       .size_B = n[REDUCE_SIZE]};
     ms_cases_add_collective(reading, point, n[REDUCE_TIME_US] * US_IN_S, 0);
+    return no_memory_if(&reading->out->collectives, reading->diag);
+}
+
+/* ---- collectives ---- */
+
+static ms_status add_collective(table *t, const row *line) {
+    const double *n = line->numbers;
+    const ms_cases_reading *reading = t->reading;
+    ms_coll_kind kind = ms_cases_coll_kind(line->names[POINT_OP]);
+    bool is_sound = n[POINT_RANKS] >= 2 && n[POINT_RANKS] == floor(n[POINT_RANKS]) &&
+                    n[POINT_RANKS] <= COUNT_MAX && n[POINT_NODES] >= 1 &&
+                    n[POINT_NODES] == floor(n[POINT_NODES]) && n[POINT_NODES] <= n[POINT_RANKS];
+    if (kind == MS_COLL_NONE) {
+        return fault(t, &line->mark,
+                     "expected all_reduce, all_gather, reduce_scatter or all_to_all as op");
+    }
+    if (!is_sound || !(n[POINT_SIZE] > 0) || !(n[POINT_TIME_US] > 0)) {
+        return fault(t, &line->mark,
+                     "expected 2 ranks or more on 1 node or more, a size and a time above 0");
+    }
+    const ms_case_collective point = {.system = line->names[POINT_SYSTEM],
+                                      .kind = kind,
+                                      .ranks = (int)n[POINT_RANKS],
+                                      .nodes = (int)n[POINT_NODES],
+                                      .size_B = n[POINT_SIZE]};
+    ms_cases_add_collective(reading, point, n[POINT_TIME_US] * US_IN_S, 0);
     return no_memory_if(&reading->out->collectives, reading->diag);
 }
 
@@ -169,13 +215,13 @@ static bool read_cells(const table *t, ms_span line, row *out) {
         }
         memcpy(text, cell.text.from, length);
         text[length] = '\0';
-        bool is_name = count == 0 && t->has_name;
+        bool is_name = count < t->names;
         if (is_name) {
-            out->first = ms_arena_strdup(t->reading->arena, text);
+            out->names[count] = ms_arena_strdup(t->reading->arena, text);
         }
         bool is_number =
             is_name || count >= t->columns || ms_number_parse(text, &out->numbers[count]) == MS_OK;
-        if (!is_number || (is_name && out->first == NULL)) {
+        if (!is_number || (is_name && out->names[count] == NULL)) {
             return false;
         }
         count++;
@@ -196,7 +242,7 @@ static ms_status read_lines(table *t, ms_span body, int line) {
     ms_status status = MS_OK;
     const ms_mark place = {
         .file = t->text->name, .source = body.from, .source_B = (size_t)(body.to - body.from)};
-    bool is_head = t->has_name;
+    bool is_head = t->names > 0;
     for (; ms_cells_take_line(&body, &text); line++) {
         row found = {.mark = place};
         found.mark.line = line;
@@ -237,15 +283,19 @@ ms_status ms_cases_read_csv(const ms_cases_reading *reading, const ms_text *text
         t.add = add_step;
     } else if (has_head(body, REDUCE_HEAD)) {
         t.columns = REDUCE_COLUMNS;
-        t.has_name = true;
+        t.names = 1;
         t.add = add_reduce;
+    } else if (has_head(body, POINT_HEAD)) {
+        t.columns = POINT_COLUMNS;
+        t.names = NAMES_MAX;
+        t.add = add_collective;
     } else if (has_head(body, OWN_HEAD)) {
         return ms_cases_read_own(reading, text);
     } else {
         const ms_mark mark = {.file = text->name, .line = 1};
         ms_diag_at(reading->diag, &mark, NULL,
-                   "a CSV file without a known head; expected '%s', '%s' or '%s'", STEP_HEAD,
-                   REDUCE_HEAD, OWN_HEAD);
+                   "a CSV file without a known head; expected '%s', '%s', '%s' or '%s'", STEP_HEAD,
+                   REDUCE_HEAD, POINT_HEAD, OWN_HEAD);
         return MS_E_INPUT;
     }
     return read_lines(&t, body, 1);

@@ -3,6 +3,7 @@
 #define MS_CASES_FILE_H
 
 #include "meshsim/cases.h"
+#include "meshsim/source_keys.h"
 
 /* Units that sources write their figures in. */
 #define MS_GBIT_S_IN_BPS 125e6
@@ -13,13 +14,14 @@ typedef struct ms_cases_reading {
     ms_arena *arena;
     ms_diag *diag;
     ms_measurements *out;
+    ms_source_keys *keys; /* of logs: what became of their lines; NULL: nobody asks */
 } ms_cases_reading;
 
 /* Read a list of cases into reading->out.  list: the document's root.  Returns as
  * ms_measurements_read. */
 ms_status ms_cases_read_list(const ms_cases_reading *reading, ms_node *list);
 
-/* Read one of the two CSV tables.  text: of the file.  Returns as ms_measurements_read. */
+/* Read one of the CSV tables.  text: of the file.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_csv(const ms_cases_reading *reading, const ms_text *text);
 
 /* Whether a text is a log of nccl-tests, by its line of settings. */
@@ -33,6 +35,9 @@ ms_status ms_cases_read_own(const ms_cases_reading *reading, const ms_text *text
 
 /* Read the points of a mapping of hardware facts.  Returns as ms_measurements_read. */
 ms_status ms_cases_read_points(const ms_cases_reading *reading, const ms_node *root);
+
+/* The kind of collective that sources call so; MS_COLL_NONE: it is not read. */
+ms_coll_kind ms_cases_coll_kind(const char *name);
 
 /* Add a collective; its time may follow from the bus bandwidth.  time_s, busbw_Bps: 0 if not given.
  *  Returns MS_OK; MS_E_RANGE if neither is given, nothing added. */

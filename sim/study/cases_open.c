@@ -23,7 +23,7 @@ static bool is_csv(const char *path) {
 
 ms_status ms_measurements_parse(const ms_text *text, ms_arena *arena, ms_diag *diag,
                                 ms_measurements *measurements) {
-    const ms_cases_reading reading = {arena, diag, measurements};
+    const ms_cases_reading reading = {.arena = arena, .diag = diag, .out = measurements};
     ms_node *root = NULL;
     if (is_csv(text->name)) {
         return ms_cases_read_csv(&reading, text);

@@ -137,15 +137,22 @@ ms_status ms_cases_add_collective(const ms_cases_reading *reading, ms_case_colle
     return MS_OK;
 }
 
-static ms_status read_kind(const ms_cases_reading *reading, const ms_node *table, const char *name,
-                           ms_coll_kind *kind_out) {
+ms_coll_kind ms_cases_coll_kind(const char *name) {
     static const ms_coll_kind KINDS[] = {MS_COLL_ALL_REDUCE, MS_COLL_ALL_GATHER,
                                          MS_COLL_REDUCE_SCATTER, MS_COLL_ALL_TO_ALL};
     for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
         if (strcmp(ms_coll_kind_name(KINDS[i]), name) == 0) {
-            *kind_out = KINDS[i];
-            return MS_OK;
+            return KINDS[i];
         }
+    }
+    return MS_COLL_NONE;
+}
+
+static ms_status read_kind(const ms_cases_reading *reading, const ms_node *table, const char *name,
+                           ms_coll_kind *kind_out) {
+    *kind_out = ms_cases_coll_kind(name);
+    if (*kind_out != MS_COLL_NONE) {
+        return MS_OK;
     }
     return ms_config_fault(reading->diag, ms_node_get(table, "op"), "nccl_tests.op",
                            "unknown collective '%s'; expected all_reduce, all_gather, "

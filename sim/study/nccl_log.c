@@ -2,7 +2,10 @@
  *
  * Comments tell how many GPUs of which hosts take part and, since version 2.13.7, which collective
  * it is; a line of results has size, count, type, and out of place and in place each time [us],
- * algbw, busbw and the number of wrong results. Source: NVIDIA/nccl-tests, src/common.cu. */
+ * algbw, busbw and the number of wrong results. A file may hold several runs, and each line may
+ * begin with what mpirun or srun puts before it. Source: NVIDIA/nccl-tests, src/common.cu. */
+#include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,9 @@
 #include "study/cases_file.h"
 
 enum { LINE_MAX_B = 512, WORDS_MAX = 24, HOSTS_MAX = 4096, BLOCK = 4, RESULTS_MIN = 11 };
+
+/* Lines that nobody understands are told one by one up to so many of a file. */
+enum { UNKNOWN_MAX = 100, SHOWN_B = 60 };
 
 static const double US_IN_S = 1e-6;
 
@@ -22,17 +28,83 @@ static const struct {
                 {"reduce_scatter", MS_COLL_REDUCE_SCATTER}, {"alltoall", MS_COLL_ALL_TO_ALL},
                 {"all_to_all", MS_COLL_ALL_TO_ALL},         {"allreduce", MS_COLL_ALL_REDUCE}};
 
+/* Sorts of lines: how they begin behind '#', and what becomes of them. A sort is told of once a
+ * file, with how many lines it has. */
+typedef enum log_sort {
+    LOG_SETTINGS,
+    LOG_RANK,
+    LOG_STARTING,
+    LOG_HEADING,
+    LOG_COLUMNS,
+    LOG_BLOCKING,
+    LOG_ABOUT,
+    LOG_VERDICT,
+    LOG_AVERAGE,
+    LOG_LIBRARY, /* no comment */
+    LOG_RESULT,  /* no comment */
+    LOG_SORTS,
+} log_sort;
+
+static const struct {
+    const char *name;
+    const char *beginnings[6]; /* of a comment, behind '#' and blanks; NULL ends */
+    ms_source_fate fate;
+    const char *why;
+} SORTS[LOG_SORTS] = {
+    [LOG_SETTINGS] = {"nThread ...", {"nThread "}, MS_SOURCE_USED, "ranks, where none are listed"},
+    [LOG_RANK] = {"Rank ...", {"Rank "}, MS_SOURCE_USED, "system, ranks, nodes"},
+    [LOG_STARTING] = {"Collective test starting",
+                      {"Collective test starting:"},
+                      MS_SOURCE_USED,
+                      "op"},
+    [LOG_HEADING] = {"headings",
+                     {"Using devices", "Collective test concluded"},
+                     MS_SOURCE_IGNORED,
+                     "no figure"},
+    [LOG_COLUMNS] = {"names of columns",
+                     {"out-of-place", "in-place", "size ", "(B) "},
+                     MS_SOURCE_IGNORED,
+                     "nccl-tests has one order of columns"},
+    [LOG_BLOCKING] = {"Blocking Enabled",
+                      {"Blocking Enabled"},
+                      MS_SOURCE_IGNORED,
+                      "each time holds a barrier then, which no fit parts off"},
+    [LOG_ABOUT] = {"how it ran",
+                   {"Parallel Init", "Swap Comms", "nccl-tests version", "Reducing maxBytes",
+                    "Errors with asterisks"},
+                   MS_SOURCE_IGNORED,
+                   "times are the same"},
+    [LOG_VERDICT] = {"Out of bounds values",
+                     {"Out of bounds values"},
+                     MS_SOURCE_IGNORED,
+                     "lines of results say which are wrong"},
+    [LOG_AVERAGE] = {"Avg bus bandwidth",
+                     {"Avg bus bandwidth"},
+                     MS_SOURCE_IGNORED,
+                     "follows from the results"},
+    [LOG_LIBRARY] = {"NCCL ...", {NULL}, MS_SOURCE_IGNORED, "messages of the library"},
+    [LOG_RESULT] = {"results",
+                    {NULL},
+                    MS_SOURCE_USED,
+                    "bytes, time_us, busbw_gb_s, in_place_time_us, in_place_busbw_gb_s"},
+};
+
 /* A log while it is read. */
 typedef struct log_reader {
     const ms_cases_reading *reading;
     const ms_text *text;
     ms_span body;
     int line;
+    int counts[LOG_SORTS], firsts[LOG_SORTS]; /* lines of a sort, and the first of them */
+    int unknown;
+    /* of the run */
     ms_coll_kind kind; /* MS_COLL_NONE: not told yet */
-    int ranks, threads_gpus;
+    bool is_starting;  /* its collective is told, its settings are not yet */
+    int ranks, threads_gpus, group;
     const char *system;
     const char *hosts[HOSTS_MAX];
     int nodes, results;
+    size_t first; /* of its points */
 } log_reader;
 
 static ms_status fault_at(const log_reader *r, int line, const char *what, const char *word) {
@@ -54,6 +126,94 @@ static ms_coll_kind kind_in(const char *text) {
     return MS_COLL_NONE;
 }
 
+/* ---- what becomes of lines ---- */
+
+static ms_status tell(const log_reader *r, const ms_source_key *key) {
+    ms_status status = ms_source_keys_add(r->reading->keys, key, r->reading->arena);
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(r->reading->diag);
+}
+
+static ms_mark place_of(const log_reader *r, int line) {
+    return (ms_mark){.file = r->text->name, .line = line};
+}
+
+static void count(log_reader *r, log_sort sort) {
+    r->firsts[sort] = r->counts[sort]++ == 0 ? r->line : r->firsts[sort];
+}
+
+/* A line that means nothing here: its beginning stands for it. */
+static ms_status tell_unknown(log_reader *r, const char *text) {
+    if (r->unknown++ >= UNKNOWN_MAX || r->reading->keys == NULL) {
+        return MS_OK;
+    }
+    const char *shown = ms_arena_strndup(r->reading->arena, text, SHOWN_B);
+    return shown == NULL ? ms_diag_no_memory(r->reading->diag)
+                         : tell(r, &(ms_source_key){.key = shown,
+                                                    .fate = MS_SOURCE_UNKNOWN,
+                                                    .mark = place_of(r, r->line)});
+}
+
+static const char *lines_of(const log_reader *r, int lines) {
+    return ms_arena_printf(r->reading->arena, "%d line%s", lines, lines == 1 ? "" : "s");
+}
+
+static ms_status tell_sorts(const log_reader *r) {
+    ms_status status = MS_OK;
+    for (int i = 0; i < LOG_SORTS && status == MS_OK; i++) {
+        if (r->counts[i] > 0) {
+            status = tell(r, &(ms_source_key){.key = SORTS[i].name,
+                                              .value = lines_of(r, r->counts[i]),
+                                              .fate = SORTS[i].fate,
+                                              .why = SORTS[i].why,
+                                              .mark = place_of(r, r->firsts[i])});
+        }
+    }
+    if (r->unknown > UNKNOWN_MAX && status == MS_OK) {
+        status = tell(r, &(ms_source_key){.key = "further lines",
+                                          .value = lines_of(r, r->unknown - UNKNOWN_MAX),
+                                          .fate = MS_SOURCE_UNKNOWN,
+                                          .mark = place_of(r, 0)});
+    }
+    return status;
+}
+
+/* ---- runs ---- */
+
+/* Points whose collective no line told are of the kind that a later one showed. */
+static ms_status settle_run(log_reader *r) {
+    ms_vector *points = &r->reading->out->collectives;
+    ms_coll_kind kind = r->kind;
+    for (size_t i = r->first; i < points->count && kind == MS_COLL_NONE; i++) {
+        kind = MS_AT(points, ms_case_collective, i).kind;
+    }
+    if (kind == MS_COLL_NONE && points->count > r->first) {
+        return fault_at(
+            r, 0,
+            "which collective it is, is told neither in the log nor by the file's name, such as",
+            "all_gather.log");
+    }
+    for (size_t i = r->first; i < points->count; i++) {
+        MS_AT(points, ms_case_collective, i).kind = kind;
+    }
+    r->first = points->count;
+    return MS_OK;
+}
+
+/* Another run begins: nothing of the one before holds for it. */
+static ms_status start_run(log_reader *r, ms_coll_kind kind) {
+    ms_status status = settle_run(r);
+    r->kind = kind;
+    r->ranks = r->threads_gpus = r->nodes = 0;
+    r->group = -1;
+    r->system = NULL;
+    return status;
+}
+
+static ms_coll_kind kind_of_name(const log_reader *r) {
+    const char *slash = strrchr(r->text->name, '/');
+    return kind_in(slash == NULL ? r->text->name : slash);
+}
+
 /* ---- comments ---- */
 
 /* A host that takes part, once. */
@@ -70,6 +230,22 @@ static ms_status add_host(log_reader *r, const char *name) {
     return r->hosts[r->nodes++] == NULL ? ms_diag_no_memory(r->reading->diag) : MS_OK;
 }
 
+/* All ranks that are listed share one communicator: NCCL_TESTS_SPLIT makes several, of which each
+ * is a group, and the times are those of all of them at once. */
+static ms_status check_group(log_reader *r, const char *text) {
+    int group = 0;
+    const char *at = strstr(text, " Group ");
+    if (at == NULL || sscanf(at, " Group %d", &group) != 1) {
+        return MS_OK; /* versions before groups */
+    }
+    r->group = r->ranks == 0 ? group : r->group;
+    return group == r->group ? MS_OK
+                             : fault_at(r, r->line,
+                                        "ranks of several groups, whose collectives run at once; "
+                                        "expected all of one",
+                                        NULL);
+}
+
 /* "#  Rank  0 Group  0 Pid  7 on   node1 device  0 [0x07] NVIDIA A100-SXM4-80GB" */
 static ms_status read_rank(log_reader *r, const char *text) {
     char host[128];
@@ -78,6 +254,7 @@ static ms_status read_rank(log_reader *r, const char *text) {
     if (on == NULL || gpu == NULL || sscanf(on + 4, "%127s", host) != 1) {
         return fault_at(r, r->line, "expected '# Rank N ... on HOST device N [BUS] GPU'", NULL);
     }
+    ms_status status = check_group(r, text);
     r->ranks++;
     gpu += 1 + strspn(gpu + 1, " \t");
     if (r->system == NULL) {
@@ -85,22 +262,57 @@ static ms_status read_rank(log_reader *r, const char *text) {
     } else if (strcmp(r->system, gpu) != 0) {
         return fault_at(r, r->line, "another GPU than the ranks before:", gpu);
     }
-    return r->system == NULL ? ms_diag_no_memory(r->reading->diag) : add_host(r, host);
+    if (r->system == NULL) {
+        return ms_diag_no_memory(r->reading->diag);
+    }
+    return status == MS_OK ? add_host(r, host) : status;
+}
+
+static ms_status read_settings(log_reader *r, const char *text) {
+    int threads = 0, gpus = 0;
+    ms_status status = start_run(r, r->is_starting ? r->kind : kind_of_name(r));
+    r->is_starting = false;
+    bool is_sound = sscanf(text, "nThread %d nGpus %d", &threads, &gpus) == 2 && threads >= 0 &&
+                    gpus >= 0 && threads <= HOSTS_MAX && gpus <= HOSTS_MAX;
+    r->threads_gpus = is_sound ? threads * gpus : 0;
+    return status;
+}
+
+static ms_status read_starting(log_reader *r, const char *text) {
+    ms_status status = start_run(r, kind_in(text));
+    r->is_starting = true;
+    return r->kind == MS_COLL_NONE ? fault_at(r, r->line, "a collective that is not read", NULL)
+                                   : status;
+}
+
+static log_sort sort_of(const char *comment) {
+    for (int i = 0; i < LOG_SORTS; i++) {
+        for (int b = 0; b < 6 && SORTS[i].beginnings[b] != NULL; b++) {
+            if (strncmp(comment, SORTS[i].beginnings[b], strlen(SORTS[i].beginnings[b])) == 0) {
+                return (log_sort)i;
+            }
+        }
+    }
+    return LOG_SORTS;
 }
 
 static ms_status read_comment(log_reader *r, const char *text) {
-    int threads = 0, gpus = 0;
-    const char *test = strstr(text, "Collective test starting:");
-    const char *rank = text + 1 + strspn(text + 1, " \t");
-    if (test != NULL) {
-        r->kind = kind_in(test);
-        return r->kind == MS_COLL_NONE ? fault_at(r, r->line, "a collective that is not read", NULL)
-                                       : MS_OK;
+    const char *comment = text + strspn(text, "# \t");
+    log_sort sort = sort_of(comment);
+    if (sort == LOG_SORTS) {
+        return comment[0] == '\0' ? MS_OK : tell_unknown(r, text);
     }
-    if (sscanf(rank, "nThread %d nGpus %d", &threads, &gpus) == 2) {
-        r->threads_gpus = threads * gpus;
+    count(r, sort);
+    switch (sort) {
+    case LOG_SETTINGS:
+        return read_settings(r, comment);
+    case LOG_RANK:
+        return read_rank(r, comment);
+    case LOG_STARTING:
+        return read_starting(r, comment);
+    default:
+        return MS_OK;
     }
-    return strncmp(rank, "Rank ", 5) == 0 ? read_rank(r, rank) : MS_OK;
 }
 
 /* ---- results ---- */
@@ -130,90 +342,130 @@ static ms_coll_kind guess_kind(int ranks, double algbw, double busbw) {
     return is_reduce ? MS_COLL_ALL_REDUCE : MS_COLL_NONE;
 }
 
-/* Size, and the first block of results: out of place. */
-static ms_status read_result(log_reader *r, char *text) {
-    char *words[WORDS_MAX];
-    double size_B = 0, block[BLOCK - 1];
-    int count = split(text, words);
-    if (count < RESULTS_MIN) {
-        return fault_at(r, r->line,
-                        "expected size, count, type and twice time, algbw, busbw and wrong results",
-                        NULL);
-    }
-    char **out_of_place = &words[count - 2 * BLOCK];
-    bool is_sound = read_number(words[0], &size_B);
+/* One of the two blocks of a line: time [us], algbw, busbw.  Returns false where it is none. */
+static bool read_block(char **words, double block[BLOCK - 1]) {
+    bool is_sound = true;
     for (int i = 0; i < BLOCK - 1 && is_sound; i++) {
-        is_sound = read_number(out_of_place[i], &block[i]);
+        is_sound = read_number(words[i], &block[i]);
     }
-    if (!is_sound || size_B < 0 || block[0] <= 0) {
-        return fault_at(r, r->line, "expected a size and a time above 0", NULL);
+    return is_sound && block[0] > 0;
+}
+
+/* Wrong results of both blocks; "N/A" where nobody looked. */
+static const char *find_wrong(char **blocks) {
+    for (int i = 0; i < 2; i++) {
+        double wrong = 0;
+        if (read_number(blocks[(i + 1) * BLOCK - 1], &wrong) && wrong != 0) {
+            return blocks[(i + 1) * BLOCK - 1];
+        }
     }
-    double wrong = 0;
-    if (read_number(out_of_place[BLOCK - 1], &wrong) && wrong != 0) {
-        return fault_at(r, r->line, "a benchmark with wrong results:", out_of_place[BLOCK - 1]);
-    }
+    return NULL;
+}
+
+static void add_point(log_reader *r, double size_B, const double *block, double in_place_us) {
     int ranks = r->ranks > 0 ? r->ranks : r->threads_gpus;
-    if (ranks < 2) {
-        return fault_at(r, r->line,
-                        "results without '# Rank' lines before them that tell of 2 GPUs or more",
-                        NULL);
-    }
     ms_coll_kind kind = r->kind != MS_COLL_NONE ? r->kind : guess_kind(ranks, block[1], block[2]);
-    r->results++;
-    if (size_B == 0) {
-        return MS_OK;
-    }
     const ms_case_collective point = {.system = r->system == NULL ? "unknown" : r->system,
                                       .kind = kind,
                                       .ranks = ranks,
                                       .nodes = r->nodes == 0 ? 1 : r->nodes,
-                                      .size_B = size_B};
+                                      .size_B = size_B,
+                                      .in_place_s = in_place_us * US_IN_S};
     ms_cases_add_collective(r->reading, point, block[0] * US_IN_S, 0);
+}
+
+/* Size, and the two blocks of results: out of place, and in place. */
+static ms_status read_result(log_reader *r, char *text) {
+    char *words[WORDS_MAX];
+    double size_B = 0, block[BLOCK - 1], in_place[BLOCK - 1];
+    int words_count = split(text, words);
+    if (words_count < RESULTS_MIN) {
+        return fault_at(r, r->line,
+                        "expected size, count, type and twice time, algbw, busbw and wrong results",
+                        NULL);
+    }
+    char **blocks = &words[words_count - 2 * BLOCK];
+    if (!read_number(words[0], &size_B) || size_B < 0 || !read_block(blocks, block)) {
+        return fault_at(r, r->line, "expected a size and a time above 0", NULL);
+    }
+    const char *wrong = find_wrong(blocks);
+    if (wrong != NULL) {
+        return fault_at(r, r->line, "a benchmark with wrong results:", wrong);
+    }
+    if ((r->ranks > 0 ? r->ranks : r->threads_gpus) < 2) {
+        return fault_at(r, r->line,
+                        "results without '# Rank' lines before them that tell of 2 GPUs or more",
+                        NULL);
+    }
+    r->results++;
+    if (size_B > 0) {
+        bool has_in_place = read_block(blocks + BLOCK, in_place);
+        add_point(r, size_B, block, has_in_place ? in_place[0] : NAN);
+    }
     return MS_OK;
 }
 
-/* Points whose kind no line told are of the kind that a later one showed. */
-static ms_status settle_kind(log_reader *r, size_t first) {
-    ms_vector *points = &r->reading->out->collectives;
-    ms_coll_kind kind = r->kind;
-    for (size_t i = first; i < points->count && kind == MS_COLL_NONE; i++) {
-        kind = MS_AT(points, ms_case_collective, i).kind;
+/* ---- lines ---- */
+
+/* A line without what `mpirun --tag-output` ("[1,0]<stdout>:") or `srun --label` ("0: ") puts
+ * before it. */
+static ms_span take_label(ms_span line) {
+    const char *at = line.from;
+    bool has_digits = false;
+    if (at < line.to && *at == '[') {
+        const char *end = memchr(at, ':', (size_t)(line.to - at));
+        const char *tag = memchr(at, '<', (size_t)(line.to - at));
+        bool is_tag = end != NULL && tag != NULL && tag < end && end - tag >= 5 &&
+                      memcmp(tag, "<std", 4) == 0;
+        return is_tag ? ms_span_trim((ms_span){end + 1, line.to}) : line;
     }
-    if (kind == MS_COLL_NONE) {
-        return fault_at(
-            r, 0,
-            "which collective it is, is told neither in the log nor by the file's name, such as",
-            "all_gather.log");
+    for (; at < line.to && isdigit((unsigned char)*at); at++) {
+        has_digits = true;
     }
-    for (size_t i = first; i < points->count; i++) {
-        MS_AT(points, ms_case_collective, i).kind = kind;
+    bool is_label = has_digits && line.to - at >= 2 && at[0] == ':' && at[1] == ' ';
+    return is_label ? ms_span_trim((ms_span){at + 2, line.to}) : line;
+}
+
+static ms_status read_other(log_reader *r, char *text) {
+    char first[LINE_MAX_B];
+    bool is_result =
+        sscanf(text, "%511s", first) == 1 && strspn(first, "0123456789") == strlen(first);
+    if (is_result) {
+        count(r, LOG_RESULT);
+        return read_result(r, text);
     }
-    return MS_OK;
+    if (strstr(text, " NCCL ") != NULL || strncmp(text, "NCCL ", 5) == 0) {
+        count(r, LOG_LIBRARY);
+        return MS_OK;
+    }
+    return tell_unknown(r, text);
 }
 
 static ms_status read_line(log_reader *r, ms_span line) {
     char text[LINE_MAX_B];
-    line = ms_span_trim(line);
+    line = take_label(ms_span_trim(line));
     size_t length = (size_t)(line.to - line.from);
-    if (length == 0 || length >= sizeof text) {
-        return MS_OK; /* messages of the library may be longer than any line of results */
+    if (length >= sizeof text) { /* messages of the library are longer than any line of results */
+        count(r, LOG_LIBRARY);
+        return MS_OK;
     }
     memcpy(text, line.from, length);
     text[length] = '\0';
-    if (text[0] == '#') {
-        return read_comment(r, text);
+    if (length == 0) {
+        return MS_OK;
     }
-    char first[LINE_MAX_B];
-    bool is_result =
-        sscanf(text, "%511s", first) == 1 && strspn(first, "0123456789") == strlen(first);
-    return is_result ? read_result(r, text) : MS_OK;
+    return text[0] == '#' ? read_comment(r, text) : read_other(r, text);
 }
 
 bool ms_cases_is_nccl_log(const ms_text *text) {
     static const char HEAD[] = "# nThread ";
     ms_span body = ms_cells_body(text->data, text->length_B), line;
     for (int i = 0; i < 10000 && ms_cells_take_line(&body, &line); i++) {
-        bool is_long = line.from != NULL && (size_t)(line.to - line.from) >= sizeof HEAD - 1;
+        if (line.from == NULL) {
+            continue;
+        }
+        line = take_label(ms_span_trim(line));
+        bool is_long = (size_t)(line.to - line.from) >= sizeof HEAD - 1;
         if (is_long && memcmp(line.from, HEAD, sizeof HEAD - 1) == 0) {
             return true;
         }
@@ -222,7 +474,6 @@ bool ms_cases_is_nccl_log(const ms_text *text) {
 }
 
 ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text *text) {
-    const char *slash = strrchr(text->name, '/');
     log_reader *r = MS_NEW(reading->arena, log_reader, 1);
     if (r == NULL) {
         return ms_diag_no_memory(reading->diag);
@@ -230,8 +481,8 @@ ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text 
     *r = (log_reader){.reading = reading,
                       .text = text,
                       .body = ms_cells_body(text->data, text->length_B),
-                      .kind = kind_in(slash == NULL ? text->name : slash)};
-    size_t first = reading->out->collectives.count;
+                      .first = reading->out->collectives.count};
+    r->kind = kind_of_name(r);
     ms_span body = r->body, line;
     ms_status status = MS_OK;
     while (ms_cells_take_line(&body, &line)) {
@@ -245,5 +496,6 @@ ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text 
     if (status == MS_OK && r->results == 0) {
         status = fault_at(r, 0, "a log of nccl-tests without a line of results", NULL);
     }
-    return status == MS_OK ? settle_kind(r, first) : status;
+    status = status == MS_OK ? settle_run(r) : status;
+    return status == MS_OK ? tell_sorts(r) : status;
 }

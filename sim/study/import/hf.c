@@ -26,7 +26,6 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
 
 const ms_import_kind ms_import_hf = {
     .name = "hf",
-    .files = "config.json",
-    .summary = "a Hugging Face config, or the folder of a model: its `model`",
+    .product = MS_IMPORT_WORKLOAD,
     .read = read_hf,
 };

@@ -1,18 +1,15 @@
-/* What all kinds of imports share: the table of kinds, overrides, the workload that is written. */
+/* What all kinds of imports share: the table of kinds, overrides, the file that is written. */
 #include <string.h>
 
 #include "study/import/kinds.h"
 
 /* In the order of the help page. A row is added together with its file. */
-static const ms_import_kind *const KINDS[] = {&ms_import_hf, &ms_import_megatron, NULL};
+static const ms_import_kind *const KINDS[] = {&ms_import_hf, &ms_import_megatron,
+                                              &ms_import_nccl_tests, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 
-const ms_import_kind *const *ms_import_kinds(void) {
-    return KINDS;
-}
-
-static ms_status report_kind(const char *name, ms_diag *diag) {
+static void report_kind(const char *name, ms_diag *diag) {
     const char *names[KIND_MAX] = {NULL};
     ms_buffer known;
     ms_buffer_init(&known);
@@ -25,15 +22,15 @@ static ms_status report_kind(const char *name, ms_diag *diag) {
                   nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
                   nearest == NULL ? "" : "'?", ms_buffer_text(&known));
     ms_buffer_release(&known);
-    return MS_E_USAGE;
 }
 
-static const ms_import_kind *find_kind(const char *name) {
+const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag) {
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         if (strcmp(KINDS[i]->name, name) == 0) {
             return KINDS[i];
         }
     }
+    report_kind(name, diag);
     return NULL;
 }
 
@@ -87,13 +84,15 @@ static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_di
 
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out) {
-    const ms_import_kind *found = find_kind(kind);
-    ms_imported imported = {.about = ""};
+    const ms_import_kind *found = ms_import_find_kind(kind, diag);
     if (found == NULL) {
-        return report_kind(kind, diag);
+        return MS_E_USAGE;
     }
+    ms_imported imported = {.about = "", .product = found->product};
     ms_status status = found->read(source, arena, diag, &imported);
-    status = status == MS_OK ? complete(source, arena, diag, &imported) : status;
+    if (status == MS_OK && found->product == MS_IMPORT_WORKLOAD) {
+        status = complete(source, arena, diag, &imported);
+    }
     if (status == MS_OK) {
         *imported_out = imported;
     }
@@ -101,6 +100,10 @@ ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_ar
 }
 
 void ms_import_write(const ms_imported *imported, ms_buffer *out) {
+    if (imported->product == MS_IMPORT_TABLE) {
+        ms_table_write_csv(&imported->table, out);
+        return;
+    }
     ms_buffer_printf(out, "# Imported by meshsim from %s.\n", imported->about);
     ms_buffer_puts(out, imported->remarks == NULL ? "" : imported->remarks);
     ms_job_spec_write_draft(imported->root, out);

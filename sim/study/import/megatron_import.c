@@ -185,7 +185,6 @@ static ms_status read_megatron(const ms_import_source *source, ms_arena *arena, 
 
 const ms_import_kind ms_import_megatron = {
     .name = "megatron",
-    .files = "a command line, a shell script, MODEL_ARGS in YAML, or a log",
-    .summary = "the arguments of a run of Megatron-LM: all but the platform",
+    .product = MS_IMPORT_WORKLOAD,
     .read = read_megatron,
 };
