@@ -17,6 +17,7 @@
 
 MS_BEGIN_DECLS
 
+/** Memory of one lifetime: everything in it is freed at once. */
 typedef struct ms_arena {
     struct ms_arena_block *head; /**< newest block */
     size_t used_B;               /**< bytes handed out [B] */

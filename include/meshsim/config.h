@@ -31,6 +31,7 @@ typedef enum ms_file_type {
     MS_FILE_TEXT, /**< a script or a log, at most 256 MiB */
 } ms_file_type;
 
+/** What a node of a document is. */
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
 
 /** One YAML value. Aliases are expanded (bounded in depth and number), merge keys (`<<`) are
@@ -148,14 +149,19 @@ typedef enum ms_field_type {
     MS_FIELD_SWITCH,     /**< int: false is 0, true is 1; where absent it may say neither */
 } ms_field_type;
 
+/** A list of integers. */
 typedef struct ms_ints {
     int *items; /**< [count], in the arena */
     size_t count;
 } ms_ints;
+
+/** A list of numbers. */
 typedef struct ms_numbers {
     double *items; /**< [count], in the arena */
     size_t count;
 } ms_numbers;
+
+/** A list of texts. */
 typedef struct ms_words {
     const char **items; /**< [count], in the arena */
     size_t count;

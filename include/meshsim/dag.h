@@ -221,11 +221,11 @@ typedef struct ms_dag {
         *member_first; /**< [op_count + 1] members of op i: member_first[i] .. member_first[i+1] */
     int32_t *member_stream; /**< [member_count] stream of each member */
     int32_t *member_next;   /**< [member_count] operation after it on the stream, -1 none */
-    int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: deps[dep_first[j] ..
-                               dep_first[j+1]) */
+    int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: those of `deps` from
+                               dep_first[j] on, before dep_first[j+1] */
     int32_t *deps;          /**< operation indices */
-    int32_t *step_first;    /**< [step_count + 1] operations of optimizer step k: step_first[k] ..
-                               step_first[k+1] */
+    int32_t *step_first;    /**< [step_count + 1] operations of optimizer step k: from step_first[k]
+                               on, before step_first[k+1] */
     int32_t rank_count, stream_count, work_count;
     int32_t op_count, member_count, dep_count;
     int32_t step_count;   /**< >= 1 */

@@ -6,6 +6,10 @@
 #ifndef MESHSIM_DECLS_H
 #define MESHSIM_DECLS_H
 
+/** @def MS_BEGIN_DECLS
+ * What stands before a header's declarations. */
+/** @def MS_END_DECLS
+ * What stands behind them. */
 #ifdef __cplusplus
 #define MS_BEGIN_DECLS                                                                             \
     extern "C" {                                                                                   \

@@ -13,6 +13,7 @@
 
 MS_BEGIN_DECLS
 
+/** What a file is, by its keys. */
 typedef enum ms_input_kind {
     MS_INPUT_UNKNOWN,
     MS_INPUT_WORKLOAD,

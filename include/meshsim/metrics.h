@@ -147,6 +147,7 @@ typedef struct ms_memory_point {
     double bytes;
 } ms_memory_point;
 
+/** Memory of a rank over the step. */
 typedef struct ms_rank_memory {
     double peak_B;      /**< highest total */
     double peak_time_s; /**< first instant at which it is reached */

@@ -248,6 +248,7 @@ typedef struct ms_upkeep {
     double pue;            /**< what the site takes over what its computers take, >= 1 */
 } ms_upkeep;
 
+/** A cluster: its nodes, what sits in them, and what they are connected by. */
 typedef struct ms_platform {
     const char *name;
     const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */

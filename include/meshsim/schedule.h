@@ -90,11 +90,12 @@ typedef struct ms_program {
     int parameter_replicas; /**< copies of each stage's parameters among the pipeline ranks (1; 2
                                for bidirectional) */
     int *stage_rank;        /**< [stages] pipeline rank that owns the stage */
-    int *stage_chunk;       /**< [stages] which of that rank's chunks it is, 0.. */
-    size_t *first;          /**< [P + 1] rank r's actions are actions[first[r] .. first[r+1]) */
+    int *stage_chunk;       /**< [stages] which of that rank's chunks it is, from 0 on */
+    size_t *first;          /**< [P + 1] rank r's actions are those of `actions` from first[r] on,
+                               before first[r+1] */
     ms_action *actions;     /**< [first[P]] */
-    size_t *shard_first;    /**< [P + 1] rank r's moves are shard_moves[shard_first[r] ..
-                               shard_first[r+1]), in order */
+    size_t *shard_first;    /**< [P + 1] rank r's moves are those of `shard_moves` from
+                               shard_first[r] on, before shard_first[r+1], in order */
     ms_shard_move *shard_moves; /**< NULL: the program does not say when parameters are unsharded */
 } ms_program;
 
@@ -241,6 +242,8 @@ typedef struct ms_pipeline_phases {
     int64_t first_backward; /**< -1: none */
     int64_t last_forward;   /**< -1: none */
 } ms_pipeline_phases;
+
+/** Phases that are not there. */
 #define MS_NO_PHASES ((ms_pipeline_phases){.first_backward = -1, .last_forward = -1})
 
 /** Take note of a pass; positions come in ascending order. */
@@ -273,9 +276,11 @@ void ms_program_write_csv(const ms_program *program, ms_buffer *out);
 /** zlib crc32 of the compute-only CSV. */
 uint32_t ms_program_crc32(const ms_program *program);
 
-/** Largest cost, and largest scale of pairs: the times of all passes and ranks that a program may
- * have add up to less than a double holds (1.8e308). */
-#define MS_SCHEDULE_COST_MAX  1e280
+/** Largest cost: the times of all passes and ranks that a program may have add up to less than a
+ * double holds (1.8e308), also with the largest scale of pairs. */
+#define MS_SCHEDULE_COST_MAX 1e280
+
+/** Largest scale of pairs. */
 #define MS_SCHEDULE_SCALE_MAX 1e9
 
 /** Abstract costs, any time unit, each at most MS_SCHEDULE_COST_MAX. */

@@ -19,12 +19,14 @@ MS_BEGIN_DECLS
 
 enum { MS_TENSOR_DIMENSIONS_MAX = 8 };
 
+/** What the ranks of an axis have of a tensor: all of it, a part, or a summand of it. */
 typedef enum ms_tensor_placement_kind {
     MS_REPLICATE,
     MS_SHARD,
     MS_PARTIAL
 } ms_tensor_placement_kind;
 
+/** How a tensor lies over an axis. */
 typedef struct ms_tensor_placement {
     ms_tensor_placement_kind kind;
     int dimension; /**< that is cut, 0-based; of shard only */
@@ -35,6 +37,7 @@ typedef struct ms_spec {
     ms_tensor_placement on[MS_MESH_AXES_MAX];
 } ms_spec;
 
+/** A tensor. */
 typedef struct ms_tensor {
     int dimensions;                          /**< 1..MS_TENSOR_DIMENSIONS_MAX */
     int64_t shape[MS_TENSOR_DIMENSIONS_MAX]; /**< [dimensions] >= 1 [elements] */
@@ -54,6 +57,7 @@ typedef struct ms_reshard_step {
 /** At most one step onto and one off each axis. */
 enum { MS_RESHARD_STEPS_MAX = 2 * MS_MESH_AXES_MAX };
 
+/** What moves a tensor from one placement to another. */
 typedef struct ms_reshard_plan {
     ms_reshard_step steps[MS_RESHARD_STEPS_MAX]; /**< [count] in order */
     int count;

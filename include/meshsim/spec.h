@@ -124,6 +124,7 @@ typedef struct ms_spec_batch {
 /** Types of working parameters and of gradients. */
 typedef enum ms_dtype { MS_DTYPE_BF16, MS_DTYPE_FP16, MS_DTYPE_FP32 } ms_dtype;
 
+/** `precision`: types of what is stored, and formats of products. */
 typedef struct ms_spec_precision {
     ms_dtype parameters;
     ms_dtype gradients;

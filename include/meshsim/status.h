@@ -12,6 +12,7 @@
 
 MS_BEGIN_DECLS
 
+/** What came of a call. */
 typedef enum ms_status {
     MS_OK = 0,
     MS_E_NO = -1,    /**< the answer is "no": does not fit, a guard is broken, nothing feasible */

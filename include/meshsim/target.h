@@ -28,6 +28,7 @@ typedef enum ms_target_use {
     MS_TARGET_FILE = 1, /**< by a library that goes back and forth: a regular file only */
 } ms_target_use;
 
+/** A file that is being written under another name. */
 typedef struct ms_target {
     const char *path; /**< as the user gave it, borrowed */
     int file;         /**< descriptor to write to; < 0: closed */

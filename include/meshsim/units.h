@@ -17,6 +17,7 @@
 
 MS_BEGIN_DECLS
 
+/** What a number measures. */
 typedef enum ms_dimension {
     MS_DIM_NONE,      /**< a pure number; no suffix allowed, except % which divides by 100 */
     MS_DIM_TIME,      /**< seconds */

@@ -92,11 +92,13 @@ typedef struct ms_validate_group {
     const char *worst; /**< id of that row */
 } ms_validate_group;
 
-/** A list of points or groups. */
+/** A list of points. */
 typedef struct ms_validate_points {
     ms_validate_point *items; /**< [count] */
     size_t count;
 } ms_validate_points;
+
+/** Groups of rows. */
 typedef struct ms_validate_groups {
     ms_validate_group *items; /**< [count], in the order in which files have them */
     size_t count;

@@ -19,6 +19,7 @@
 
 MS_BEGIN_DECLS
 
+/** What a value is. */
 typedef enum ms_value_type {
     MS_VALUE_NULL,
     MS_VALUE_BOOL,
@@ -29,6 +30,7 @@ typedef enum ms_value_type {
     MS_VALUE_OBJECT,
 } ms_value_type;
 
+/** A value of a result tree. */
 typedef struct ms_value {
     ms_value_type type;
     const char *key; /**< inside an object, else NULL */
