@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What scripts/setup installs and says, with an apt that only keeps a diary, what scripts/demo asks of it, and what
-scripts/compare_builds finds.
+scripts/compare_builds and scripts/check_readme find.
 
 usage: tests/python/test_scripts.py MESHSIM
 """
@@ -151,6 +151,77 @@ class CompareBuilds(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertRegex(said, r"of seed 1: 1 of \d+ figures differ\n    step_time_s: .* -> .*\n    workloads/tiny.yaml --set ")
         self.assertRegex(self.compare(str(self.slow), "workloads/tiny.yaml")[1], r"tiny.yaml: 1 of \d+ figures differ")
+
+
+PAGE = """# A page
+
+```sh
+meshsim one
+```
+
+<!-- printed -->
+```text
+one
+...
+three
+```
+
+```sh
+meshsim draw it.svg
+```
+
+![it](pictures/it.svg)
+"""
+
+
+class CheckReadme(unittest.TestCase):
+    """On a page of its own, with a program that prints three lines, or draws it.svg."""
+
+    def setUp(self):
+        self.root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.root / "scripts").mkdir()
+        (self.root / "pictures").mkdir()
+        shutil.copy(ROOT / "scripts/check_readme", self.root / "scripts")
+        self.write('<svg xmlns="http://www.w3.org/2000/svg"><text>seen</text></svg>', "pictures/it.svg")
+        self.program("one\\ntwo\\nthree", "seen")
+
+    def program(self, lines, drawn):
+        write_script(self.root / "meshsim", f"if [ $1 = draw ]; then echo '<svg xmlns=\"http://www.w3.org/2000/svg\"><text>{drawn}</text></svg>' >it.svg; "
+                                            f"else printf '{lines}\\n'; fi")
+
+    def write(self, text, name="page.md"):
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def check(self, text, *words):
+        """(exit code, what was said)"""
+        self.write(text)
+        done = subprocess.run([self.root / "scripts/check_readme", self.root / "meshsim", *words, "page.md"], stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+        return done.returncode, done.stdout
+
+    def test_what_is_shown_is_what_was_printed(self):
+        self.assertEqual(self.check(PAGE), (0, "4 examples in 1 READMEs, 0 fail\n"))
+        for shown in ("one\n...\nfour\n", "...\ntwo\n", "one\n"):
+            code, said = self.check(PAGE.replace("one\n...\nthree\n", shown))
+            self.assertEqual(code, 1)
+            self.assertIn("page.md:8: this is not what was printed", said)
+
+    def test_accepted_is_what_was_printed_with_its_cut(self):
+        self.program("one\\nfour\\nfive", "other")
+        self.assertEqual(self.check(PAGE)[0], 1)
+        self.assertEqual(self.check(PAGE, "--accept")[0], 0)
+        self.assertEqual((self.root / "page.md").read_text(encoding="utf-8"), PAGE.replace("three", "five"))
+        self.assertIn("other", (self.root / "pictures/it.svg").read_text(encoding="utf-8"))
+
+    def test_a_picture_has_the_words_of_the_one_that_was_made(self):
+        self.program("one\\ntwo\\nthree", "unseen")
+        self.assertIn("pictures/it.svg is not the picture that was made", self.check(PAGE)[1])
+        self.assertIn("pictures/it.svg is not the picture that was made", self.check(PAGE.replace("meshsim draw", "echo"))[1])
+
+    def test_an_example_that_fails_is_named(self):
+        code, said = self.check(PAGE.replace("meshsim draw it.svg", "false"))
+        self.assertEqual(code, 1)
+        self.assertIn("page.md:14: this example fails: exit code 1", said)
 
 
 if __name__ == "__main__":
