@@ -20,6 +20,7 @@ extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_import;
+extern const ms_command ms_cmd_export;
 
 /** All commands in the order of the help page, NULL-terminated; static storage. */
 const ms_command *const *ms_cli_commands(void);

@@ -33,10 +33,14 @@ static void classify(ms_megatron_run *run) {
         argument->why = NULL;
         bool is_env = strncmp(argument->name, MS_MEGATRON_ENV, 4) == 0;
         bool is_launcher = strncmp(argument->name, MS_MEGATRON_LAUNCHER, 9) == 0;
+        bool is_callers = strcmp(argument->name, "$@") == 0 || strcmp(argument->name, "$*") == 0;
         if (is_env) {
             argument->use = MS_MEGATRON_IGNORED;
             argument->why = "kernels, libraries and their algorithms are the profile's and the "
                             "platform's";
+        } else if (is_callers) {
+            argument->use = MS_MEGATRON_IGNORED;
+            argument->why = "what is added to a script where it is run is not in its file";
         } else if (is_launcher) {
             argument->use = MS_MEGATRON_IGNORED;
         } else if (ms_megatron_find_flag(argument->name, &flag)) {

@@ -232,6 +232,22 @@ static void set_ends(ms_megatron_run *run) {
              stages);
 }
 
+static const char FROM_BARE[] =
+    "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+
+/* Stages of one layer, but for ends that have the embedding or the loss alone. */
+static void set_bare_ends(ms_megatron_run *run, int embedding, int loss, int stages) {
+    int *layers = MS_NEW(run->arena, int, stages);
+    for (int stage = 0; layers != NULL && stage < stages; stage++) {
+        layers[stage] = 1 - (stage == 0 ? embedding : 0) - (stage == stages - 1 ? loss : 0);
+    }
+    if (layers == NULL) {
+        run->status = ms_diag_no_memory(run->diag);
+        return;
+    }
+    set_list(run, FROM_BARE, layers, stages);
+}
+
 /* Embedding and loss may count as a layer each. */
 static void set_even(ms_megatron_run *run, int embedding, int loss) {
     int counted = run->layers + embedding + loss;
@@ -241,6 +257,10 @@ static void set_even(ms_megatron_run *run, int embedding, int loss) {
         ms_megatron_fault(run, "--pipeline-model-parallel-size",
                           "expected a divisor of %d layers%s, got %d stages", counted,
                           embedding + loss > 0 ? " with embedding and loss" : "", stages);
+        return;
+    }
+    if (share == 1 && embedding + loss > 0) {
+        set_bare_ends(run, embedding, loss, stages);
         return;
     }
     if (embedding > 0) {

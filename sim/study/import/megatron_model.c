@@ -181,19 +181,6 @@ static void set_window(ms_megatron_run *run) {
     }
 }
 
-static void set_latent(ms_megatron_run *run) {
-    ms_megatron_set(run, "model.mla.q_rank", "--q-lora-rank", "%d",
-                    ms_megatron_count(run, "--q-lora-rank", 0, 0));
-    ms_megatron_set(run, "model.mla.kv_rank", "--kv-lora-rank --multi-latent-attention", "%d",
-                    ms_megatron_count(run, "--kv-lora-rank", 1, 32));
-    ms_megatron_set(run, "model.mla.qk_nope", "--qk-head-dim", "%d",
-                    ms_megatron_count(run, "--qk-head-dim", 1, 128));
-    ms_megatron_set(run, "model.mla.qk_rope", "--qk-pos-emb-head-dim", "%d",
-                    ms_megatron_count(run, "--qk-pos-emb-head-dim", 1, 64));
-    ms_megatron_set(run, "model.mla.v_dim", "--v-head-dim", "%d",
-                    ms_megatron_count(run, "--v-head-dim", 1, 128));
-}
-
 /* ---- kernels ---- */
 
 /* Megatron-LM's own layers attend by products over the score matrix; Transformer Engine's do where
@@ -222,11 +209,6 @@ static void set_kernels(ms_megatron_run *run) {
     }
     ms_megatron_set(run, "model.loss", "--cross-entropy-loss-fusion --cross-entropy-fusion-impl",
                     "%s", loss_of(run));
-    ms_megatron_set_bool(run, "model.fused_accumulation", "--no-gradient-accumulation-fusion",
-                         !ms_megatron_given(run, "--no-gradient-accumulation-fusion"));
-    if (ms_megatron_given(run, "--no-bias-dropout-fusion")) {
-        ms_megatron_set_bool(run, "model.separate_dropout", "--no-bias-dropout-fusion", true);
-    }
     if (ms_megatron_given(run, "--deterministic-mode")) {
         ms_megatron_differs(run, "--deterministic-mode",
                             "kernels are those of other runs, but for cuBLAS's workspace");
@@ -238,8 +220,7 @@ void ms_megatron_set_model(ms_megatron_run *run) {
     bool is_latent = ms_megatron_given(run, "--multi-latent-attention");
     ms_megatron_set(run, "model.type", "", "%s", is_gated ? "llama" : "gpt");
     set_sizes(run);
-    ms_megatron_set_bool(run, "model.tied_embeddings", "--untie-embeddings-and-output-weights",
-                         !ms_megatron_given(run, "--untie-embeddings-and-output-weights"));
+    ms_megatron_set_pairs(run, MS_MEGATRON_MODEL_PAIRS);
     set_norm(run);
     set_bias(run, is_latent);
     set_small_parts(run, is_latent);
@@ -248,7 +229,7 @@ void ms_megatron_set_model(ms_megatron_run *run) {
     set_window(run);
     set_kernels(run);
     if (is_latent) {
-        set_latent(run);
+        ms_megatron_set_pairs(run, MS_MEGATRON_LATENT_PAIRS);
     }
     int modules = ms_megatron_count(run, "--mtp-num-layers", 0, 0);
     if (modules > 0) {
@@ -371,12 +352,6 @@ static void set_shared(ms_megatron_run *run) {
 
 static void set_router(ms_megatron_run *run) {
     double capacity = ms_megatron_number(run, "--moe-expert-capacity-factor", 0);
-    if (ms_megatron_given(run, "--moe-router-enable-expert-bias")) {
-        ms_megatron_set_bool(run, "model.moe.router_bias", "--moe-router-enable-expert-bias", true);
-    }
-    if (ms_megatron_given(run, "--moe-router-fusion")) {
-        ms_megatron_set(run, "model.moe.router", "--moe-router-fusion", "fused");
-    }
     if (capacity > 0) {
         ms_megatron_set(run, "model.moe.capacity_factor", "--moe-expert-capacity-factor", "%.15g",
                         capacity);
@@ -391,12 +366,7 @@ void ms_megatron_set_experts(ms_megatron_run *run) {
         return;
     }
     ms_megatron_set(run, "model.moe.experts", "--num-experts", "%d", run->experts);
-    ms_megatron_set(run, "model.moe.top_k", "--moe-router-topk", "%d",
-                    ms_megatron_count(run, "--moe-router-topk", 1, 2));
-    int ffn = ms_megatron_count(run, "--moe-ffn-hidden-size", 1, 0);
-    if (ffn > 0) {
-        ms_megatron_set(run, "model.moe.ffn", "--moe-ffn-hidden-size", "%d", ffn);
-    }
+    ms_megatron_set_pairs(run, MS_MEGATRON_EXPERT_PAIRS);
     set_shared(run);
     set_frequency(run);
     set_router(run);

@@ -3,6 +3,7 @@
 #define MS_MEGATRON_PARTS_H
 
 #include "meshsim/megatron.h"
+#include "study/import/megatron_words.h"
 
 /* What stands before the name of an environment variable, and of an argument of torchrun or srun.
  */
@@ -147,6 +148,9 @@ void ms_megatron_set(ms_megatron_run *run, const char *key, const char *from, co
 
 /* Set a key that is a switch. */
 void ms_megatron_set_bool(ms_megatron_run *run, const char *key, const char *from, bool value);
+
+/* Set the keys of a list of pairs, each as its argument says, or what holds without it. */
+void ms_megatron_set_pairs(ms_megatron_run *run, const ms_megatron_pair *pairs);
 
 /* Say that a key is required, as the arguments do not say it. */
 void ms_megatron_require(ms_megatron_run *run, const char *key, const char *what);

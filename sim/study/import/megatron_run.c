@@ -177,6 +177,27 @@ void ms_megatron_set_bool(ms_megatron_run *run, const char *key, const char *fro
     ms_megatron_set(run, key, from, "%s", value ? "true" : "false");
 }
 
+/* The value that an argument gives its key; NULL: none. */
+static const char *value_of_pair(ms_megatron_run *run, const ms_megatron_pair *pair) {
+    if (pair->given != NULL) {
+        return ms_megatron_given(run, pair->flag) ? pair->given : pair->otherwise;
+    }
+    int count = ms_megatron_count(run, pair->flag, pair->least, -1);
+    return count < 0 ? pair->otherwise : ms_arena_printf(run->arena, "%d", count);
+}
+
+void ms_megatron_set_pairs(ms_megatron_run *run, const ms_megatron_pair *pairs) {
+    for (; pairs->flag != NULL; pairs++) {
+        const char *value = value_of_pair(run, pairs);
+        if (value != NULL) {
+            const char *from = pairs->beside == NULL ? pairs->flag
+                                                     : ms_arena_printf(run->arena, "%s %s",
+                                                                       pairs->flag, pairs->beside);
+            ms_megatron_set(run, pairs->key, from == NULL ? pairs->flag : from, "%s", value);
+        }
+    }
+}
+
 void ms_megatron_require(ms_megatron_run *run, const char *key, const char *what) {
     add_setting(run, (ms_megatron_setting){.key = key, .from = what});
 }

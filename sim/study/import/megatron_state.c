@@ -6,28 +6,18 @@
 #include "meshsim/model.h"
 #include "study/import/megatron_parts.h"
 
-/* Workspace of cuBLAS that deterministic products need, :4096:8.
- * Source: PyTorch, torch.use_deterministic_algorithms; NVIDIA cuBLAS documentation. */
-static const char DETERMINISTIC[] = "32 MiB";
-
 /* ---- types ---- */
 
 /* What is multiplied in which type. */
 static void set_products(ms_megatron_run *run) {
-    static const struct {
-        const char *recipe, *products, *scaling;
-    } RECIPES[] = {{"delayed", "fp8", "delayed"},
-                   {"tensorwise", "fp8", "current"},
-                   {"blockwise", "fp8", "blockwise"},
-                   {"mxfp8", "mxfp8", NULL}};
     const char *recipe = ms_megatron_value(run, "--fp8-recipe");
     recipe = recipe == NULL ? "delayed" : recipe;
-    for (size_t i = 0; i < sizeof RECIPES / sizeof RECIPES[0]; i++) {
-        if (strcmp(recipe, RECIPES[i].recipe) == 0) {
+    for (const ms_megatron_recipe *row = MS_MEGATRON_RECIPES; row->recipe != NULL; row++) {
+        if (strcmp(recipe, row->recipe) == 0) {
             ms_megatron_set(run, "precision.products", "--fp8-format --fp8-recipe", "%s",
-                            RECIPES[i].products);
-            if (RECIPES[i].scaling != NULL) {
-                ms_megatron_set(run, "precision.scaling", "--fp8-recipe", "%s", RECIPES[i].scaling);
+                            row->products);
+            if (row->scaling != NULL) {
+                ms_megatron_set(run, "precision.scaling", "--fp8-recipe", "%s", row->scaling);
             }
             return;
         }
@@ -67,15 +57,11 @@ static bool is_fsdp(ms_megatron_run *run) {
 
 /* Bytes of a type that the precision-aware optimizer keeps something in. */
 static double type_B(ms_megatron_run *run, const char *name) {
-    static const struct {
-        const char *type;
-        double size_B;
-    } TYPES[] = {{"fp32", 4}, {"float32", 4},  {"fp16", 2}, {"float16", 2},
-                 {"bf16", 2}, {"bfloat16", 2}, {"fp8", 1},  {"uint8", 1}};
     const char *type = ms_megatron_value(run, name);
-    for (size_t i = 0; type != NULL && i < sizeof TYPES / sizeof TYPES[0]; i++) {
-        if (strcmp(TYPES[i].type, type) == 0) {
-            return TYPES[i].size_B;
+    const ms_megatron_type *row = MS_MEGATRON_TYPES;
+    for (; type != NULL && row->type != NULL; row++) {
+        if (strcmp(row->type, type) == 0) {
+            return row->size_B;
         }
     }
     if (type != NULL) {
@@ -144,11 +130,10 @@ void ms_megatron_set_precision(ms_megatron_run *run) {
 /* ---- replicas ---- */
 
 static int fsdp_stage(ms_megatron_run *run) {
-    static const char *const STRATEGIES[] = {"no_shard", "optim", "optim_grads",
-                                             "optim_grads_params"}; /* as stages of ZeRO */
     const char *strategy = ms_megatron_value(run, "--data-parallel-sharding-strategy");
     for (int stage = 0; stage < 4; stage++) {
-        if (strcmp(strategy == NULL ? STRATEGIES[0] : strategy, STRATEGIES[stage]) == 0) {
+        if (strcmp(strategy == NULL ? MS_MEGATRON_STRATEGIES[0] : strategy,
+                   MS_MEGATRON_STRATEGIES[stage]) == 0) {
             return stage;
         }
     }
@@ -188,9 +173,7 @@ static void set_replicas(ms_megatron_run *run) {
         ms_megatron_set_bool(run, "data_parallel.keep_parameters",
                              "--torch-fsdp2-no-reshard-after-forward", true);
     }
-    if (ms_megatron_given(run, "--optimizer-cpu-offload")) {
-        ms_megatron_set_bool(run, "data_parallel.offload", "--optimizer-cpu-offload", true);
-    }
+    ms_megatron_set_pairs(run, MS_MEGATRON_DATA_PAIRS);
     int bucket = ms_megatron_count(run, "--ddp-bucket-size", 1, 0);
     if (bucket > 0 && overlaps_reduce) {
         bool is_short = strcmp(gradients_of(run, ms_megatron_given(run, "--fp16"),
@@ -220,27 +203,20 @@ static void set_tensor(ms_megatron_run *run) {
 
 /* The first type where layers have several; the two-level one is a ring here. */
 static void set_context(ms_megatron_run *run) {
-    static const struct {
-        const char *type, *kind, *why;
-    } KINDS[] = {{"p2p", "ring", NULL},
-                 {"a2a", "all_to_all", NULL},
-                 {"allgather", "all_gather", NULL},
-                 {"a2a+p2p", "ring", "it has one level, a ring"}};
     const char *types = ms_megatron_value(run, "--cp-comm-type");
     size_t length = types == NULL ? 0 : strcspn(types, " ");
     if (run->cp <= 1) {
         return;
     }
-    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
-        bool is_kind = types == NULL ? i == 0
-                                     : strlen(KINDS[i].type) == length &&
-                                           strncmp(types, KINDS[i].type, length) == 0;
+    for (const ms_megatron_cp_type *row = MS_MEGATRON_CP_TYPES; row->type != NULL; row++) {
+        bool is_kind = types == NULL
+                           ? row == MS_MEGATRON_CP_TYPES
+                           : strlen(row->type) == length && strncmp(types, row->type, length) == 0;
         if (is_kind) {
-            ms_megatron_set(run, "context_parallel.kind", "--cp-comm-type", "%s", KINDS[i].kind);
-            if (KINDS[i].why != NULL || (types != NULL && types[length] != '\0')) {
+            ms_megatron_set(run, "context_parallel.kind", "--cp-comm-type", "%s", row->kind);
+            if (row->why != NULL || (types != NULL && types[length] != '\0')) {
                 ms_megatron_differs(run, "--cp-comm-type",
-                                    KINDS[i].why != NULL ? KINDS[i].why
-                                                         : "all layers have the first type");
+                                    row->why != NULL ? row->why : "all layers have the first type");
             }
             return;
         }
@@ -259,16 +235,13 @@ void ms_megatron_set_data(ms_megatron_run *run) {
 
 /* Parts that are repeated by themselves. */
 static void set_parts(ms_megatron_run *run) {
-    static const struct {
-        const char *module, *part;
-    } PARTS[] = {{"layernorm", "norms"}, {"mla_up_proj", "latent_up"}, {"moe_act", "activations"}};
     static const char *const MISSING[] = {"mlp", "moe", "shared_experts"};
     static const char NAME[] = "--recompute-modules";
     ms_buffer parts;
     ms_buffer_init(&parts);
-    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
-        if (ms_megatron_lists(run, NAME, PARTS[i].module)) {
-            ms_buffer_printf(&parts, "%s%s", parts.length == 0 ? "" : ", ", PARTS[i].part);
+    for (const ms_megatron_recomputed *row = MS_MEGATRON_RECOMPUTED; row->module != NULL; row++) {
+        if (ms_megatron_lists(run, NAME, row->module)) {
+            ms_buffer_printf(&parts, "%s%s", parts.length == 0 ? "" : ", ", row->part);
         }
     }
     bool has_core = !ms_megatron_given(run, NAME) || ms_megatron_lists(run, NAME, "core_attn");
@@ -361,20 +334,14 @@ static void set_buffers(ms_megatron_run *run, bool is_local) {
 
 /* What of a layer's activations modules give to the host. */
 static void set_offload(ms_megatron_run *run) {
-    static const struct {
-        const char *part;
-        const char *modules[4];
-    } PARTS[] = {{"norms", {"attn_norm", "mlp_norm", NULL, NULL}},
-                 {"attention", {"core_attn", NULL, NULL, NULL}},
-                 {"experts", {"expert_fc1", NULL, NULL, NULL}}};
     ms_buffer list;
     ms_buffer_init(&list);
-    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+    for (const ms_megatron_offloaded *row = MS_MEGATRON_OFFLOADED; row->part != NULL; row++) {
         bool is_one = false;
-        for (size_t j = 0; PARTS[i].modules[j] != NULL; j++) {
-            is_one = is_one || ms_megatron_lists(run, "--offload-modules", PARTS[i].modules[j]);
+        for (size_t j = 0; row->modules[j] != NULL; j++) {
+            is_one = is_one || ms_megatron_lists(run, "--offload-modules", row->modules[j]);
         }
-        add_word(&list, is_one, PARTS[i].part);
+        add_word(&list, is_one, row->part);
     }
     ms_megatron_set(run, "memory.offload", "--fine-grained-activation-offloading --offload-modules",
                     "[%s]", ms_buffer_text(&list));
@@ -393,8 +360,8 @@ void ms_megatron_set_memory(ms_megatron_run *run) {
         set_buffers(run, is_local);
     }
     if (ms_megatron_given(run, "--deterministic-mode")) {
-        ms_megatron_set(run, "memory.cublas_workspace", "--deterministic-mode", "%s",
-                        DETERMINISTIC);
+        ms_megatron_set(run, "memory.cublas_workspace", "--deterministic-mode", "%d MiB",
+                        MS_MEGATRON_DETERMINISTIC_MIB);
     }
     if (ms_megatron_given(run, "--fine-grained-activation-offloading")) {
         set_offload(run);

@@ -1,0 +1,93 @@
+/* What all kinds of exports share: the table of kinds, what is exported, comments. */
+#include <string.h>
+
+#include "study/export/kinds.h"
+
+/* In the order of the help page. A row is added together with its file. */
+static const ms_export_kind *const KINDS[] = {&ms_export_megatron, NULL};
+
+enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
+
+const ms_export_kind *const *ms_export_kinds(void) {
+    return KINDS;
+}
+
+const ms_export_kind *ms_export_find(const char *name, ms_diag *diag) {
+    const char *names[KIND_MAX] = {NULL};
+    ms_buffer known;
+    ms_buffer_init(&known);
+    for (size_t i = 0; KINDS[i] != NULL; i++) {
+        if (strcmp(KINDS[i]->name, name) == 0) {
+            ms_buffer_release(&known);
+            return KINDS[i];
+        }
+        names[i] = KINDS[i]->name;
+        ms_buffer_printf(&known, "%s%s", i == 0 ? "" : ", ", KINDS[i]->name);
+    }
+    const char *nearest = ms_nearest_word(name, names, KIND_MAX);
+    ms_diag_error(diag, "unknown kind '%s'%s%s%s (known: %s)", name,
+                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
+                  nearest == NULL ? "" : "'?", ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return NULL;
+}
+
+ms_status ms_export_write(const ms_export_kind *kind, const ms_export_source *source,
+                          ms_arena *arena, ms_diag *diag, ms_exported *exported_out) {
+    ms_exported exported = {.text = NULL};
+    if (!source->job->spec.has_model) {
+        return ms_spec_fault(&source->job->spec, diag, "costs",
+                             "given times have no model that %s could train", kind->software);
+    }
+    ms_status status = kind->write(source, arena, diag, &exported);
+    if (status == MS_OK) {
+        *exported_out = exported;
+    }
+    return status;
+}
+
+/* A text on one line: names may hold anything. */
+static void put_line(const char *text, ms_buffer *out) {
+    for (; *text != '\0'; text++) {
+        char letter = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
+        ms_buffer_add(out, &letter, 1);
+    }
+}
+
+void ms_export_comment(const ms_vector *unsaid, const char *software, ms_buffer *out) {
+    for (size_t i = 0; i < unsaid->count; i++) {
+        const ms_unsaid *row = &MS_AT(unsaid, ms_unsaid, i);
+        ms_buffer_puts(out, "# ");
+        put_line(row->key, out);
+        if (row->value != NULL) {
+            ms_buffer_puts(out, " = ");
+            put_line(row->value, out);
+        }
+        if (row->instead != NULL) {
+            ms_buffer_printf(out, " (%s: ", software);
+            put_line(row->instead, out);
+            ms_buffer_puts(out, ")");
+        }
+        ms_buffer_puts(out, ": ");
+        put_line(row->why, out);
+        ms_buffer_puts(out, "\n");
+    }
+}
+
+int ms_export_axis(const ms_spec_mesh *mesh, const char *name) {
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (strcmp(mesh->names[axis], name) == 0) {
+            return mesh->sizes[axis];
+        }
+    }
+    return 1;
+}
+
+bool ms_export_has_experts(const ms_moe *moe, int layer) {
+    bool is_turn = layer >= moe->first_dense_layers &&
+                   (layer - moe->first_dense_layers) % moe->every == moe->every - 1;
+    for (size_t i = 0; i < moe->parts.dense_layers.count && is_turn; i++) {
+        is_turn = moe->parts.dense_layers.items[i] != layer;
+    }
+    return moe->experts > 0 && is_turn;
+}

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Exporting: what a workload says comes back from the files of other software, and what does not is told.
+
+usage: test_export.py MESHSIM [unittest arguments]
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+SEED = 20261123
+
+# Keys that no argument of Megatron-LM is about, whatever the workload: the cluster, and how the job is simulated.
+OUTSIDE = {"platform.file", "platform.nodes"}
+
+# What the workloads of this folder ask for and no argument says. They name no framework, so that their updates, overlaps and buffers are not
+# those of Megatron-LM's profile, which a reader of the file is told.
+OWN = {"data_parallel.update", "memory.libraries", "memory.buffers", "tensor_parallel.overlap"}
+UNSAID = {
+    "deepseek-v3-2048": {"model.moe.node_limit", "model.moe.dispatch", "model.moe.kept", "schedule.kind", "schedule.communication_sms",
+                         "precision.second_form"},
+    "deepseek-v3-gb200-576": {"model.moe.dispatch"},
+    "gpt3-175b-1024": {"pipeline.scatter_gather"},
+    "llama3-405b-128k": {"schedule.kind", "data_parallel.reduce"},
+    "llama3-405b-8k": {"schedule.kind", "data_parallel.reduce"},
+    "llama3-405b-8k-8192": {"schedule.kind", "data_parallel.reduce"},
+    "megatron-1t-3072": {"pipeline.scatter_gather"},
+    "mtnlg-530b-2240": {"pipeline.scatter_gather"},
+    "palm-540b-6144": {"mesh.pod", "mesh.dp", "mesh.order", "model.parallel_block", "data_parallel.shard"},
+}
+# Keys for which there is another way to say the same, and which one of the two files has, the other not.
+SAME = {"mesh.order", "mesh.cp", "data_parallel.reduce", "model.moe.first_dense_layers", "schedule.partition", "schedule.stage_layers", "schedule.first_stage_layers", "schedule.last_stage_layers"}
+
+
+def flat(tree, path=""):
+    """A tree's leaves by their dotted paths."""
+    if not isinstance(tree, dict):
+        return {path: tree}
+    found = {}
+    for key, value in tree.items():
+        found.update(flat(value, f"{path}.{key}" if path else key))
+    return found
+
+
+def draw_model(draw):
+    """A model of a shape that Megatron-LM trains."""
+    layers, heads = draw.choice([8, 12, 16]), draw.choice([8, 16])
+    model = {"type": draw.choice(["gpt", "llama"]), "layers": layers, "hidden": heads * 64, "heads": heads, "ffn": 64 * draw.randint(8, 64),
+             "vocab": 128 * 8 * draw.randint(8, 40), "sequence": draw.choice([512, 1024, 4096])}
+    model["bias"] = model["type"] == "gpt"
+    for key, values in {"kv_heads": [2, 4, heads], "head_dim": [64, 128], "norm": ["rms", "layer"], "positions": ["learned", "rotary"],
+                        "gated": [True, False], "tied_embeddings": [True, False], "dropout": [0, 0.1, 0.25], "attention": ["fused", "unfused"],
+                        "fused_accumulation": [True, False], "separate_dropout": [True, False], "qk_norm": [True, False],
+                        "loss": ["vocab_parallel", "compiled", "transformer_engine"], "window": [0, 256], "mtp_layers": [0, 1]}.items():
+        if draw.random() < 0.4:
+            model[key] = draw.choice(values)
+    if draw.random() < 0.3:
+        model["mla"] = {"kv_rank": 128, "qk_nope": 64, "qk_rope": 32, "v_dim": 64, "q_rank": draw.choice([0, 256])}
+        for key in ("kv_heads", "head_dim", "window", "qk_norm"):
+            model.pop(key, None)
+    if draw.random() < 0.4:
+        model["moe"] = draw_experts(draw, layers)
+    if "mla" in model or "moe" in model:
+        model["bias"] = False
+    if not model["bias"] and "mla" not in model and draw.random() < 0.3:
+        model["biases"] = ["qkv"]
+    return model
+
+
+def draw_experts(draw, layers):
+    moe = {"experts": draw.choice([8, 16]), "top_k": draw.choice([1, 2, 4]), "ffn": 64 * draw.randint(4, 16)}
+    for key, values in {"first_dense_layers": [1, 3], "every": [2, 4], "router": ["eager", "fused"], "router_bias": [True],
+                        "dense_layers": [[layers - 1], [layers - 2, layers - 3]]}.items():
+        if draw.random() < 0.3:
+            moe[key] = draw.choice(values)
+    if draw.random() < 0.4:
+        moe.update(shared_experts=1, shared_ffn=64 * draw.randint(4, 16), overlap=draw.choice(["none", "shared"]))
+    if draw.random() < 0.2:
+        moe.update(capacity_factor=1.25, pad=draw.choice([True, False]))
+    return moe
+
+
+def draw_schedule(draw, mesh, layers):
+    pp = mesh["pp"]
+    chunks = draw.choice([1, 1, 2]) if pp > 1 else 1
+    schedule = {"kind": "interleaved", "v": chunks} if chunks > 1 else {"kind": "1f1b"}
+    stages = pp * chunks
+    form = draw.choice(["even", "ends", "list"]) if pp > 1 else "even"
+    if layers % stages or form == "list":
+        cuts = sorted(draw.randint(0, layers) for _ in range(stages - 1))
+        schedule["stage_layers"] = [b - a for a, b in zip([0, *cuts], [*cuts, layers])]
+    elif form == "ends" and (layers + 2) % stages == 0:
+        schedule["first_stage_layers"] = schedule["last_stage_layers"] = (layers + 2) // stages - 1
+    if chunks > 1 and draw.random() < 0.4:
+        schedule["sends"] = "blocking"
+    if chunks > 1 and draw.random() < 0.4:
+        schedule["group"] = pp + 1
+    return schedule
+
+
+def draw_data(draw):
+    data = {"zero": draw.choice([0, 1, 1, 2, 3])}
+    data["overlap_reduce"] = draw.random() < 0.5
+    data["overlap_gather"] = data["zero"] > 0 and data["overlap_reduce"] and draw.random() < 0.5
+    if data["overlap_reduce"] and draw.random() < 0.3:
+        data["bucket"] = f"{4 * draw.randint(1000000, 40000000)} B"
+    return data
+
+
+def draw_recompute(draw, model):
+    if draw.random() < 0.3:
+        return {"recompute": "full"}
+    parts = ["norms"] + ["latent_up"] * ("mla" in model) + ["activations"] * ("moe" in model)
+    chosen = [part for part in parts if draw.random() < 0.4]
+    recompute = {"recompute": draw.choice(["none", "selective"])}
+    return {**recompute, "recompute_parts": chosen} if chosen else recompute
+
+
+def draw_precision(draw, zero):
+    precision = {"parameters": draw.choice(["bf16", "bf16", "fp16"]), "gradients": "fp32", "optimizer": "12 B"}
+    if precision["parameters"] == "bf16" and zero == 1 and draw.random() < 0.3:
+        precision["optimizer"] = draw.choice(["6 B", "8 B", "10 B"])
+    if precision["parameters"] == "bf16" and draw.random() < 0.2:
+        precision["gradients"] = "bf16"
+    if precision["parameters"] == "bf16" and draw.random() < 0.4:
+        precision.update(draw.choice([{"products": "fp8", "scaling": "delayed"}, {"products": "fp8", "scaling": "current"},
+                                      {"products": "fp8", "scaling": "blockwise"}, {"products": "mxfp8"}]))
+        if draw.random() < 0.5:
+            precision.update(first_plain_layers=1, last_plain_layers=draw.choice([0, 2]))
+        if draw.random() < 0.5:
+            precision["parameter_gathers"] = "products"
+    return precision
+
+
+def draw_workload(draw):
+    """A workload of words that Megatron-LM has, legal or not."""
+    model = draw_model(draw)
+    mesh = draw.choice([{"dp": 8, "tp": 2, "pp": 2}, {"dp": 4, "tp": 2, "pp": 4}, {"dp": 8, "tp": 1, "pp": 4}, {"dp": 4, "tp": 4, "pp": 2},
+                        {"dp": 32, "tp": 1, "pp": 1}, {"dp": 4, "tp": 2, "pp": 2, "cp": 2}, {"dp": 16, "tp": 2, "pp": 1}])
+    order = draw.choice([["pp", "dp", "cp", "tp"], ["dp", "pp", "cp", "tp"]])
+    gpus = 1
+    for size in mesh.values():
+        gpus *= size
+    mesh["order"] = order
+    work = {"framework": "megatron-core", "platform": {"file": "dgx-h100", "nodes": gpus // 8}, "model": model, "mesh": mesh}
+    if mesh["tp"] > 1:
+        sequence = "moe" in model or draw.random() < 0.5
+        work["tensor_parallel"] = {"sequence": sequence}
+        if sequence and "moe" not in model and "mla" not in model and draw.random() < 0.4:
+            work["tensor_parallel"]["overlap"] = "ring"
+    has_axis = mesh["tp"] == 1 and "cp" not in mesh  # Megatron-LM's ep then is an axis among the replicas
+    if "moe" in model and has_axis and draw.random() < 0.7:
+        mesh.update(ep=4, dp=mesh["dp"] // 4)
+        order.insert(order.index("cp"), "ep")
+    elif "moe" in model and not has_axis and draw.random() < 0.7:
+        work["expert_mesh"] = {"ep": draw.choice([2, 4]), "tp": draw.choice([1, mesh["tp"]])}
+        if order[0] == "dp":
+            work["expert_mesh"]["order"] = ["dp", "pp", "ep", "tp"]
+    if mesh.get("cp", 1) > 1:
+        work["context_parallel"] = {"kind": draw.choice(["ring", "all_gather", "all_to_all"])}
+    work["schedule"] = draw_schedule(draw, mesh, model["layers"])
+    micro = draw.choice([1, 1, 2])
+    work["batch"] = {"global": mesh["dp"] * mesh.get("ep", 1) * micro * mesh["pp"] * draw.randint(2, 4), "micro": micro}
+    work["data_parallel"] = draw_data(draw)
+    work["precision"] = draw_precision(draw, work["data_parallel"]["zero"])
+    work.update(draw_recompute(draw, model))
+    buffers = ["weight_gradients"] * model.get("fused_accumulation", True) + ["grouped_products"] * ("moe" in model and draw.random() < 0.7)
+    buffers += ["gather"] * work.get("tensor_parallel", {}).get("sequence", False) + ["main_gradients"] * (work["precision"]["parameters"] == "fp16")
+    buffers += ["prefetched_parameters"] * (work["data_parallel"]["zero"] > 1 and work["data_parallel"]["overlap_gather"])
+    work["memory"] = {"buffers": buffers}
+    return work
+
+
+class Export(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-export-")))
+
+    def run_meshsim(self, *words):
+        return subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+
+    def meshsim(self, *words, code=0):
+        done = self.run_meshsim(*words)
+        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+        return done
+
+    def write(self, work, name):
+        (self.folder / name).write_text(yaml.dump(work), encoding="utf-8")
+        return name
+
+    def there_and_back(self, path, platform):
+        """Export, import; the unsaid keys, and the workload that came back."""
+        told = json.loads(self.meshsim("export", "megatron", path, "--json", "-o", "out.sh").stdout)
+        self.assertEqual((self.folder / "out.sh").read_text(encoding="utf-8"), told["text"])
+        self.meshsim("import", "megatron", "out.sh", "--quiet", "-o", "back.yaml", "--set", f"platform={platform}")
+        return {row["key"]: row for row in told["unsaid"]}, "back.yaml"
+
+    def figures(self, path):
+        """What a check says of a job: parameters, memory, the step's estimate and its parts."""
+        done = self.run_meshsim("check", path, "--ignore-memory", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        for key in ("workload", "name", "notes", "description", "framework", "order"):
+            found.pop(key, None)  # a pipeline of one rank has no place in an order
+        return {key: value for key, value in flat(found).items() if not key.startswith("mesh.") or value != 1}
+
+
+class Megatron(Export):
+    def test_random_workloads_come_back_as_they_are(self):
+        """What Megatron-LM has words for leaves no key unsaid, and comes back as the same job to the last digit."""
+        draw = random.Random(SEED)
+        tried = done = 0
+        while done < 20 and tried < 400:
+            tried += 1
+            work = draw_workload(draw)
+            path = self.write(work, "w.yaml")
+            if self.run_meshsim("check", path, "--ignore-memory").returncode:
+                continue
+            done += 1
+            unsaid, back = self.there_and_back(path, json.dumps(work["platform"]))
+            context = f"seed {SEED}, workload {tried}: {(self.folder / 'w.yaml').read_text()}{(self.folder / 'out.sh').read_text()}"
+            self.assertEqual({key for key in unsaid if not key.startswith("--")} - OUTSIDE, set(), context)
+            before, after = self.figures(path), self.figures(back)
+            self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, context)
+        self.assertEqual(done, 20, tried)
+
+    def effective(self, path):
+        lines = self.meshsim("check", path, "--effective").stdout.splitlines()
+        return {key: value.partition("  # ")[0] for key, _, value in (line.partition(" = ") for line in lines)}
+
+    def test_workloads_of_this_folder_come_back_or_are_told(self):
+        paths = sorted((ROOT / "workloads").glob("*.yaml"))
+        self.assertGreater(len(paths), 12)
+        for path in paths:
+            work = yaml.safe_load(path.read_text(encoding="utf-8"))
+            unsaid, back = self.there_and_back(str(path), json.dumps(work["platform"]))
+            told = {key for key in unsaid if not key.startswith("--")}
+            self.assertEqual(told - OUTSIDE - OWN, UNSAID.get(path.stem, set()), path)
+            mine, theirs = self.effective(str(path)), self.effective(back)
+            for key in flat(work):
+                if key.split(".")[0] in ("name", "description", "platform") or key in SAME or key in unsaid:
+                    continue
+                if key == "model.vocab":  # padded, as the simulation does in any case
+                    multiple = 128 * work["mesh"].get("tp", 1)
+                    self.assertEqual(-(-int(mine[key]) // multiple) * multiple, int(theirs[key]), path)
+                    continue
+                self.assertEqual(mine[key], theirs[key], f"{path}: {key}")
+
+    def test_what_is_unsaid_is_a_comment_with_both_values_and_the_reason(self):
+        path = self.write({**TINY, "data_parallel": {"zero": 2, "shard": ["dp"]}, "host": {"launch": "7 us"}, "model": {**TINY["model"], "vocab": 50257},
+                           "memory": {"cublas_workspace": "32 MiB"}, "collectives": {"algorithms": {"all_reduce": "tree"}}}, "w.yaml")
+        text = self.meshsim("export", "megatron", path).stdout
+        self.assertIn("# data_parallel.shard = [dp] (Megatron-LM: none): state is sharded over all replicas", text)
+        self.assertIn("# host.launch = 7e-06 s (Megatron-LM: 0 s): how fast hosts launch is found by running\n", text)
+        self.assertIn("# collectives.algorithms.all_reduce = tree (Megatron-LM: auto): the library chooses", text)
+        self.assertIn("# --deterministic-mode: simulated otherwise: ", text)
+        self.assertIn("    --vocab-size 50257\n", text)  # padded to a multiple of 128 tp there, too
+        self.assertNotIn("model.vocab", text)
+        self.assertEqual(self.meshsim("export", "megatron", path, "--quiet").stdout, text)
+
+    def test_the_script_is_sourced_or_run(self):
+        path = self.write(TINY, "w.yaml")
+        self.meshsim("export", "megatron", path, "-o", "out.sh")
+        words = subprocess.run(["bash", "-c", 'source ./out.sh; printf "%s\\n" "${MEGATRON_ARGS[@]}"'], cwd=self.folder, capture_output=True, text=True, check=True,
+                               timeout=20).stdout.split()
+        self.assertEqual(words[:4], ["--num-layers", "8", "--hidden-size", "1024"])
+        (self.folder / "torchrun").write_text("#!/bin/sh\necho \"$@\"\n", encoding="utf-8")
+        (self.folder / "torchrun").chmod(0o755)
+        run = subprocess.run(["bash", "./out.sh", "--lr", "1e-4"], cwd=self.folder, capture_output=True, text=True, check=True, timeout=20,
+                             env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}).stdout
+        self.assertTrue(run.startswith("--nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 8"), run)
+        self.assertTrue(run.rstrip().endswith("--bf16 --lr 1e-4"), run)
+
+    def test_the_best_of_a_search(self):
+        path = self.write(TINY, "w.yaml")
+        self.meshsim("search", path, "--top", "1", "-o", "best.yaml")
+        unsaid, back = self.there_and_back("best.yaml", json.dumps(TINY["platform"]))
+        mine, theirs = self.figures("best.yaml"), self.figures(back)
+        self.assertEqual({key: value for key, value in mine.items() if key.startswith("mesh.")},
+                         {key: value for key, value in theirs.items() if key.startswith("mesh.")})
+        self.assertNotIn("mesh.tp", unsaid)
+
+    def test_names_that_hold_anything_stay_on_their_line(self):
+        path = self.write({**TINY, "name": "x\n--bf16 `id` $(id)"}, "w.yaml")
+        text = self.meshsim("export", "megatron", path).stdout
+        self.assertTrue(all(line.startswith("#") for line in text.splitlines() if "id" in line and not line.startswith("    ")), text)
+
+
+class Refusals(Export):
+    def test_what_is_no_export_says_why(self):
+        path = self.write(TINY, "w.yaml")
+        self.assertIn("unknown kind 'megatorn'; did you mean 'megatron'?", self.meshsim("export", "megatorn", path, code=2).stderr)
+        self.write({"platform": {"file": "ideal", "nodes": 2}, "mesh": {"pp": 2}, "costs": {"forward": "1 ms", "input_gradient": "1 ms"},
+                    "batch": {"microbatches": 4}}, "costs.yaml")
+        self.assertIn("given times have no model", self.meshsim("export", "megatron", "costs.yaml", code=3).stderr)
+        self.assertIn("mesh", self.meshsim("export", "megatron", path, "--set", "mesh.tp=3", code=3).stderr)
+
+
+TINY = {"platform": {"file": "dgx-a100", "nodes": 1}, "model": {"type": "gpt", "layers": 8, "hidden": 1024, "heads": 16, "vocab": 51200, "sequence": 1024},
+        "mesh": {"dp": 2, "pp": 2, "tp": 2}, "batch": {"global": 16}}
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
