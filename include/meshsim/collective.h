@@ -171,7 +171,11 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag);
 ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
                                  ms_coll_algorithm *algorithm_out);
 
-/** The words that ms_coll_algorithm_read takes for a kind, as "auto, ring or tree".  Returns
+/** The words that ms_coll_algorithm_read takes for a kind, one by one: "auto" at 0.  NULL behind
+ * the last.  O(rows). */
+const char *ms_coll_algorithm_word(ms_coll_kind kind, int index);
+
+/** The same in one text, as "auto, ring or tree".  Returns
  * text_out, cut where `size` ends. */
 char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 

@@ -167,6 +167,30 @@ typedef struct ms_words {
     size_t count;
 } ms_words;
 
+struct ms_field;
+
+/** One of several tables that a mapping may follow, told apart by its key `kind`. */
+typedef struct ms_field_variant {
+    const char *kind;
+    const struct ms_field *fields;
+} ms_field_variant;
+
+/** How a value is written where its row's type does not say it all. Readers take such values apart
+ * by code of their own; schemas for editors are made from this. */
+typedef struct ms_field_shape {
+    const struct ms_field *also;    /**< another way to write the value, as a row of its own */
+    const struct ms_field *each;    /**< mapping: the value of every key that the table lacks */
+    const struct ms_field *item;    /**< list: each of its entries */
+    const struct ms_field *changes; /**< mapping: a table whose keys may stand in it besides, none
+                                       of them required */
+    const char *file_key; /**< mapping: the key that has to stand there; the file it names gives the
+                             keys that are left out */
+    const char *(*name)(int index); /**< STRING: its words, NULL behind the last */
+    const char *prefix;             /**< STRING: how a text begins that is none of them */
+    /** mapping: the table of each kind.  Returns whether there is a kind of that number. */
+    bool (*variant)(int index, ms_field_variant *variant_out);
+} ms_field_shape;
+
 /** One key of a mapping. Tables end with a row whose `key` is NULL; its `former` may name a key
  * that is gone, which is refused with `help` as the reason. */
 typedef struct ms_field {
@@ -185,6 +209,9 @@ typedef struct ms_field {
     const struct ms_field *fields; /**< MAP: its table; NODE: that of the code which reads it
                                       further, so that listings know its keys; NULL: it has none */
     const char *help;              /**< one line, lower case, with meaning (and unit) */
+    const ms_field_shape *shape;   /**< NULL: the type says how the value is written */
+    bool gives_rest; /**< the file that the value names gives the required keys beside it */
+    bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
 } ms_field;
 
 /** Read `mapping` into the struct at `out` by a table.
@@ -229,6 +256,15 @@ bool ms_config_has(const ms_node *mapping, const char *key);
  * place when NULL) and return MS_E_INPUT. */
 ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/** The node that a row's fallback stands for.  field: with a fallback.  *node_out: in `arena`.
+ * Returns MS_OK; MS_E_INPUT if it is no YAML (reported); MS_E_NOMEM. */
+ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
+                                  ms_node **node_out);
+
+/** What the numbers of a row may be, such as "1 to 8" or "more than 0", of quantities with units.
+ * field: with a range.  out: [size], 160 hold every one. */
+void ms_field_range(const ms_field *field, char *out, size_t size);
 
 /** Append every key of a table with its value and where it came from, one per line:
  * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", "...  # ORIGIN, p.yaml:3" for what

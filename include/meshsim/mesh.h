@@ -192,6 +192,9 @@ int ms_mesh_group_tier(const ms_mesh *mesh, const ms_group *group, const ms_plat
 /** The keys of `mesh:`, for listings: the axes that are known by name, and their order. */
 extern const ms_field MS_MESH_FIELDS[];
 
+/** How they are written: an axis may have a name of its own. */
+extern const ms_field_shape MS_MESH_SHAPE;
+
 /** Read the workload's `mesh:` mapping: axis sizes by name and `order: [outermost, ..]` (default
  * [pp, dp, cp, tp], axes absent there with size 1).  Unknown keys are new axes only if they stand
  * in `order`.  Names live in `arena`. Returns MS_OK; MS_E_INPUT, reported. */

@@ -81,6 +81,7 @@
  * | whatif.h          | what one better thing would buy a job                              |
  * | import.h          | files of other software as workloads                               |
  * | export.h          | workloads as files of other software, and what these leave unsaid  |
+ * | schema.h          | JSON Schemas of input files, for editors                           |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

@@ -304,6 +304,13 @@ typedef struct ms_link_info {
 ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
                               const char *const **folders_out);
 
+/** The keys of a platform's file, for schemas. */
+extern const ms_field MS_PLATFORM_FIELDS[];
+/** The same of a GPU type's file. */
+extern const ms_field MS_GPU_FIELDS[];
+/** The same of a communication library's file. */
+extern const ms_field MS_LIBRARY_FIELDS[];
+
 /** Load a platform: `name` is a path (contains '/', or has an ending and is in the current folder)
  * or a name, with .yaml or without, that is looked up in `folders` (NULL-terminated list). GPU
  * types come from the subfolder `gpus` beside the platform file, then of `folders`, or a path.

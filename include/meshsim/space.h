@@ -38,6 +38,9 @@ typedef struct ms_space_request {
     bool is_usual;      /**< vary what is usual too, beside `varied` */
 } ms_space_request;
 
+/** The keys of a space's file, for schemas. */
+extern const ms_field MS_SPACE_FIELDS[];
+
 /** Add to a request what a file asks for: `usual`, `gpus`, `platforms`, and `vary` with keys and
  * their values. What the request has already stays, and counts instead of the file's.
  *  Returns MS_OK; MS_E_INPUT with every fault reported; MS_E_IO; MS_E_NOMEM. */

@@ -270,6 +270,9 @@ void ms_job_spec_fit_framework(ms_job_spec *spec);
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
 
+/** The keys of a workload file, for schemas and listings. */
+extern const ms_field MS_WORKLOAD_FIELDS[];
+
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);
 

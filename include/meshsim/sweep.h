@@ -61,6 +61,9 @@ typedef struct ms_sweep {
     ms_sweep_picture picture;
 } ms_sweep;
 
+/** The keys of a sweep's file, for schemas. */
+extern const ms_field MS_SWEEP_FIELDS[];
+
 /** Read a sweep's file, and see to it that every key is one of the workload or its platform and
  * takes each of its values.
  *  data_folder: as in ms_job_request.  Returns MS_OK; MS_E_INPUT with every fault reported;

@@ -64,6 +64,11 @@ char *ms_unit_format_capacity(double value_B, char *text_out, size_t size);
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */
 const char *ms_unit_example(ms_dimension dimension);
 
+/** The suffixes that a dimension takes, such as "s ms us" with a space for `between`; "" for pure
+ * numbers.  text_out: [size] bytes, always NUL-terminated, 256 hold every list with single
+ * characters between.  Returns text_out. */
+char *ms_unit_names(ms_dimension dimension, const char *between, char *text_out, size_t size);
+
 /** The SI unit of a dimension, such as "B/s"; "" for pure numbers; static storage. */
 const char *ms_unit_si(ms_dimension dimension);
 

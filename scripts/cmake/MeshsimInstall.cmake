@@ -6,6 +6,13 @@ if(TARGET meshsim)
   # the program writes its own man page from its option tables
   add_custom_command(TARGET meshsim POST_BUILD COMMAND meshsim help --man > ${PROJECT_BINARY_DIR}/meshsim.1 VERBATIM)
   install(FILES ${PROJECT_BINARY_DIR}/meshsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # and editors' schemas from its tables of keys
+  foreach(kind workload platform gpu library space sweep)
+    list(APPEND schema_commands COMMAND meshsim schema ${kind} > ${PROJECT_BINARY_DIR}/schema/${kind}.json)
+  endforeach()
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/schema)
+  add_custom_command(TARGET meshsim POST_BUILD ${schema_commands} VERBATIM)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/meshsim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")

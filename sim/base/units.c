@@ -380,15 +380,16 @@ static const char *guess_unit(const quantity *q, ms_dimension dimension) {
     return NULL;
 }
 
-static void list_units(ms_dimension dimension, char *text_out, size_t size) {
+char *ms_unit_names(ms_dimension dimension, const char *between, char *text_out, size_t size) {
     size_t length = 0;
     text_out[0] = '\0';
     for (int i = 0; i < UNIT_COUNT && length < size; i++) {
         if (UNITS[i].dimension == dimension) {
             length += (size_t)snprintf(text_out + length, size - length, "%s%s",
-                                       length == 0 ? "" : " ", UNITS[i].name);
+                                       length == 0 ? "" : between, UNITS[i].name);
         }
     }
+    return text_out;
 }
 
 static void explain_unknown(const quantity *q, const char *text, ms_dimension dimension,
@@ -396,7 +397,7 @@ static void explain_unknown(const quantity *q, const char *text, ms_dimension di
     const dimension_words *words = &WORDS[dimension];
     const char *guess = guess_unit(q, dimension);
     char units[256];
-    list_units(dimension, units, sizeof units);
+    ms_unit_names(dimension, " ", units, sizeof units);
     if (dimension == MS_DIM_NONE) {
         snprintf(text_out, size, "expected a number without a unit, got '%s'", text);
     } else if (guess != NULL) {

@@ -21,6 +21,7 @@ extern const ms_command ms_cmd_calibrate;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_import;
 extern const ms_command ms_cmd_export;
+extern const ms_command ms_cmd_schema;
 
 /** All commands in the order of the help page, NULL-terminated; static storage. */
 const ms_command *const *ms_cli_commands(void);

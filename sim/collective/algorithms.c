@@ -183,18 +183,24 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
     return MS_E_RANGE;
 }
 
-char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
-    int left = 0;
-    for (int i = 0; row_at(i) != NULL; i++) {
-        left += row_at(i)->kind == kind;
-    }
-    size_t length = (size_t)snprintf(text_out, size, "auto");
-    for (int i = 0; row_at(i) != NULL && length < size; i++) {
-        if (row_at(i)->kind == kind) {
-            left--;
-            length += (size_t)snprintf(text_out + length, size - length, "%s%s",
-                                       left == 0 ? " or " : ", ", row_at(i)->name);
+const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
+    for (int i = 0; row_at(i) != NULL && index > 0; i++) {
+        index -= row_at(i)->kind == kind;
+        if (index == 0) {
+            return row_at(i)->name;
         }
+    }
+    return index == 0 ? "auto" : NULL;
+}
+
+char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
+    size_t length = 0;
+    const char *word = ms_coll_algorithm_word(kind, 0);
+    for (int i = 1; word != NULL && length < size; i++) {
+        const char *next = ms_coll_algorithm_word(kind, i);
+        const char *joint = i == 1 ? "" : next == NULL ? " or " : ", ";
+        length += (size_t)snprintf(text_out + length, size - length, "%s%s", joint, word);
+        word = next;
     }
     return text_out;
 }

@@ -94,9 +94,8 @@ static void report_missing(ms_reading *reading, const ms_node *mapping, const ms
     }
 }
 
-/* The node a fallback stands for. */
-static ms_status parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
-                                ms_node **node_out) {
+ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
+                                  ms_node **node_out) {
     const char *text = field->fallback;
     if (text[0] == '[' || text[0] == '{') {
         ms_yaml_input input = {.origin = "default"};
@@ -151,7 +150,7 @@ static void read_present(ms_reading *reading, const ms_node *child, const ms_fie
 void ms_field_read_fallback(ms_reading *reading, const ms_field *field, const ms_path *path,
                             void *member) {
     ms_node *node = NULL;
-    ms_status status = parse_fallback(field, reading->arena, reading->diag, &node);
+    ms_status status = ms_field_parse_fallback(field, reading->arena, reading->diag, &node);
     ms_reading own = {.arena = reading->arena, .diag = reading->diag};
     if (status == MS_OK) {
         ms_field_read(&own, field, node, path, member);

@@ -42,9 +42,6 @@ bool ms_field_is_given(const ms_field *field, const void *member);
 /* Whether two members of a field hold the same. */
 bool ms_field_is_equal(const ms_field *field, const void *a, const void *b);
 
-/* What a field's numbers may be, such as "1 to 8"; "" without limits. out: [size]. */
-void ms_field_range(const ms_field *field, char *out, size_t size);
-
 enum { MS_WORD_LIST_MAX = 600 };
 
 /* The words of a field, such as "none, full or selective". out: [size]. */

@@ -34,6 +34,10 @@ const ms_field MS_MESH_FIELDS[] = {
     {.key = NULL},
 };
 
+static const ms_field OWN_AXIS = KNOWN_AXIS("axis", "ranks along an axis with a name of its own");
+
+const ms_field_shape MS_MESH_SHAPE = {.each = &OWN_AXIS};
+
 /* Number of axes and their names, outermost first. */
 static ms_status read_order(const ms_node *mapping, const char *order_path, ms_arena *arena,
                             ms_diag *diag, ms_words *order_out) {

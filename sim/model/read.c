@@ -38,10 +38,10 @@ typedef struct model_text {
         .key = (key_), .type = MS_FIELD_BOOL, .offset = offsetof(model_text, model.member_),       \
         .help = (help_)                                                                            \
     }
-#define WORD_FIELD(key_, member_, required_, words_, help_)                                        \
+#define WORD_FIELD(key_, member_, words_, help_)                                                   \
     {                                                                                              \
         .key = (key_), .type = MS_FIELD_ENUM, .offset = offsetof(model_text, member_),             \
-        .is_required = (required_), .words = (words_), .help = (help_)                             \
+        .words = (words_), .help = (help_)                                                         \
     }
 
 const ms_field MS_MODEL_FIELDS[] = {
@@ -53,8 +53,15 @@ const ms_field MS_MODEL_FIELDS[] = {
     {.key = "hf",
      .type = MS_FIELD_STRING,
      .offset = offsetof(model_text, hf),
+     .gives_rest = true,
      .help = "a Hugging Face config, or its folder, that says what the other keys leave out"},
-    WORD_FIELD("type", type, true, TYPES, "family that sets the defaults: gpt or llama"),
+    {.key = "type",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(model_text, type),
+     .is_required = true,
+     .is_choice = true,
+     .words = TYPES,
+     .help = "family that sets the defaults: gpt or llama"},
     {.key = "layers",
      .type = MS_FIELD_INT,
      .offset = offsetof(model_text, model.layers),
@@ -148,9 +155,9 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.parts.biases),
      .words = BIASES,
      .help = "linear layers that have one where 'bias' is false, or besides: some of"},
-    WORD_FIELD("norm", norm, false, NORMS,
+    WORD_FIELD("norm", norm, NORMS,
                "layer (gain and bias), rms (gain) or plain (neither); default layer for gpt"),
-    WORD_FIELD("positions", positions, false, POSITIONS,
+    WORD_FIELD("positions", positions, POSITIONS,
                "learned embedding (default for gpt), rotary, or alibi, biases on attention scores"),
     FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
     {.key = "window",

@@ -14,9 +14,13 @@ typedef struct placement_keys {
     const char *file;
 } placement_keys;
 
+static const ms_field NODE_LIST = {.key = "nodes", .type = MS_FIELD_WORDS};
+static const ms_field_shape NODES = {.also = &NODE_LIST};
+
 const ms_field MS_PLACEMENT_FIELDS[] = {
     {.key = "nodes",
      .type = MS_FIELD_NODE,
+     .shape = &NODES,
      .offset = offsetof(placement_keys, nodes),
      .help = "nodes that the ranks fill, in this order, such as [0-127, 136]"},
     {.key = "order",
@@ -30,6 +34,7 @@ const ms_field MS_PLACEMENT_FIELDS[] = {
      .help = "CSV file with a line 'rank,gpu' for every rank"},
     {.key = "spares",
      .type = MS_FIELD_NODE,
+     .shape = &NODES,
      .offset = offsetof(placement_keys, spares),
      .help = "nodes kept free: how many (the last ones), or which, such as [126, 127]"},
     {.key = NULL},

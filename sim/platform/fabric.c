@@ -30,6 +30,14 @@ static const ms_fabric_kind *kind_at(int index) {
     return index < KINDS - 1 ? ROWS[index] : index == KINDS - 1 ? added_kind : NULL;
 }
 
+bool ms_fabric_variant(int index, ms_field_variant *variant_out) {
+    const ms_fabric_kind *kind = kind_at(index);
+    if (kind != NULL) {
+        *variant_out = (ms_field_variant){kind->name, kind->fields};
+    }
+    return kind != NULL;
+}
+
 static bool has_key(const ms_fabric_kind *kind, const char *key) {
     for (const ms_field *field = kind->fields; field->key != NULL; field++) {
         if (strcmp(field->key, key) == 0) {

@@ -105,6 +105,9 @@ struct ms_fabric_kind {
 /* For tests: one more kind, known to everything that reads platforms from now on. */
 void ms_fabric_add_kind(const ms_fabric_kind *kind);
 
+/* Kind by number, for schemas.  Returns false beyond the last one. */
+bool ms_fabric_variant(int index, ms_field_variant *variant_out);
+
 /* Read the `fabric` mapping by the row that its `kind` names; other arguments as that row's `read`.
  * mapping: of any type.  file->kind and file->keys are set here. */
 ms_status ms_fabric_read(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena,

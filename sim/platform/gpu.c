@@ -43,6 +43,7 @@ static const ms_field SLOWDOWN_FIELDS[] = {
 };
 
 static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
+static const ms_field_shape SLOWDOWNS = {.also = &SLOWDOWN_OF_ALL};
 
 #define PRODUCT_FIELD(key_, format_)                                                               \
     {                                                                                              \
@@ -52,10 +53,11 @@ static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
 
 static const char *const GENERATIONS[] = {"none", "volta", "ampere", "hopper", "blackwell", NULL};
 
-static const ms_field FIELDS[] = {
+const ms_field MS_GPU_FIELDS[] = {
     {.key = "type",
      .type = MS_FIELD_STRING,
      .offset = offsetof(gpu_file, type),
+     .gives_rest = true,
      .help = "type whose keys hold where this mapping is silent: a file in gpus/, or a path"},
     {.key = "name",
      .type = MS_FIELD_STRING,
@@ -263,10 +265,11 @@ static const ms_field FIELDS[] = {
     {.key = "compute_slowdown",
      .type = MS_FIELD_MAP,
      .fields = SLOWDOWN_FIELDS,
+     .shape = &SLOWDOWNS,
      .help = "factor on computations while communication runs on the GPU, one or by kind"},
     {.key = NULL},
 };
-enum { FIELD_COUNT = sizeof FIELDS / sizeof FIELDS[0] };
+enum { FIELD_COUNT = sizeof MS_GPU_FIELDS / sizeof MS_GPU_FIELDS[0] };
 
 /* Where to look for types, and with what. */
 typedef struct look {
@@ -325,7 +328,7 @@ static ms_status load_type(const ms_node *type, const look *l, int depth, ms_nod
 /* Read the keys of a type; a slow-down that is no mapping is one number for all kinds. */
 static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, gpu_file *out) {
     ms_field fields[FIELD_COUNT];
-    memcpy(fields, FIELDS, sizeof fields);
+    memcpy(fields, MS_GPU_FIELDS, sizeof fields);
     const ms_node *slowdown = ms_node_get(keys, SLOWDOWN_OF_ALL.key);
     bool is_number = slowdown != NULL && slowdown->type == MS_NODE_SCALAR;
     for (int i = 0; i < FIELD_COUNT - 1 && is_number; i++) {

@@ -99,13 +99,6 @@ static const ms_field GENERATION_FIELDS[] = {
     {.key = NULL},
 };
 
-static const char *const GENERATIONS[MS_GENERATIONS] = {
-    [MS_GENERATION_VOLTA] = "volta",
-    [MS_GENERATION_AMPERE] = "ampere",
-    [MS_GENERATION_HOPPER] = "hopper",
-    [MS_GENERATION_BLACKWELL] = "blackwell",
-};
-
 #define LATENCIES(name, member, text)                                                              \
     {                                                                                              \
         .key = (name), .type = MS_FIELD_MAP, .offset = offsetof(library_file, member),             \
@@ -126,7 +119,17 @@ static const ms_field CORRECTION_FIELDS[] = {
     {.key = NULL},
 };
 
-static const ms_field LIBRARY_FIELDS[] = {
+#define GENERATION(name)                                                                           \
+    { .key = (name), .type = MS_FIELD_MAP, .fields = GENERATION_FIELDS, .is_required = true }
+
+/* In the order of ms_gpu_generation, from the one after MS_GENERATION_NONE on. */
+static const ms_field GENERATIONS[] = {
+    GENERATION("volta"),     GENERATION("ampere"), GENERATION("hopper"),
+    GENERATION("blackwell"), {.key = NULL},
+};
+_Static_assert(sizeof GENERATIONS / sizeof GENERATIONS[0] == MS_GENERATIONS, "a row for each");
+
+const ms_field MS_LIBRARY_FIELDS[] = {
     {.key = "file",
      .type = MS_FIELD_STRING,
      .offset = offsetof(library_file, file),
@@ -155,6 +158,7 @@ static const ms_field LIBRARY_FIELDS[] = {
     {.key = "generations",
      .type = MS_FIELD_NODE,
      .offset = offsetof(library_file, generations),
+     .fields = GENERATIONS,
      .is_required = true,
      .help = "by generation of GPUs: volta, ampere, hopper, blackwell"},
     {.key = NULL},
@@ -212,7 +216,7 @@ static void read_generation(library_reading *r, const ms_node *generations, cons
 static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, ms_library *out) {
     library_file file = {.name = NULL};
     library_reading r = {.root = root, .arena = arena, .diag = diag};
-    r.status = ms_config_read(root, LIBRARY_FIELDS, "", &file, arena, diag);
+    r.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
     out->name = file.name;
     copy_latencies(&r, &file.base, "base_latency", out->base_s);
     copy_latencies(&r, &file.node, "node_latency", out->node_s);
@@ -222,7 +226,8 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
         copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
     }
     for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && r.status == MS_OK; g++) {
-        read_generation(&r, file.generations, GENERATIONS[g], &out->generations[g]);
+        read_generation(&r, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
+                        &out->generations[g]);
     }
     return r.status;
 }

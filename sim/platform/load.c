@@ -103,7 +103,53 @@ static const ms_field SLOW_FIELDS[] = {
     {.key = NULL},
 };
 
-static const ms_field PLATFORM_FIELDS[] = {
+static const char *const UNLIMITED[] = {"unlimited", NULL};
+static const ms_field UNLIMITED_ROW = {
+    .key = "bandwidth", .type = MS_FIELD_ENUM, .words = UNLIMITED};
+static const ms_field_shape BANDWIDTH = {.also = &UNLIMITED_ROW};
+
+static const ms_field TIER_FIELDS[] = {
+    {.key = "bandwidth",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_BANDWIDTH,
+     .offset = offsetof(ms_tier, bandwidth_Bps),
+     .shape = &BANDWIDTH,
+     .is_required = true,
+     .minimum = 1,
+     .maximum = 1e18,
+     .help = "nominal capacity of one link per direction, or 'unlimited'"},
+    {.key = "efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(ms_tier, efficiency),
+     .fallback = "1",
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "share of the bandwidth that transfers achieve"},
+    {.key = "exchange_efficiency",
+     .type = MS_FIELD_NUMBER,
+     .offset = offsetof(ms_tier, exchange_efficiency),
+     .minimum = 1e-6,
+     .maximum = 1,
+     .help = "share of it that all-to-alls achieve, where that is less; not given: as others"},
+    {.key = "latency",
+     .type = MS_FIELD_QUANTITY,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(ms_tier, latency_s),
+     .fallback = "0 s",
+     .minimum = 0,
+     .maximum = 3600,
+     .help = "of one link crossing"},
+    {.key = NULL},
+};
+
+static const ms_field TIER_ROW = {.key = "tier", .type = MS_FIELD_MAP, .fields = TIER_FIELDS};
+static const ms_field NAME_ROW = {.key = "name", .type = MS_FIELD_STRING};
+static const ms_field_shape GPU = {.file_key = "type"};
+static const ms_field_shape TIERS = {.each = &TIER_ROW};
+static const ms_field_shape FABRIC = {.variant = ms_fabric_variant};
+static const ms_field_shape LIBRARY = {.also = &NAME_ROW, .file_key = "file"};
+
+const ms_field MS_PLATFORM_FIELDS[] = {
     {.key = "name",
      .type = MS_FIELD_STRING,
      .offset = offsetof(platform_file, name),
@@ -112,6 +158,7 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "base",
      .type = MS_FIELD_STRING,
      .offset = offsetof(platform_file, base),
+     .gives_rest = true,
      .help = "platform whose keys hold where this file is silent: its name or path"},
     {.key = "nodes",
      .type = MS_FIELD_INT,
@@ -129,6 +176,8 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "gpu",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, gpu),
+     .fields = MS_GPU_FIELDS,
+     .shape = &GPU,
      .is_required = true,
      .help = "GPU type, and keys of its file to change"},
     {.key = "slow_nodes",
@@ -160,11 +209,13 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "tiers",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, tiers),
+     .shape = &TIERS,
      .is_required = true,
      .help = "levels of links, innermost first"},
     {.key = "fabric",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, fabric),
+     .shape = &FABRIC,
      .is_required = true,
      .help = "how nodes are joined"},
     {.key = "routing",
@@ -197,42 +248,11 @@ static const ms_field PLATFORM_FIELDS[] = {
     {.key = "library",
      .type = MS_FIELD_NODE,
      .offset = offsetof(platform_file, library),
+     .fields = MS_LIBRARY_FIELDS,
+     .shape = &LIBRARY,
      .help =
          "what collectives are chosen and timed by: a file in libraries/, or none; or a mapping "
          "of that file and keys of it to change"},
-    {.key = NULL},
-};
-
-static const ms_field TIER_FIELDS[] = {
-    {.key = "bandwidth",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_BANDWIDTH,
-     .offset = offsetof(ms_tier, bandwidth_Bps),
-     .is_required = true,
-     .minimum = 1,
-     .maximum = 1e18,
-     .help = "nominal capacity of one link per direction, or 'unlimited'"},
-    {.key = "efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, efficiency),
-     .fallback = "1",
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of the bandwidth that transfers achieve"},
-    {.key = "exchange_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, exchange_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of it that all-to-alls achieve, where that is less; not given: as others"},
-    {.key = "latency",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(ms_tier, latency_s),
-     .fallback = "0 s",
-     .minimum = 0,
-     .maximum = 3600,
-     .help = "of one link crossing"},
     {.key = NULL},
 };
 
@@ -282,7 +302,7 @@ static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *dia
     }
     const ms_node *bandwidth = ms_node_get(mapping, "bandwidth");
     bool is_unlimited = bandwidth != NULL && bandwidth->type == MS_NODE_SCALAR &&
-                        strcmp(bandwidth->text, "unlimited") == 0;
+                        strcmp(bandwidth->text, UNLIMITED[0]) == 0;
     ms_tier tier = {0};
     ms_status status = is_unlimited
                            ? read_unlimited_tier(mapping, key_path, arena, diag, &tier)
@@ -435,7 +455,7 @@ static ms_status read_library(const platform_file *file, const char *const *plac
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
     platform_file file = {.has_pxn = true};
-    ms_status status = ms_config_read(root, PLATFORM_FIELDS, "", &file, arena, diag);
+    ms_status status = ms_config_read(root, MS_PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
     }

@@ -1,5 +1,5 @@
 /* The keys of a workload file. A row's offset is into ms_spec_text. */
-#include "spec/text.h"
+#include "spec/internal.h"
 
 static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};          /* as MS_DTYPE_ */
 static const char *const RECOMPUTES[] = {"none", "full", "selective", NULL}; /* as ms_recompute */
@@ -22,10 +22,26 @@ void ms_job_spec_write_keys(ms_buffer *out) {
 #define AT(member)   offsetof(ms_spec_text, spec.member)
 #define TEXT(member) offsetof(ms_spec_text, member)
 
+static const char *schedule_name(int index) {
+    return index < MS_SCHEDULE_KIND_COUNT ? ms_schedule_kind_names()[index] : NULL;
+}
+
+static const char *all_reduce_name(int index) {
+    return ms_coll_algorithm_word(MS_COLL_ALL_REDUCE, index);
+}
+
+static const ms_field NAME_ROW = {.key = "name", .type = MS_FIELD_STRING};
+static const ms_field_shape SCHEDULE_KIND = {.name = schedule_name, .prefix = MS_SPEC_CSV_PREFIX};
+static const ms_field_shape ALL_REDUCE = {.name = all_reduce_name};
+static const ms_field_shape FRAMEWORK = {.also = &NAME_ROW};
+static const ms_field_shape PLATFORM = {
+    .also = &NAME_ROW, .changes = MS_PLATFORM_FIELDS, .file_key = "file"};
+
 static const ms_field SCHEDULE_FIELDS[] = {
     {.key = "kind",
      .type = MS_FIELD_STRING,
      .offset = TEXT(schedule_kind),
+     .shape = &SCHEDULE_KIND,
      .fallback = "1f1b",
      .help = "pipeline schedule, such as 1f1b, interleaved, zbv or dualpipe, or csv:FILE"},
     {.key = "v",
@@ -239,6 +255,7 @@ static const ms_field ALGORITHM_FIELDS[] = {
     {.key = "all_reduce",
      .type = MS_FIELD_STRING,
      .offset = TEXT(all_reduce),
+     .shape = &ALL_REDUCE,
      .fallback = "auto",
      .help = "auto (as the platform's library takes it), ring, tree, nvls, nvls_tree, "
              "collnet_direct or collnet_chain"},
@@ -335,17 +352,20 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .type = MS_FIELD_MAP,
      .offset = 0,
      .fields = FRAMEWORK_FIELDS,
+     .shape = &FRAMEWORK,
      .help = "the software: a profile's name, or {name: NAME, expanded: true}"},
     {.key = "platform",
      .type = MS_FIELD_NODE,
      .offset = TEXT(platform),
      .fields = PLATFORM_FIELDS,
+     .shape = &PLATFORM,
      .is_required = true,
      .help = "platform file, or {file: name, key: override, ...}"},
     {.key = "mesh",
      .type = MS_FIELD_NODE,
      .offset = TEXT(mesh),
      .fields = MS_MESH_FIELDS,
+     .shape = &MS_MESH_SHAPE,
      .is_required = true,
      .help = "sizes of the axes and their order"},
     {.key = "placement",

@@ -16,8 +16,6 @@ typedef struct ms_spec_text {
     const ms_node *costs;
 } ms_spec_text;
 
-extern const ms_field MS_WORKLOAD_FIELDS[];
-
 /* Tables of its parts that lay a model out. */
 extern const ms_field MS_TENSOR_FIELDS[];
 extern const ms_field MS_CONTEXT_FIELDS[];

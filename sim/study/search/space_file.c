@@ -16,7 +16,15 @@ typedef struct space_text {
 
 #define AT(member) offsetof(space_text, member)
 
-static const ms_field FIELDS[] = {
+static const char ALL[] = "all"; /* of an axis of the mesh: every divisor */
+
+static const ms_field_shape ALL_OR_VALUES = {.also = &MS_SWEEP_VALUES_ROW};
+static const char *const ALL_WORDS[] = {ALL, NULL};
+static const ms_field ALL_ROW = {
+    .key = "values", .type = MS_FIELD_ENUM, .words = ALL_WORDS, .shape = &ALL_OR_VALUES};
+static const ms_field_shape VARIED = {.each = &ALL_ROW};
+
+const ms_field MS_SPACE_FIELDS[] = {
     {.key = "usual",
      .type = MS_FIELD_BOOL,
      .offset = AT(is_usual),
@@ -35,6 +43,7 @@ static const ms_field FIELDS[] = {
     {.key = "vary",
      .type = MS_FIELD_NODE,
      .offset = AT(vary),
+     .shape = &VARIED,
      .help = "keys, and of each a list of values, a range {from, to, step or factor}, or, of an "
              "axis of the mesh, all"},
     {.key = NULL},
@@ -67,7 +76,6 @@ static const char *join(const ms_node *node, const ms_words *values, ms_arena *a
 /* A key with its values, as --vary has them. */
 static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
                              const char **text_out) {
-    static const char ALL[] = "all";
     ms_words values = {NULL, 0};
     const char *path = ms_arena_printf(arena, "vary.%s", node->key);
     if (path == NULL) {
@@ -136,7 +144,8 @@ ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
     space_text text = {.is_usual = false};
     ms_status status = ms_yaml_load(path, arena, diag, &root);
     status = status == MS_OK ? ms_input_expect(root, MS_INPUT_SPACE, path, diag) : status;
-    status = status == MS_OK ? ms_config_read(root, FIELDS, "", &text, arena, diag) : status;
+    status =
+        status == MS_OK ? ms_config_read(root, MS_SPACE_FIELDS, "", &text, arena, diag) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -56,7 +56,13 @@ static const ms_field PICTURE_FIELDS[] = {
     {.key = NULL},
 };
 
-static const ms_field FIELDS[] = {
+static const ms_field VALUE_ROW = {.key = "value", .type = MS_FIELD_NODE};
+static const ms_field_shape AXIS = {.each = &MS_SWEEP_VALUES_ROW};
+static const ms_field AXIS_ROW = {.key = "axis", .type = MS_FIELD_NODE, .shape = &AXIS};
+static const ms_field_shape SETTINGS = {.each = &VALUE_ROW};
+static const ms_field_shape AXES = {.item = &AXIS_ROW};
+
+const ms_field MS_SWEEP_FIELDS[] = {
     {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the sweep"},
     {.key = "description",
      .type = MS_FIELD_STRING,
@@ -74,11 +80,13 @@ static const ms_field FIELDS[] = {
     {.key = "set",
      .type = MS_FIELD_NODE,
      .offset = AT(set),
+     .shape = &SETTINGS,
      .help = "keys of the workload, or of its platform as platform.KEY, and their values in all "
              "points"},
     {.key = "axes",
      .type = MS_FIELD_NODE,
      .offset = AT(axes),
+     .shape = &AXES,
      .is_required = true,
      .help = "list of axes, which are crossed: of each a key and its values, or several keys that "
              "go together"},
@@ -348,8 +356,9 @@ static const char *name_of(const char *path, ms_arena *arena) {
 static ms_status read_root(sweep_reading *r) {
     ms_status status = ms_yaml_load(r->path, r->arena, r->diag, &r->root);
     status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_SWEEP, r->path, r->diag) : status;
-    return status == MS_OK ? ms_config_read(r->root, FIELDS, "", &r->text, r->arena, r->diag)
-                           : status;
+    return status == MS_OK
+               ? ms_config_read(r->root, MS_SWEEP_FIELDS, "", &r->text, r->arena, r->diag)
+               : status;
 }
 
 ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,

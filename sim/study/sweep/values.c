@@ -68,6 +68,19 @@ static const ms_field RANGE_FIELDS[] = {
     {.key = NULL},
 };
 
+static const ms_field VALUE_ROW = {.key = "value", .type = MS_FIELD_NODE};
+static const ms_field_shape LIST = {.item = &VALUE_ROW};
+static const ms_field LIST_ROW = {.key = "values", .type = MS_FIELD_NODE, .shape = &LIST};
+static const ms_field_shape VALUES = {.also = &LIST_ROW};
+
+const ms_field MS_SWEEP_VALUES_ROW = {
+    .key = "values",
+    .type = MS_FIELD_NODE,
+    .fields = RANGE_FIELDS,
+    .shape = &VALUES,
+    .help = "a list of values, or a range {from, to, step or factor}",
+};
+
 /* A number with what stands behind it. */
 typedef struct range_end {
     double number;

@@ -4,6 +4,9 @@
 
 #include "meshsim/sweep.h"
 
+/* How the values of a key are written, for schemas: a range, or a list. */
+extern const ms_field MS_SWEEP_VALUES_ROW;
+
 /* A value as YAML flow text: what stands behind the '=' of `--set`.  In `arena`; NULL when memory
  * runs out. */
 const char *ms_sweep_value_text(const ms_node *value, ms_arena *arena);

@@ -1,0 +1,53 @@
+/* meshsim schema: what editors check input files against. */
+#include "cli/commands.h"
+#include "meshsim/schema.h"
+
+static const ms_option OPTIONS[] = {{0}};
+
+static ms_status refuse(const ms_invocation *call, const char *kind) {
+    ms_buffer known;
+    ms_buffer_init(&known);
+    const char *const *kinds = ms_schema_kinds();
+    size_t count = 0;
+    for (; kinds[count] != NULL; count++) {
+        ms_buffer_printf(&known, "%s%s", count == 0 ? "" : ", ", kinds[count]);
+    }
+    const char *near = ms_nearest_word(kind, kinds, count);
+    ms_diag_error(call->diag, "no schema of '%s'%s%s%s; expected one of %s", kind,
+                  near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
+                  near == NULL ? "" : "'?", ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return MS_E_USAGE;
+}
+
+static ms_status run(const ms_invocation *call) {
+    const char *kind = call->positional_count == 0 ? ms_schema_kinds()[0] : call->positionals[0];
+    ms_value *root = NULL;
+    ms_status status = ms_schema_build(kind, call->arena, &root);
+    if (status == MS_E_RANGE) {
+        return refuse(call, kind);
+    }
+    if (status == MS_E_NOMEM) {
+        return ms_diag_no_memory(call->diag);
+    }
+    return status == MS_OK ? ms_cli_print_json(call, root) : status;
+}
+
+const ms_command ms_cmd_schema = {
+    .name = "schema",
+    .summary = "a JSON Schema of input files, for editors",
+    .positional_help = "[KIND]",
+    .positionals_min = 0,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description =
+        "Prints the JSON Schema (draft 2020-12) of a kind of input files: workload (without KIND), "
+        "platform, gpu, library, space or sweep. An editor that knows JSON Schemas, such as one "
+        "with yaml-language-server, shows what each key means, completes keys and words, and marks "
+        "what is wrong while a file is typed. A file names its schema in a comment: "
+        "'# yaml-language-server: $schema=PATH'; an installed meshsim has them in "
+        "share/meshsim/schema. A schema sees keys, types, words and ranges of numbers; what "
+        "keys say together, and ranges of values with units, 'meshsim check' sees.",
+    .example = "meshsim schema workload",
+    .run = run,
+};
