@@ -3,9 +3,10 @@
  * Units: suffixes exist at the YAML and command-line edge only; inside everything is SI.
  *
  * Bytes: B kB MB GB TB PB (powers of 1000), KiB MiB GiB TiB PiB (powers of 1024). Bandwidth: a byte
- * unit with /s, or bit/s kbit/s Mbit/s Gbit/s Tbit/s. Time: s ms us ns ps min h. FLOP rate: FLOP/s
- * with k M G T P E. FLOP: FLOP with the same prefixes. Power: W kW MW. Energy: J kJ MJ GJ TJ kWh.
- * Price: USD/h, as rents are quoted. Suffixes are case-sensitive; a space before one is optional.
+ * unit with /s, or bit/s kbit/s Mbit/s Gbit/s Tbit/s. Time: s ms us ns ps min h d. FLOP rate:
+ * FLOP/s with k M G T P E. FLOP: FLOP with the same prefixes. Power: W kW MW. Energy: J kJ MJ GJ TJ
+ * kWh. Price: USD/h, as rents are quoted. Suffixes are case-sensitive; a space before one is
+ * optional.
  */
 #ifndef MESHSIM_UNITS_H
 #define MESHSIM_UNITS_H

@@ -26,7 +26,8 @@ typedef struct unit {
     double factor;
 } unit;
 
-/* Source: SI Brochure, 9th edition (decimal prefixes, min, h); IEC 80000-13 (binary prefixes). */
+/* Source: SI Brochure, 9th edition (decimal prefixes, min, h, d); IEC 80000-13 (binary prefixes).
+ */
 static const unit UNITS[] = {
     {"s", MS_DIM_TIME, 0, 1},
     {"ms", MS_DIM_TIME, -3, 1},
@@ -35,6 +36,7 @@ static const unit UNITS[] = {
     {"ps", MS_DIM_TIME, -12, 1},
     {"min", MS_DIM_TIME, 0, 60},
     {"h", MS_DIM_TIME, 0, 3600},
+    {"d", MS_DIM_TIME, 0, 86400},
     {"B", MS_DIM_BYTES, 0, 1},
     {"kB", MS_DIM_BYTES, 3, 1},
     {"MB", MS_DIM_BYTES, 6, 1},
@@ -110,6 +112,8 @@ static const habit HABITS[] = {
     {MS_DIM_TIME, "hour", "h"},
     {MS_DIM_TIME, "hours", "h"},
     {MS_DIM_TIME, "hr", "h"},
+    {MS_DIM_TIME, "day", "d"},
+    {MS_DIM_TIME, "days", "d"},
     {MS_DIM_BYTES, "byte", "B"},
     {MS_DIM_BYTES, "bytes", "B"},
     {MS_DIM_BYTES, "K", "kB"},
@@ -447,9 +451,9 @@ typedef struct scale {
     double factor, from;
 } scale;
 
-static const scale TIME_SCALES[] = {{"ps", 1e-12, 0},   {"ns", 1e-9, 1e-9}, {"us", 1e-6, 1e-6},
-                                    {"ms", 1e-3, 1e-3}, {"s", 1, 1},        {"min", 60, 1000},
-                                    {"h", 3600, 3600},  {NULL, 0, 0}};
+static const scale TIME_SCALES[] = {{"ps", 1e-12, 0},   {"ns", 1e-9, 1e-9},   {"us", 1e-6, 1e-6},
+                                    {"ms", 1e-3, 1e-3}, {"s", 1, 1},          {"min", 60, 1000},
+                                    {"h", 3600, 3600},  {"d", 86400, 259200}, {NULL, 0, 0}};
 static const scale BYTE_SCALES[] = {{"B", 1, 0},       {"KiB", KIB, KIB}, {"MiB", MIB, MIB},
                                     {"GiB", GIB, GIB}, {"TiB", TIB, TIB}, {"PiB", PIB, PIB},
                                     {NULL, 0, 0}};

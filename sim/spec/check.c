@@ -92,12 +92,12 @@ static ms_status count_microbatches(const checking *c) {
                              "expected 'global' (sequences per step) or 'microbatches'");
     }
     if (batch->global % unit != 0) {
-        long below = batch->global / unit * unit;
+        long least = batch->global < unit ? unit : batch->global / unit * unit;
         return ms_spec_fault(c->spec, c->diag, "batch.global",
                              "%d sequences do not divide into microbatches of %d on %ld "
                              "replicas (%ld at a time); nearest: %ld or %ld",
-                             batch->global, batch->micro, unit / batch->micro, unit,
-                             below > 0 ? below : unit, below + unit);
+                             batch->global, batch->micro, unit / batch->micro, unit, least,
+                             least + unit);
     }
     long microbatches = batch->global > 0 ? batch->global / unit : batch->microbatches;
     if (batch->microbatches > 0 && microbatches != batch->microbatches) {
