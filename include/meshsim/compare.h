@@ -78,6 +78,7 @@ typedef struct ms_compared_trace {
     const char *name; /**< of the file in both folders; of two files: the path of b */
     ms_compare_side side;
     double step_time_s[2];      /**< of a and b; NAN where there is none */
+    const ms_value *summary[2]; /**< of a and b; NULL where there is none */
     ms_differences inputs;      /**< of the workload and its platform, by key; none is guarded */
     ms_differences differences; /**< of the results: step time first, then by size */
     bool has_failed;            /**< a difference has, or it is missing where it is guarded */

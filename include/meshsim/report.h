@@ -148,6 +148,30 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
  * time, nothing appended; MS_E_NOMEM.  O(events log events). */
 ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out);
 
+/** A file that a page keeps, so that its reader can make it again. */
+typedef struct ms_page_input {
+    const char *name; /**< without folders */
+    const char *text; /**< [length], NUL behind it */
+    size_t length;
+    bool is_left_out; /**< too large for a page: of the text only the digest stands in it */
+} ms_page_input;
+
+/** What a study or a comparison found.  All is borrowed. */
+typedef struct ms_page_results {
+    const char *kind;            /**< the command: "search", "sweep", "compare" or "validate" */
+    const char *title;           /**< what it is about, such as the workload's name */
+    const char *subject;         /**< what the command line names first: of a search its workload */
+    const char *command;         /**< the command line, as a shell reads it */
+    const char *version;         /**< of the program */
+    const ms_value *tree;        /**< what the command's --json prints */
+    const ms_page_input *inputs; /**< [input_count] */
+    size_t input_count;
+} ms_page_results;
+
+/** Append the page of results: one HTML file as ms_page_write_trace makes it, which draws from the
+ * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
+ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
+
 /** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
  * .html makes the page of one trace, .json takes one, too, .json.gz the same compressed.  The
  * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and

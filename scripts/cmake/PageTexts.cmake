@@ -1,6 +1,8 @@
 # A source of the build's own: the texts of HTML reports (sim/report/html), which are files in the repository, as arrays of bytes in the
 # program. Included by CMakeLists.txt, and run by the build as a script (-P) with OUTPUT and FOLDER.
-set(page_scripts format.js data.js charts.js timeline.js lanes.js sections.js assumptions.js page.js) # in this order, one behind the other
+set(page_shared format.js parts.js charts.js) # of every page; scripts stand one behind the other, in this order
+set(page_trace ${page_shared} data.js timeline.js lanes.js sections.js assumptions.js page.js)
+set(page_results ${page_shared} grid.js plots.js search.js sweep.js compare.js validate.js results.js)
 if(CMAKE_SCRIPT_MODE_FILE)
   # page_bytes(NAME FILES...): appends the definition of NAME, the files one behind the other, to `code`.
   function(page_bytes name)
@@ -21,13 +23,15 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(code "#include \"report/html/page.h\"\n")
   page_bytes(MS_PAGE_TEMPLATE page.html)
   page_bytes(MS_PAGE_STYLE page.css)
-  page_bytes(MS_PAGE_SCRIPT ${page_scripts})
+  page_bytes(MS_PAGE_TRACE_SCRIPT ${page_trace})
+  page_bytes(MS_PAGE_RESULTS_SCRIPT ${page_results})
   file(WRITE ${OUTPUT} "${code}")
   return()
 endif()
 
 set(page_folder ${PROJECT_SOURCE_DIR}/sim/report/html)
-set(page_files ${page_scripts} page.html page.css)
+set(page_files ${page_trace} ${page_results} page.html page.css)
+list(REMOVE_DUPLICATES page_files)
 list(TRANSFORM page_files PREPEND ${page_folder}/)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_texts.c
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${PROJECT_BINARY_DIR}/page_texts.c -DFOLDER=${page_folder} -P ${CMAKE_CURRENT_LIST_FILE}

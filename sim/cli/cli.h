@@ -46,6 +46,8 @@ typedef struct ms_invocation {
     size_t positional_count;
     ms_arena *arena; /**< lives as long as the run */
     ms_diag *diag;
+    const char *const *words; /**< [word_count] as typed behind the program's name */
+    size_t word_count;
 } ms_invocation;
 
 /** Two options of a mode. */
@@ -126,6 +128,8 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call);
  * written.  files: names of options that name one, at most 7, NULL behind the last.  MS_E_USAGE
  * (reported), else as ms_target_check. */
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
+/** Whether one of the options `files` names '-', so that no page may follow. */
+bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files);
 /** Write what an option asks for; nothing without it.  text: of the file; released here.  Returns
  * as ms_cli_write_file; MS_E_NOMEM (reported) when it found no memory. */
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text);

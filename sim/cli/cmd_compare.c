@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/html_option.h"
 #include "cli/show_difference.h"
 #include "meshsim/units.h"
 
@@ -29,6 +30,7 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
+    MS_OPTION_HTML,
     {.name = "markdown", .help = "print tables in Markdown"},
     {.name = "json", .help = "print one JSON object instead of a table"},
     {0},
@@ -110,7 +112,7 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
 }
 
 static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
-    static const char *const FORMS[] = {"junit", "json", "markdown", NULL};
+    static const char *const FORMS[] = {"junit", "html", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, FORMS);
     if (status == MS_OK) {
         status = parse_tolerances(call, rules);
@@ -142,14 +144,23 @@ static ms_status write_junit(const ms_invocation *call, const char *path,
     return status;
 }
 
-/* The file first: where it cannot be written, nothing is printed that looks like an answer. */
+/* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */
+static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
+    const ms_cli_page page = {
+        .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
+    return ms_cli_has(call, "html")
+               ? ms_cli_write_html(call, &page, ms_show_differences_tree(shown))
+               : MS_OK;
+}
+
+/* The files first: where one cannot be written, nothing is printed that looks like an answer. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
+    static const char *const FILES[] = {"junit", "html", NULL};
     const char *junit = ms_cli_value(call, "junit", NULL);
-    if (junit != NULL) {
-        ms_status status = write_junit(call, junit, shown);
-        if (status != MS_OK || strcmp(junit, "-") == 0) {
-            return status;
-        }
+    ms_status status = junit != NULL ? write_junit(call, junit, shown) : MS_OK;
+    status = status == MS_OK ? write_html(call, shown) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
+        return status;
     }
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, ms_show_differences_tree(shown));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
@@ -87,6 +88,7 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "write it as a table of Markdown",
      .writes = ".md"},
+    MS_OPTION_HTML,
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
     MS_OPTION_FRESH,
@@ -221,7 +223,7 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* ---- the search ---- */
 
 /* Options that name files. */
-static const char *const FILES[] = {"output", "csv", "markdown", NULL};
+static const char *const FILES[] = {"output", "csv", "markdown", "html", NULL};
 
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer texts[3];
@@ -246,25 +248,34 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
 }
 
 /* The tree of --json, with the best one's what-ifs. */
-static ms_status print_tree(const ms_invocation *call, const ms_shown_search *shown,
-                            const ms_cli_whatif *whatif) {
+static ms_value *make_tree(const ms_invocation *call, const ms_shown_search *shown,
+                           const ms_cli_whatif *whatif) {
     ms_value *root = ms_show_search_tree(shown, call->arena);
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, root, "whatif");
     }
-    return ms_cli_print_json(call, root);
+    return root;
+}
+
+static ms_status write_html(const ms_invocation *call, const ms_shown_search *shown,
+                            const ms_cli_whatif *whatif) {
+    const char *files[] = {shown->workload, ms_cli_value(call, "space", shown->workload)};
+    const char *name = ms_space_base(shown->space)->name;
+    const ms_cli_page page = {.title = name == NULL ? shown->workload : name,
+                              .files = {files, sizeof files / sizeof files[0]}};
+    return ms_cli_has(call, "html") ? ms_cli_write_html(call, &page, make_tree(call, shown, whatif))
+                                    : MS_OK;
 }
 
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
                        const ms_cli_whatif *whatif) {
     ms_status status = write_files(call, shown);
-    for (size_t i = 0; FILES[i] != NULL && status == MS_OK; i++) {
-        if (strcmp(ms_cli_value(call, FILES[i], ""), "-") == 0) {
-            return MS_OK; /* the standard output is taken */
-        }
+    status = status == MS_OK ? write_html(call, shown, whatif) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
+        return status;
     }
-    if (status != MS_OK || ms_cli_has(call, "json")) {
-        return status == MS_OK ? print_tree(call, shown, whatif) : status;
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, make_tree(call, shown, whatif));
     }
     ms_buffer page;
     ms_buffer_init(&page);

@@ -1,7 +1,6 @@
 /* meshsim sweep: a workload in which some keys take several values each. */
-#include <string.h>
-
 #include "cli/commands.h"
+#include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/show_sweep.h"
 #include "cli/store_options.h"
@@ -26,12 +25,13 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg"},
+    MS_OPTION_HTML,
     MS_OPTION_JSON,
     {0},
 };
 
 /* Options that name a file to write. */
-static const char *const TARGETS[] = {"csv", "plot", NULL};
+static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 /* ---- what it prints ---- */
 
@@ -47,12 +47,20 @@ static ms_status write_option(const ms_invocation *call, const char *option,
     return ms_cli_write_option(call, option, &text);
 }
 
+static ms_status write_html(const ms_invocation *call, const ms_shown_sweep *shown) {
+    const char *files[] = {call->positionals[0], shown->sweep->request.workload};
+    const ms_cli_page page = {.title = shown->sweep->name,
+                              .files = {files, sizeof files / sizeof files[0]}};
+    return ms_cli_has(call, "html")
+               ? ms_cli_write_html(call, &page, ms_show_sweep_tree(shown, call->arena))
+               : MS_OK;
+}
+
 static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
     ms_status status = write_option(call, "csv", shown, ms_show_sweep_csv);
     status = status == MS_OK ? write_option(call, "plot", shown, ms_draw_sweep) : status;
-    bool is_taken = strcmp(ms_cli_value(call, "csv", ""), "-") == 0 ||
-                    strcmp(ms_cli_value(call, "plot", ""), "-") == 0;
-    if (status != MS_OK || is_taken) {
+    status = status == MS_OK ? write_html(call, shown) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
     if (ms_cli_has(call, "json")) {

@@ -1,7 +1,6 @@
 /* meshsim validate: measured runs, predicted against measured. */
-#include <string.h>
-
 #include "cli/commands.h"
+#include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/show_ablation.h"
 #include "cli/show_validation.h"
@@ -45,12 +44,13 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "draw predicted against measured",
      .writes = ".svg"},
+    MS_OPTION_HTML,
     MS_OPTION_JSON,
     {0},
 };
 
 /* Options that name a file to write. */
-static const char *const TARGETS[] = {"csv", "plot", NULL};
+static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 static ms_status read_files(const ms_invocation *call, ms_measurements *measurements) {
     const ms_given own = ms_cli_all(call, "own");
@@ -93,12 +93,31 @@ static void write_plot(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {
     ms_show_validation_plot(&a->whole, arena, out);
 }
 
-static ms_status print_json(const ms_invocation *call, const ms_ablation *a) {
+static ms_value *make_tree(const ms_invocation *call, const ms_ablation *a) {
     ms_value *root = ms_show_validation_tree(call, &a->whole);
     if (a->count > 0) {
         ms_show_ablation_list(a, call->arena, root);
     }
-    return ms_cli_print_json(call, root);
+    return root;
+}
+
+static ms_status write_html(const ms_invocation *call, const ms_ablation *a) {
+    const ms_given own = ms_cli_all(call, "own");
+    const size_t count = call->positional_count + own.count;
+    const char **files = MS_NEW(call->arena, const char *, count + 1);
+    if (!ms_cli_has(call, "html") || files == NULL) {
+        return files == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_own = i >= call->positional_count;
+        files[i] = is_own ? own.values[i - call->positional_count] : call->positionals[i];
+    }
+    const char *group = ms_cli_value(call, "group", NULL);
+    const ms_cli_page page = {.title = group == NULL
+                                           ? "validation"
+                                           : ms_arena_printf(call->arena, "validation: %s", group),
+                              .files = {files, count}};
+    return ms_cli_write_html(call, &page, make_tree(call, a));
 }
 
 /* a: without rows where no ablation was asked for. */
@@ -107,13 +126,12 @@ static ms_status show(const ms_invocation *call, const ms_ablation *a) {
     if (status == MS_OK) {
         status = write_option(call, "plot", a, write_plot);
     }
-    bool is_taken = strcmp(ms_cli_value(call, "csv", ""), "-") == 0 ||
-                    strcmp(ms_cli_value(call, "plot", ""), "-") == 0;
-    if (status != MS_OK || is_taken) {
+    status = status == MS_OK ? write_html(call, a) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
     if (ms_cli_has(call, "json")) {
-        return print_json(call, a);
+        return ms_cli_print_json(call, make_tree(call, a));
     }
     ms_buffer page;
     ms_buffer_init(&page);

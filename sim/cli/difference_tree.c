@@ -25,6 +25,31 @@ static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference 
     return row;
 }
 
+/* Numbers of an object in a summary, under the same key. */
+static void add_numbers(const ms_value *summary, const char *key, ms_value *parent) {
+    const ms_value *object = ms_value_get(summary, key);
+    ms_value *copy = ms_value_add(parent, key, MS_VALUE_OBJECT);
+    for (const ms_value *child = object == NULL ? NULL : object->first; child != NULL;
+         child = child->next) {
+        if (child->type == MS_VALUE_DOUBLE || child->type == MS_VALUE_INT) {
+            ms_value_add_leaf(copy, child->key, child);
+        }
+    }
+}
+
+/* Of one side what a picture of both shows; null where there is none. */
+static void add_side(const char *side, const ms_value *summary, ms_value *row) {
+    if (summary == NULL) {
+        ms_value_add(row, side, MS_VALUE_NULL);
+        return;
+    }
+    ms_value *object = ms_value_add(row, side, MS_VALUE_OBJECT);
+    ms_value_add_leaf(object, "workload", ms_value_get(summary, "workload"));
+    ms_value_add_leaf(object, "step_time_s", ms_value_get(summary, "step_time_s"));
+    add_numbers(summary, "time_share", object);
+    add_numbers(summary, "memory", object);
+}
+
 static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     static const char *const SIDES[] = {
         [MS_COMPARE_BOTH] = "both", [MS_COMPARE_ONLY_A] = "a", [MS_COMPARE_ONLY_B] = "b"};
@@ -36,6 +61,8 @@ static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     ms_value_add_bool(row, "guarded_ok", !trace->has_failed);
     ms_value_add_double(row, "step_time_a_s", trace->step_time_s[0]);
     ms_value_add_double(row, "step_time_b_s", trace->step_time_s[1]);
+    add_side("a", trace->summary[0], row);
+    add_side("b", trace->summary[1], row);
 }
 
 const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
@@ -48,8 +75,8 @@ const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
     ms_value_add_bool(root, "equal", comparison->is_equal);
     ms_value_add_bool(root, "guarded_ok", comparison->guarded_ok);
     ms_value_add_int(root, "compared", compared);
-    ms_value *traces =
-        comparison->are_folders ? ms_value_add(root, "traces", MS_VALUE_ARRAY) : NULL;
+    ms_value_add_bool(root, "are_folders", comparison->are_folders);
+    ms_value *traces = ms_value_add(root, "traces", MS_VALUE_ARRAY);
     ms_value *inputs = ms_value_add(root, "inputs", MS_VALUE_ARRAY);
     ms_value *differences = ms_value_add(root, "differences", MS_VALUE_ARRAY);
     for (size_t i = 0; i < comparison->count; i++) {

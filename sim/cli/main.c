@@ -104,6 +104,8 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     if (call->command == NULL) {
         return unknown_command(call->diag, words[1]);
     }
+    call->words = (const char *const *)words + 1;
+    call->word_count = (size_t)count - 1;
     return run_command(call, count - 2, words + 2);
 }
 

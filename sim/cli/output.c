@@ -80,6 +80,14 @@ ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *fil
     return status == MS_OK ? check_files(call, files) : status;
 }
 
+bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files) {
+    bool is_taken = false;
+    for (size_t i = 0; files[i] != NULL; i++) {
+        is_taken = is_taken || strcmp(ms_cli_value(call, files[i], ""), "-") == 0;
+    }
+    return is_taken;
+}
+
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text) {
     const char *path = ms_cli_value(call, option, NULL);
     ms_status status = MS_OK;

@@ -103,28 +103,12 @@ static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out)
     ms_buffer_release(&text);
 }
 
-/* A word of a command line, in quotes where a shell would not leave it as it is. */
-static void add_word(const char *word, ms_buffer *out) {
-    bool is_plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789_-+=./:,%@")] == '\0';
-    if (is_plain) {
-        ms_buffer_puts(out, word);
-        return;
-    }
-    ms_buffer_puts(out, "'");
-    for (const char *c = word; *c != '\0'; c++) {
-        ms_buffer_puts(out, *c == '\'' ? "'\\''" : "");
-        ms_buffer_add(out, c, *c == '\'' ? 0 : 1);
-    }
-    ms_buffer_puts(out, "'");
-}
-
 static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_buffer *out) {
     ms_buffer_puts(out, "\nthe best one by itself:\n  meshsim run ");
-    add_word(shown->workload, out);
+    ms_show_shell_word(shown->workload, out);
     for (size_t i = 0; i < best->settings.count; i++) {
         ms_buffer_puts(out, i % 3 == 0 ? " \\\n    --set " : " --set ");
-        add_word(best->settings.items[i], out);
+        ms_show_shell_word(best->settings.items[i], out);
     }
     ms_buffer_puts(out, "\n");
 }

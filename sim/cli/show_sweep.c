@@ -100,6 +100,14 @@ static void add_axes(const ms_sweep *sweep, ms_value *root) {
     }
 }
 
+/* The picture that the sweep's file asks for; x: place of its axis in the list of them. */
+static void add_picture(const ms_sweep_picture *picture, ms_value *root) {
+    ms_value *object = ms_value_add(root, "picture", MS_VALUE_OBJECT);
+    ms_value_add_string(object, "kind", picture->kind == MS_DRAW_HEAT ? "heat" : "lines");
+    ms_value_add_string(object, "quantity", picture->quantity);
+    ms_value_add_int(object, "x", (int64_t)picture->x);
+}
+
 static void add_counts(const ms_points_counts *counts, size_t points, ms_value *root) {
     ms_value *object = ms_value_add(root, "counts", MS_VALUE_OBJECT);
     ms_value_add_int(object, "points", (int64_t)points);
@@ -128,6 +136,7 @@ ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena) {
     ms_value_add_string(root, "name", shown->sweep->name);
     ms_value_add_string(root, "workload", shown->count == 0 ? "" : shown->rows[0].workload);
     add_axes(shown->sweep, root);
+    add_picture(&shown->sweep->picture, root);
     add_counts(shown->counts, shown->count, root);
     add_rows(shown, arena, root);
     return root;

@@ -40,3 +40,18 @@ char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size) {
              ms_unit_format_capacity(gpu->hbm_B, whole, sizeof whole));
     return text_out;
 }
+
+void ms_show_shell_word(const char *word, ms_buffer *out) {
+    bool is_plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-+=./:,%@")] == '\0';
+    if (is_plain) {
+        ms_buffer_puts(out, word);
+        return;
+    }
+    ms_buffer_puts(out, "'");
+    for (const char *c = word; *c != '\0'; c++) {
+        ms_buffer_puts(out, *c == '\'' ? "'\\''" : "");
+        ms_buffer_add(out, c, *c == '\'' ? 0 : 1);
+    }
+    ms_buffer_puts(out, "'");
+}

@@ -12,6 +12,9 @@ void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);
 /** Append the line of something that is left out: its name and why, wrapped. */
 void ms_show_reason(const char *name, const char *reason, ms_buffer *out);
 
+/** Append a word of a command line, in quotes where a shell would not leave it as it is. */
+void ms_show_shell_word(const char *word, ms_buffer *out);
+
 /** Memory of a GPU as "77 GiB usable of 80 GiB (85.9 GB)".  text_out: [size], NUL-terminated.
  * Returns text_out. */
 char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size);

@@ -37,6 +37,8 @@ static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_comp
     }
     out->step_time_s[0] = ms_value_number(a, "step_time_s", NAN);
     out->step_time_s[1] = ms_value_number(b, "step_time_s", NAN);
+    out->summary[0] = a;
+    out->summary[1] = b;
     return MS_OK;
 }
 
@@ -145,9 +147,11 @@ static ms_status compare_named(pairing *p, const char *const folders[2], ms_comp
     ms_status status = compare_pair(p, paths, out);
     if (out->side == MS_COMPARE_ONLY_A) {
         out->step_time_s[1] = NAN;
+        out->summary[1] = NULL;
         out->has_failed = true;
     } else if (out->side == MS_COMPARE_ONLY_B) {
         out->step_time_s[0] = NAN;
+        out->summary[0] = NULL;
         out->has_failed = p->rules->guard_count == 0;
     }
     return status;

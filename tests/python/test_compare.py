@@ -16,7 +16,7 @@ import h5py
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-KEYS = {"equal", "guarded_ok", "compared", "inputs", "differences"}
+KEYS = {"equal", "guarded_ok", "compared", "are_folders", "traces", "inputs", "differences"}
 ROW = {"key", "a", "b"}
 NASTY = '"<&>\' ]]> \u00e9 \U0001f600'  # what XML, Markdown and JSON each want escaped
 
@@ -53,7 +53,10 @@ class Compare(unittest.TestCase):
         code, text = meshsim("compare", self.path("base", "grown"), self.path("now", "grown"), "--json")
         found = json.loads(text)
         self.assertEqual((code, set(found)), (1, KEYS))
-        self.assertEqual((found["equal"], found["guarded_ok"]), (False, False))
+        self.assertEqual((found["equal"], found["guarded_ok"], found["are_folders"]), (False, False, False))
+        for side, name in (("a", "base"), ("b", "now")):
+            with h5py.File(self.path(name, "grown")) as trace:
+                self.assertEqual(found["traces"][0][side]["time_share"], dict(trace["summary/time_share"].attrs))
         self.assertEqual(found["inputs"], [{"key": "batch.global", "a": "16", "b": "32"}])
         step = found["differences"][0]
         self.assertEqual(set(step), ROW | {"relative", "guarded", "failed"})
@@ -65,7 +68,7 @@ class Compare(unittest.TestCase):
     def test_json_of_folders(self):
         code, text = meshsim("compare", self.folder / "base", self.folder / "now", "--json", "--only", "step_time_s")
         found = json.loads(text)
-        self.assertEqual((code, set(found)), (1, KEYS | {"traces"}))
+        self.assertEqual((code, set(found)), (1, KEYS))
         self.assertEqual([(row["trace"], row["in"], row["equal"], row["guarded_ok"]) for row in found["traces"]],
                          [("gone.h5", "a", False, False), ("grown.h5", "both", False, False),
                           ("new.h5", "b", False, True), ("same.h5", "both", True, True)])

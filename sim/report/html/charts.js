@@ -20,10 +20,6 @@ const SHARES = [
   ["other", "other", "other", "the gradient's norm, and kernels launched late"],
 ];
 
-const PATH_PARTS = [
-  ["compute", "compute"], ["optimizer", "optimizer"], ["imbalance", "imbalance"], ["tp", "tp"], ["cp", "cp"], ["ep", "ep"], ["pp", "pp"], ["dp", "dp"], ["other", "other"],
-];
-
 const MEMORY_PARTS = [
   ["parameters_B", "parameters", "parameters"], ["gradients_B", "gradients", "gradients"], ["optimizer_B", "optimizer-state", "optimizer state"],
   ["activations_B", "activations", "activations"], ["buffers_B", "buffers", "buffers"], ["other_B", "rest", "other"],
@@ -69,34 +65,28 @@ function fitBars() {
   }
 }
 
-function legend(entries) {
-  return el("ul", { className: "legend" }, ...entries.map(([name, text]) => el("li", {}, swatch(name), text)));
+function tile(name, value, more) {
+  return el("li", {}, el("div", { className: "name" }, name), el("div", { className: "value" }, value), el("div", { className: "more" }, ...more));
 }
 
-// Kinds of items of the timeline: [colour, letter, words]. The first six are the kinds of computations.
-const CLASSES = [
-  ["forward", "F", "forward"], ["input-grad", "I", "input gradient"], ["weight-grad", "W", "weight gradient"], ["backward", "B", "backward"],
-  ["recompute", "R", "recomputation"], ["optimizer", "O", "optimizer"], ["wait", "", "exposed communication"],
-  ["wait-foreign", "", "exposed to other ranks' communication"], ["bubble", "", "bubble, warm-up and cool-down"], ["steady", "", "bubble, steady"],
-  ["imbalance", "", "imbalance"], ["host", "", "other"], ["unknown", "", "cause not in the trace"],
-];
-const WAIT = 6, FOREIGN_WAIT = 7, BUBBLE = 8, STEADY = 9, IMBALANCE = 10, HOST = 11, UNKNOWN = 12;
+// What one better thing each would buy; rows: those of `whatif`, which stand at `key` of the page's data.
+function whatifTable(rows, key) {
+  const most = Math.max(...rows.map((row) => row.gain), 1e-9);
+  return table("the step with one thing better", [["change"], ["step", "number"], ["saved", "number"], ["", "grow"], ["settings", "text secondary"]], rows.map((row, i) => [
+    row.change, figure(`${key}/${i}/step_time_s`, "time"), figure(`${key}/${i}/gain`, "share"),
+    bar([[Math.max(0, row.gain) / most, "compute", `${row.change}: ${percent(row.gain)}`]], { thin: true }),
+    settingsOf(row),
+  ]), { full: true });
+}
 
-function classOf(code, marks) {
-  if (code < DATA.idle_code) {
-    return Math.min(code, WAIT);
-  }
-  const category = DATA.categories[code - DATA.idle_code];
-  if (category === undefined) {
-    return UNKNOWN;
-  }
-  if (category.startsWith("bubble_")) {
-    return category === "bubble_steady" ? STEADY : BUBBLE;
-  }
-  if (category.startsWith("exposed_")) {
-    return marks & FOREIGN ? FOREIGN_WAIT : WAIT;
-  }
-  return category === "imbalance" ? IMBALANCE : HOST;
+function settingsOf(row) {
+  const words = Object.entries(row.settings || {}).map(([key, value]) => `--set '${key}=${value}'`);
+  const code = el("code", {}, words.join(" "));
+  return words.join(" ").length <= 60 ? code : el("details", {}, el("summary", {}, words.length > 1 ? `${words.length} settings` : "a setting"), code);
+}
+
+function legend(entries) {
+  return el("ul", { className: "legend" }, ...entries.map(([name, text]) => el("li", {}, swatch(name), text)));
 }
 
 // "#rrggbb" as [r, g, b].
@@ -106,13 +96,6 @@ function rgb(hex) {
 
 function mix(a, b, share) {
   return a.map((x, i) => Math.round(x * share + b[i] * (1 - share)));
-}
-
-// Colours of CLASSES as [r, g, b], and paler ones for what is not looked for.
-function classColours() {
-  const paper = rgb(colour("paper"));
-  const full = CLASSES.map(([name]) => (name === "wait-foreign" ? mix(rgb(colour("wait")), paper, 0.45) : rgb(colour(name))));
-  return { full, pale: full.map((one) => mix(one, paper, 0.22)), paper };
 }
 
 function css(one) {

@@ -1,6 +1,4 @@
-// The page's data: JSON with columns of numbers, each a text in base64 of numbers in pieces of seven bits.
-
-const DATA = JSON.parse(document.getElementById("data").textContent);
+// The columns of a trace in the page's data, each a text in base64 of numbers in pieces of seven bits.
 
 function bytesOf(text) {
   const raw = atob(text);

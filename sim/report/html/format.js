@@ -41,6 +41,10 @@ function format(number, unit) {
   return digits(number / factor) + " " + name;
 }
 
+function percent(share) {
+  return format(share, "share");
+}
+
 // An element; `attributes` are properties of it, or attributes where their name has a dash.
 function el(tag, attributes, ...children) {
   const node = document.createElement(tag);

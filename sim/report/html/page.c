@@ -1,31 +1,13 @@
 #include "report/html/page.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "meshsim/checksum.h"
 #include "meshsim/metrics.h"
 #include "meshsim/report.h"
 #include "report/html/curves.h"
 #include "report/html/encode.h"
 
 /* ---- data ---- */
-
-static void put_string(ms_buffer *json, const char *key, const char *text) {
-    ms_buffer_printf(json, "\"%s\":", key);
-    ms_json_write_string(json, text);
-    ms_buffer_puts(json, ",");
-}
-
-static void put_tree(ms_buffer *json, const char *key, const ms_value *tree) {
-    ms_buffer_printf(json, "\"%s\":", key);
-    if (tree == NULL) {
-        ms_buffer_puts(json, "null");
-    } else {
-        ms_value_write_json(tree, 0, json);
-    }
-    ms_buffer_puts(json, ",");
-}
 
 /* Words of codes in columns. */
 static void put_words(ms_buffer *json) {
@@ -54,18 +36,14 @@ static void put_inputs(const ms_trace *trace, ms_buffer *json) {
                   {"schedule", trace->schedule_text},
                   {"placement", trace->placement_text},
                   {"sources", trace->sources_text}};
-    bool has_some = false;
     ms_buffer_puts(json, "\"inputs\":[");
+    bool has_some = false;
     for (size_t i = 0; i < sizeof INPUTS / sizeof INPUTS[0]; i++) {
         if (INPUTS[i].text != NULL) {
-            char digest[MS_SHA256_HEX];
-            ms_sha256_hex(INPUTS[i].text, strlen(INPUTS[i].text), digest);
-            ms_buffer_puts(json, has_some ? ",{" : "{");
-            put_string(json, "name", INPUTS[i].name);
-            put_string(json, "sha256", digest);
-            ms_buffer_puts(json, "\"text\":");
-            ms_json_write_string(json, INPUTS[i].text);
-            ms_buffer_puts(json, "}");
+            ms_buffer_puts(json, has_some ? "," : "");
+            ms_page_put_input(json, &(ms_page_input){.name = INPUTS[i].name,
+                                                     .text = INPUTS[i].text,
+                                                     .length = strlen(INPUTS[i].text)});
             has_some = true;
         }
     }
@@ -75,16 +53,16 @@ static void put_inputs(const ms_trace *trace, ms_buffer *json) {
 static void put_head(const ms_trace *trace, ms_buffer *json) {
     const char *path = trace->path == NULL ? "trace.h5" : trace->path;
     const char *slash = strrchr(path, '/');
-    put_string(json, "page", "trace");
-    put_string(json, "trace", slash == NULL ? path : slash + 1);
-    put_string(json, "program_version", trace->program_version);
-    put_string(json, "level", ms_trace_level_name(trace->level));
+    ms_page_put_string(json, "page", "trace");
+    ms_page_put_string(json, "trace", slash == NULL ? path : slash + 1);
+    ms_page_put_string(json, "program_version", trace->program_version);
+    ms_page_put_string(json, "level", ms_trace_level_name(trace->level));
     ms_buffer_printf(json, "\"end_ps\":%lld,\"events\":%d,", (long long)trace->step_ps,
                      trace->events.count);
     put_words(json);
     put_inputs(trace, json);
-    put_tree(json, "summary", trace->summary);
-    put_tree(json, "tables", trace->tables);
+    ms_page_put_tree(json, "summary", trace->summary);
+    ms_page_put_tree(json, "tables", trace->tables);
 }
 
 /* To be called when the items have chosen the rows. */
@@ -162,86 +140,10 @@ static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *a
 
 /* ---- the page ---- */
 
-/* What stands in the template in braces is replaced, each once. */
-typedef struct page_parts {
-    const ms_buffer *json;
-    const ms_value *title;
-} page_parts;
-
-/* "'sha256-...'", as a Content-Security-Policy names a text. */
-static void put_hash(const ms_page_text *text, ms_buffer *out) {
-    char hex[MS_SHA256_HEX];
-    unsigned char digest[(MS_SHA256_HEX - 1) / 2];
-    ms_sha256_hex(text->text, text->length, hex);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        unsigned byte = 0;
-        (void)sscanf(hex + 2 * i, "%2x", &byte);
-        digest[i] = (unsigned char)byte;
-    }
-    ms_buffer_puts(out, "'sha256-");
-    ms_base64_write(digest, sizeof digest, out);
-    ms_buffer_puts(out, "'");
-}
-
-/* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such. */
-static void put_json(const ms_buffer *json, ms_buffer *out) {
-    const char *from = ms_buffer_text(json);
-    const char *end = from + json->length;
-    while (from < end) {
-        const char *at = memchr(from, '<', (size_t)(end - from));
-        ms_buffer_add(out, from, (size_t)((at == NULL ? end : at) - from));
-        ms_buffer_puts(out, at == NULL ? "" : "\\u003c");
-        from = at == NULL ? end : at + 1;
-    }
-}
-
-static void put_title(const page_parts *parts, ms_buffer *out) {
-    bool is_text = parts->title != NULL && parts->title->type == MS_VALUE_STRING;
-    ms_xml_write_text(out, is_text ? parts->title->as.string : "trace");
-}
-
-/* What stands in the template for a part's name; nothing for a name that is no part. */
-static void put_part(const char *name, size_t length, const page_parts *parts, ms_buffer *out) {
-    static const char *const NAMES[] = {"title", "style_hash", "script_hash",
-                                        "style", "script",     "data"};
-    size_t part = 0;
-    while (part < 6 && (strlen(NAMES[part]) != length || memcmp(name, NAMES[part], length) != 0)) {
-        part++;
-    }
-    switch (part) {
-    case 0:
-        put_title(parts, out);
-        break;
-    case 1:
-    case 2:
-        put_hash(part == 1 ? &MS_PAGE_STYLE : &MS_PAGE_SCRIPT, out);
-        break;
-    case 3:
-    case 4:
-        ms_buffer_add(out, part == 3 ? MS_PAGE_STYLE.text : MS_PAGE_SCRIPT.text,
-                      part == 3 ? MS_PAGE_STYLE.length : MS_PAGE_SCRIPT.length);
-        break;
-    case 5:
-        put_json(parts->json, out);
-        break;
-    default:
-        break;
-    }
-}
-
-static void put_page(const page_parts *parts, ms_buffer *out) {
-    const char *from = MS_PAGE_TEMPLATE.text;
-    const char *open;
-    while ((open = strstr(from, "{{")) != NULL) {
-        const char *close = strstr(open, "}}");
-        if (close == NULL) {
-            break;
-        }
-        ms_buffer_add(out, from, (size_t)(open - from));
-        put_part(open + 2, (size_t)(close - open - 2), parts, out);
-        from = close + 2;
-    }
-    ms_buffer_puts(out, from);
+static const char *title_of(const ms_trace *trace) {
+    const ms_value *title = ms_value_get(trace->summary, "workload");
+    bool is_text = title != NULL && title->type == MS_VALUE_STRING;
+    return is_text ? title->as.string : "trace";
 }
 
 ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out) {
@@ -254,8 +156,7 @@ ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buff
         status = MS_E_NOMEM;
     }
     if (status == MS_OK) {
-        put_page(&(page_parts){&json, ms_value_get(trace->summary, "workload")}, out);
-        status = out->failed ? MS_E_NOMEM : MS_OK;
+        status = ms_page_put(&(ms_page_parts){&json, &MS_PAGE_TRACE_SCRIPT, title_of(trace)}, out);
     }
     ms_buffer_release(&json);
     ms_arena_release(&arena);

@@ -1,18 +1,5 @@
 // Puts the page together, and makes what can be downloaded.
 
-function save(name, type, text) {
-  const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-function csv(rows) {
-  const cell = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
-  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
-}
-
 function ranksCsv() {
   const names = Object.keys(DATA.tables.ranks);
   return csv([names, ...DATA.tables.ranks.rank.map((rank, i) => names.map((name) => DATA.tables.ranks[name][i]))]);
@@ -43,12 +30,6 @@ function perfetto({ items, classes }) {
   return JSON.stringify({ displayTimeUnit: "ms", otherData: { program: "meshsim", version: DATA.program_version, workload: S.workload }, traceEvents: events });
 }
 
-function button(text, action, options = {}) {
-  const node = el("button", { type: "button", ...options }, text);
-  node.addEventListener("click", action);
-  return node;
-}
-
 function showAgain(timeline) {
   const files = DATA.inputs.filter(({ name }) => name !== "sources").map(({ name, text, sha256 }) => ({ name: name === "schedule" || name === "placement" ? `${name}.csv` : `${name}.yaml`, text, sha256 }));
   const stem = DATA.trace.replace(/\.(h5|hdf5|hdf)$/, "");
@@ -64,7 +45,7 @@ function showAgain(timeline) {
       timeline ? button("timeline (CSV)", () => save(`${stem}-timeline.csv`, "text/csv", timelineCsv(timeline))) : null,
       timeline ? button("trace for Perfetto (JSON)", () => save(`${stem}-perfetto.json`, "application/json", perfetto(timeline))) : null,
       ...files.map(({ name, text }) => button(name, () => save(name, "text/plain", text)))),
-    ...files.map(({ name, text, sha256 }) => el("details", {}, el("summary", {}, name), el("p", { className: "digest soft" }, `sha256 ${sha256}`), el("pre", {}, text))),
+    ...files.map(inputDetails),
   );
 }
 
@@ -302,16 +283,6 @@ class Controls {
 
 // ---- the whole ----
 
-// Fill a section; of a trace that lacks what it shows, as older and damaged ones may, it says so, and the others stay whole.
-function section(id, show) {
-  try {
-    return show();
-  } catch (error) {
-    put(id, el("p", { className: "note lacking" }, `The trace lacks what belongs here (${error.message}).`));
-    return null;
-  }
-}
-
 function watch(timeline) {
   const refresh = () => {
     timeline.readColours();
@@ -325,6 +296,8 @@ function watch(timeline) {
 }
 
 function showPage() {
+  addSections([["time", "Where the time goes"], ["timeline", "Timeline"], ["stages", "By pipeline rank"], ["path", "Critical path"], ["communication", "Communication"],
+    ["whatif", "What one change would buy"], ["kernels", "Kernels"], ["assumptions", "Assumptions"], ["again", "Make it again"], ["keys", "Keys of the timeline"]]);
   section("head", showHead);
   section("time", showTime);
   const timeline = section("timeline", showTimeline);
@@ -341,11 +314,7 @@ function showPage() {
   } else {
     drop("keys");
   }
-  fitBars();
-  new ResizeObserver(fitBars).observe(document.getElementById("main"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", fitBars);
-  window.meshsimPage = { timeline, readyMs: performance.now() };
-  document.documentElement.dataset.ready = "yes";
+  finish({ timeline });
 }
 
 showPage();

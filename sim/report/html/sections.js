@@ -2,19 +2,11 @@
 
 const S = DATA.summary;
 
-function percent(share) {
-  return format(share, "share");
-}
-
 // ---- the head ----
 
 function meshWords() {
   const sizes = S.order.filter((axis) => S.mesh[axis] > 1).map((axis) => `${axis} ${S.mesh[axis]}`);
   return `${sizes.join(" x ") || "no parallelism"} = ${S.gpus.toLocaleString("en")} GPUs`;
-}
-
-function tile(name, value, more) {
-  return el("li", {}, el("div", { className: "name" }, name), el("div", { className: "value" }, value), el("div", { className: "more" }, ...more));
 }
 
 // What takes most of the step besides computing, in words.
@@ -168,6 +160,10 @@ function memoryTable(ranks, used) {
 
 // ---- the critical path ----
 
+const PATH_PARTS = [
+  ["compute", "compute"], ["optimizer", "optimizer"], ["imbalance", "imbalance"], ["tp", "tp"], ["cp", "cp"], ["ep", "ep"], ["pp", "pp"], ["dp", "dp"], ["other", "other"],
+];
+
 function showPath(timeline) {
   const used = PATH_PARTS.filter(([key]) => S.critical_path[key] > 0);
   const parts = used.map(([key, name]) => [S.critical_path[key] / S.step_time_s, name, `${key} ${format(S.critical_path[key], "time")}`, `${key} ${((100 * S.critical_path[key]) / S.step_time_s).toFixed(1)} %`]);
@@ -252,18 +248,7 @@ function showWhatif() {
     put("whatif", el("p", { className: "soft" }, "The trace holds none: ", el("code", {}, "meshsim run ... --whatif -o TRACE.h5"), " simulates the job again with one thing better, each."));
     return;
   }
-  const most = Math.max(...rows.map((row) => row.gain), 1e-9);
-  put("whatif", table("the step with one thing better", [["change"], ["step", "number"], ["saved", "number"], ["", "grow"], ["settings", "text secondary"]], rows.map((row, i) => [
-    row.change, figure(`/tables/whatif/${i}/step_time_s`, "time"), figure(`/tables/whatif/${i}/gain`, "share"),
-    bar([[Math.max(0, row.gain) / most, "compute", `${row.change}: ${percent(row.gain)}`]], { thin: true }),
-    settingsOf(row),
-  ]), { full: true }));
-}
-
-function settingsOf(row) {
-  const words = Object.entries(row.settings || {}).map(([key, value]) => `--set '${key}=${value}'`);
-  const code = el("code", {}, words.join(" "));
-  return words.join(" ").length <= 60 ? code : el("details", {}, el("summary", {}, words.length > 1 ? `${words.length} settings` : "a setting"), code);
+  put("whatif", whatifTable(rows, "/tables/whatif"));
 }
 
 function showKernels() {

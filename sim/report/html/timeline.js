@@ -2,6 +2,39 @@
 
 const PS = 1e12;
 
+// Kinds of items of the timeline: [colour, letter, words]. The first six are the kinds of computations.
+const CLASSES = [
+  ["forward", "F", "forward"], ["input-grad", "I", "input gradient"], ["weight-grad", "W", "weight gradient"], ["backward", "B", "backward"],
+  ["recompute", "R", "recomputation"], ["optimizer", "O", "optimizer"], ["wait", "", "exposed communication"],
+  ["wait-foreign", "", "exposed to other ranks' communication"], ["bubble", "", "bubble, warm-up and cool-down"], ["steady", "", "bubble, steady"],
+  ["imbalance", "", "imbalance"], ["host", "", "other"], ["unknown", "", "cause not in the trace"],
+];
+const WAIT = 6, FOREIGN_WAIT = 7, BUBBLE = 8, STEADY = 9, IMBALANCE = 10, HOST = 11, UNKNOWN = 12;
+
+function classOf(code, marks) {
+  if (code < DATA.idle_code) {
+    return Math.min(code, WAIT);
+  }
+  const category = DATA.categories[code - DATA.idle_code];
+  if (category === undefined) {
+    return UNKNOWN;
+  }
+  if (category.startsWith("bubble_")) {
+    return category === "bubble_steady" ? STEADY : BUBBLE;
+  }
+  if (category.startsWith("exposed_")) {
+    return marks & FOREIGN ? FOREIGN_WAIT : WAIT;
+  }
+  return category === "imbalance" ? IMBALANCE : HOST;
+}
+
+// Colours of CLASSES as [r, g, b], and paler ones for what is not looked for.
+function classColours() {
+  const paper = rgb(colour("paper"));
+  const full = CLASSES.map(([name]) => (name === "wait-foreign" ? mix(rgb(colour("wait")), paper, 0.45) : rgb(colour(name))));
+  return { full, pale: full.map((one) => mix(one, paper, 0.22)), paper };
+}
+
 class Timeline {
   constructor(canvas, items, path) {
     this.canvas = canvas;

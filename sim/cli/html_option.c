@@ -1,0 +1,94 @@
+#include "cli/html_option.h"
+
+#include <string.h>
+
+#include "cli/show_text.h"
+#include "meshsim/config.h"
+#include "meshsim/report.h"
+
+/* Texts above it are not kept in a page [B]. */
+enum { TEXT_MAX_B = 512 * 1024 };
+
+/* The command line, as a shell reads it. */
+static const char *command_line(const ms_invocation *call) {
+    ms_buffer line;
+    ms_buffer_init(&line);
+    ms_buffer_puts(&line, "meshsim");
+    for (size_t i = 0; i < call->word_count; i++) {
+        ms_buffer_puts(&line, " ");
+        ms_show_shell_word(call->words[i], &line);
+    }
+    const char *copy = line.failed ? NULL : ms_arena_strdup(call->arena, ms_buffer_text(&line));
+    ms_buffer_release(&line);
+    return copy;
+}
+
+static bool is_among(const ms_words *files, size_t count, const char *file) {
+    bool is_found = false;
+    for (size_t i = 0; i < count; i++) {
+        is_found = is_found || strcmp(files->items[i], file) == 0;
+    }
+    return is_found;
+}
+
+/* A file that is gone by now, or was a pipe, is no input that could be kept.  texts: one buffer for
+ * each file. */
+static size_t read_inputs(const ms_words *files, ms_buffer *texts, ms_page_input *inputs) {
+    ms_diag silent;
+    size_t count = 0;
+    ms_diag_init_mute(&silent);
+    for (size_t i = 0; i < files->count; i++) {
+        ms_buffer *text = &texts[count];
+        const char *slash = strrchr(files->items[i], '/');
+        if (!is_among(files, i, files->items[i]) &&
+            ms_file_read(files->items[i], MS_FILE_TEXT, text, &silent) == MS_OK) {
+            inputs[count++] = (ms_page_input){
+                .name = slash == NULL ? files->items[i] : slash + 1,
+                .text = ms_buffer_text(text),
+                .length = text->length,
+                .is_left_out = text->length > TEXT_MAX_B,
+            };
+        }
+    }
+    return count;
+}
+
+static ms_status write_page(const ms_invocation *call, ms_page_results *results,
+                            const ms_words *files) {
+    ms_buffer html;
+    ms_buffer *texts = MS_NEW(call->arena, ms_buffer, files->count + 1);
+    ms_page_input *inputs = MS_NEW(call->arena, ms_page_input, files->count + 1);
+    if (texts == NULL || inputs == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_buffer_init(&html);
+    for (size_t i = 0; i < files->count; i++) {
+        ms_buffer_init(&texts[i]);
+    }
+    results->inputs = inputs;
+    results->input_count = read_inputs(files, texts, inputs);
+    if (ms_page_write_results(results, &html) != MS_OK) {
+        html.failed = true;
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        ms_buffer_release(&texts[i]);
+    }
+    return ms_cli_write_option(call, "html", &html);
+}
+
+ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
+                            const ms_value *tree) {
+    if (!ms_cli_has(call, "html")) {
+        return MS_OK;
+    }
+    ms_page_results results = {.kind = call->command->name,
+                               .title = page->title,
+                               .subject = call->positional_count > 0 ? call->positionals[0] : "",
+                               .command = command_line(call),
+                               .version = MESHSIM_VERSION,
+                               .tree = tree};
+    if (results.command == NULL || tree == NULL || call->arena->has_failed) {
+        return ms_diag_no_memory(call->diag);
+    }
+    return write_page(call, &results, &page->files);
+}

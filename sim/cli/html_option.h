@@ -1,0 +1,27 @@
+/* The page for a browser that commands write whose results are worth handing on. */
+#ifndef MS_CLI_HTML_OPTION_H
+#define MS_CLI_HTML_OPTION_H
+
+#include "cli/cli.h"
+#include "meshsim/config.h"
+
+/* Row of such a command's option table. */
+#define MS_OPTION_HTML                                                                             \
+    {                                                                                              \
+        .name = "html", .argument = "FILE", .arguments = 1,                                        \
+        .help = "write a page that a browser opens from disk, with pictures and tables to sort",   \
+        .writes = ".html"                                                                          \
+    }
+
+/* What is on it besides the tree of --json. */
+typedef struct ms_cli_page {
+    const char *title;
+    ms_words files; /* that were read, and are kept in the page; what stands twice is kept once */
+} ms_cli_page;
+
+/* Write the page that --html asks for; nothing without it.  tree: what --json prints; NULL when
+ * memory ran out.  Returns as ms_cli_write_file; MS_E_NOMEM (reported). */
+ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
+                            const ms_value *tree);
+
+#endif

@@ -1,0 +1,91 @@
+// The page of a comparison of two traces, or of two folders of them.
+
+function difference(row) {
+  return row.relative === null || row.relative === undefined ? "" : `${row.relative > 0 ? "+" : ""}${digits(100 * row.relative, 3)} %`;
+}
+
+function sideText(value) {
+  return value === null || value === undefined ? "-" : isNumber(value) ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(7)))) : String(value);
+}
+
+function differenceColumns(hasTraces, list) {
+  const of = (row) => `/result/${list}/${row.at}`;
+  const side = (name) => ({ key: name, title: name, unit: "", value: (row) => (isNumber(row[name]) ? row[name] : null), cell: (row) => (isNumber(row[name]) ? el("span", { "data-key": `${of(row)}/${name}` }, sideText(row[name])) : sideText(row[name])) });
+  const relative = { key: "change", title: "change", unit: "share", value: (row) => (isNumber(row.relative) ? row.relative : null), cell: (row) => difference(row) };
+  const size = { key: "size", title: "size", unit: "share", value: (row) => (isNumber(row.relative) ? Math.abs(row.relative) : null), cell: (row) => (isNumber(row.relative) ? `${digits(100 * Math.abs(row.relative), 3)} %` : "") };
+  const guard = { key: "guard", title: "guard", value: (row) => (row.failed ? "broken" : row.guarded ? "kept" : "not guarded"), cell: (row) => (row.failed ? el("span", { className: "bad" }, "broken") : row.guarded ? "kept" : "") };
+  const trace = hasTraces ? [{ key: "trace", title: "trace", value: (row) => row.trace }] : [];
+  return [{ key: "quantity", title: "quantity", value: (row) => row.key }, ...trace, side("a"), side("b"), ...(list === "differences" ? [relative, size, guard] : [])];
+}
+
+function showDifferences(result) {
+  const rows = result.differences.map((row, i) => ({ ...row, at: i }));
+  if (rows.length === 0) {
+    put("differences", el("p", { className: "good" }, `Equal: ${result.compared.toLocaleString("en")} quantities compared.`));
+    return;
+  }
+  put("differences", new Grid("differences", differenceColumns(Boolean(result.are_folders), "differences"), rows, { caption: "the step time first, then by size; headings sort", example: "memory   collectives   size>5%   broken" }).node);
+}
+
+function showInputs(result) {
+  const rows = result.inputs.map((row, i) => ({ ...row, at: i }));
+  put("inputs", rows.length === 0 ? el("p", {}, "The inputs are the same.")
+    : new Grid("inputs", differenceColumns(Boolean(result.are_folders), "inputs"), rows, { caption: "keys of workload and platform that differ, and so the likely causes", example: "mesh   platform.tiers" }).node);
+}
+
+function showSides(trace, i) {
+  const sides = ["a", "b"].filter((side) => trace[side] && isNumber(trace[side].step_time_s));
+  const of = (side, key) => `/result/traces/${i}/${side}/${key}`;
+  const name = (side) => `${side}: ${trace[side].workload || ""}`;
+  const most = Math.max(...sides.map((side) => trace[side].memory.peak_B || 0));
+  const parts = MEMORY_PARTS.filter(([key]) => sides.some((side) => trace[side].memory[key] > 0));
+  const times = stacks("bars as long as the steps", sides.map((side) => [name(side), trace[side].step_time_s, trace[side].time_share, figure(of(side, "step_time_s"), "time")]));
+  const used = SHARES.filter(([key]) => sides.some((side) => trace[side].time_share[key] > 0));
+  const rows = used.map(([key, paint, words]) => [el("span", {}, swatch(paint), words), ...sides.map((side) => format(trace[side].time_share[key] * trace[side].step_time_s, "time")), ...sides.map((side) => figure(of(side, `time_share/${key}`), "share")),
+    sides.length === 2 ? format(trace.b.time_share[key] * trace.b.step_time_s - trace.a.time_share[key] * trace.a.step_time_s, "time") : ""]);
+  const shares = table("where the time of each goes", [["what"], ...sides.map((side) => [side, "number"]), ...sides.map((side) => [`share of ${side}`, "number secondary"]), ["b - a", "number"]], rows);
+  const memory = most > 0 ? el("div", {}, legend(parts.map(([, paint, words]) => [paint, words])), table("memory at the peak", [[""], ["peak", "number"], ["by class", "bars"]], sides.map((side) => [name(side), figure(of(side, "memory/peak_B"), "bytes"),
+    bar(parts.map(([key, paint, words]) => [trace[side].memory[key] / most, paint, `${words} ${format(trace[side].memory[key], "bytes")}`, words]))]), { full: true })) : "";
+  return el("div", {}, times, shares, memory);
+}
+
+function showTraces(result) {
+  const rows = result.traces.map((row, i) => ({ ...row, at: i }));
+  const holder = el("div", { id: "sides" });
+  const show = (row) => {
+    holder.replaceChildren(...(result.are_folders ? [el("h3", {}, row.trace)] : []), showSides(row, row.at));
+    fitBars();
+  };
+  if (result.are_folders) {
+    const of = (row) => `/result/traces/${row.at}`;
+    const columns = [{ key: "trace", title: "trace", value: (row) => row.trace }, { key: "a", title: "step a", unit: "time", value: (row) => row.step_time_a_s, path: (row) => `${of(row)}/step_time_a_s` }, { key: "b", title: "step b", unit: "time", value: (row) => row.step_time_b_s, path: (row) => `${of(row)}/step_time_b_s` },
+      { key: "change", title: "change", unit: "share", value: (row) => (isNumber(row.step_time_a_s) && isNumber(row.step_time_b_s) ? row.step_time_b_s / row.step_time_a_s - 1 : null), cell: (row) => (isNumber(row.step_time_a_s) && isNumber(row.step_time_b_s) ? percent(row.step_time_b_s / row.step_time_a_s - 1) : "") },
+      { key: "in", title: "in", value: (row) => row.in }, { key: "guard", title: "guard", value: (row) => (row.guarded_ok ? "kept" : "broken") }];
+    put("time", new Grid("traces", columns, rows, { caption: "traces by name; the name of one shows its bars below", example: "change>1%   broken", onSelect: show }).node);
+  }
+  put("time", holder);
+  show(rows.find((row) => !row.equal) || rows[0]);
+}
+
+function showCompareHead(result) {
+  const failed = result.differences.filter((row) => row.failed).length;
+  const words = !result.guarded_ok ? "The guard is broken" : result.equal ? "Equal" : "Changed within the guard";
+  put("head", el("h1", {}, DATA.title), el("p", { className: "soft" }, "b against a"),
+    el("p", { className: "verdict" }, el("span", { className: result.guarded_ok ? "good" : "bad" }, words), `: ${result.differences.length.toLocaleString("en")} of ${result.compared.toLocaleString("en")} quantities differ`, failed > 0 ? `, ${failed} more than the guard lets pass.` : "."));
+  const first = result.traces[0];
+  const change = first.step_time_b_s / first.step_time_a_s - 1;
+  if (!result.are_folders && isNumber(first.step_time_a_s)) {
+    put("head", el("ul", { className: "tiles" }, tile("step of a", figure("/result/traces/0/step_time_a_s", "time"), []), tile("step of b", figure("/result/traces/0/step_time_b_s", "time"), []),
+      tile("change", (change > 0 ? "+" : "") + percent(change), [change > 0 ? "b is slower" : change < 0 ? "b is faster" : "as fast"]),
+      tile("inputs that differ", String(result.inputs.length), [result.inputs.slice(0, 3).map((row) => row.key).join(", ")])));
+  }
+}
+
+function showCompare() {
+  const { result } = DATA;
+  addSections([["inputs", "What differs first: the inputs"], ["time", "Where the time goes"], ["differences", "What differs in the results"], ["again", "Make it again"]]);
+  section("head", () => showCompareHead(result));
+  section("inputs", () => showInputs(result));
+  section("time", () => showTraces(result));
+  section("differences", () => showDifferences(result));
+}

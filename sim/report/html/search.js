@@ -1,0 +1,171 @@
+// The page of a search.
+
+const QUANTITIES = [
+  // key, words, unit, whether less is better
+  ["step_time_s", "step time", "time", true], ["peak_B", "memory per GPU", "bytes", true], ["cost", "USD a step", "", true], ["cost_per_million_tokens", "USD per million tokens", "", true],
+  ["energy_J", "energy a step", "energy", true], ["tokens_per_s", "tokens a second", "", false], ["mfu", "MFU", "share", false], ["bubble_fraction", "bubble", "share", true], ["gpus", "GPUs", "count", true],
+];
+
+function isNumber(value) {
+  return typeof value === "number";
+}
+
+function quantitiesOf(rows) {
+  return QUANTITIES.filter(([key]) => rows.some((row) => isNumber(row[key])) && (key !== "gpus" || new Set(rows.map((row) => row.gpus)).size > 1));
+}
+
+function candidateWords(row) {
+  const mesh = row.order.map((axis) => `${axis} ${row.mesh[axis]}`).join(" x ");
+  return `${mesh}, ${row.schedule}${row.v > 1 ? ` v ${row.v}` : ""}, micro ${row.micro_batch}, recompute ${row.recompute}, zero ${row.zero}`;
+}
+
+// A word of a command line, in quotes where a shell would not leave it as it is.
+function shellWord(word) {
+  return /^[\w+=./:,%@-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
+}
+
+function commandOf(row) {
+  const sets = Object.entries(row.settings).map(([key, value]) => `--set ${shellWord(`${key}=${value}`)}`);
+  return ["meshsim run " + shellWord(DATA.subject), ...sets].join(" \\\n  ");
+}
+
+function showSearchHead(result) {
+  const best = result.results[0];
+  const of = "/result/results/0";
+  const goal = QUANTITIES.find(([key]) => key === result.objective);
+  put("head", el("h1", {}, DATA.title), el("p", { className: "soft" }, `search: best ${goal ? goal[1] : result.objective}${result.second_objective ? ` and ${result.second_objective}` : ""}`, ` of ${result.counts.enumerated.toLocaleString("en")} candidates`));
+  if (result.partial) {
+    put("head", el("p", { className: "note" }, "The search was interrupted: better ones may be among the rest."));
+  }
+  if (!best) {
+    put("head", el("p", { className: "verdict bad" }, result.partial ? "Nothing was found by then." : "Nothing is feasible: below stands why."));
+    return;
+  }
+  put("head", el("p", { className: "verdict" }, "The best is ", el("strong", {}, candidateWords(best)), ". It is limited by ", best.limited_by, ": ", figure(`${of}/limit_share`, "share"), " of the step."),
+    el("ul", { className: "tiles" }, ...QUANTITIES.filter(([key]) => isNumber(best[key])).map(([key, words, unit]) => tile(words, figure(`${of}/${key}`, unit), []))),
+    el("p", { className: "soft" }, "By itself:"), el("pre", { id: "best-command", tabIndex: 0 }, commandOf(best)));
+}
+
+function searchColumns(result) {
+  const rows = result.results;
+  const of = (row) => `/result/results/${row.at}`;
+  const isUsed = (key) => rows.some((row) => row.time_share[key] > 0);
+  const axes = ["pp", "dp", "ep", "cp", "tp"].filter((axis) => rows.some((row) => (row.mesh[axis] || 1) > 1));
+  const varies = (key) => new Set(rows.map((row) => row[key])).size > 1;
+  const plain = [["schedule", "schedule"], ["v", "v", "count"], ["micro_batch", "micro", "count"], ["recompute", "recompute"], ["zero", "ZeRO", "count"], ["gpus", "GPUs", "count"], ["platform", "platform"]].filter(([key]) => varies(key));
+  const best = rows[0][result.objective];
+  return [
+    { key: "rank", title: "#", unit: "count", value: (row) => row.at + 1 },
+    ...axes.map((axis) => ({ key: axis, title: axis, unit: "count", value: (row) => row.mesh[axis] || 1 })),
+    ...plain.map(([key, title, unit]) => ({ key: key.replace("_batch", ""), title, unit, value: (row) => row[key] })),
+    { key: "step", title: "step", unit: "time", value: (row) => row.step_time_s, path: (row) => `${of(row)}/step_time_s` },
+    ...(isNumber(best) && best !== 0 ? [{ key: "distance", title: "to the best", unit: "share", value: (row) => row[result.objective] / best - 1 }] : []),
+    { key: "memory", title: "memory", unit: "bytes", value: (row) => row.peak_B, path: (row) => `${of(row)}/peak_B` },
+    { key: "bubble", title: "bubble", unit: "share", value: (row) => row.bubble_fraction, path: (row) => `${of(row)}/bubble_fraction` },
+    ...["tp", "cp", "ep", "pp", "dp"].filter((axis) => isUsed(`exposed_${axis}`)).map((axis) => ({ key: `exposed_${axis}`, title: `exposed ${axis}`, unit: "share", value: (row) => row.time_share[`exposed_${axis}`], path: (row) => `${of(row)}/time_share/exposed_${axis}` })),
+    ...(isNumber(rows[0].mfu) ? [{ key: "mfu", title: "MFU", unit: "share", value: (row) => row.mfu, path: (row) => `${of(row)}/mfu` }] : []),
+    ...(isNumber(rows[0].cost) ? [{ key: "cost", title: "USD a step", unit: "", value: (row) => row.cost, path: (row) => `${of(row)}/cost` }] : []),
+    { key: "limited_by", title: "limited by", value: (row) => row.limited_by, className: "rank" },
+    { key: "limit", title: "its share", unit: "share", value: (row) => row.limit_share, path: (row) => `${of(row)}/limit_share` },
+  ];
+}
+
+// Of points those that none is better than in both; a sign is 1 where less is better, else -1.
+function frontier(points, xSign, ySign) {
+  const order = [...points].sort((a, b) => xSign * (a.x - b.x) || ySign * (a.y - b.y));
+  let least = Infinity;
+  return order.filter((point) => {
+    const isOn = ySign * point.y < least;
+    least = Math.min(least, ySign * point.y);
+    return isOn;
+  });
+}
+
+function candidatePlot(rows, x, y, onSelect) {
+  const of = (key) => QUANTITIES.find((one) => one[0] === key);
+  const [xOf, yOf] = [of(x), of(y)];
+  const points = rows.filter((row) => isNumber(row[x]) && isNumber(row[y])).map((row) => ({
+    x: row[x], y: row[y], series: 0, row, isFaint: true, words: `# ${row.at + 1}: ${candidateWords(row)}; ${xOf[1]} ${format(row[x], xOf[2])}, ${yOf[1]} ${format(row[y], yOf[2])}`,
+  }));
+  const front = frontier(points, xOf[3] ? 1 : -1, yOf[3] ? 1 : -1);
+  front.forEach((point) => Object.assign(point, { series: 1, isFaint: false }));
+  return { label: `candidates by ${xOf[1]} and ${yOf[1]}`, x: { title: xOf[1], unit: xOf[2] }, y: { title: yOf[1], unit: yOf[2] }, points, lines: front.length > 1 ? [[1, front]] : [], onSelect };
+}
+
+function showCandidates(rows, grid) {
+  const quantities = quantitiesOf(rows);
+  let [x, y] = [quantities[0][0], (quantities[1] || quantities[0])[0]];
+  const options = () => candidatePlot(rows, x, y, (row) => grid.select(row));
+  const plot = new Plot("candidates-plot", { ...options() });
+  const names = quantities.map(([key, words]) => [key, words]);
+  put("candidates", el("p", { className: "soft" }, "Candidates that were simulated and are among the best; larger marks on the line: those than which none is better by both (Pareto)."),
+    el("div", { className: "tools" }, choice("to the right", "plot-x", names, x, (value) => {
+      x = value;
+      plot.set(options());
+    }), choice("upwards", "plot-y", names, y, (value) => {
+      y = value;
+      plot.set(options());
+    })), seriesLegend(["beaten in both", "beaten by none in both"]), plot.node);
+}
+
+function showResults(result) {
+  const rows = result.results.map((row, i) => ({ ...row, at: i }));
+  const details = el("div", { id: "selected", "aria-live": "polite" });
+  const tell = (row) => details.replaceChildren(
+    ...(row.at === 0 ? [] : [stacks(`# ${row.at + 1} beside the best`, [rows[0], row].map((one) => [`# ${one.at + 1}`, one.step_time_s, one.time_share, format(one.step_time_s, "time")]))]),
+    el("p", {}, `# ${row.at + 1}: ${candidateWords(row)}`), el("pre", { tabIndex: 0 }, commandOf(row)));
+  const select = (row) => {
+    tell(row);
+    fitBars();
+  };
+  const grid = new Grid("results", searchColumns(result), rows, { caption: "the best ones; headings sort, and the number of a row sets it beside the best", example: "tp=8   step<1.5s   zbv   mfu>40%", onSelect: select,
+    text: (row) => `${candidateWords(row)} ${Object.entries(row.settings).map(([key, value]) => `${key}=${value}`).join(" ")}` });
+  put("results", grid.node, details);
+  put("time", stacks("the first ten; bars as long as their steps", rows.slice(0, 10).map((row) => [el("span", { title: candidateWords(row) }, `# ${row.at + 1}`), row.step_time_s, row.time_share, figure(`/result/results/${row.at}/step_time_s`, "time")])));
+  showCandidates(rows, grid);
+}
+
+const COUNTS = [
+  ["illegal", "imbalance", "cannot be: sizes, layers, schedules or keys contradict each other, or the mesh does not fill the GPUs"],
+  ["does_not_fit", "wait", "need more memory than a GPU has, by the estimate that 'check' prints"],
+  ["beyond_limits", "ep", "are above what --max lets pass"],
+  ["pruned", "bubble", "left out unsimulated: their lower bound is above the last of the wanted ones, so that none could be among them"],
+  ["simulated", "cp", "simulated, best estimate first"],
+  ["failed", "tp", "failed in the simulation"],
+  ["of_other_shards", "other", "simulated by other shards"],
+];
+
+function showCounts(result) {
+  const used = COUNTS.filter(([key]) => result.counts[key] > 0);
+  const all = Math.max(result.counts.enumerated, 1);
+  const sum = ["all", figure("/result/counts/enumerated", "count"), "enumerated"];
+  sum.isSum = true;
+  put("counts", bar(used.map(([key, paint]) => [result.counts[key] / all, paint, `${key.replace(/_/g, " ")} ${result.counts[key]}`, `${key.replace(/_/g, " ")} ${((100 * result.counts[key]) / all).toFixed(1)} %`])),
+    table(null, [["what"], ["candidates", "number"], ["meaning", "text"]], [...used.map(([key, paint, words]) => [el("span", {}, swatch(paint), key.replace(/_/g, " ")), figure(`/result/counts/${key}`, "count"), words]), sum]));
+}
+
+function showReasons(id, list, key, words) {
+  if (list.length === 0) {
+    drop(id);
+    return;
+  }
+  const rows = list.map((row, i) => [row.reason, figure(`/result/${key}/${i}/count`, "count"), el("code", {}, Object.entries(row.settings).map(([name, value]) => `${name}=${value}`).join(" "))]);
+  put(id, el("p", { className: "soft" }, words), table("reasons, the most frequent first", [["reason", "text"], ["candidates", "number"], ["one of them", "text secondary"]], rows, { tall: true, full: true }));
+}
+
+function showSearch() {
+  const { result } = DATA;
+  addSections([["results", "The best ones"], ["candidates", "Where candidates lie"], ["time", "Where the time goes"], ["counts", "What was looked at"], ["whatif", "What one change would buy the best one"],
+    ["illegal", "What cannot be, and why"], ["failed", "What failed"], ["again", "Make it again"]]);
+  section("head", () => showSearchHead(result));
+  if (result.results.length > 0) {
+    section("results", () => showResults(result));
+  } else {
+    ["results", "candidates", "time"].forEach(drop);
+  }
+  section("counts", () => showCounts(result));
+  section("whatif", () => (result.whatif && result.whatif.length > 0 ? put("whatif", whatifTable(result.whatif, "/result/whatif"))
+    : put("whatif", el("p", { className: "soft" }, "Not asked for: ", el("code", {}, "--whatif"), " simulates the best one again with one thing better, each."))));
+  section("illegal", () => showReasons("illegal", result.illegal, "illegal", "A candidate counts by the first thing that is wrong with it; the reason is what 'meshsim check' says of it."));
+  section("failed", () => showReasons("failed", result.failed, "failed", "Candidates that are sound by their files, and could not be simulated."));
+}
