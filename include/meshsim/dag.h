@@ -204,7 +204,8 @@ typedef struct ms_dag_builder {
     bool failed;           /**< memory ran out or an index was wrong; adders turn into no-ops */
 } ms_dag_builder;
 
-/** A graph that holds a part of what it stands for: its middle comes so many times more. */
+/** A graph that holds a part of what it stands for: its middle comes so many times more, one by one
+ * or several together. */
 typedef struct ms_dag_repeat {
     int32_t mbs;   /**< by which `mb` of an operation grows from one time to the next, >= 1 */
     int32_t times; /**< more, 0: the graph is whole */

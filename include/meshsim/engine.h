@@ -37,6 +37,7 @@ static inline double ms_together_s(double time_s) {
 typedef struct ms_steady {
     double from_s;
     double period_s;
+    int32_t mbs;   /**< by which `mb` of an operation grows in a period; 0: no period was found */
     int32_t times; /**< beside the one in the timeline; 0: nothing is repeated */
 } ms_steady;
 

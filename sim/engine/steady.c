@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Periods that are compared, and ends of a rank's forward passes from which they may count. */
+/* Periods that are compared, and periods before the last forward pass of a rank in which they may
+ * end. */
 enum { PERIODS = 3, ANCHORS_MAX = 3 };
 
 /* Dates of two periods agree within this share of the period; where links are shared, within what
@@ -24,6 +25,7 @@ typedef struct steady {
     int32_t *lengths; /* [streams] operations that start in a period */
     double from_s;    /* the first of the periods */
     double period_s;
+    int32_t mbs;   /* by which `mb` grows in a period */
     double same_s; /* dates no farther apart are the same */
 } steady;
 
@@ -94,7 +96,7 @@ static bool comes_again(const steady *s, int32_t op) {
     const ms_dag *dag = s->dag;
     int32_t first = dag->member_first[op];
     int32_t later = later_of(s, first);
-    if (later < 0 || !is_moved(s, op, later, dag->repeat.mbs) ||
+    if (later < 0 || !is_moved(s, op, later, s->mbs) ||
         dag->member_first[later + 1] - dag->member_first[later] !=
             dag->member_first[op + 1] - first) {
         return false;
@@ -152,40 +154,75 @@ static bool is_steady(steady *s) {
     return is_clear && counts[0] > 0 && counts[0] == counts[1] && counts[1] == counts[2];
 }
 
-/* Dates of a forward pass of the first rank, the last one first, a period before each other.
- *  Returns how many there are, at most `most`. */
-static int list_anchors(const steady *s, double *dates_s, int most) {
+/* When a forward pass of the first rank starts, the last one first, each what the graph repeats
+ * before the one listed before it. */
+typedef struct anchors {
+    double *start_s;
+    int count;
+} anchors;
+
+/* List them.  Returns whether there was memory for it. */
+static bool list_anchors(const steady *s, ms_arena *scratch, anchors *anchors_out) {
     const ms_dag *dag = s->dag;
     int32_t stream = dag->ranks[0].compute;
-    int32_t anchor = -1;
-    int count = 0;
-    for (int32_t i = s->first[stream + 1]; i-- > s->first[stream] && count < most;) {
+    int32_t last = -1;
+    size_t most = (size_t)(s->first[stream + 1] - s->first[stream]);
+    anchors_out->count = 0;
+    anchors_out->start_s = MS_NEW(scratch, double, most + 1);
+    for (int32_t i = s->first[stream + 1];
+         i-- > s->first[stream] && anchors_out->start_s != NULL;) {
         int32_t op = s->ops[i];
-        bool is_first = anchor < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
-        if (is_first || (anchor >= 0 && is_moved(s, op, anchor, dag->repeat.mbs))) {
-            dates_s[count++] = s->timeline->start_s[op];
-            anchor = op;
+        bool is_first = last < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
+        if (is_first || (last >= 0 && is_moved(s, op, last, dag->repeat.mbs))) {
+            anchors_out->start_s[anchors_out->count++] = s->timeline->start_s[op];
+            last = op;
         }
     }
-    return count;
+    return anchors_out->start_s != NULL;
+}
+
+/* Whether the anchors of the periods that end with one are alike: what is_steady looks at, too, in
+ * a moment, so that most lengths of a period that cannot be right cost nothing. */
+static bool have_same_anchors(const steady *s, const anchors *a, int last, int length) {
+    bool is_same = true;
+    for (int i = last + PERIODS * length; i > last + length && is_same; i--) {
+        is_same = fabs(a->start_s[i - length] - a->start_s[i] - s->period_s) <= s->same_s;
+    }
+    return is_same;
+}
+
+/* Whether periods of so many anchors that end with the one of the number `last` are alike, wherever
+ * they are cut. */
+static bool is_period(steady *s, const anchors *a, int last, int length) {
+    double begin_s = a->start_s[last + PERIODS * length];
+    s->mbs = length * s->dag->repeat.mbs;
+    s->period_s = (a->start_s[last] - begin_s) / PERIODS;
+    s->same_s = fmax(SAME_SHARE * s->period_s,
+                     fmin(ms_together_s(a->start_s[last]), CLOCK_SHARE * s->period_s));
+    bool is_alike = false;
+    bool is_likely = have_same_anchors(s, a, last, length);
+    for (size_t c = 0; c < sizeof CUTS / sizeof CUTS[0] && is_likely && !is_alike; c++) {
+        s->from_s = begin_s - CUTS[c] * s->period_s;
+        is_alike = is_steady(s);
+    }
+    return is_alike;
 }
 
 ms_status ms_steady_find(const ms_dag *dag, ms_arena *scratch, ms_timeline *timeline) {
     steady s = {.dag = dag, .timeline = timeline};
-    double dates_s[PERIODS + ANCHORS_MAX];
-    if (!list_streams(&s, scratch)) {
+    anchors a;
+    if (!list_streams(&s, scratch) || !list_anchors(&s, scratch, &a)) {
         return MS_E_NOMEM;
     }
-    int anchors = list_anchors(&s, dates_s, PERIODS + ANCHORS_MAX);
-    for (int last = 0; last + PERIODS < anchors; last++) {
-        s.period_s = (dates_s[last] - dates_s[last + PERIODS]) / PERIODS;
-        s.same_s = fmax(SAME_SHARE * s.period_s,
-                        fmin(ms_together_s(dates_s[last]), CLOCK_SHARE * s.period_s));
-        for (size_t c = 0; c < sizeof CUTS / sizeof CUTS[0]; c++) {
-            s.from_s = dates_s[last + PERIODS] - CUTS[c] * s.period_s;
-            if (is_steady(&s)) {
-                timeline->steady =
-                    (ms_steady){s.from_s + s.period_s, s.period_s, dag->repeat.times};
+    for (int length = 1; PERIODS * length < a.count; length++) {
+        for (int last = 0; last < ANCHORS_MAX * length && last + PERIODS * length < a.count;
+             last++) {
+            if (is_period(&s, &a, last, length)) {
+                int32_t times = dag->repeat.times % length == 0 ? dag->repeat.times / length : 0;
+                timeline->steady = (ms_steady){.from_s = s.from_s + s.period_s,
+                                               .period_s = s.period_s,
+                                               .mbs = s.mbs,
+                                               .times = times};
                 return MS_OK;
             }
         }

@@ -1,10 +1,17 @@
 #include "run/fast_forward.h"
 
-/* Periods of a part beside those that fill the pipeline, short ones and those of several
- * microbatches: three are compared, and dates may take a few microbatches to settle. A part as long
- * as this share of the job is not worth the attempt. */
+/* Periods of an attempt beside those that fill the pipeline, of one microbatch and of several:
+ * three are compared, and dates may take a few microbatches to settle. */
 enum { PERIODS = 8, LONG_PERIODS = 4 };
-#define SHARE_MAX 0.4
+
+/* Attempts, those that are fitted to what was seen not counted. Periods of the last one: at least,
+ * and as a share of the job (one in so many). */
+enum { MANY_PERIODS = 48, JOB_SHARE = 8, ATTEMPTS = 3 };
+
+/* A part as long as this share of the job is not worth an attempt; nor is the second share, where
+ * its period is known. */
+#define SHARE_MAX        0.4
+#define FITTED_SHARE_MAX 0.6
 
 /* Ranks for each action of the program beyond which folding them costs more than simulating does.
  */
@@ -60,47 +67,81 @@ static int count_filling(const ms_program *program) {
     return most;
 }
 
-/* Microbatches of a part; 0: there is none. With messages between its ranks a pipeline may come
- * back to the same state only after as many microbatches as it has ranks: the second attempt. */
-static int choose_microbatches(const ms_job *job, bool is_second, ms_dag_repeat *repeat_out) {
-    const ms_program *program = &job->program;
-    int ranks = program->spec.pipeline_ranks;
-    int own = period_of(program);
-    int period = is_second ? common_multiple(own, ranks) : own;
-    if (is_second && period == own) {
-        return 0;
-    }
-    int filled = count_filling(program) + (period > 1 ? LONG_PERIODS : PERIODS) * period;
-    int times = period > 0 ? (program->mb_count - filled) / period : 0;
-    if (times <= 0 || program->mb_count - times * period > SHARE_MAX * program->mb_count) {
-        return 0;
-    }
+/* Microbatches in the whole program for each of its numbers of `mb`. */
+static int microbatches_of(const ms_program *program, int mbs) {
     int per_microbatch = program->spec.slices > 1 ? program->spec.slices : 1;
-    int left_out = times * period / per_microbatch * directions_of(program);
-    *repeat_out = (ms_dag_repeat){.mbs = period, .times = times};
-    return job->microbatches - left_out;
+    return mbs / per_microbatch * directions_of(program);
 }
 
-ms_status ms_part_choose(const ms_job *job, bool is_second, ms_arena *arena, ms_part *part_out) {
-    ms_dag_repeat repeat = {0};
-    bool is_attempted = is_regular(job) && is_worth_it(job);
-    int microbatches = is_attempted ? choose_microbatches(job, is_second, &repeat) : 0;
-    part_out->repeat = (ms_dag_repeat){0};
-    if (microbatches <= 0) {
+/* Periods of an attempt beside those that fill the pipeline. With messages between its ranks a
+ * pipeline may come back to the same state only after as many microbatches as it has ranks: these
+ * are tried in the second one. With replicas that share links dates may take long to settle.
+ *  unit: periods in which all ranks have their turn. */
+static int count_periods(const ms_program *program, int attempt, int period, int unit) {
+    if (attempt == 1) {
+        return period > 1 ? LONG_PERIODS : PERIODS;
+    }
+    int share = program->mb_count / (JOB_SHARE * period);
+    return attempt == 2 ? LONG_PERIODS * unit : share > MANY_PERIODS ? share : MANY_PERIODS;
+}
+
+/* What the next attempt leaves out that is no fitted one; times 0: nothing, there is none. */
+static ms_dag_repeat choose_repeat(const ms_program *program, ms_part *part) {
+    int period = period_of(program);
+    int filled = count_filling(program);
+    ms_dag_repeat repeat = {.mbs = period};
+    while (period > 0 && repeat.times == 0 && part->attempts < ATTEMPTS) {
+        part->attempts++;
+        int unit = common_multiple(period, program->spec.pipeline_ranks) / period;
+        int round = part->attempts > 1 ? unit : 1;
+        int most = ((int)(SHARE_MAX * program->mb_count) - filled) / period - (round - 1);
+        int wanted = count_periods(program, part->attempts, period, unit);
+        int periods = part->attempts == ATTEMPTS && wanted > most ? most : wanted;
+        if (periods <= most && periods >= LONG_PERIODS &&
+            periods >= part->periods + part->periods / 2) {
+            part->periods = periods;
+            repeat.times = ((program->mb_count - filled) / period - periods) / round * round;
+        }
+    }
+    return repeat;
+}
+
+/* What the next attempt leaves out: where several periods together were alike and are no divisor of
+ * what the last one left out, a multiple of them. */
+static ms_dag_repeat next_repeat(const ms_program *program, ms_part *part) {
+    int left_out = part->repeat.mbs * part->repeat.times;
+    bool is_fitted = part->seen_mbs > 0 && !part->is_fitted;
+    ms_dag_repeat repeat =
+        is_fitted ? (ms_dag_repeat){.mbs = part->seen_mbs, .times = left_out / part->seen_mbs}
+                  : (ms_dag_repeat){0};
+    left_out = repeat.mbs * repeat.times;
+    part->is_fitted =
+        left_out > 0 && program->mb_count - left_out <= FITTED_SHARE_MAX * program->mb_count;
+    return part->is_fitted ? repeat : choose_repeat(program, part);
+}
+
+ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
+    bool is_folded = part->attempts == 0 || part->job.fold.is_exact;
+    bool is_attempted = is_regular(job) && is_worth_it(job) && is_folded;
+    ms_dag_repeat repeat = is_attempted ? next_repeat(&job->program, part) : (ms_dag_repeat){0};
+    part->repeat = (ms_dag_repeat){0};
+    part->seen_mbs = 0;
+    if (repeat.times <= 0) {
         return MS_OK;
     }
     ms_job_spec spec = ms_job_spec_derive(&job->spec);
     spec.batch.global = 0;
-    spec.batch.microbatches = microbatches;
+    spec.batch.microbatches =
+        job->microbatches - microbatches_of(&job->program, repeat.mbs * repeat.times);
     ms_job_layout laid_out;
     ms_diag mute;
     ms_diag_init_mute(&mute);
     ms_status status = ms_job_lay_out(&spec, arena, &mute, &laid_out);
     if (status == MS_OK) {
-        part_out->job = *job;
-        part_out->job.program = laid_out.program;
-        part_out->microbatches = microbatches;
-        part_out->repeat = repeat;
+        part->job = *job;
+        part->job.program = laid_out.program;
+        part->microbatches = spec.batch.microbatches;
+        part->repeat = repeat;
     }
     return status == MS_E_NOMEM ? status : MS_OK;
 }
@@ -119,7 +160,7 @@ typedef struct lists {
 
 /* Whether the list of the whole is that of the part, with what stands in the `length` actions
  * before `cut` so many times more behind it. */
-static bool is_repeated(const lists *l, size_t cut, size_t length, const ms_dag_repeat *repeat) {
+static bool is_repeated(const lists *l, size_t cut, size_t length, const ms_steady *repeat) {
     size_t more = length * (size_t)repeat->times;
     bool is_same = l->part_count + more == l->whole_count;
     for (size_t i = 0; i < l->part_count && is_same; i++) {
@@ -175,7 +216,8 @@ static void find_last_begun(const ms_result *result, int32_t *last_out) {
 }
 
 /* The same of one rank, which has begun `last`. */
-static bool stands_for_rank(const ms_part *part, const ms_job *job, int pp, const ms_dag_op *last) {
+static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_steady *period, int pp,
+                            const ms_dag_op *last) {
     const ms_program *some = &part->job.program;
     const ms_program *all = &job->program;
     const lists l = {.part = some->actions + some->first[pp],
@@ -183,10 +225,10 @@ static bool stands_for_rank(const ms_part *part, const ms_job *job, int pp, cons
                      .part_count = some->first[pp + 1] - some->first[pp],
                      .whole_count = all->first[pp + 1] - all->first[pp]};
     ms_dag_op before = *last;
-    before.mb -= part->repeat.mbs;
+    before.mb -= period->mbs;
     size_t cut = position_behind(l.part, l.part_count, last);
     size_t begin = position_behind(l.part, l.part_count, &before);
-    return begin > 0 && cut > begin && is_repeated(&l, cut, cut - begin, &part->repeat);
+    return begin > 0 && cut > begin && is_repeated(&l, cut, cut - begin, period);
 }
 
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
@@ -200,9 +242,12 @@ ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_resul
     if (does) {
         find_last_begun(result, last);
     }
+    /* a rank that was done before the stretch begins would have more to do in it */
     for (int32_t rank = 0; rank < dag->rank_count && does; rank++) {
         does = last[rank] >= 0 &&
-               stands_for_rank(part, job, dag->ranks[rank].pp, &dag->ops[last[rank]]);
+               result->timeline.start_s[last[rank]] >= result->timeline.steady.from_s &&
+               stands_for_rank(part, job, &result->timeline.steady, dag->ranks[rank].pp,
+                               &dag->ops[last[rank]]);
     }
     *stands_for_out = does;
     return MS_OK;

@@ -9,14 +9,20 @@ typedef struct ms_part {
     ms_job job; /* with fewer microbatches */
     int microbatches;
     ms_dag_repeat
-        repeat; /* what is left out; times 0: nothing, the job is better simulated whole */
+        repeat;   /* what is left out; times 0: nothing, the job is better simulated whole */
+    int seen_mbs; /* set by the one who ran it: microbatches of a period that was found but does not
+                     divide what is left out, 0: there is none */
+    int attempts; /* that were made, fitted ones not counted */
+    int periods;  /* of the last of them, beside those that fill the pipeline */
+    bool is_fitted; /* to what was seen in the attempt before */
 } ms_part;
 
-/* Choose a part of a job: as many microbatches as fill its pipeline, and a few periods more.
- *  is_second: with periods as long as the pipeline, where the schedule's own were not alike.
- *  *part_out: in `arena`, borrows from the job.  Returns MS_OK, also when there is no such part;
- * MS_E_NOMEM (not reported).  O(actions). */
-ms_status ms_part_choose(const ms_job *job, bool is_second, ms_arena *arena, ms_part *part_out);
+/* Choose a part of a job to simulate: as many microbatches as fill its pipeline, and a few periods
+ * more; where that did not do, many more.
+ *  part: all zero, or the one before, which does not stand for the whole; in `arena`, borrows from
+ * the job.  Returns MS_OK, also when there is no such part (any more); MS_E_NOMEM (not reported).
+ * O(actions). */
+ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
 
 /* Find whether the whole job does what a part of it did, with the stretch that its timeline repeats
  * as often as the part leaves it out: by the lists of actions of both, on every simulated rank.

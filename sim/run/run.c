@@ -94,17 +94,10 @@ static ms_status run_part(ms_part *part, ms_arena *arena, ms_result *result) {
     return ms_engine_run_apart(&result->dag, fidelity, solver, arena, &result->timeline);
 }
 
-/* Simulate a part of a job where that tells all of it.  *is_done_out: whether it did; if not, the
- * result is as before.  Returns MS_OK; what measuring fails with (reported). */
-static ms_status simulate_part(ms_job *job, bool is_second, ms_arena *arena, ms_diag *diag,
+/* Simulate a part of a job, and look whether that tells all of it.  *is_done_out: whether it does;
+ * if not, the result is as before.  Returns MS_OK; what measuring fails with (reported). */
+static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
-    ms_part *part = MS_NEW(arena, ms_part, 1);
-    if (part == NULL || ms_part_choose(job, is_second, arena, part) != MS_OK) {
-        return ms_diag_no_memory(diag);
-    }
-    if (part->repeat.times == 0) {
-        return MS_OK;
-    }
     ms_status status = run_part(part, arena, result);
     if (status == MS_E_INTERRUPTED) {
         ms_diag_error(diag, "the simulation was interrupted");
@@ -119,18 +112,31 @@ static ms_status simulate_part(ms_job *job, bool is_second, ms_arena *arena, ms_
         result->fast_forwarded = job->microbatches - part->microbatches;
         return measure(&part->job, arena, diag, result);
     }
+    part->seen_mbs = result->timeline.steady.times == 0 ? result->timeline.steady.mbs : 0;
     ms_dag_release(&result->dag);
     ms_dag_init(&result->dag);
     result->timeline = (ms_timeline){0};
     return MS_OK;
 }
 
+/* Simulate parts of a job, until one tells all of it or there is none left to try. */
+static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result,
+                                bool *is_done_out) {
+    ms_part *part = MS_NEW(arena, ms_part, 1);
+    ms_status status = part != NULL ? ms_part_choose(job, arena, part) : MS_E_NOMEM;
+    while (status == MS_OK && part->repeat.times > 0 && !*is_done_out) {
+        status = simulate_part(job, part, arena, diag, result, is_done_out);
+        if (status != MS_OK) {
+            return status;
+        }
+        status = *is_done_out ? MS_OK : ms_part_choose(job, arena, part);
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool is_done = false;
-    ms_status status = MS_OK;
-    for (int attempt = 0; attempt < 2 && status == MS_OK && !is_done; attempt++) {
-        status = simulate_part(job, attempt > 0, arena, diag, result, &is_done);
-    }
+    ms_status status = simulate_parts(job, arena, diag, result, &is_done);
     if (status != MS_OK || is_done) {
         return status;
     }

@@ -403,7 +403,8 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
             h5, group, "ranks",
             (ms_h5_cells){H5T_NATIVE_INT32, rows->detail->rank_count, rows->detail->ranks});
     }
-    const ms_trace_repeat repeat = {rows->result->timeline.steady, rows->result->dag.repeat.mbs};
+    const ms_trace_repeat repeat = {rows->result->timeline.steady,
+                                    rows->result->timeline.steady.mbs};
     if (repeat.steady.times > 0) {
         char text[MS_TRACE_REPEAT_TEXT_B];
         ms_h5_text(h5, group, "fast_forwarded", ms_trace_repeat_write(&repeat, text, sizeof text));

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections import namedtuple
 
-from fold_cases import ROOT, fold_case
+from fold_cases import ROOT, complete, fold_case, lay_out, words_of
 
 # Of its own size, or of the step for times that are nothing but rounding.
 TOLERANCE = 1e-9
@@ -27,6 +27,25 @@ def long_case(seed, number):
         del words[at - 1 : at + 1]
     words += source.choice([[], ["--granularity", "pass"]]) + source.choice([[], [], [], ["--no-fold"]])
     return ["workloads/tiny.yaml", *words]
+
+
+def lone_case(seed, number):
+    """Words of case `number`: 1F1B or interleaved, a replica by itself (or replicas that share no link), nothing that rules counting out."""
+    source = random.Random(f"lone {seed} {number}")
+    sizes = {"tp": source.choice([1, 2, 4, 8]), "pp": source.choice([2, 3, 4, 6, 8]), "dp": 1, "cp": 1, "ep": 1}
+    fidelity = source.choice(["flow", "flow", "step", "analytic"])
+    if fidelity == "analytic":
+        sizes["dp"] = source.choice([1, 2, 3])
+    platform, per_node = source.choice([("flat", 1), ("dgx-a100", sizes["tp"]), ("dgx-a100", sizes["tp"] * sizes["pp"] * sizes["dp"])])
+    nodes = {"platform.node.gpus": per_node, "platform.node.nics": source.choice([1, per_node])} if platform != "flat" else {}
+    sets = complete(source, lay_out(source, platform, sizes, per_node, nodes))
+    for key in ("steps", "host.launch", "schedule.step_end", "schedule.sends"):
+        sets.pop(key, None)
+    kind = source.choice(["1f1b", "interleaved"])
+    sets |= {"schedule.kind": kind, "fidelity": fidelity, "model.layers": 2 * sizes["pp"]}
+    sets |= {"schedule.v": 2} if kind == "interleaved" else {}
+    sets["batch.global"] = sets["mesh.dp"] * int(sets.get("batch.micro", 1)) * sizes["pp"] * source.choice([24, 32, 48])
+    return ["workloads/tiny.yaml", *words_of(sets), *source.choice([[], ["--granularity", "pass"]]), *source.choice([[], ["--no-fold"]])]
 
 
 def kind_of(words):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import h5py
 
-from fast_forward_cases import ROOT, compare, long_case, result
+from fast_forward_cases import ROOT, compare, lone_case, long_case, result
 from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
@@ -42,6 +42,37 @@ class FastForward(unittest.TestCase):
                 words += ["--set", f"schedule.v={schedule[1]}"] if len(schedule) > 1 else []
                 with self.subTest(words=words):
                     self.assertGreater(self.check(*words), 64)
+
+    def test_periods_of_several_microbatches(self):
+        """What comes back to the same state after two microbatches is counted in pairs, whatever number is left over."""
+        two = ["platform.file=dgx-a100", "platform.nodes=2", "mesh.tp=2", "mesh.pp=8", "model.layers=16"]
+        three = ["platform.file=meta-roce-h100", "platform.nodes=3", "mesh.tp=8", "mesh.pp=3", "model.layers=6"]
+        for mbs, *rest in ((2, *two, "batch.global=80"), (2, *two, "batch.global=81"), (3, *three, "batch.global=60")):
+            settings = ["mesh.dp=1", "model.vocab=0", *rest]
+            words = ["workloads/tiny.yaml", "--granularity", "pass", *(word for setting in settings for word in ("--set", setting))]
+            with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
+                self.assertGreater(self.check(*words), 40)
+                result(PROGRAM, [*words, "-o", f"{folder}/trace.h5"])
+                with h5py.File(f"{folder}/trace.h5") as file:
+                    self.assertRegex(file["events"].attrs["fast_forwarded"], f"^[0-9]+ times .*, {mbs} mb on$")
+
+    def test_ranks_that_are_done_count_for_nothing(self):
+        """Replicas on better routes have done all microbatches of a part, and would have more to do, where the others fall into step."""
+        settings = ["platform.file=hypothetical-two-tier", "platform.nodes=3", "platform.fabric.nodes_per_unit=2", "platform.routing=ecmp",
+                    "platform.routing_seed=3", "mesh.tp=4", "mesh.pp=1", "mesh.dp=6", "mesh.order=[tp, dp, pp]", "model.layers=2",
+                    "tensor_parallel.sequence=true", "tensor_parallel.allow_slow=true", "batch.global=288"]
+        self.check("workloads/tiny.yaml", *(word for setting in settings for word in ("--set", setting)))
+
+    def test_lone(self):
+        """1F1B and interleaved schedules of replicas that share no links; some settle later than an attempt is worth."""
+        claimed = legal = 0
+        for number in range(6):
+            found = compare(PROGRAM, lone_case(SEED, number))
+            if found is not None:
+                legal += 1
+                claimed += found.counted > 0
+                self.assertEqual(found.differences, {}, f"MS_SEED={SEED} lone {number}")
+        self.assertGreater(claimed, 0, f"MS_SEED={SEED}: {legal} jobs")
 
     def test_canonical(self):
         counted = self.check("workloads/gpt3-175b-1024.yaml", "--granularity", "pass")

@@ -27,20 +27,20 @@ Test(steady, lengths_have_all_times_of_what_they_cover) {
 enum { MICROBATCHES = 16 };
 
 /* Two ranks, forward passes on the first, each followed by a message and a backward pass on the
- * second. `late_s`: what every second backward pass takes more. */
-static void add_pipeline(ms_dag *dag, double late_s) {
+ * second. `late`: bits of the microbatches whose backward passes take a nanosecond more. */
+static void add_pipeline(ms_dag *dag, unsigned late_mbs) {
     case_init(dag, 2);
     int32_t link = ms_dag_add_link(dag, 1.0, 0, 0);
     int32_t stream = case_stream(dag);
     int32_t forward = case_compute_work(dag, 1.0);
     int32_t backward = case_compute_work(dag, 2.0);
-    int32_t late = case_compute_work(dag, 2.0 + late_s);
+    int32_t late = case_compute_work(dag, 2.0 + 1e-9);
     int32_t message = case_p2p_work(dag, 0.25, link, 0.0, false);
     for (int32_t mb = 0; mb < MICROBATCHES; mb++) {
         ms_dag_op first = {.work = forward, .kind = MS_OP_FORWARD, .mb = mb, .layer = -1};
         ms_dag_op send = {
             .work = message, .kind = MS_OP_P2P, .axis = MS_AXIS_PP, .mb = mb, .layer = -1};
-        ms_dag_op second = {.work = late_s > 0.0 && mb % 2 == 1 ? late : backward,
+        ms_dag_op second = {.work = (late_mbs >> mb & 1) != 0 ? late : backward,
                             .kind = MS_OP_BACKWARD,
                             .stage = 1,
                             .mb = mb,
@@ -60,9 +60,10 @@ static void add_pipeline(ms_dag *dag, double late_s) {
 
 Test(steady, a_pipeline_repeats_itself) {
     ms_dag dag;
-    add_pipeline(&dag, 0.0);
+    add_pipeline(&dag, 0);
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
     cr_assert_eq(found.times, 100);
+    cr_assert_eq(found.mbs, 1);
     cr_assert_float_eq(found.period_s, 2.0, 1e-12);
     cr_assert_gt(found.from_s, 2.0);
     ms_dag_release(&dag);
@@ -70,12 +71,24 @@ Test(steady, a_pipeline_repeats_itself) {
 
 Test(steady, passes_that_take_longer_now_and_then_are_no_steady_state) {
     ms_dag dag;
-    add_pipeline(&dag, 1e-9);
-    cr_assert_eq(case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady.times, 0);
-    dag.repeat.mbs = 2; /* two microbatches later all is the same */
+    add_pipeline(&dag, 1U << 3 | 1U << 4 | 1U << 8 | 1U << 10 | 1U << 13);
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
-    cr_assert_eq(found.times, 100);
+    cr_assert_eq(found.times, 0);
+    cr_assert_eq(found.mbs, 0);
+    ms_dag_release(&dag);
+}
+
+Test(steady, periods_of_several_microbatches_are_found) {
+    ms_dag dag;
+    add_pipeline(&dag, 0xAAAA); /* two microbatches later all is the same */
+    ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
+    cr_assert_eq(found.times, 50);
+    cr_assert_eq(found.mbs, 2);
     cr_assert_float_eq(found.period_s, 4.0 + 1e-9, 1e-13);
+    dag.repeat.times = 101; /* which is no number of pairs */
+    found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
+    cr_assert_eq(found.times, 0);
+    cr_assert_eq(found.mbs, 2);
     ms_dag_release(&dag);
 }
 
