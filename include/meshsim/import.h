@@ -78,6 +78,9 @@ typedef struct ms_import_kind {
                       ms_imported *out);
 } ms_import_kind;
 
+/** All kinds, NULL-terminated. */
+const ms_import_kind *const *ms_import_kinds(void);
+
 /** The kind of that name.  Returns NULL (reported, with all that there are) if there is none. */
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 

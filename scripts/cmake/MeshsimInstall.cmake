@@ -1,11 +1,18 @@
-# cmake --install: program, man page, library, headers, pkg-config file, inputs, licence.
+# cmake --install: program, man pages, completion, library, headers, pkg-config file, inputs, licence.
 install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
-  # the program writes its own man page from its option tables
-  add_custom_command(TARGET meshsim POST_BUILD COMMAND meshsim help --man > ${PROJECT_BINARY_DIR}/meshsim.1 VERBATIM)
-  install(FILES ${PROJECT_BINARY_DIR}/meshsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # the program writes its own man pages from its option tables
+  add_custom_command(TARGET meshsim POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:meshsim> -DFOLDER=${PROJECT_BINARY_DIR}/man1
+            -P ${PROJECT_SOURCE_DIR}/scripts/cmake/ManPages.cmake
+    VERBATIM)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+  set(completion ${PROJECT_SOURCE_DIR}/scripts/completion)
+  install(FILES ${completion}/meshsim.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME meshsim)
+  install(FILES ${completion}/_meshsim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES ${completion}/meshsim.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   # and editors' schemas from its tables of keys
   foreach(kind workload platform gpu library space sweep)
     list(APPEND schema_commands COMMAND meshsim schema ${kind} > ${PROJECT_BINARY_DIR}/schema/${kind}.json)

@@ -16,6 +16,14 @@
 
 enum { MS_OPTION_COUNT_MAX = 40, MS_MODE_OPTIONS_MAX = 3 };
 
+/** What an option's argument is, for completion. */
+typedef enum ms_option_takes {
+    MS_TAKES_NAMED,        /**< what `argument` says: "a|b": one of these words, "FILE", "DIR",
+                                "TRACE.h5", "P.yaml" (a platform by its name, too): a file */
+    MS_TAKES_WORKLOAD_KEY, /**< a key of a workload and its value */
+    MS_TAKES_PLATFORM_KEY, /**< a key of a platform and its value */
+} ms_option_takes;
+
 /** One option of one command. */
 typedef struct ms_option {
     const char *name;     /**< long name without dashes; a row with NULL ends the table */
@@ -30,6 +38,9 @@ typedef struct ms_option {
     const char *section;  /**< heading that --help prints above it; NULL: it goes on */
     unsigned modes;       /**< which of the command's modes take it, a bit each, the first mode the
                                lowest one; 0: all */
+    ms_option_takes takes;
+    const char *(*word)(int index); /**< words that its argument may be, where a table has them;
+                                         NULL behind the last */
 } ms_option;
 
 /** What the user gave for one option. */
@@ -82,9 +93,11 @@ typedef struct ms_command {
     const char *positional_help; /**< such as "WORKLOAD.yaml" */
     size_t positionals_min, positionals_max;
     const ms_option *options;
-    const char *description; /**< paragraphs for --help and the man page */
-    const char *example;     /**< a command line that works in a checkout */
-    const ms_mode *modes;    /**< NULL: it does one thing */
+    const char *description;        /**< paragraphs for --help and the man page */
+    const char *example;            /**< a command line that works in a checkout */
+    const ms_mode *modes;           /**< NULL: it does one thing */
+    const char *(*word)(int index); /**< words that KIND may be in `positional_help`, NULL behind
+                                         the last; NULL: no table has them */
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 

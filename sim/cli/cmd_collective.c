@@ -7,6 +7,12 @@
 #include "meshsim/units.h"
 #include "meshsim/usage.h"
 
+/* Of all kinds together; "auto" is the first one. */
+static const char *algorithm_word(int index) {
+    const char *name = ms_coll_algorithm_name((ms_coll_algorithm)index);
+    return strcmp(name, "unknown") == 0 ? NULL : name;
+}
+
 static const ms_option OPTIONS[] = {
     {.name = "platform",
      .argument = "P.yaml",
@@ -40,18 +46,20 @@ static const ms_option OPTIONS[] = {
     {.name = "algorithm",
      .argument = "A",
      .arguments = 1,
+     .word = algorithm_word,
      .fallback = "auto",
      .help = "auto, ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat or direct, as "
              "far as "
              "the kind, the group and the platform have them"},
     {.name = "protocol",
-     .argument = "P",
+     .argument = "auto|ll|ll128|simple",
      .arguments = 1,
      .fallback = "auto",
      .help = "auto, ll, ll128 or simple; on a platform with a library"},
     {.name = "fidelity",
      .argument = "L",
      .arguments = 1,
+     .word = ms_cli_fidelity_word,
      .fallback = "flow",
      .help = "analytic (no contention), flow (transfers share links) or step (and collectives are "
              "played step by step)"},
@@ -59,13 +67,19 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
+static const ms_coll_kind BUILT[] = {MS_COLL_P2P,        MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
+                                     MS_COLL_ALL_GATHER, MS_COLL_ALL_TO_ALL, MS_COLL_RING_SHIFT};
+
+enum { BUILT_COUNT = sizeof BUILT / sizeof BUILT[0] };
+
+static const char *kind_word(int index) {
+    return index < BUILT_COUNT ? ms_coll_kind_name(BUILT[index]) : NULL;
+}
+
 static ms_status read_kind(const ms_invocation *call, ms_sizes_study *s) {
-    static const ms_coll_kind BUILT[] = {
-        MS_COLL_P2P,        MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
-        MS_COLL_ALL_GATHER, MS_COLL_ALL_TO_ALL, MS_COLL_RING_SHIFT};
     const char *name = call->positionals[0];
-    const char *names[sizeof BUILT / sizeof BUILT[0]];
-    for (size_t i = 0; i < sizeof BUILT / sizeof BUILT[0]; i++) {
+    const char *names[BUILT_COUNT];
+    for (size_t i = 0; i < BUILT_COUNT; i++) {
         names[i] = ms_coll_kind_name(BUILT[i]);
         if (strcmp(name, names[i]) == 0) {
             s->kind = BUILT[i];
@@ -75,7 +89,7 @@ static ms_status read_kind(const ms_invocation *call, ms_sizes_study *s) {
     ms_diag_error(call->diag,
                   "unknown collective '%s'%s; expected p2p, all_reduce, "
                   "reduce_scatter, all_gather, all_to_all or ring_shift",
-                  name, ms_nearest_hint(name, names, sizeof BUILT / sizeof BUILT[0]).text);
+                  name, ms_nearest_hint(name, names, BUILT_COUNT).text);
     return MS_E_USAGE;
 }
 
@@ -224,6 +238,7 @@ const ms_command ms_cmd_collective = {
     .name = "collective",
     .summary = "time a collective on a platform, as nccl-tests prints it",
     .positional_help = "KIND",
+    .word = kind_word,
     .positionals_min = 1,
     .positionals_max = 1,
     .options = OPTIONS,

@@ -5,6 +5,11 @@
 #include "cli/job_options.h"
 #include "meshsim/export.h"
 
+static const char *kind_word(int index) {
+    const ms_export_kind *kind = ms_export_kinds()[index];
+    return kind == NULL ? NULL : kind->name;
+}
+
 static const ms_option OPTIONS[] = {
     {.name = "output",
      .letter = 'o',
@@ -87,6 +92,7 @@ const ms_command ms_cmd_export = {
     .name = "export",
     .summary = "say a workload in the words of other software",
     .positional_help = "KIND WORKLOAD.yaml",
+    .word = kind_word,
     .positionals_min = 2,
     .positionals_max = 2,
     .options = OPTIONS,

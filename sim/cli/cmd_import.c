@@ -44,6 +44,7 @@ static const ms_option OPTIONS[] = {
     {.name = "set",
      .argument = "key.path=value",
      .arguments = 1,
+     .takes = MS_TAKES_WORKLOAD_KEY,
      .is_repeatable = true,
      .help = "give the file a key, in the place of what the source says",
      .modes = WORKLOADS},
@@ -51,6 +52,11 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
+
+static const char *kind_word(int index) {
+    const ms_import_kind *kind = ms_import_kinds()[index];
+    return kind == NULL ? NULL : kind->name;
+}
 
 /* ---- what the source leaves out ---- */
 
@@ -244,6 +250,7 @@ const ms_command ms_cmd_import = {
     .name = "import",
     .summary = "make a workload or a table of what other software has",
     .positional_help = "KIND FILE...",
+    .word = kind_word,
     .positionals_min = 2,
     .positionals_max = FILES_MAX,
     .options = OPTIONS,

@@ -16,6 +16,15 @@
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
 
+static const char RANKS[] = "ranks="; /* and which */
+
+static const char *level_word(int index) {
+    if (index == MS_TRACE_RANKS) {
+        return RANKS;
+    }
+    return index < MS_TRACE_LEVEL_COUNT ? ms_trace_level_name((ms_trace_level)index) : NULL;
+}
+
 static const ms_option OPTIONS[] = {
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
@@ -28,6 +37,7 @@ static const ms_option OPTIONS[] = {
     {.name = "trace",
      .argument = "LEVEL",
      .arguments = 1,
+     .word = level_word,
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
     MS_OPTION_JSON,
     MS_OPTION_FIDELITY,
@@ -35,7 +45,7 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
     {.name = "fold",
-     .argument = "HOW",
+     .argument = "exact|bounded|off",
      .arguments = 1,
      .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
              "rank) or off (all)"},
@@ -103,7 +113,6 @@ static ms_status fail_detail(const ms_invocation *call, const char *value, int g
 
 /* What --trace asks for, of a job with so many GPUs. */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
-    static const char RANKS[] = "ranks=";
     const char *value = ms_cli_value(call, "trace", "full");
     for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {
         if (level != MS_TRACE_RANKS &&

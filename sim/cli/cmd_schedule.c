@@ -210,6 +210,14 @@ static const ms_mode MODES[] = {
     [AT_SEARCH_IN + 1] = {0},
 };
 
+static const char *kind_word(int index) {
+    return ms_schedule_kind_names()[index];
+}
+
+static const char *compared_word(int index) {
+    return index == 0 ? "all" : kind_word(index - 1);
+}
+
 static const ms_option OPTIONS[] = {
     {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks", .section = "sizes",
      .modes = PAPER},
@@ -236,7 +244,7 @@ static const ms_option OPTIONS[] = {
      .modes = LATENT},
     {"sends", 0, "async|blocking", 1, false, "async",
      .help = "whether a sending rank waits until its message has arrived"},
-    {"compare", 0, "KINDS", 1, false, NULL,
+    {"compare", 0, "KIND,...", 1, false, NULL, .word = compared_word,
      .help =
          "a table of many: all, or a comma list; times are per rank, and divided among its stages",
      .section = "tables of many, and search", .modes = TABLES},
@@ -248,7 +256,7 @@ static const ms_option OPTIONS[] = {
     {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
      .help = "take sizes and computing times from it; of a table: simulate it",
      .section = "on a workload", .modes = IN},
-    {MS_PLATFORM_FIELDS, .modes = IN},
+    {MS_PLATFORM_OPTION, .modes = IN},
     {MS_SET_FIELDS, .modes = IN},
     {MS_FIDELITY_FIELDS, .modes = IN},
     {"traces", 0, "FOLDER", 1, false, NULL,
@@ -258,7 +266,7 @@ static const ms_option OPTIONS[] = {
     {"csv", 0, "FILE", 1, false, NULL,
      .help = "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form",
      .writes = ".csv or .txt", .section = "output", .modes = ONE},
-    {"csv-form", 0, "F", 1, false, "compute",
+    {"csv-form", 0, "compute|sends|comms", 1, false, "compute",
      .help = "compute: passes only; sends: with messages; comms: with messages and parameters",
      .modes = ONE},
     {"csv-dialect", 0, "current|legacy", 1, false, "current",
@@ -280,6 +288,7 @@ const ms_command ms_cmd_schedule = {
     .name = "schedule",
     .summary = "run a pipeline schedule on paper: makespan, bubble, peaks, closed form.",
     .positional_help = "KIND|csv:FILE|search",
+    .word = kind_word,
     .positionals_min = 0,
     .positionals_max = 1,
     .options = OPTIONS,

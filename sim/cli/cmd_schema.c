@@ -20,6 +20,10 @@ static ms_status refuse(const ms_invocation *call, const char *kind) {
     return MS_E_USAGE;
 }
 
+static const char *kind_word(int index) {
+    return ms_schema_kinds()[index];
+}
+
 static ms_status run(const ms_invocation *call) {
     const char *kind = call->positional_count == 0 ? ms_schema_kinds()[0] : call->positionals[0];
     ms_value *root = NULL;
@@ -37,6 +41,7 @@ const ms_command ms_cmd_schema = {
     .name = "schema",
     .summary = "a JSON Schema of input files, for editors",
     .positional_help = "[KIND]",
+    .word = kind_word,
     .positionals_min = 0,
     .positionals_max = 1,
     .options = OPTIONS,

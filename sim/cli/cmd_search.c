@@ -24,6 +24,7 @@ static const ms_option OPTIONS[] = {
     {.name = "vary",
      .argument = "KEY=V1,V2",
      .arguments = 1,
+     .takes = MS_TAKES_WORKLOAD_KEY,
      .is_repeatable = true,
      .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
              "takes the GPUs that other axes leave"},

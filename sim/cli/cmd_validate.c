@@ -30,6 +30,7 @@ static const ms_option OPTIONS[] = {
     {.name = "set",
      .argument = "key.path=value",
      .arguments = 1,
+     .takes = MS_TAKES_WORKLOAD_KEY,
      .is_repeatable = true,
      .help = "override a key of every job, or of every platform as platform.KEY; "
              "platform.tiers.*.KEY is that of every tier"},

@@ -6,12 +6,9 @@
 
 enum { PAGE_COLUMNS = 80, OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14 };
 
-static const char PROGRAM_SUMMARY[] = "cluster simulator for large-model training";
+const char MS_CLI_SUMMARY[] = "cluster simulator for large-model training";
 
-static const struct {
-    const char *code;
-    const char *meaning;
-} EXITS[] = {
+const ms_cli_exit MS_CLI_EXITS[] = {
     {"0", "done"},
     {"1", "the answer is no: does not fit, nothing left, a guard broken"},
     {"2", "the command line is wrong"},
@@ -19,9 +16,8 @@ static const struct {
     {"4", "reading or writing failed, or memory ran out"},
     {"70", "a bug in meshsim"},
     {"130", "interrupted (143: terminated)"},
+    {NULL, NULL},
 };
-
-enum { EXIT_COUNT = sizeof EXITS / sizeof EXITS[0] };
 
 /* Column that the end of the text stands at. */
 static size_t current_column(const ms_buffer *out) {
@@ -69,12 +65,9 @@ static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
     ms_buffer_puts(out, "\n");
 }
 
-/* "-p, --ranks P" */
-static void add_option_words(ms_buffer *out, const ms_option *option) {
+void ms_cli_help_option_words(const ms_option *option, ms_buffer *out) {
     if (option->letter != '\0') {
         ms_buffer_printf(out, "-%c, ", option->letter);
-    } else {
-        ms_buffer_puts(out, "    ");
     }
     ms_buffer_printf(out, "--%s", option->name);
     if (option->argument != NULL) {
@@ -94,8 +87,7 @@ static void add_modes(ms_buffer *out, const ms_command *command, const ms_option
     ms_buffer_puts(out, option->modes != 0 ? "]" : "");
 }
 
-/* The help line with what the table says besides. */
-static void add_option_text(ms_buffer *out, const ms_command *command, const ms_option *option) {
+void ms_cli_help_option_text(const ms_command *command, const ms_option *option, ms_buffer *out) {
     ms_buffer_puts(out, option->help);
     if (option->is_repeatable) {
         ms_buffer_puts(out, "; may be repeated");
@@ -107,20 +99,18 @@ static void add_option_text(ms_buffer *out, const ms_command *command, const ms_
 }
 
 static void add_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
-    ms_buffer_puts(out, "  ");
-    add_option_words(out, option);
+    ms_buffer_puts(out, option->letter == '\0' ? "      " : "  ");
+    ms_cli_help_option_words(option, out);
     if (current_column(out) + 2 > OPTION_TEXT_COLUMN) {
         ms_buffer_puts(out, "\n");
     }
     ms_buffer text;
     ms_buffer_init(&text);
-    add_option_text(&text, command, option);
+    ms_cli_help_option_text(command, option, &text);
     add_wrapped(out, ms_buffer_text(&text), OPTION_TEXT_COLUMN);
     out->failed = out->failed || text.failed;
     ms_buffer_release(&text);
 }
-
-static const ms_option HELP_OPTION = {.name = "help", .letter = 'h', .help = "print this page"};
 
 static bool has_letter_h(const ms_command *command) {
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
@@ -130,6 +120,11 @@ static bool has_letter_h(const ms_command *command) {
         }
     }
     return false;
+}
+
+ms_option ms_cli_help_option(const ms_command *command) {
+    return (ms_option){
+        .name = "help", .letter = has_letter_h(command) ? '\0' : 'h', .help = "print this page"};
 }
 
 static void add_options(ms_buffer *out, const ms_command *command) {
@@ -142,13 +137,11 @@ static void add_options(ms_buffer *out, const ms_command *command) {
         }
         add_option(out, command, option);
     }
-    ms_option help = HELP_OPTION;
-    help.letter = has_letter_h(command) ? '\0' : 'h';
+    const ms_option help = ms_cli_help_option(command);
     add_option(out, command, &help);
 }
 
-/* A command line, broken as a shell allows it. */
-static void add_example(ms_buffer *out, const char *text) {
+void ms_cli_help_example(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, " ");
     size_t column = 1;
     while (*text != '\0') {
@@ -197,12 +190,12 @@ void ms_cli_help_command(const ms_command *command, ms_buffer *out) {
     add_options(out, command);
     if (command->example != NULL) {
         ms_buffer_puts(out, "\nexample:\n");
-        add_example(out, command->example);
+        ms_cli_help_example(command->example, out);
     }
 }
 
 void ms_cli_help_program(ms_buffer *out) {
-    ms_buffer_printf(out, "meshsim: %s\n\n", PROGRAM_SUMMARY);
+    ms_buffer_printf(out, "meshsim: %s\n\n", MS_CLI_SUMMARY);
     ms_buffer_puts(out, "usage: meshsim COMMAND [arguments]\n"
                         "       meshsim help COMMAND\n"
                         "       meshsim --version\n\ncommands:\n");
@@ -213,96 +206,9 @@ void ms_cli_help_program(ms_buffer *out) {
     ms_buffer_puts(out, "  help");
     add_wrapped(out, "print this page, or that of a command", COMMAND_TEXT_COLUMN);
     ms_buffer_puts(out, "\nexit codes:\n");
-    for (size_t i = 0; i < EXIT_COUNT; i++) {
-        ms_buffer_printf(out, "  %s", EXITS[i].code);
-        add_wrapped(out, EXITS[i].meaning, COMMAND_TEXT_COLUMN);
+    for (const ms_cli_exit *row = MS_CLI_EXITS; row->code != NULL; row++) {
+        ms_buffer_printf(out, "  %s", row->code);
+        add_wrapped(out, row->meaning, COMMAND_TEXT_COLUMN);
     }
     ms_buffer_puts(out, "\nResults go to the standard output, all else to the standard error.\n");
-}
-
-/* Text for roff: no accidental requests, escapes or typographic hyphens; a blank line becomes a
- * paragraph. */
-static void add_roff(ms_buffer *out, const char *text) {
-    bool is_line_start = true;
-    for (; *text != '\0'; text++) {
-        if (is_line_start && *text == '\n') {
-            ms_buffer_puts(out, ".PP\n");
-            continue;
-        }
-        if (is_line_start && (*text == '.' || *text == '\'')) {
-            ms_buffer_puts(out, "\\&");
-        }
-        if (*text == '\\') {
-            ms_buffer_puts(out, "\\e");
-        } else if (*text == '-') {
-            ms_buffer_puts(out, "\\-");
-        } else {
-            ms_buffer_add(out, text, 1);
-        }
-        is_line_start = *text == '\n';
-    }
-    ms_buffer_puts(out, "\n");
-}
-
-static void add_man_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    add_option_words(&text, option);
-    ms_buffer_puts(out, ".TP\n.B ");
-    add_roff(out, ms_buffer_text(&text) + strspn(ms_buffer_text(&text), " "));
-    ms_buffer_release(&text);
-    ms_buffer_init(&text);
-    add_option_text(&text, command, option);
-    add_roff(out, ms_buffer_text(&text));
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
-}
-
-static void add_man_modes(ms_buffer *out, const ms_command *command) {
-    for (const ms_mode *mode = command->modes; mode != NULL && mode->usage != NULL; mode++) {
-        ms_buffer_puts(out, ".TP\n.B ");
-        add_roff(out, mode->usage);
-        ms_buffer_printf(out, "[%d] ", (int)(mode - command->modes) + 1);
-        add_roff(out, mode->summary);
-    }
-}
-
-static void add_man_command(ms_buffer *out, const ms_command *command) {
-    ms_buffer_printf(out, ".SS meshsim %s ", command->name);
-    add_roff(out, positional_help(command));
-    add_roff(out, command->summary);
-    add_man_modes(out, command);
-    if (command->description != NULL) {
-        ms_buffer_puts(out, ".PP\n");
-        add_roff(out, command->description);
-    }
-    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
-         option++) {
-        if (option->section != NULL) {
-            ms_buffer_puts(out, ".PP\n");
-            add_roff(out, option->section);
-        }
-        add_man_option(out, command, option);
-    }
-    if (command->example != NULL) {
-        ms_buffer_puts(out, ".PP\nExample:\n.PP\n.nf\n");
-        add_roff(out, command->example);
-        ms_buffer_puts(out, ".fi\n");
-    }
-}
-
-void ms_cli_help_man(ms_buffer *out) {
-    ms_buffer_puts(out,
-                   ".TH MESHSIM 1 \"\" \"meshsim " MESHSIM_VERSION "\"\n.SH NAME\nmeshsim \\- ");
-    add_roff(out, PROGRAM_SUMMARY);
-    ms_buffer_puts(out,
-                   ".SH SYNOPSIS\n.B meshsim\n.I COMMAND\n[\\fIarguments\\fR]\n.SH COMMANDS\n");
-    for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
-        add_man_command(out, *command);
-    }
-    ms_buffer_puts(out, ".SH EXIT STATUS\n");
-    for (size_t i = 0; i < EXIT_COUNT; i++) {
-        ms_buffer_printf(out, ".TP\n.B %s\n", EXITS[i].code);
-        add_roff(out, EXITS[i].meaning);
-    }
 }

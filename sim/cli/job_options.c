@@ -36,6 +36,10 @@ const char *ms_cli_data_folder(ms_arena *arena) {
     return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 
+const char *ms_cli_fidelity_word(int index) {
+    return index < MS_FIDELITY_COUNT ? ms_fidelity_name((ms_fidelity)index) : NULL;
+}
+
 const char *const MS_CLI_OVERLAPS[2] = {"fused", "serial"};
 const char *const MS_CLI_SENDS[2] = {"async", "blocking"};
 static const char *const GRANULARITIES[2] = {"layer", "pass"};

@@ -8,13 +8,14 @@
 #include "meshsim/platform.h"
 
 /* Rows every option table of such a command holds. */
-#define MS_PLATFORM_FIELDS                                                                         \
+#define MS_PLATFORM_OPTION                                                                         \
     .name = "platform", .argument = "P.yaml", .arguments = 1,                                      \
     .help = "platform file, or the name of one, instead of the workload's"
 #define MS_OPTION_PLATFORM                                                                         \
-    { MS_PLATFORM_FIELDS }
+    { MS_PLATFORM_OPTION }
 #define MS_SET_FIELDS                                                                              \
     .name = "set", .argument = "key.path=value", .arguments = 1, .is_repeatable = true,            \
+    .takes = MS_TAKES_WORKLOAD_KEY,                                                                \
     .help = "override a key of the workload, or of its platform as platform.KEY; null takes "      \
             "it out"
 #define MS_OPTION_SET                                                                              \
@@ -23,10 +24,12 @@
 #define MS_OPTION_SET_PLATFORM                                                                     \
     {                                                                                              \
         .name = "set", .argument = "KEY=VALUE", .arguments = 1, .is_repeatable = true,             \
+        .takes = MS_TAKES_PLATFORM_KEY,                                                            \
         .help = "override a key of the platform, such as platform.nodes=128"                       \
     }
 #define MS_FIDELITY_FIELDS                                                                         \
-    .name = "fidelity", .argument = "L", .arguments = 1, .fallback = "as the workload says",       \
+    .name = "fidelity", .argument = "L", .arguments = 1, .word = ms_cli_fidelity_word,             \
+    .fallback = "as the workload says",                                                            \
     .help = "analytic (no contention), flow (transfers share links) or step (and collectives are " \
             "played step by step)"
 #define MS_OPTION_FIDELITY                                                                         \
@@ -60,6 +63,9 @@
                 "own, which finds the same in less time where there are millions, as with "        \
                 "--no-fold"                                                                        \
     }
+
+/* Words of --fidelity, NULL behind the last. */
+const char *ms_cli_fidelity_word(int index);
 
 /* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
 extern const char *const MS_CLI_OVERLAPS[2];

@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/help.h"
 #include "cli/parse.h"
+#include "cli/run_help.h"
 #include "meshsim/interrupt.h"
 #include "meshsim/status.h"
 
@@ -23,50 +23,6 @@ static void guard_standard_streams(void) {
     }
 }
 
-static ms_status unknown_command(ms_diag *diag, const char *name) {
-    const char *nearest = ms_cli_nearest_command(name);
-    const char *kind = name[0] == '-' ? "option" : "command";
-    if (nearest != NULL) {
-        ms_diag_error(diag, "unknown %s '%s'; did you mean '%s'?", kind, name, nearest);
-    } else {
-        ms_diag_error(diag, "unknown %s '%s'", kind, name);
-    }
-    return MS_E_USAGE;
-}
-
-static ms_status print_help(const ms_invocation *call, const ms_command *command) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    if (command == NULL) {
-        ms_cli_help_program(&page);
-    } else {
-        ms_cli_help_command(command, &page);
-    }
-    return ms_cli_print_page(call, &page);
-}
-
-static ms_status print_man(const ms_invocation *call) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_cli_help_man(&page);
-    return ms_cli_print_page(call, &page);
-}
-
-static ms_status run_help(const ms_invocation *call, int count, char *const *words) {
-    if (count > 1) {
-        ms_diag_error(call->diag, "superfluous argument '%s'", words[1]);
-        return MS_E_USAGE;
-    }
-    if (count == 0 || strcmp(words[0], "help") == 0 || strcmp(words[0], "--help") == 0) {
-        return print_help(call, NULL);
-    }
-    if (strcmp(words[0], "--man") == 0) {
-        return print_man(call);
-    }
-    const ms_command *command = ms_cli_find_command(words[0]);
-    return command == NULL ? unknown_command(call->diag, words[0]) : print_help(call, command);
-}
-
 static ms_status run_command(ms_invocation *call, int count, char *const *words) {
     bool wants_help = false;
     ms_status status = ms_cli_parse(call, (size_t)count, (const char *const *)words, &wants_help);
@@ -74,7 +30,7 @@ static ms_status run_command(ms_invocation *call, int count, char *const *words)
         return status;
     }
     if (wants_help) {
-        return print_help(call, call->command);
+        return ms_cli_print_help(call, call->command);
     }
     status = call->command->run(call);
     if (status == MS_OK || status == MS_E_NO) {
@@ -94,7 +50,7 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
         return MS_E_USAGE;
     }
     if (is_one_of(words[1], "--help", "-h") || strcmp(words[1], "help") == 0) {
-        return run_help(call, count - 2, words + 2);
+        return ms_cli_run_help(call, (size_t)count - 2, (const char *const *)words + 2);
     }
     if (is_one_of(words[1], "--version", "-V")) {
         static const char VERSION[] = "meshsim " MESHSIM_VERSION "\n";
@@ -102,7 +58,7 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     }
     call->command = ms_cli_find_command(words[1]);
     if (call->command == NULL) {
-        return unknown_command(call->diag, words[1]);
+        return ms_cli_unknown_command(words[1], call->diag);
     }
     call->words = (const char *const *)words + 1;
     call->word_count = (size_t)count - 1;

@@ -24,6 +24,10 @@ static void report_kind(const char *name, ms_diag *diag) {
     ms_buffer_release(&known);
 }
 
+const ms_import_kind *const *ms_import_kinds(void) {
+    return KINDS;
+}
+
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag) {
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         if (strcmp(KINDS[i]->name, name) == 0) {

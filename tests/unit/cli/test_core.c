@@ -24,12 +24,14 @@ Test(cli_core, help_lists_commands_and_exit_codes) {
     ms_run_release(&by_word);
 }
 
+enum { COMMANDS_MAX = 64 };
+
 /* Names of all commands, from the help page. Returns how many. */
-static size_t list_commands(char names[16][32]) {
+static size_t list_commands(char names[COMMANDS_MAX][32]) {
     ms_run_result page = MS_RUN("help");
     const char *at = strstr(ms_run_out(&page), "\ncommands:\n") + 11;
     size_t count = 0;
-    while (*at == ' ' && count < 16) {
+    while (*at == ' ' && count < COMMANDS_MAX) {
         at += 2;
         size_t width = strcspn(at, " \n");
         if (width > 0 && width < 32) { /* else a continuation of the line above */
@@ -43,7 +45,7 @@ static size_t list_commands(char names[16][32]) {
 }
 
 Test(cli_core, every_command_has_a_page_with_an_example) {
-    char names[16][32];
+    char names[COMMANDS_MAX][32];
     size_t count = list_commands(names);
     cr_assert_geq(count, 2U);
     for (size_t i = 0; i < count; i++) {
@@ -127,29 +129,38 @@ Test(cli_core, closed_pipe_is_a_failure_not_a_death) {
     cr_assert_eq(code, 0);
 }
 
-Test(cli_core, manual_page_is_roff_and_names_every_command) {
+/* A line that starts with a dot is one of the macros we use. */
+static void check_macros(const char *text) {
+    static const char *const MACROS[] = {".TH ", ".SH ",  ".SS ",  ".TP\n", ".B ",  ".BR ",
+                                         ".I ",  ".PP\n", ".EX\n", ".EE\n", ".br\n"};
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        bool is_known = *line != '.' && *line != '\'';
+        for (size_t i = 0; i < sizeof MACROS / sizeof MACROS[0]; i++) {
+            is_known = is_known || strncmp(line, MACROS[i], strlen(MACROS[i])) == 0;
+        }
+        cr_assert(is_known, "%.40s", line);
+    }
+}
+
+Test(cli_core, manual_pages_are_roff_and_name_every_command) {
     ms_run_result page = MS_RUN("help", "--man");
     cr_assert_eq(page.exit_code, 0);
     const char *text = ms_run_out(&page);
     cr_assert_eq(strncmp(text, ".TH MESHSIM 1 ", 14), 0);
-    char names[16][32];
+    check_macros(text);
+    char names[COMMANDS_MAX][32];
     size_t count = list_commands(names);
     for (size_t i = 0; i < count; i++) {
         char heading[64];
-        snprintf(heading, sizeof heading, "\n.SS meshsim %s ", names[i]);
-        cr_assert(strcmp(names[i], "help") == 0 || strstr(text, heading) != NULL, "%s", names[i]);
-    }
-    /* a line that starts with a dot is one of the macros we use */
-    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
-        if (*line == '.' || *line == '\'') {
-            static const char *const MACROS[] = {".TH ", ".SH ",  ".SS ",  ".TP\n", ".B ",
-                                                 ".I ",  ".PP\n", ".nf\n", ".fi\n"};
-            bool is_known = false;
-            for (size_t i = 0; i < sizeof MACROS / sizeof MACROS[0]; i++) {
-                is_known = is_known || strncmp(line, MACROS[i], strlen(MACROS[i])) == 0;
-            }
-            cr_assert(is_known, "%.40s", line);
+        if (strcmp(names[i], "help") == 0) {
+            continue;
         }
+        snprintf(heading, sizeof heading, "\n.BR meshsim\\-%s (1)\n", names[i]);
+        cr_assert_not_null(strstr(text, heading), "%s", names[i]);
+        ms_run_result own = MS_RUN("help", "--man", names[i]);
+        cr_assert_eq(own.exit_code, 0, "%s", names[i]);
+        check_macros(ms_run_out(&own));
+        ms_run_release(&own);
     }
     ms_run_release(&page);
 }

@@ -1,0 +1,74 @@
+#include "cli/run_help.h"
+
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/complete.h"
+#include "cli/help.h"
+#include "cli/man_pages.h"
+
+ms_status ms_cli_unknown_command(const char *name, ms_diag *diag) {
+    const char *nearest = ms_cli_nearest_command(name);
+    const char *kind = name[0] == '-' ? "option" : "command";
+    if (nearest != NULL) {
+        ms_diag_error(diag, "unknown %s '%s'; did you mean '%s'?", kind, name, nearest);
+    } else {
+        ms_diag_error(diag, "unknown %s '%s'", kind, name);
+    }
+    return MS_E_USAGE;
+}
+
+ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    if (command == NULL) {
+        ms_cli_help_program(&page);
+    } else {
+        ms_cli_help_command(command, &page);
+    }
+    return ms_cli_print_page(call, &page);
+}
+
+static ms_status print_man(const ms_invocation *call, const ms_command *command) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    if (command == NULL) {
+        ms_cli_man_program(&page);
+    } else {
+        ms_cli_man_command(command, &page);
+    }
+    return ms_cli_print_page(call, &page);
+}
+
+static ms_status print_completion(const ms_invocation *call, size_t count,
+                                  const char *const *words) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_status status = ms_cli_complete(count, words, call->arena, &page);
+    if (status != MS_OK) {
+        ms_buffer_release(&page);
+        return ms_diag_no_memory(call->diag);
+    }
+    return ms_cli_print_page(call, &page);
+}
+
+ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *const *words) {
+    if (count > 0 && strcmp(words[0], "--complete") == 0) {
+        return print_completion(call, count - 1, words + 1);
+    }
+    bool is_man = count > 0 && strcmp(words[0], "--man") == 0;
+    size_t at = is_man ? 1 : 0;
+    if (count > at + 1) {
+        ms_diag_error(call->diag, "superfluous argument '%s'", words[at + 1]);
+        return MS_E_USAGE;
+    }
+    const char *name = count == at ? "help" : words[at];
+    const ms_command *command = NULL;
+    if (strcmp(name, "help") != 0 && strcmp(name, "--help") != 0) {
+        command = ms_cli_find_command(name);
+        if (command == NULL) {
+            return ms_cli_unknown_command(name, call->diag);
+        }
+    }
+    return is_man ? print_man(call, command) : ms_cli_print_help(call, command);
+}
