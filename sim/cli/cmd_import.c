@@ -10,10 +10,10 @@
 enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
 
 /* Kinds by their places in MODES. */
-enum { AT_HF, AT_MEGATRON, AT_NCCL_TESTS };
+enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS };
 
 /* Those that give a workload, a bit each. */
-enum { WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON };
+enum { WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON | 1U << AT_DEEPSPEED };
 
 static const ms_option OPTIONS[] = {
     {.name = "output",
@@ -233,6 +233,11 @@ static const ms_mode MODES[] = {
                      .argument = "megatron",
                      .writes = ".yaml",
                      .run = run_import},
+    [AT_DEEPSPEED] = {.usage = "deepspeed DS.json [CONFIG.json|FOLDER]",
+                      .summary = "DeepSpeed's configuration gives a workload, the model's a model",
+                      .argument = "deepspeed",
+                      .writes = ".yaml",
+                      .run = run_import},
     [AT_NCCL_TESTS] = {.usage = "nccl-tests LOG...",
                        .summary = "logs of nccl-tests give a table of points for 'calibrate'",
                        .argument = "nccl-tests",
@@ -262,7 +267,9 @@ const ms_command ms_cmd_import = {
         "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
         "not say, such as the platform, stands in the file as a comment that begins with "
         "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "
-        "it. nccl-tests reads logs as printed, several runs in one and with the labels of mpirun "
+        "it. deepspeed takes the model's Hugging Face config, or its folder, beside DeepSpeed's "
+        "JSON, and asks for what a trainer fills in where that says \"auto\". nccl-tests reads "
+        "logs as printed, several runs in one and with the labels of mpirun "
         "or srun, too; which collective it was says the log since version 2.13.7 of nccl-tests, "
         "else the file's name.\n"
         "Tells on stderr, and in --json, of each of the source's keys (of a log, of each sort of "

@@ -7,8 +7,20 @@
 extern const ms_import_kind ms_import_hf;
 extern const ms_import_kind ms_import_megatron;
 extern const ms_import_kind ms_import_nccl_tests;
+extern const ms_import_kind ms_import_deepspeed;
 
 /* An empty mapping that stands nowhere, for trees; NULL: no memory. */
 ms_node *ms_import_new_mapping(ms_arena *arena);
+
+/* A key that a source gives. */
+typedef struct ms_import_setting {
+    const char *key;   /* dotted path, of names of the program's own */
+    const char *value; /* YAML flow text; NULL: it is required */
+    ms_mark mark;      /* where what it came from stands; file NULL: nowhere */
+} ms_import_setting;
+
+/* Hang a key's value into a tree.  Returns as ms_node_set. */
+ms_status ms_import_set(ms_node *root, const ms_import_setting *setting, ms_arena *arena,
+                        ms_diag *diag);
 
 #endif

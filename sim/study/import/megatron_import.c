@@ -61,45 +61,19 @@ static const char *framework_of(const ms_import_source *source) {
 
 /* ---- the tree ---- */
 
-/* The node of a key just set, with the place of the argument that it came from. */
-static void place(ms_node *root, const char *key, const ms_mark *mark) {
-    ms_node *node = root;
-    for (const char *at = key; node != NULL && *at != '\0';) {
-        char name[64];
-        size_t length = strcspn(at, ".");
-        memcpy(name, at, length);
-        name[length] = '\0';
-        node = ms_node_get(node, name);
-        if (node != NULL) {
-            node->key_mark = *mark;
-            node->origin = "import";
-        }
-        at += length + (at[length] == '.');
-    }
-    if (node != NULL) {
-        node->mark = *mark;
-    }
-}
-
-static ms_status set(const megatron_import *m, const char *assignment) {
-    return assignment == NULL ? ms_diag_no_memory(m->diag)
-                              : ms_node_set(m->out->root, assignment, m->arena, m->diag);
-}
-
 static ms_status hang_settings(const megatron_import *m) {
     size_t count = m->job.settings.count;
     ms_imported *out = m->out;
     out->open.items = MS_NEW(m->arena, const char *, count + 1);
+    const ms_import_setting framework = {.key = "framework", .value = m->job.framework};
     ms_status status = out->open.items == NULL
                            ? ms_diag_no_memory(m->diag)
-                           : set(m, ms_arena_printf(m->arena, "%s%s", FRAMEWORK, m->job.framework));
+                           : ms_import_set(out->root, &framework, m->arena, m->diag);
     for (size_t i = 0; i < count && status == MS_OK; i++) {
         const ms_megatron_setting *setting = &MS_AT(&m->job.settings, ms_megatron_setting, i);
-        bool is_open = setting->value == NULL;
-        status = set(m, is_open ? ms_arena_printf(m->arena, "%s=" MS_IMPORT_REQUIRED, setting->key)
-                                : setting->set);
-        place(out->root, setting->key, &setting->mark);
-        if (is_open) {
+        const ms_import_setting one = {setting->key, setting->value, setting->mark};
+        status = ms_import_set(out->root, &one, m->arena, m->diag);
+        if (setting->value == NULL) {
             out->open.items[out->open.count++] = setting->key;
         }
     }

@@ -1,4 +1,6 @@
 /* Trees of workloads that importers build. */
+#include <string.h>
+
 #include "study/import/kinds.h"
 
 ms_node *ms_import_new_mapping(ms_arena *arena) {
@@ -7,4 +9,38 @@ ms_node *ms_import_new_mapping(ms_arena *arena) {
         *node = (ms_node){.type = MS_NODE_MAPPING, .origin = "import"};
     }
     return node;
+}
+
+/* The node of a key just set, with the place of what it came from. */
+static void place(ms_node *root, const char *key, const ms_mark *mark) {
+    ms_node *node = root;
+    for (const char *at = key; node != NULL && *at != '\0';) {
+        char name[64];
+        size_t length = strcspn(at, ".");
+        memcpy(name, at, length);
+        name[length] = '\0';
+        node = ms_node_get(node, name);
+        if (node != NULL) {
+            node->key_mark = *mark;
+            node->origin = "import";
+        }
+        at += length + (at[length] == '.');
+    }
+    if (node != NULL) {
+        node->mark = *mark;
+    }
+}
+
+ms_status ms_import_set(ms_node *root, const ms_import_setting *setting, ms_arena *arena,
+                        ms_diag *diag) {
+    const char *value = setting->value == NULL ? MS_IMPORT_REQUIRED : setting->value;
+    const char *text = ms_arena_printf(arena, "%s=%s", setting->key, value);
+    if (text == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_status status = ms_node_set(root, text, arena, diag);
+    if (status == MS_OK) {
+        place(root, setting->key, &setting->mark);
+    }
+    return status;
 }
