@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
 #include "meshsim/find.h"
@@ -10,7 +11,7 @@
 enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
 
 /* Kinds by their places in MODES. */
-enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS };
+enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS, AT_KINETO };
 
 /* Those that give a workload, a bit each. */
 enum { WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON | 1U << AT_DEEPSPEED };
@@ -48,6 +49,18 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "give the file a key, in the place of what the source says",
      .modes = WORKLOADS},
+    {.name = "kernels",
+     .argument = "FILE.csv",
+     .arguments = 1,
+     .help = "write the table of all kernels there: class, calls, times and streams by name",
+     .writes = ".csv",
+     .modes = 1U << AT_KINETO},
+    {.name = "steps",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "1",
+     .help = "steps in a trace that has no annotations ProfilerStep",
+     .modes = 1U << AT_KINETO},
     {.name = "quiet", .help = "do not tell what became of each of the source's keys"},
     MS_OPTION_JSON,
     {0},
@@ -243,6 +256,12 @@ static const ms_mode MODES[] = {
                        .argument = "nccl-tests",
                        .writes = ".csv",
                        .run = run_import},
+    [AT_KINETO] = {.usage = "kineto TRACE.json[.gz]...",
+                   .summary = "traces of PyTorch's profiler, one per rank, give steps, "
+                              "communication and a table of measured kernels",
+                   .argument = "kineto",
+                   .writes = ".csv",
+                   .run = ms_cli_import_kineto},
     {0},
 };
 
@@ -271,7 +290,10 @@ const ms_command ms_cmd_import = {
         "JSON, and asks for what a trainer fills in where that says \"auto\". nccl-tests reads "
         "logs as printed, several runs in one and with the labels of mpirun "
         "or srun, too; which collective it was says the log since version 2.13.7 of nccl-tests, "
-        "else the file's name.\n"
+        "else the file's name. kineto reads traces of any length, plain or compressed: where each "
+        "step's time went, communication by kind and group, kernels by class, and with -o the "
+        "times of matrix products and attentions whose sizes were recorded (record_shapes=True), "
+        "as a GPU type's 'measured' names them.\n"
         "Tells on stderr, and in --json, of each of the source's keys (of a log, of each sort of "
         "lines) whether it is used, assumed, ignored (and why) or unknown.",
     .example =

@@ -1,0 +1,245 @@
+/* meshsim import kineto: what traces of PyTorch's profiler say, as pages, tables and JSON. */
+#include "cli/import_kineto.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "meshsim/kineto.h"
+
+enum {
+    STEPS_SHOWN = 20,
+    KERNELS_SHOWN = 15,
+    CHANNELS_SHOWN = 30,
+    SHAPES_SHOWN = 5,
+    TEXT_SIZE = 32
+};
+enum { STEPS_MAX = 1000000 };
+
+/* ---- pages ---- */
+
+static const char STEP_HEAD[] =
+    "\nrank  step        wall     compute     exposed      copies        idle   communication\n";
+static const ms_table_cell STEP_CELLS[] = {{"rank", 4, ""},
+                                           {"step", 5, NULL},
+                                           {"wall_s", 11, NULL},
+                                           {"compute_s", 11, NULL},
+                                           {"exposed_s", 11, NULL},
+                                           {"copy_s", 11, NULL},
+                                           {"idle_s", 11, NULL},
+                                           {"communication_s", 15, NULL},
+                                           {0}};
+
+static const char CHANNEL_HEAD[] =
+    "\ncommunication    group                    size  calls a step        busy     exposed\n";
+static const ms_table_cell CHANNEL_CELLS[] = {{"kind", -16, ""},
+                                              {"group", -24, NULL},
+                                              {"group_size", 4, NULL},
+                                              {"count", 13, NULL},
+                                              {"busy_s", 11, NULL},
+                                              {"exposed_s", 11, NULL},
+                                              {0}};
+
+static const char KERNEL_HEAD[] =
+    "\nclass            calls       total        mean         min         max  kernel\n";
+
+/* The first rows of a table. */
+static void add_rows(ms_table *table, const char *head, const ms_table_cell *cells, size_t shown,
+                     ms_buffer *page) {
+    size_t count = table->count;
+    table->count = count > shown ? shown : count;
+    ms_table_write_page(table, head, cells, page);
+    if (count > shown) {
+        ms_buffer_printf(page, "... and %zu more, which --json has\n", count - shown);
+    }
+    table->count = count;
+}
+
+static void add_share(const char *name, double time_s, double step_s, ms_buffer *page) {
+    char time[TEXT_SIZE];
+    if (time_s > 0 || name[0] != ' ') {
+        ms_buffer_printf(page, "%-16s %10s  %5.1f %%\n", name,
+                         ms_unit_format(time_s, MS_DIM_TIME, time, sizeof time),
+                         step_s > 0 ? 100 * time_s / step_s : 0);
+    }
+}
+
+/* Where the mean step's time went. */
+static void add_mean(const ms_kineto_trace *trace, ms_buffer *page) {
+    const ms_kineto_step *mean = &trace->mean;
+    char time[TEXT_SIZE], busy[TEXT_SIZE];
+    ms_buffer_printf(page, "%-16s %10s  mean of %zu\n", "step",
+                     ms_unit_format(mean->wall_s, MS_DIM_TIME, time, sizeof time),
+                     trace->step_count);
+    add_share("computation", mean->compute_s, mean->wall_s, page);
+    for (int i = 0; i < MS_KINETO_COMPUTE_COUNT; i++) {
+        char name[TEXT_SIZE];
+        snprintf(name, sizeof name, "  %s", ms_kineto_class_name((ms_kineto_class)i));
+        add_share(name, mean->class_s[i], mean->wall_s, page);
+    }
+    add_share("exposed", mean->exposed_s, mean->wall_s, page);
+    add_share("copies", mean->copy_s, mean->wall_s, page);
+    add_share("idle", mean->idle_s, mean->wall_s, page);
+    ms_buffer_printf(page, "the GPU was busy for %s and communicated for %s of it\n",
+                     ms_unit_format(mean->busy_s, MS_DIM_TIME, busy, sizeof busy),
+                     ms_unit_format(mean->communication_s, MS_DIM_TIME, time, sizeof time));
+}
+
+static void add_ranks(const ms_kineto_trace *trace, ms_buffer *page) {
+    for (size_t i = 0; i < trace->rank_count; i++) {
+        const ms_kineto_rank *rank = &trace->ranks[i];
+        char outside[TEXT_SIZE];
+        ms_buffer_printf(page, "%-16s ", rank->file);
+        if (rank->rank >= 0) {
+            ms_buffer_printf(page, "rank %lld of %lld, ", (long long)rank->rank,
+                             (long long)rank->world_size);
+        }
+        ms_buffer_printf(page, "%s%s%lld events of the GPU, ",
+                         rank->device == NULL ? "" : rank->device, rank->device == NULL ? "" : ", ",
+                         (long long)rank->kernels);
+        if (rank->steps == 0) {
+            ms_buffer_puts(page, "no annotations ProfilerStep: from the first to the last one\n");
+        } else {
+            ms_buffer_printf(page, "%lld step%s by the %s's annotations, busy for %s outside\n",
+                             (long long)rank->steps, rank->steps == 1 ? "" : "s",
+                             rank->has_gpu_steps ? "GPU" : "host",
+                             ms_unit_format(rank->outside_s, MS_DIM_TIME, outside, sizeof outside));
+        }
+    }
+}
+
+static void add_kernels(const ms_kineto_trace *trace, ms_buffer *page) {
+    ms_buffer_puts(page, KERNEL_HEAD);
+    for (size_t i = 0; i < trace->kernel_count && i < KERNELS_SHOWN; i++) {
+        const ms_kineto_kernel *kernel = &trace->kernels[i];
+        char total[TEXT_SIZE], mean[TEXT_SIZE], least[TEXT_SIZE], most[TEXT_SIZE];
+        ms_buffer_printf(page, "%-13s %8lld %11s %11s %11s %11s  %.60s\n", kernel->class_name,
+                         (long long)kernel->count,
+                         ms_unit_format(kernel->total_s, MS_DIM_TIME, total, sizeof total),
+                         ms_unit_format(kernel->mean_s, MS_DIM_TIME, mean, sizeof mean),
+                         ms_unit_format(kernel->min_s, MS_DIM_TIME, least, sizeof least),
+                         ms_unit_format(kernel->max_s, MS_DIM_TIME, most, sizeof most),
+                         kernel->name);
+    }
+    if (trace->kernel_count > KERNELS_SHOWN) {
+        ms_buffer_printf(page, "... and %zu more, which --json and --kernels have\n",
+                         trace->kernel_count - KERNELS_SHOWN);
+    }
+}
+
+/* What of products and attentions stands in the table of measured kernels, and what does not. */
+static void add_shapes(const ms_kineto_trace *trace, size_t rows, ms_buffer *page) {
+    size_t shown = 0;
+    ms_buffer_printf(page,
+                     "\nmeasured kernels %zu of %zu shapes of matrix products and attentions\n",
+                     rows, trace->shape_count);
+    for (size_t i = 0; i < trace->shape_count && shown < SHAPES_SHOWN; i++) {
+        const ms_kineto_shape *shape = &trace->shapes[i];
+        if (shape->why != NULL) {
+            ms_buffer_printf(page, "%-16s %s %.60s, %lld calls: %s\n",
+                             shown++ == 0 ? "left out" : "", shape->kernel, shape->shape,
+                             (long long)shape->count, shape->why);
+        }
+    }
+}
+
+/* ---- tables ---- */
+
+/* All tables of a trace. */
+typedef struct trace_tables {
+    ms_table ranks, steps, channels, collectives, kernels, shapes, measured;
+} trace_tables;
+
+static bool fill_table(const ms_table_column *columns, const void *rows, size_t size, size_t count,
+                       ms_arena *arena, ms_table *table) {
+    *table = (ms_table){.columns = columns, .reason_offset = MS_TABLE_KEEPS_ALL};
+    return ms_table_fill(table, rows, size, count, arena) == MS_OK;
+}
+
+static ms_status fill_tables(const ms_invocation *call, const ms_kineto_trace *trace,
+                             trace_tables *tables) {
+    ms_arena *arena = call->arena;
+    bool is_full =
+        fill_table(MS_KINETO_RANK_COLUMNS, trace->ranks, sizeof trace->ranks[0], trace->rank_count,
+                   arena, &tables->ranks) &&
+        fill_table(MS_KINETO_STEP_COLUMNS, trace->steps, sizeof trace->steps[0], trace->step_count,
+                   arena, &tables->steps) &&
+        fill_table(MS_KINETO_CHANNEL_COLUMNS, trace->channels, sizeof trace->channels[0],
+                   trace->channel_count, arena, &tables->channels) &&
+        fill_table(MS_KINETO_COLLECTIVE_COLUMNS, trace->collectives, sizeof trace->collectives[0],
+                   trace->collective_count, arena, &tables->collectives) &&
+        fill_table(MS_KINETO_KERNEL_COLUMNS, trace->kernels, sizeof trace->kernels[0],
+                   trace->kernel_count, arena, &tables->kernels) &&
+        fill_table(MS_KINETO_SHAPE_COLUMNS, trace->shapes, sizeof trace->shapes[0],
+                   trace->shape_count, arena, &tables->shapes) &&
+        ms_kineto_measured(trace, arena, &tables->measured) == MS_OK;
+    return is_full ? MS_OK : ms_diag_no_memory(call->diag);
+}
+
+/* ---- output ---- */
+
+static ms_status print_json(const ms_invocation *call, const ms_kineto_trace *trace,
+                            const trace_tables *tables) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_table_add_list(&tables->ranks, false, "ranks", root);
+    ms_table_add_row(MS_KINETO_STEP_COLUMNS, &trace->mean, false,
+                     ms_value_add(root, "mean", MS_VALUE_OBJECT));
+    ms_table_add_list(&tables->steps, false, "steps", root);
+    ms_table_add_list(&tables->channels, false, "channels", root);
+    ms_table_add_list(&tables->collectives, false, "collectives", root);
+    ms_table_add_list(&tables->kernels, false, "kernels", root);
+    ms_table_add_list(&tables->shapes, false, "shapes", root);
+    return ms_cli_print_json(call, root);
+}
+
+static ms_status print_page(const ms_invocation *call, const ms_kineto_trace *trace,
+                            trace_tables *tables) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    add_ranks(trace, &page);
+    add_mean(trace, &page);
+    add_rows(&tables->steps, STEP_HEAD, STEP_CELLS, STEPS_SHOWN, &page);
+    if (tables->channels.count > 0) {
+        add_rows(&tables->channels, CHANNEL_HEAD, CHANNEL_CELLS, CHANNELS_SHOWN, &page);
+    }
+    add_kernels(trace, &page);
+    add_shapes(trace, tables->measured.count, &page);
+    return ms_cli_print_page(call, &page);
+}
+
+/* A table as CSV, where an option asks for it. */
+static ms_status write_table(const ms_invocation *call, const char *option, const ms_table *table) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (ms_cli_has(call, option)) {
+        ms_table_write_csv(table, &text);
+    }
+    return ms_cli_write_option(call, option, &text);
+}
+
+static ms_status print_all(const ms_invocation *call, const ms_kineto_trace *trace) {
+    trace_tables tables;
+    const char *output = ms_cli_value(call, "output", "");
+    const char *kernels = ms_cli_value(call, "kernels", "");
+    ms_status status = fill_tables(call, trace, &tables);
+    status = status == MS_OK ? write_table(call, "output", &tables.measured) : status;
+    status = status == MS_OK ? write_table(call, "kernels", &tables.kernels) : status;
+    if (status == MS_OK && ms_cli_has(call, "json")) {
+        return print_json(call, trace, &tables);
+    }
+    bool is_taken = strcmp(output, "-") == 0 || strcmp(kernels, "-") == 0;
+    return status == MS_OK && !is_taken ? print_page(call, trace, &tables) : status;
+}
+
+ms_status ms_cli_import_kineto(const ms_invocation *call) {
+    static const char *const FILES[] = {"output", "kernels", NULL};
+    ms_kineto_trace trace;
+    long steps = 1;
+    ms_status status = ms_cli_check_targets(call, FILES);
+    status = status == MS_OK ? ms_cli_int(call, "steps", 1, 1, STEPS_MAX, &steps) : status;
+    const ms_kineto_source source = {
+        .files = call->positionals + 1, .file_count = call->positional_count - 1, .steps = steps};
+    if (status == MS_OK) {
+        status = ms_kineto_read(&source, call->arena, call->diag, &trace);
+    }
+    return status == MS_OK ? print_all(call, &trace) : status;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Importing traces of PyTorch's profiler: two ranks by hand, what the tables are good for, memory, and what is refused.
+
+usage: test_import_kineto.py MESHSIM [unittest arguments]
+"""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import kineto_trace  # noqa: E402
+
+PROGRAM = ""
+US = 1e-6
+
+
+class ImportKineto(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-kineto-")))
+
+    def meshsim(self, *words, code=0):
+        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
+                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+        return done
+
+    def read(self, *words):
+        return json.loads(self.meshsim("import", "kineto", *words, "--json").stdout)
+
+    def peak_B(self, *words):
+        """Most memory that an import ever had."""
+        code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); " \
+               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        done = subprocess.run([sys.executable, "-c", code, PROGRAM, "import", "kineto", *map(str, words)], cwd=self.folder,
+                              capture_output=True, check=True, text=True, timeout=100)
+        return 1024 * int(done.stdout)
+
+    def write_two_ranks(self):
+        """Of each rank two steps of 200 us: a product of 100 us, and a reduce-scatter of which the second rank exposes more."""
+        for rank, shown_us in ((0, 20), (1, 50)):
+            trace = kineto_trace.Trace(self.folder / f"rank{rank}.json", rank, 16)
+            for number in range(2):
+                at_us = 200.0 * number
+                trace.step(number + 3, at_us, 200)
+                trace.operator("aten::mm", at_us, 5, number + 1, dims=[[512, 256], [256, 1024]], types=["c10::BFloat16"] * 2)
+                trace.kernel("nvjet_hsh_128x128", at_us + 10, 100, external=number + 1)
+                trace.collective("_reduce_scatter_base", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", at_us + 80, 30 + shown_us, elements=4096,
+                                 out=1024, described="mesh_dp_shard", size=4, dtype="Float")
+            trace.close()
+
+    def test_two_ranks(self):
+        self.write_two_ranks()
+        found = self.read("rank0.json", "rank1.json")
+        self.assertEqual([(row["rank"], row["world_size"], row["steps"]) for row in found["ranks"]], [(0, 16, 2), (1, 16, 2)])
+        self.assertEqual([(row["rank"], row["step"]) for row in found["steps"]], [(0, 3), (0, 4), (1, 3), (1, 4)])
+        for row in found["steps"]:
+            self.assertAlmostEqual(row["wall_s"], 200 * US)
+            self.assertAlmostEqual(row["compute_s"], 100 * US)
+            self.assertAlmostEqual(row["exposed_s"], (20 if row["rank"] == 0 else 50) * US)
+            self.assertAlmostEqual(row["compute_s"] + row["exposed_s"] + row["copy_s"] + row["idle_s"], row["wall_s"], delta=1e-15)
+        self.assertAlmostEqual(found["mean"]["exposed_s"], 35 * US)
+        channel = found["channels"][0]
+        self.assertEqual((channel["kind"], channel["group"], channel["group_size"], channel["count"]), ("reduce_scatter", "mesh_dp_shard", 4, 1))
+        self.assertAlmostEqual(channel["busy_s"], 65 * US)
+        self.assertEqual((found["collectives"][0]["size_B"], found["collectives"][0]["count"]), (16384, 4))
+
+    def test_compressed_is_the_same(self):
+        self.write_two_ranks()
+        with gzip.open(self.folder / "rank0.json.gz", "wb") as out:
+            out.write((self.folder / "rank0.json").read_bytes())
+        plain, packed = self.read("rank0.json"), self.read("rank0.json.gz")
+        plain["ranks"][0].pop("file"), packed["ranks"][0].pop("file")
+        self.assertEqual(plain, packed)
+
+    def test_measured_kernels_serve_at_once(self):
+        kineto_trace.write(self.folder / "x.json")
+        self.meshsim("import", "kineto", "x.json", "-o", "measured.csv", "--kernels", "all.csv")
+        self.assertEqual((self.folder / "measured.csv").read_text(), "kernel,shape,time\ngemm,4096x11008x4096,60 us\n")
+        with open(self.folder / "all.csv", encoding="utf-8") as text:
+            rows = list(csv.DictReader(text))
+        self.assertEqual([(row["class"], row["count"], row["streams"]) for row in rows],
+                         [("gemm", "20", "7"), ("communication", "20", "20"), ("elementwise", "20", "7")])
+        job = ["run", ROOT / "workloads/textbook-70b-64.yaml", "--json", "--set"]
+        self.meshsim(*job, f"platform.gpu.measured={self.folder}/measured.csv")
+
+    def test_calibrate_takes_measured_kernels(self):
+        trace = kineto_trace.Trace(self.folder / "x.json")
+        sizes = [(1024 * m, 1024 * n, 4096) for m in range(1, 5) for n in range(1, 5)]
+        for number, (m, n, k) in enumerate(sizes):
+            trace.operator("aten::mm", 0, 1, number + 1, dims=[[m, k], [k, n]], types=["c10::BFloat16"] * 2)
+            trace.kernel("nvjet", 1000 * number, 2 * m * n * k / 500e6, external=number + 1)  # 500 TFLOP/s
+        trace.close()
+        self.meshsim("import", "kineto", "x.json", "-o", "measured.csv")
+        found = json.loads(self.meshsim("calibrate", "--platform", "dgx-h100", "--kernels", "measured.csv", "--fit", "gpu.gemm_efficiency", "--json").stdout)
+        self.assertEqual(len((self.folder / "measured.csv").read_text().splitlines()), 17)
+        self.assertIn("gemm_efficiency", json.dumps(found))
+
+    def test_steps_without_annotations(self):
+        trace = kineto_trace.Trace(self.folder / "x.json")
+        for at_us in (0, 100, 200, 300):
+            trace.kernel("nvjet", at_us, 100)
+        trace.close()
+        found = self.read("x.json", "--steps", 4)
+        self.assertAlmostEqual(found["mean"]["wall_s"], 100 * US)
+        self.assertEqual((found["ranks"][0]["steps"], found["steps"][0]["step"]), (0, -1))
+
+    def test_memory_follows_the_kernels_not_the_file(self):
+        kineto_trace.write(self.folder / "small.json", steps=1, layers=5)
+        kineto_trace.write(self.folder / "host.json", steps=1, layers=100, host=220)
+        kineto_trace.write(self.folder / "gpu.json", steps=2, layers=2000)
+        small_B, host_B, gpu_B = (self.peak_B(f"{name}.json") for name in ("small", "host", "gpu"))
+        self.assertGreater((self.folder / "host.json").stat().st_size, 5 << 20)
+        self.assertGreater((self.folder / "gpu.json").stat().st_size, 5 << 20)
+        self.assertLess(host_B - small_B, 1 << 20)
+        kernels = 3 * 2 * 2000
+        self.assertLess(gpu_B - small_B, (1 << 20) + 200 * kernels)
+
+    def test_ranks_must_go_together(self):
+        self.write_two_ranks()
+        (self.folder / "again.json").write_text((self.folder / "rank1.json").read_text())
+        done = self.meshsim("import", "kineto", "rank0.json", "rank1.json", "again.json", code=3)
+        self.assertIn("again.json: error: distributedInfo: rank 1 is that of 'rank1.json', too", done.stderr)
+        (self.folder / "other.json").write_text((self.folder / "rank1.json").read_text().replace('"world_size": 16', '"world_size": 8').replace('"rank": 1', '"rank": 2'))
+        done = self.meshsim("import", "kineto", "rank0.json", "other.json", code=3)
+        self.assertIn("expected a world of 16 ranks, as in 'rank0.json', got 8", done.stderr)
+
+    def test_bad_files(self):
+        self.write_two_ranks()
+        whole = (self.folder / "rank0.json").read_bytes()
+        cut = gzip.compress(whole)[:-40]
+        for name, data, said in (
+            ("cut.json", whole[:2000], "not valid JSON: parse error: premature EOF"),
+            ("cut.json.gz", cut, "damaged compression: unexpected end of file"),
+            ("bad.json.gz", cut[:60] + b"\xff" * 40, "damaged compression:"),
+            ("empty.json", b"", "not valid JSON"),
+            ("text.json", b"ncclAllReduce took 5 us\n", "text.json:1: error: not valid JSON"),
+            ("host.json", b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]}', "no work of a GPU"),
+            ("deep.json", b'{"traceEvents": [{"args": ' + b"[" * 5000000, "at most 64 levels"),
+        ):
+            with self.subTest(name):
+                (self.folder / name).write_bytes(data)
+                self.assertIn(said, self.meshsim("import", "kineto", name, code=3).stderr)
+        self.assertIn("expected a JSON file, got a directory", self.meshsim("import", "kineto", ".", code=3).stderr)
+        self.assertIn("no such file", self.meshsim("import", "kineto", "none.json", code=3).stderr)
+
+    def test_own_traces_are_no_profiles(self):
+        self.meshsim("run", ROOT / "workloads/tiny.yaml", "-o", "t.h5")
+        self.meshsim("report", "t.h5", "-o", "t.json")
+        done = self.meshsim("import", "kineto", "t.json", code=3)
+        self.assertIn("expected a trace of PyTorch's profiler, got one that meshsim wrote", done.stderr)
+
+    def test_options_of_other_kinds_are_refused(self):
+        self.write_two_ranks()
+        self.meshsim("import", "kineto", "rank0.json", "--platform", "dgx-h100", code=2)
+        self.meshsim("import", "kineto", "rank0.json", "-o", "x.yaml", code=2)
+        self.meshsim("import", "kineto", "rank0.json", "--steps", "0", code=2)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
