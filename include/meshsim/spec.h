@@ -39,7 +39,8 @@ typedef struct ms_run_choice {
 
 /** What the user asked for on the command line. All strings are borrowed. */
 typedef struct ms_job_request {
-    const char *workload; /**< path of the workload file */
+    const char *workload; /**< path of the workload file; where there is no file of that name, one
+                             without '/' is the name of one in data_folder/workloads */
     const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
     const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */

@@ -65,7 +65,7 @@ static void complete_named(ms_completion *c, const char *name) {
         keep_list(c);
         offer_installed(c, "platforms", "platform");
     } else if (strcmp(name, "WORKLOAD.yaml") == 0) {
-        ask_for(c, "file", ".yaml");
+        offer_installed(c, "workloads", "workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
         ask_for(c, "file", ending);
     } else if (is_one_of(name, FILES)) {

@@ -7,6 +7,11 @@
 /* What stands before the path of a file in schedule.kind. */
 #define MS_SPEC_CSV_PREFIX "csv:"
 
+/* The request with the path of its workload, which may be the name of one in the installed data and
+ * no file here.  Returns MS_OK; MS_E_INPUT (reported) when there is none; MS_E_NOMEM (reported). */
+ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                                ms_job_request *found_out);
+
 /* `key: NAME` means `key: {member: NAME}`, so that overrides find a mapping.  Returns MS_OK;
  * MS_E_NOMEM. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena);

@@ -274,9 +274,14 @@ static void begin(reading *r) {
 
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
-    reading r = {.request = request, .arena = arena, .diag = diag};
+    ms_job_request found;
+    reading r = {.request = &found, .arena = arena, .diag = diag};
     ms_job_spec *spec = &r.text.spec;
-    ms_status status = read_tree(&r);
+    ms_status status = ms_spec_find_workload(request, arena, diag, &found);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = read_tree(&r);
     begin(&r);
     if (status != MS_OK || spec->folder == NULL) {
         return status == MS_OK ? MS_E_NOMEM : status;

@@ -116,6 +116,8 @@ class Completion(unittest.TestCase):
     def test_platforms_are_those_that_are_installed(self):
         names = {path.stem for path in (ROOT / "platforms").glob("*.yaml")}
         self.assertEqual(set(complete("platform", "")) - {":file"}, names)
+        workloads = {path.stem for path in (ROOT / "workloads").glob("*.yaml")}
+        self.assertEqual(set(complete("check", "")) - {":file"}, workloads)
         self.assertEqual(set(complete("run", "--platform", "dgx-")) - {":file"}, {name for name in names if name.startswith("dgx-")})
 
     def test_keys_go_down_level_by_level(self):
@@ -140,6 +142,7 @@ class Completion(unittest.TestCase):
         for words in (("nonsense", ""), ("run", "--nonsense", "--nonsense="), ("run", "w.yaml", "superfluous"), ("help", "run", "")):
             self.assertEqual(complete(*words), {}, words)
         self.assertEqual(complete("run", "--", "-"), {":file": "\t.yaml"})
+        self.assertEqual(complete("schedule", "--workload", "x"), {":file": "\t.yaml"})
         self.assertEqual(complete(), complete(""))
 
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,4 +57,24 @@ Test(cli_data_folder, is_found_beside_the_program) {
     unlink(in_root("bin/w.yaml"));
     unlink(in_root("out"));
     cr_assert_eq(rmdir(in_root("bin")) + rmdir(root), 0);
+}
+
+/* Without a file of that name here, a workload's name is one of those that come with meshsim. */
+Test(cli_data_folder, workloads_have_names) {
+    setenv("MESHSIM_DATA", MS_SOURCE_DIR, 1);
+    ms_run_result by_path = MS_RUN("check", MS_SOURCE_DIR "/workloads/tiny.yaml");
+    ms_run_result by_name = MS_RUN("check", "tiny");
+    cr_assert_eq(by_name.exit_code, 0, "%s", ms_run_err(&by_name));
+    cr_assert_str_eq(ms_run_out(&by_name), ms_run_out(&by_path));
+    ms_run_result near = MS_RUN("check", "tinny");
+    cr_assert_eq(near.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&near), "no workload 'tinny'; looked for '"));
+    cr_assert_not_null(strstr(ms_run_err(&near), "; did you mean 'tiny'?"));
+    ms_run_result file = MS_RUN("check", "nowhere.yaml");
+    cr_assert_eq(file.exit_code, 3);
+    cr_assert_not_null(strstr(ms_run_err(&file), "nowhere.yaml: error: no such file"));
+    ms_run_release(&by_path);
+    ms_run_release(&by_name);
+    ms_run_release(&near);
+    ms_run_release(&file);
 }
