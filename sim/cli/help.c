@@ -4,7 +4,12 @@
 
 #include "cli/commands.h"
 
-enum { PAGE_COLUMNS = 80, OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14 };
+enum {
+    PAGE_COLUMNS = 80,
+    OPTION_TEXT_COLUMN = 30,
+    COMMAND_TEXT_COLUMN = 14,
+    MODE_TEXT_COLUMN = 13
+};
 
 const char MS_CLI_SUMMARY[] = "cluster simulator for large-model training";
 
@@ -172,9 +177,10 @@ static void add_usage(ms_buffer *out, const ms_command *command) {
         return;
     }
     for (const ms_mode *mode = command->modes; mode->usage != NULL; mode++) {
-        ms_buffer_printf(out, "%smeshsim %s %s [options]\n%s  [%d] %s\n",
+        ms_buffer_printf(out, "%smeshsim %s %s [options]\n%s  [%d]",
                          mode == command->modes ? "usage: " : MARGIN, command->name, mode->usage,
-                         MARGIN, (int)(mode - command->modes) + 1, mode->summary);
+                         MARGIN, (int)(mode - command->modes) + 1);
+        add_wrapped(out, mode->summary, MODE_TEXT_COLUMN);
     }
     ms_buffer_puts(out, "\nAn option with numbers behind it goes with these modes only.\n");
 }
