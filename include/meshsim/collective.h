@@ -90,6 +90,8 @@ typedef struct ms_coll_plan {
     int tier;         /**< outermost tier crossed; -1 for one member */
     ms_phase *phases; /**< [phase_count] */
     int phase_count;  /**< 0 for one member */
+    int copy_of;      /**< of ms_coll_plans_build: 1 + the group of which this one is a moved copy,
+                         which takes as long alone on the links; 0: of none */
 } ms_coll_plan;
 
 /** Whether a phase is the one before it once more: its flows are the very same. */

@@ -51,6 +51,7 @@ typedef struct ms_memory_model {
     int *running;    /**< [program stages * slices] passes under way, likewise */
     int *unsharded;  /**< [program stages] whether parameters are whole, per own stage */
     int *rounds;     /**< [program stages] whether a round makes whole gradients, likewise */
+    const ms_stage_memory **memory; /**< [program stages * slices] per own stage and slice */
 } ms_memory_model;
 
 /** Make a model of a program's ranks.

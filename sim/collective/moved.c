@@ -10,6 +10,7 @@ enum { MODELS_MAX = 8 };
 typedef struct model {
     const int *gpus; /* [members] */
     const ms_coll_plan *plan;
+    int group;
     ms_group_move place;
 } model;
 
@@ -26,7 +27,7 @@ static void widen(int bounds[2], int value) {
     bounds[1] = value > bounds[1] ? value : bounds[1];
 }
 
-static void remember(moving *m, const int *gpus, const ms_coll_plan *plan) {
+static void remember(moving *m, int group, const int *gpus, const ms_coll_plan *plan) {
     int node = m->platform->gpus_per_node;
     ms_group_move place = {
         .gpus = {gpus[0], gpus[0]}, .places = {gpus[0] % node, gpus[0] % node}, .tier = plan->tier};
@@ -34,7 +35,8 @@ static void remember(moving *m, const int *gpus, const ms_coll_plan *plan) {
         widen(place.gpus, gpus[i]);
         widen(place.places, gpus[i] % node);
     }
-    m->models[m->count++ % MODELS_MAX] = (model){.gpus = gpus, .plan = plan, .place = place};
+    m->models[m->count++ % MODELS_MAX] =
+        (model){.gpus = gpus, .plan = plan, .group = group, .place = place};
 }
 
 /* Whether the plan of a group is that of the model, moved; rows that were added may lay out as they
@@ -82,9 +84,11 @@ static bool move_flows(const moving *m, const ms_phase *from, const int *shifts,
     return phase->flows != NULL;
 }
 
-static ms_status move_plan(const moving *m, const ms_coll_plan *from, const int *shifts,
+static ms_status move_plan(const moving *m, const model *one, const int *shifts,
                            ms_coll_plan *plan_out) {
+    const ms_coll_plan *from = one->plan;
     ms_coll_plan plan = *from;
+    plan.copy_of = 1 + one->group;
     plan.phases = MS_NEW(m->arena, ms_phase, from->phase_count);
     if (plan.phases == NULL) {
         return MS_E_NOMEM;
@@ -122,12 +126,12 @@ ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request
         group.gpus = first->gpus + (size_t)g * (size_t)first->members;
         const model *from = find_model(&m, group.gpus, shifts);
         if (from != NULL) {
-            status = move_plan(&m, from->plan, shifts, &plans_out[g]);
+            status = move_plan(&m, from, shifts, &plans_out[g]);
             continue;
         }
         status = ms_coll_plan_build(platform, &group, arena, &plans_out[g]);
         if (status == MS_OK) {
-            remember(&m, group.gpus, &plans_out[g]);
+            remember(&m, g, group.gpus, &plans_out[g]);
         }
     }
     return status;

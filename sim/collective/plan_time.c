@@ -4,18 +4,33 @@
 #include "meshsim/collective.h"
 #include "meshsim/fluid.h"
 
-static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link, bool is_alone) {
+/* The tier that a flow's links have come to: they are in order, tier after tier, and those of one
+ * are alike. */
+typedef struct tier_reached {
+    int until; /* the first link behind it */
+    double capacity_Bps;
+} tier_reached;
+
+static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link, bool is_alone,
+                           tier_reached *at) {
+    if (link->link >= at->until) {
+        ms_link_info info = ms_platform_link(platform, link->link);
+        const ms_tier *tier = &platform->tiers[info.tier];
+        *at = (tier_reached){tier->first_link + tier->links, info.capacity_Bps};
+    }
     return (ms_fluid_use){.link = link->link,
                           .weight = is_alone ? link->weight : link->load,
-                          .capacity_Bps = ms_platform_link(platform, link->link).capacity_Bps};
+                          .capacity_Bps = at->capacity_Bps};
 }
 
 /* The one flow of most phases, of which there are many: no storage for its links. */
 static double time_flow(const ms_platform *platform, const ms_flow *flow, bool is_alone) {
+    tier_reached tier = {.until = 0};
     double time_s = 0.0;
     for (int i = 0; i < flow->count; i++) {
-        ms_fluid_use use = use_of(platform, &flow->links[i], is_alone);
-        time_s = fmax(time_s, ms_fluid_use_time_s(flow->bytes, &use));
+        ms_fluid_use use = use_of(platform, &flow->links[i], is_alone, &tier);
+        double link_s = ms_fluid_use_time_s(flow->bytes, &use);
+        time_s = link_s > time_s ? link_s : time_s;
     }
     return time_s;
 }
@@ -39,8 +54,9 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
         if (uses == NULL) {
             return MS_E_NOMEM;
         }
+        tier_reached tier = {.until = 0};
         for (int i = 0; i < flow->count; i++) {
-            uses[i] = use_of(platform, &flow->links[i], is_alone);
+            uses[i] = use_of(platform, &flow->links[i], is_alone, &tier);
         }
         flows[f] = (ms_fluid_flow){.bytes = flow->bytes, .uses = uses, .count = flow->count};
     }

@@ -2,6 +2,7 @@
 #ifndef MS_ESTIMATE_CLOCKS_H
 #define MS_ESTIMATE_CLOCKS_H
 
+#include "estimate/memo.h"
 #include "estimate/order.h"
 #include "estimate/queue_sharing.h"
 
@@ -43,16 +44,37 @@ typedef struct ms_clocks {
     double *host_s;        /* [P] the rank's host has launched all so far */
     double *stream_s;      /* [P * MS_CARRIED_MAX] */
     double *queue_s;       /* [queues] streams of messages */
-    double *arrival_s;     /* [2 * operations] results where they are needed */
+    double *arrival_s;     /* [2 * operations] results where they are needed; of plain ones
+                              [operations] */
     double *unsharded_s;   /* [stages] */
-    ms_plain_pass *passes; /* [slots] room of ms_clocks_run */
+    ms_plain_pass *passes; /* [slots + 2 * stages] room of ms_clocks_run */
 } ms_clocks;
 
-/* Storage for an order's clocks, all at 0.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_clocks *clocks_out);
+/* Storage for an order's clocks, all at 0.
+ *  arrivals: of double, grows as need be; the clocks use it until it is given again.  Returns
+ * MS_OK; MS_E_NOMEM. */
+ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arrivals,
+                        ms_clocks *clocks_out);
 
 /* Let one step's passes run, from where the clocks stand.  O(operations), no allocation. */
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times);
+
+/* Where an order's clocks came to in plain steps before, by what their passes and messages take:
+ * many specs of a search differ in nothing else that passes know of, such as the ZeRO stage. */
+typedef struct ms_known_runs {
+    ms_memo keys;
+    ms_vector ends_s; /* of double, [P] of the ranks beside each key */
+} ms_known_runs;
+
+void ms_known_runs_init(ms_known_runs *runs, const ms_order *order);
+void ms_known_runs_release(ms_known_runs *runs);
+
+/* The same as ms_clocks_run for the first step of clocks that have just been made, of which only
+ * the ranks' are set: as they came out before where all passes and messages take what they took
+ * then.
+ *  runs: of the order, grows up to what the order itself takes.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_clocks_run_once(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
+                             ms_known_runs *runs);
 
 /* When a pipeline rank has ended all that it started. */
 double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried);

@@ -10,14 +10,17 @@
 #include "meshsim/nccl.h"
 #include "meshsim/stage_costs.h"
 
-/* Storage that laying communication out needs again and again; one serves many placements on one
- * platform. */
+/* Storage that estimates need again and again, above all to lay communication out; one serves many
+ * placements on one platform. */
 typedef struct ms_plan_space {
     ms_diag *diag; /* where refusals go */
     ms_arena scratch;
     ms_arena kept;
     int32_t *link_load; /* [links] zeros between uses */
     int links;
+    ms_vector arrivals;      /* of double, for ms_clocks_new */
+    ms_memo layouts;         /* of what groups of any mesh on the same GPUs take */
+    ms_vector known_layouts; /* beside them */
 } ms_plan_space;
 
 /* The same communication in all groups of a pipeline rank at once. */
@@ -49,7 +52,7 @@ typedef struct ms_class_times {
 } ms_class_times;
 
 /* Keys that are found without a look into the table: stage after stage asks for the same. */
-enum { MS_RECENT_CLASSES = 16 };
+enum { MS_RECENT_CLASSES = 64 };
 
 /* The sorts of communicators that a class's groups are. */
 enum { MS_CLASS_COMMS_MAX = 4 };

@@ -33,6 +33,7 @@ typedef struct known_order {
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
+    ms_known_runs runs;
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
@@ -123,6 +124,12 @@ void ms_estimator_free(ms_estimator *e) {
         known_place *place = MS_AT(&e->known_places, known_item, i).item;
         if (place != NULL) {
             ms_comm_classes_release(&place->comm);
+        }
+    }
+    for (size_t i = 0; e != NULL && i < e->known_orders.count; i++) {
+        known_order *order = MS_AT(&e->known_orders, known_item, i).item;
+        if (order != NULL) {
+            ms_known_runs_release(&order->runs);
         }
     }
     if (e != NULL) {
@@ -262,6 +269,9 @@ static ms_status make_order(estimating *it, void **order_out) {
         status = ms_memory_moments_find(&memory, e->arena, &known->moments);
     }
     status = status == MS_OK ? ms_compute_count(program, e->arena, &known->counts) : status;
+    if (status == MS_OK) {
+        ms_known_runs_init(&known->runs, &known->in_order);
+    }
     for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
         const ms_order_slot *slot = &known->in_order.slots[i];
         known->passes |= 1U << slot->pass;
@@ -383,7 +393,8 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     const ms_step_place place = {.comm = &it->place->comm,
                                  .space = &it->e->space,
                                  .scratch = &it->e->scratch,
-                                 .bound_slack = BOUND_SLACK};
+                                 .bound_slack = BOUND_SLACK,
+                                 .runs = &it->order->runs};
     return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 

@@ -22,7 +22,8 @@ void ms_memo_release(ms_memo *memo) {
 
 /* One multiplication for every eight bytes, in lanes that do not wait for each other: keys are a
  * few hundred bytes, and hashing them would be a tenth of an estimate otherwise. */
-static uint64_t hash_of(const unsigned char *key, size_t size) {
+uint64_t ms_memo_hash(const void *bytes, size_t size) {
+    const unsigned char *key = bytes;
     enum { LANES = 4 };
     uint64_t lanes[LANES] = {size, 1, 2, 3};
     uint64_t words[LANES];
@@ -51,7 +52,7 @@ static const unsigned char *key_at(const ms_memo *memo, size_t number) {
 /* The slot that a key has, or would have, which has its hash then. */
 static memo_slot *slot_of(const ms_memo *memo, const void *key) {
     size_t mask = memo->slots.count - 1;
-    uint64_t hash = hash_of(key, memo->keys.item_B);
+    uint64_t hash = ms_memo_hash(key, memo->keys.item_B);
     uint32_t upper = (uint32_t)(hash >> 32);
     size_t at = (size_t)hash & mask;
     memo_slot *slots = memo->slots.data;

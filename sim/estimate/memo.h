@@ -17,6 +17,9 @@ typedef struct ms_memo {
 void ms_memo_init(ms_memo *memo, size_t key_B);
 void ms_memo_release(ms_memo *memo);
 
+/* A number that is another one for nearly every other run of bytes. */
+uint64_t ms_memo_hash(const void *bytes, size_t size);
+
 /* Number of a key, added if it is new.  *is_new_out: whether it was.  *number_out: from 0.  Returns
  * MS_OK; MS_E_NOMEM.  O(key_B). */
 ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out);

@@ -223,20 +223,82 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
+/* What of a rank's bytes is the same in all of its moments. */
+typedef struct fixed_bytes {
+    double parameter_B, gradient_B, optimizer_B, framework_B;
+} fixed_bytes;
+
+/* Whether no stage of the rank gathers parameters or whole gradients that weigh anything. */
+static bool has_fixed_states(const ms_memory_model *model, const count_lists *counts) {
+    bool is_fixed = true;
+    for (int place = 0; place < model->stage_count; place++) {
+        const ms_stage_memory *memory = model->memory[place * model->slices];
+        is_fixed = is_fixed && (counts->sizes[2] == 0 || memory->unsharded_B == 0.0) &&
+                   (counts->sizes[3] == 0 || memory->round_B == 0.0);
+    }
+    return is_fixed;
+}
+
+static fixed_bytes find_fixed(const ms_memory_model *model) {
+    ms_held_memory held = ms_memory_model_weigh(model); /* nothing runs, nothing is kept */
+    return (fixed_bytes){held.parameter_B, held.gradient_B, held.optimizer_B, held.framework_B};
+}
+
+/* total_B of the model's moment, as ms_memory_model_weigh adds it up, and nothing else of it: a
+ * search weighs more moments than it does anything else with memory. */
+static double weigh_total_B(const ms_memory_model *model, const count_lists *counts,
+                            const fixed_bytes *fixed, const int *moment) {
+    int places = counts->sizes[0];
+    double activation_B = 0.0, buffer_B = 0.0;
+    for (int i = 0; i < places; i++) {
+        activation_B += moment[i] * model->memory[i]->activation_B;
+        buffer_B += moment[places + i] * model->memory[i]->working_B;
+    }
+    double other_B =
+        fixed->framework_B + model->costs->allocator_overhead * (activation_B + buffer_B);
+    return fixed->parameter_B + fixed->gradient_B + fixed->optimizer_B + activation_B + buffer_B +
+           other_B;
+}
+
+/* The first of a rank's moments in which it holds most, and how much that is.  The model is turned
+ * to the rank. */
+static size_t find_peak(ms_memory_model *model, const ms_memory_moments *moments, int rank,
+                        double *total_B_out) {
+    count_lists counts = list_counts(model);
+    fixed_bytes fixed = find_fixed(model);
+    bool is_fixed = has_fixed_states(model, &counts);
+    size_t peak = moments->first[rank], width = (size_t)counts.width;
+    *total_B_out = 0.0;
+    for (size_t at = peak; at < moments->first[rank + 1]; at += width) {
+        const int *moment = moments->counts + at;
+        double total_B = 0.0;
+        if (is_fixed) {
+            total_B = weigh_total_B(model, &counts, &fixed, moment);
+        } else {
+            turn_to_moment(&counts, moment);
+            total_B = ms_memory_model_weigh(model).total_B;
+        }
+        if (at == moments->first[rank] || total_B > *total_B_out) {
+            *total_B_out = total_B;
+            peak = at;
+        }
+    }
+    return peak;
+}
+
 ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_moments *moments,
                                     int rank) {
+    double total_B = 0.0;
+    ms_held_memory held = {0};
     ms_memory_model_enter(model, rank);
-    ms_held_memory peak = {0};
-    count_lists counts = list_counts(model);
-    size_t width = (size_t)counts.width;
-    for (size_t at = moments->first[rank]; at < moments->first[rank + 1]; at += width) {
-        turn_to_moment(&counts, moments->counts + at);
-        ms_held_memory now = ms_memory_model_weigh(model);
-        bool is_first = at == moments->first[rank];
-        peak = is_first || now.total_B > peak.total_B ? now : peak;
+    size_t peak = find_peak(model, moments, rank, &total_B);
+    if (peak < moments->first[rank + 1]) {
+        count_lists counts = list_counts(model);
+        turn_to_moment(&counts, moments->counts + peak);
+        held = ms_memory_model_weigh(model);
     }
-    peak.inflight = moments->inflight[rank];
-    return peak;
+    held.inflight = moments->inflight[rank];
+    return held;
 }
 
 /* The next stage of a rank from one on; as many as there are behind the last. */
@@ -273,7 +335,10 @@ double ms_memory_highest_B(ms_memory_model *model, const ms_memory_moments *mome
     double highest_B = 0.0;
     for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
         if (moments->covered_by[p] < 0 || !weighs_as_before(model, p)) {
-            highest_B = fmax(highest_B, ms_memory_model_peak(model, moments, p).total_B);
+            double rank_B = 0.0;
+            ms_memory_model_enter(model, p);
+            find_peak(model, moments, p, &rank_B);
+            highest_B = fmax(highest_B, rank_B);
         }
     }
     return highest_B;

@@ -20,8 +20,9 @@ typedef struct map_table {
     int32_t *slots;     /* [size] open hash of maps, index + 1; 0: free */
     uint32_t size;      /* a power of two */
     int count;
-    double *time_s, *end_s; /* [segments of two passes] */
-    double *stretched_s;    /* the same; NULL: no computation is slowed down */
+    int32_t latest[MS_PASS_COUNT]; /* map of the pass that was found last, index + 1 */
+    double *time_s, *end_s;        /* [segments of two passes] */
+    double *stretched_s;           /* the same; NULL: no computation is slowed down */
     int longest;
 } map_table;
 
@@ -120,6 +121,12 @@ static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *sl
         key.first[1] = plan->first;
         key.unit[1] = (uint8_t)ms_unit_bits_of(slot->second_unit, plan);
     }
+    /* stage after stage, and microbatch after microbatch, asks for the same */
+    int32_t *latest = &t->latest[slot->pass];
+    if (*latest > 0 && is_same_key(&t->keys[*latest - 1], &key)) {
+        *map_out = t->maps[*latest - 1];
+        return MS_OK;
+    }
     uint32_t at = hash_of(&key) & (t->size - 1);
     while (t->slots[at] > 0 && !is_same_key(&t->keys[t->slots[at] - 1], &key)) {
         at = (at + 1) & (t->size - 1);
@@ -132,7 +139,8 @@ static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *sl
         t->keys[t->count] = key;
         t->slots[at] = ++t->count;
     }
-    *map_out = t->maps[t->slots[at] - 1];
+    *latest = t->slots[at];
+    *map_out = t->maps[*latest - 1];
     return status;
 }
 

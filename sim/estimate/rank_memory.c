@@ -18,13 +18,25 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
         .running = MS_NEW(arena, int, places),
         .unsharded = MS_NEW(arena, int, stages),
         .rounds = MS_NEW(arena, int, stages),
+        .memory = MS_NEW(arena, const ms_stage_memory *, places),
     };
     if (model.stages == NULL || model.place == NULL || model.kept == NULL ||
-        model.running == NULL || model.unsharded == NULL || model.rounds == NULL) {
+        model.running == NULL || model.unsharded == NULL || model.rounds == NULL ||
+        model.memory == NULL) {
         return MS_E_NOMEM;
     }
     *model_out = model;
     return MS_OK;
+}
+
+/* Note what the rank's stage at `place` weighs, slice by slice. Whoever only counts has no costs of
+ * stages. */
+static void note_memory(const ms_memory_model *model, int place) {
+    int stage = ms_program_model_stage(model->program, model->stages[place]);
+    for (int i = 0; i < model->slices && model->costs->stage != NULL; i++) {
+        model->memory[place * model->slices + i] =
+            &ms_stage_cost_of(model->costs, stage, i)->memory;
+    }
 }
 
 void ms_memory_model_enter(ms_memory_model *model, int rank) {
@@ -34,7 +46,8 @@ void ms_memory_model_enter(ms_memory_model *model, int rank) {
         bool is_own = program->stage_rank[stage] == rank;
         model->place[stage] = is_own ? model->stage_count : -1;
         if (is_own) {
-            model->stages[model->stage_count++] = stage;
+            model->stages[model->stage_count] = stage;
+            note_memory(model, model->stage_count++);
         }
     }
     size_t stages = (size_t)model->stage_count;
@@ -69,8 +82,7 @@ void ms_memory_model_move(ms_memory_model *model, const ms_shard_move *move) {
 
 /* Parameters, gradients and optimizer state of the rank's stage at `place`. */
 static void weigh_states(const ms_memory_model *model, int place, ms_held_memory *held) {
-    int stage = ms_program_model_stage(model->program, model->stages[place]);
-    const ms_stage_memory *memory = &model->costs->stage[stage].memory;
+    const ms_stage_memory *memory = model->memory[place * model->slices];
     int unsharded = model->unsharded[place];
     int rounds = model->rounds[place];
     held->parameter_B += memory->parameter_B + unsharded * memory->unsharded_B;
@@ -83,10 +95,9 @@ static void weigh_states(const ms_memory_model *model, int place, ms_held_memory
 
 /* Activations and working memory of the rank's stage at `place`. */
 static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory *held) {
-    int stage = ms_program_model_stage(model->program, model->stages[place]);
     for (int i = 0; i < model->slices; i++) {
-        const ms_stage_memory *memory = &ms_stage_cost_of(model->costs, stage, i)->memory;
         int slice = place * model->slices + i;
+        const ms_stage_memory *memory = model->memory[slice];
         held->activation_B += model->kept[slice] * memory->activation_B;
         held->buffer_B += model->running[slice] * memory->working_B;
         held->inflight += model->kept[slice];
@@ -97,8 +108,7 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
 static double framework_B(const ms_memory_model *model) {
     double largest_B = 0;
     for (int place = 0; place < model->stage_count; place++) {
-        int stage = ms_program_model_stage(model->program, model->stages[place]);
-        largest_B = fmax(largest_B, model->costs->stage[stage].memory.framework_B);
+        largest_B = fmax(largest_B, model->memory[place * model->slices]->framework_B);
     }
     return model->costs->workspace_B + largest_B;
 }

@@ -20,14 +20,22 @@ double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes
     return time_s;
 }
 
+/* Whether groups over some axes have more than one rank. */
+static bool has_peers(const ms_mesh *mesh, unsigned axes) {
+    bool has_some = false;
+    for (int a = 0; a < mesh->axes; a++) {
+        has_some = has_some || ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && mesh->sizes[a] > 1);
+    }
+    return has_some;
+}
+
 /* Time of one collective on pipeline rank `p`. */
 static ms_status time_collective(ms_timing *timing, const ms_segment *segment, int p,
                                  double *time_out) {
     ms_comm_classes *comm = timing->comm;
     ms_class_key key = ms_class_of_segment(segment, p);
     *time_out = -1.0;
-    const ms_mesh *mesh = ms_comm_mesh(comm, key.axes);
-    if (ms_mesh_members(mesh, key.axes, mesh->first, NULL) < 2 || segment->coll_B <= 0.0) {
+    if (segment->coll_B <= 0.0 || !has_peers(ms_comm_mesh(comm, key.axes), key.axes)) {
         return MS_OK;
     }
     const ms_class_times *times = NULL;

@@ -21,6 +21,7 @@ typedef struct stepping {
     ms_chain *chains; /* [pp] of them */
     int op_room;
     ms_status chain_status; /* first failure of those that have run */
+    ms_known_runs *runs;    /* as in ms_step_place */
 } stepping;
 
 static double *stream_of(stepping *s, int p, const ms_segment *segment) {
@@ -176,8 +177,13 @@ static ms_status run_steps(stepping *s, double *step_s_out) {
     int count = steps < most ? steps : most;
     double end_s[STEPS_RUN_MAX] = {0};
     for (int i = 0; i < count; i++) {
-        ms_clocks_run(&s->clocks, s->in->order, &s->times);
-        ms_status status = end_step(s, &end_s[i]);
+        ms_status status = MS_OK;
+        if (count == 1 && s->runs != NULL) {
+            status = ms_clocks_run_once(&s->clocks, s->in->order, &s->times, s->runs);
+        } else {
+            ms_clocks_run(&s->clocks, s->in->order, &s->times);
+        }
+        status = status == MS_OK ? end_step(s, &end_s[i]) : status;
         if (status != MS_OK) {
             return status;
         }
@@ -225,16 +231,18 @@ static ms_status make_chains(stepping *s, ms_arena *arena) {
 }
 
 /* From a common start to the last end on any rank; of several steps, what one adds. */
-static ms_status run_step(const ms_step_input *in, ms_timing *timing, ms_arena *arena,
+static ms_status run_step(const ms_step_input *in, ms_timing *timing, const ms_step_place *place,
                           double *step_s_out) {
-    stepping s = {.in = in, .timing = timing, .norm_s = -1.0};
+    ms_arena *arena = place->scratch;
+    stepping s = {.in = in, .timing = timing, .norm_s = -1.0, .runs = place->runs};
     if (is_synchronised(in, timing->comm)) {
         s.norm_s = in->costs->parameters_total > 0.0 ? ms_comm_norm_s(timing->comm) : 0.0;
     }
     ms_status status =
         ms_order_times_find(in->order, in->costs, timing, arena, &s.carried, &s.times);
     s.times.is_blocking = in->is_blocking;
-    status = status == MS_OK ? ms_clocks_new(in->order, arena, &s.clocks) : status;
+    status = status == MS_OK ? ms_clocks_new(in->order, arena, &timing->space->arrivals, &s.clocks)
+                             : status;
     if (status == MS_OK && timing->kind == MS_TIME_BOUND && in->is_validated_late) {
         /* Steps are counted from the last end to the last end: the rank that ended last has as
          * many steps behind it, and they may be fewer seconds than those of a busier one. */
@@ -256,14 +264,14 @@ ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, 
     ms_timing timing = {
         .comm = place->comm, .space = place->space, .host = in->host, .kind = MS_TIME_EXPECTED};
     double step_s = 0.0;
-    ms_status status = run_step(in, &timing, place->scratch, &step_s);
+    ms_status status = run_step(in, &timing, place, &step_s);
     double bound_s = step_s;
     bool is_near = timing.excess <= place->bound_slack && !in->order->has_unshards;
     if (status == MS_OK && is_near && !in->is_validated_late) {
         bound_s = (1.0 - timing.excess) * step_s;
     } else if (status == MS_OK) {
         timing.kind = MS_TIME_BOUND;
-        status = run_step(in, &timing, place->scratch, &bound_s);
+        status = run_step(in, &timing, place, &bound_s);
     }
     if (status == MS_OK) {
         *step_s_out = step_s;

@@ -63,6 +63,9 @@ static ms_unit head_unit(const ms_cost_builder *builder) {
 
 /* Which of a layer's parameters are weights of products in fewer bits. */
 static void count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
+    if (builder->precision->products.format == MS_PRODUCT_PLAIN) {
+        return;
+    }
     ms_cost_builder own = *builder;
     own.product.layer = layer;
     bool has_dense =

@@ -1,9 +1,9 @@
 /* Bounds and estimates per second over specs of gpt3-175b on 1,024 GPUs (tp, pp, dp, order, v,
  * micro-batch, recompute, zero), each once, caches empty at the start.
  *
- *   bench_estimate [SPECS]     default: all
+ *   bench_estimate [SPECS [ROUNDS]]     default: all, five times
  *
- * Five times, each with an estimator of its own, as a machine's clock goes up and down; the best
+ * Each time with an estimator of its own, as a machine's clock goes up and down; the best
  * one counts, by processor time, as others may use the machine, too. A second round over the same
  * specs tells what known ones allocate. */
 #include <malloc.h>
@@ -147,11 +147,12 @@ int main(int argc, char **argv) {
     all.list = MS_NEW(&arena, ms_job_spec, SPECS_MAX);
     add_shapes(&all, &base);
     bench_rates best = {0};
-    for (int i = 0; i < 5; i++) {
+    int rounds = argc > 2 ? atoi(argv[2]) : 5;
+    for (int i = 0; i < rounds; i++) {
         run_rounds(&all, argc > 1 ? atoi(argv[1]) : all.count, &best);
     }
-    printf("best of five: %.0f new specs a second\n", best.estimates);
-    printf("best of five: %.0f bounds a second\n", best.bounds);
+    printf("best of %d: %.0f new specs a second\n", rounds, best.estimates);
+    printf("best of %d: %.0f bounds a second\n", rounds, best.bounds);
     ms_arena_release(&arena);
     return 0;
 }

@@ -246,6 +246,46 @@ Test(estimator, allocates_nothing_for_what_is_known) {
     spec_fixture_release(&set.f);
 }
 
+/* The same pipeline with other messages, other groups on the same GPUs, other passes. */
+static void list_neighbours(spec_set *set) {
+    static const char *const ORDERS[] = {"mesh.order=[pp, dp, tp]", "mesh.order=[dp, pp, tp]",
+                                         "mesh.order=[dp, tp, pp]", "mesh.order=[tp, pp, dp]"};
+    for (int i = 0; i < 4; i++) {
+        const char *const settings[] = {ORDERS[i], "schedule={kind: interleaved, v: 2}"};
+        ms_job_spec base = spec_fixture_read(&set->f, "gpt3-175b-1024", settings, 2);
+        for (int k = 0; k < 4; k++) {
+            ms_job_spec *spec = add(set, &base);
+            spec->data.zero = k % 2;
+            spec->recompute.kind = k / 2 == 0 ? MS_RECOMPUTE_FULL : MS_RECOMPUTE_NONE;
+        }
+    }
+}
+
+Test(estimator, a_spec_does_not_depend_on_those_before_it) {
+    spec_set set;
+    begin(&set);
+    list_neighbours(&set);
+    ms_estimator *all = ms_estimator_new(&set.f.arena);
+    double before_s = 0.0;
+    int others = 0;
+    for (int i = 0; i < set.count; i++) {
+        ms_estimator *own = ms_estimator_new(&set.f.arena);
+        ms_spec_estimate found, alone;
+        cr_assert_eq(ms_estimator_run(all, &set.list[i], &set.f.diag, &found), MS_OK);
+        cr_assert_eq(ms_estimator_run(own, &set.list[i], &set.f.diag, &alone), MS_OK);
+        /* a library's classes are laid out with the bytes that are asked for first */
+        cr_assert_lt(fabs(found.step_s / alone.step_s - 1.0), 1e-12, "%d", i);
+        cr_assert_lt(fabs(found.lower_bound_s / alone.lower_bound_s - 1.0), 1e-12, "%d", i);
+        cr_assert_eq(found.peak_B, alone.peak_B, "%d", i);
+        others += fabs(found.step_s / before_s - 1.0) > 1e-6;
+        before_s = found.step_s;
+        ms_estimator_free(own);
+    }
+    cr_assert_eq(others, set.count); /* neighbours differ, so that a mix-up would be seen */
+    ms_estimator_free(all);
+    spec_fixture_release(&set.f);
+}
+
 /* A schedule that cannot be built, layers that do not divide, and a mesh that is none are refused
  * each time. */
 Test(estimator, refuses_again_what_it_refused) {

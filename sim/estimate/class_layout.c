@@ -1,0 +1,389 @@
+/* Where the groups of a class lie, how they are laid out there, and what they take. */
+#include "estimate/class_layout.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What the times of groups follow from, besides the GPUs they lie on. */
+typedef struct layout_key {
+    const ms_platform *platform;
+    ms_coll_kind kind;
+    ms_coll_algorithm algorithm;
+    ms_protocol protocol;
+    int groups, members;
+    bool is_alone, is_unfolded; /* as in ms_comm_classes */
+    double bytes, intra_node_share, load_imbalance;
+    uint64_t gpus_hash;
+} layout_key;
+
+/* What stands beside such a key. */
+typedef struct known_layout {
+    const int *gpus; /* [groups * members]; NULL: not laid out */
+    ms_class_times times;
+} known_layout;
+
+void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
+    *space = (ms_plan_space){.diag = diag, .links = -1};
+    ms_arena_init(&space->scratch);
+    ms_arena_init(&space->kept);
+    ms_vector_init(&space->arrivals, sizeof(double));
+    ms_memo_init(&space->layouts, sizeof(layout_key));
+    ms_vector_init(&space->known_layouts, sizeof(known_layout));
+}
+
+void ms_plan_space_release(ms_plan_space *space) {
+    ms_arena_release(&space->scratch);
+    ms_arena_release(&space->kept);
+    ms_vector_release(&space->arrivals);
+    ms_memo_release(&space->layouts);
+    ms_vector_release(&space->known_layouts);
+}
+
+/* Axes that tell the ranks of one pipeline rank apart. */
+static unsigned inner_axes(const ms_mesh *mesh) {
+    unsigned axes = 0;
+    for (int a = 0; a < mesh->axes; a++) {
+        axes |= MS_AXIS_BIT(mesh->kinds[a]);
+    }
+    return axes & ~MS_AXIS_BIT(MS_AXIS_PP);
+}
+
+/* GPUs of a pipeline rank, in order of its ranks. */
+static void list_gpus(const ms_mesh *mesh, int p, int *gpus) {
+    int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, p);
+    int count = ms_mesh_members(mesh, inner_axes(mesh), lead, gpus);
+    ms_mesh_to_devices(mesh, gpus, count);
+}
+
+/* A class while it is laid out. */
+typedef struct class_plans {
+    const ms_comm_classes *comm;
+    ms_plan_space *space;
+    const ms_class_key *key;
+    double bytes;
+    const int *gpus; /* [groups * members] group after group */
+    int groups, members;
+    ms_coll_class class;
+} class_plans;
+
+/* Groups of ranks that differ on the class's axes. */
+static ms_status list_groups(class_plans *c) {
+    const ms_mesh *mesh = &c->comm->mesh;
+    int count = c->comm->group_ranks;
+    int *ranks = MS_NEW(&c->space->scratch, int, count);
+    int *gpus = MS_NEW(&c->space->scratch, int, count);
+    if (ranks == NULL || gpus == NULL) {
+        return MS_E_NOMEM;
+    }
+    const ms_mesh *view = ms_comm_mesh(c->comm, c->key->axes);
+    int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, c->key->from);
+    unsigned others = view == mesh ? c->key->axes : 0; /* whose ranks are no lead but the first */
+    int leads = ms_mesh_members(mesh, inner_axes(mesh) & ~others, lead, ranks);
+    int next = 0;
+    for (int i = 0; i < leads; i++) {
+        if (view == mesh || ms_mesh_is_lead(view, c->key->axes, ranks[i])) {
+            c->members = ms_mesh_members(view, c->key->axes, ranks[i], gpus + next);
+            next += c->members;
+            c->groups++;
+        }
+    }
+    ms_mesh_to_devices(mesh, gpus, next);
+    c->gpus = gpus;
+    return MS_OK;
+}
+
+/* Pairs of a rank and its peer on the other pipeline rank. */
+static ms_status list_pairs(class_plans *c) {
+    int count = c->comm->group_ranks;
+    int *sides = MS_NEW(&c->space->scratch, int, 2 * count);
+    int *gpus = MS_NEW(&c->space->scratch, int, 2 * count);
+    if (sides == NULL || gpus == NULL) {
+        return MS_E_NOMEM;
+    }
+    list_gpus(&c->comm->mesh, c->key->from, sides);
+    list_gpus(&c->comm->mesh, c->key->to, sides + count);
+    for (int i = 0; i < count; i++) {
+        gpus[2 * i] = sides[i];
+        gpus[2 * i + 1] = sides[count + i];
+    }
+    c->gpus = gpus;
+    c->groups = count;
+    c->members = 2;
+    return MS_OK;
+}
+
+/* Node that a group lies in; -1: in several. */
+static int node_of(const class_plans *c, int group) {
+    const int *gpus = c->gpus + (size_t)group * (size_t)c->members;
+    int node = ms_platform_node(c->comm->platform, gpus[0]);
+    for (int i = 1; i < c->members; i++) {
+        if (ms_platform_node(c->comm->platform, gpus[i]) != node) {
+            return -1;
+        }
+    }
+    return node;
+}
+
+/* Whether two groups that each lie in one node have the same places in it. */
+static bool lie_alike(const class_plans *c, int a, int b) {
+    const int *one = c->gpus + (size_t)a * (size_t)c->members;
+    const int *other = c->gpus + (size_t)b * (size_t)c->members;
+    int moved = (node_of(c, b) - node_of(c, a)) * c->comm->platform->gpus_per_node;
+    for (int i = 0; i < c->members; i++) {
+        if (one[i] + moved != other[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Groups of the first node that stand before those of others, if the groups of every node follow
+ * each other and lie as these do; else 0. */
+static int count_repeated(const class_plans *c) {
+    int first = c->groups > 0 ? node_of(c, 0) : -1, count = 1;
+    if (first < 0) {
+        return 0;
+    }
+    while (count < c->groups && node_of(c, count) == first) {
+        count++;
+    }
+    for (int g = count; g < c->groups; g++) {
+        int node = node_of(c, g);
+        bool is_own = g % count == 0 || node == node_of(c, g - 1);
+        if (node < 0 || node == first || !is_own || !lie_alike(c, g % count, g)) {
+            return 0;
+        }
+    }
+    return c->groups % count == 0 ? count : 0;
+}
+
+/* Leave out groups that repeat those of the first node in others: nodes are alike, and what runs
+ * inside one loads nothing outside of it, so that all take the same time. */
+static void keep_first_node(class_plans *c) {
+    int count = c->members > 1 ? count_repeated(c) : 0;
+    c->groups = count > 0 ? count : c->groups;
+}
+
+static bool is_above(double a, double b, double a_next, double b_next) {
+    return a > b || (a == b && a_next > b_next);
+}
+
+static bool is_narrower(const ms_time_line *a, const ms_time_line *b) {
+    return is_above(a->per_B_s, b->per_B_s, a->latency_s, b->latency_s);
+}
+
+static bool is_farther(const ms_time_line *a, const ms_time_line *b) {
+    return is_above(a->latency_s, b->latency_s, a->per_B_s, b->per_B_s);
+}
+
+/* Line of a plan; is_alone: without the other groups. */
+static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is_alone,
+                         ms_time_line *line_out) {
+    const ms_platform *platform = c->comm->platform;
+    double time_s = 0.0;
+    double latency_s = ms_coll_plan_latency_s(plan);
+    ms_status status = is_alone ? ms_coll_plan_time_alone(platform, plan, &time_s)
+                                : ms_coll_plan_time(platform, plan, &time_s);
+    ms_library_ramp ramp = ms_nccl_ramp(platform, plan->protocol);
+    *line_out = (ms_time_line){.latency_s = latency_s - ms_library_ramp_s(&ramp, c->bytes),
+                               .per_B_s = fmax(0.0, time_s - latency_s) / MS_CLASS_REFERENCE_B,
+                               .ramp = ramp};
+    return status;
+}
+
+static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms_time_line *least) {
+    ms_time_line line;
+    ms_status status = line_of(c, plan, true, &line);
+    if (status == MS_OK) {
+        least->latency_s = fmin(least->latency_s, line.latency_s);
+        least->per_B_s = fmin(least->per_B_s, line.per_B_s);
+        bool is_less = line.ramp.time_s < least->ramp.time_s;
+        least->ramp = is_less ? line.ramp : least->ramp;
+    }
+    return status;
+}
+
+/* Each group by itself, as it would be laid out alone and as it is beside the others. */
+static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
+    ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY, .ramp = {.time_s = INFINITY}};
+    ms_status status = MS_OK;
+    for (int g = 0; g < c->class.groups && status == MS_OK; g++) {
+        bool is_copy = c->class.own[g].copy_of > 0; /* it takes as long as the one before it */
+        status = is_copy ? MS_OK : add_to_least(c, &c->class.own[g], &least);
+        is_copy = is_copy && c->class.plans[g].copy_of > 0;
+        if (status == MS_OK && !is_copy && c->class.plans != c->class.own) {
+            status = add_to_least(c, &c->class.plans[g], &least);
+        }
+    }
+    *alone_out = least;
+    return status;
+}
+
+/* The slowest groups by bandwidth and by latency; where all take equally long, the first. */
+static ms_status time_groups(const class_plans *c, ms_class_times *times) {
+    bool is_alone = c->comm->is_alone;
+    int groups = c->class.is_even && !c->comm->is_unfolded ? 1 : c->class.groups;
+    for (int g = 0; g < groups; g++) {
+        ms_time_line line;
+        const ms_coll_plan *plan = is_alone ? &c->class.own[g] : &c->class.plans[g];
+        ms_status status = line_of(c, plan, is_alone, &line);
+        if (status != MS_OK) {
+            return status;
+        }
+        times->narrowest = is_narrower(&line, &times->narrowest) ? line : times->narrowest;
+        times->farthest = is_farther(&line, &times->farthest) ? line : times->farthest;
+    }
+    return MS_OK;
+}
+
+static ms_status reserve_links(ms_plan_space *space, int links) {
+    if (space->links >= links) {
+        return MS_OK;
+    }
+    space->link_load = MS_NEW(&space->kept, int32_t, links);
+    space->links = space->link_load == NULL ? -1 : links;
+    return space->link_load == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* The groups among the ranks of the class's key. */
+static ms_status list_members(class_plans *c) {
+    ms_status status = reserve_links(c->space, c->comm->platform->link_count);
+    if (status == MS_OK) {
+        status = c->key->to >= 0 ? list_pairs(c) : list_groups(c);
+    }
+    return status;
+}
+
+/* Lay them out; no groups where they have one member. */
+static ms_status build_class(class_plans *c) {
+    if (c->members < 2) {
+        return MS_OK;
+    }
+    ms_coll_request first = {.kind = c->key->kind,
+                             .algorithm = c->comm->algorithms.of[c->key->kind],
+                             .gpus = c->gpus,
+                             .members = c->members,
+                             .protocol = c->comm->algorithms.protocol,
+                             .size_B = MS_CLASS_REFERENCE_B,
+                             .choice_B = c->bytes,
+                             .intra_node_B = c->key->intra_node_share * MS_CLASS_REFERENCE_B,
+                             .load_imbalance = c->key->load_imbalance};
+    return ms_coll_class_build(c->comm->platform, &first, c->groups, c->space->link_load,
+                               &c->space->scratch, c->space->diag, &c->class);
+}
+
+ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
+                              const ms_class_key *key, ms_coll_class *class_out) {
+    class_plans c = {.comm = comm, .space = space, .key = key, .bytes = key->bytes};
+    ms_status status = list_members(&c);
+    status = status == MS_OK ? build_class(&c) : status;
+    *class_out = c.class;
+    return status;
+}
+
+static ms_status time_class(class_plans *c, ms_class_times *times) {
+    ms_status status = build_class(c);
+    status = status == MS_OK && c->class.groups > 0 ? time_alone(c, &times->alone) : status;
+    return status == MS_OK && c->class.groups > 0 ? time_groups(c, times) : status;
+}
+
+static layout_key layout_key_of(const class_plans *c, size_t gpus_B) {
+    layout_key key;
+    memset(&key, 0, sizeof key);
+    key.platform = c->comm->platform;
+    key.kind = c->key->kind;
+    key.algorithm = c->comm->algorithms.of[key.kind];
+    key.protocol = c->comm->algorithms.protocol;
+    key.groups = c->groups;
+    key.members = c->members;
+    key.is_alone = c->comm->is_alone;
+    key.is_unfolded = c->comm->is_unfolded;
+    key.bytes = c->bytes;
+    key.intra_node_share = c->key->intra_node_share;
+    key.load_imbalance = c->key->load_imbalance;
+    key.gpus_hash = ms_memo_hash(c->gpus, gpus_B);
+    return key;
+}
+
+/* What the groups take, as another mesh's that lie on the very same GPUs do, or laid out. */
+static ms_status find_times(class_plans *c, ms_class_times *times) {
+    size_t gpus_B = (size_t)c->groups * (size_t)c->members * sizeof *c->gpus;
+    const layout_key key = layout_key_of(c, gpus_B);
+    int number = 0;
+    bool is_new = false;
+    ms_status status = ms_memo_find(&c->space->layouts, &key, &number, &is_new);
+    if (status == MS_OK && is_new) {
+        status = ms_vector_add(&c->space->known_layouts, NULL, 1) == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    known_layout *known =
+        status == MS_OK ? &MS_AT(&c->space->known_layouts, known_layout, number) : NULL;
+    if (known != NULL && known->gpus != NULL && memcmp(known->gpus, c->gpus, gpus_B) == 0) {
+        *times = known->times;
+        return MS_OK;
+    }
+    status = status == MS_OK ? time_class(c, times) : status;
+    if (status == MS_OK && known->gpus == NULL) {
+        int *gpus = ms_arena_alloc(&c->space->kept, 1, gpus_B);
+        if (gpus == NULL) {
+            return MS_E_NOMEM;
+        }
+        memcpy(gpus, c->gpus, gpus_B);
+        *known = (known_layout){gpus, *times};
+    }
+    return status;
+}
+
+ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
+                              const ms_class_key *key, double bytes, ms_class_times *times_out) {
+    class_plans c = {.comm = comm, .space = space, .key = key, .bytes = bytes};
+    ms_class_times times = {.key = *key};
+    ms_status status = list_members(&c);
+    if (status == MS_OK && c.members > 1) {
+        keep_first_node(&c);
+        status = find_times(&c, &times);
+    }
+    ms_arena_clear(&space->scratch);
+    times.key = *key;
+    times.is_refused = status != MS_OK;
+    *times_out = times;
+    return status;
+}
+
+static bool is_same_comm(const ms_nccl_comm *a, const ms_nccl_comm *b) {
+    return a->ranks == b->ranks && a->nodes == b->nodes && a->nics == b->nics &&
+           a->has_equal_nodes == b->has_equal_nodes &&
+           (a->nodes == a->ranks) == (b->nodes == b->ranks);
+}
+
+/* Enter a group's communicator if there is none of its sort yet. */
+static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
+    for (int i = 0; i < all->count && i < MS_CLASS_COMMS_MAX; i++) {
+        if (is_same_comm(&all->comms[i], comm)) {
+            return;
+        }
+    }
+    if (all->count < MS_CLASS_COMMS_MAX) {
+        all->comms[all->count] = *comm;
+    }
+    all->count += all->count <= MS_CLASS_COMMS_MAX;
+}
+
+ms_status ms_class_comms_list(const ms_comm_classes *comm, ms_plan_space *space,
+                              const ms_class_key *key, ms_class_comms *all_out) {
+    class_plans c = {.comm = comm, .space = space, .key = key};
+    *all_out = (ms_class_comms){.count = 0};
+    ms_status status = list_members(&c);
+    if (status == MS_OK) {
+        keep_first_node(&c);
+    }
+    for (int g = 0; g < c.groups && c.members > 1 && status == MS_OK; g++) {
+        ms_nccl_comm one;
+        status = ms_nccl_comm_find(comm->platform, c.gpus + (size_t)g * (size_t)c.members,
+                                   c.members, &one);
+        if (status == MS_OK) {
+            add_comm(all_out, &one);
+        }
+    }
+    ms_arena_clear(&space->scratch);
+    return status;
+}
