@@ -3,6 +3,10 @@ install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
+  if(TARGET meshsim_shared)
+    # without the name that linkers look for: `-lmeshsim` means the archive
+    install(TARGETS meshsim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+  endif()
   # the program writes its own man pages from its option tables
   add_custom_command(TARGET meshsim POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:meshsim> -DFOLDER=${PROJECT_BINARY_DIR}/man1

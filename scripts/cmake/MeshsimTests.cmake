@@ -139,6 +139,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
                $<TARGET_FILE:meshsim> $<TARGET_FILE:ms_simgrid>)
   ms_add_check(guards.structure ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_structure --build ${PROJECT_BINARY_DIR})
   ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
+  ms_add_check(install.python ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/python.py $<TARGET_FILE:meshsim> ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)
     # tests/preload: sanitizers bring an allocator of their own

@@ -1,0 +1,101 @@
+/* One call of the program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/parse.h"
+#include "cli/program.h"
+#include "cli/run_help.h"
+#include "meshsim/interrupt.h"
+#include "meshsim/status.h"
+
+/* A closed standard stream would lend its number to the next file we open, which then gets our
+ * output. Open it the wrong way round instead: every use of it fails. */
+static void guard_standard_streams(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) == -1 && errno == EBADF) {
+            int guard = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+            if (guard != file && guard >= 0) {
+                close(guard);
+            }
+        }
+    }
+}
+
+static ms_status run_command(ms_invocation *call, int count, char *const *words) {
+    bool wants_help = false;
+    ms_status status = ms_cli_parse(call, (size_t)count, (const char *const *)words, &wants_help);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (wants_help) {
+        return ms_cli_print_help(call, call->command);
+    }
+    status = call->command->run(call);
+    if (status == MS_OK || status == MS_E_NO) {
+        ms_status flushed = ms_cli_finish_stdout(call);
+        status = flushed == MS_OK ? status : flushed;
+    }
+    return status;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
+    if (count < 2) {
+        ms_diag_error(call->diag, "no command given");
+        return MS_E_USAGE;
+    }
+    if (is_one_of(words[1], "--help", "-h") || strcmp(words[1], "help") == 0) {
+        return ms_cli_run_help(call, (size_t)count - 2, (const char *const *)words + 2);
+    }
+    if (is_one_of(words[1], "--version", "-V")) {
+        ms_buffer text;
+        ms_buffer_init(&text);
+        ms_buffer_printf(&text, "meshsim %s\n", ms_program_version());
+        return ms_cli_print_page(call, &text);
+    }
+    call->command = ms_cli_find_command(words[1]);
+    if (call->command == NULL) {
+        return ms_cli_unknown_command(words[1], call->diag);
+    }
+    call->words = (const char *const *)words + 1;
+    call->word_count = (size_t)count - 1;
+    return run_command(call, count - 2, words + 2);
+}
+
+static void finish_talk(const ms_invocation *call, ms_status status) {
+    if (status == MS_E_NOMEM && call->diag->errors == 0) {
+        ms_diag_error(call->diag, "out of memory"); /* who found out had no words */
+    }
+    ms_diag_finish(call->diag);
+    if (status == MS_E_USAGE) {
+        fprintf(stderr, "meshsim: try 'meshsim %s%s--help'\n",
+                call->command == NULL ? "" : call->command->name, call->command == NULL ? "" : " ");
+    }
+}
+
+/* After an interrupt that let the program end in its own way: as a handler would have ended it. */
+static int exit_code(ms_status status) {
+    int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
+    return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
+}
+
+int ms_program_main(int count, char *const *words) {
+    guard_standard_streams();
+    ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
+    ms_diag diag;
+    ms_diag_init_stderr(&diag);
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_invocation call = {.arena = &arena, .diag = &diag};
+    ms_status status = dispatch(&call, count, words);
+    finish_talk(&call, status);
+    ms_arena_release(&arena);
+    return exit_code(status);
+}

@@ -1,0 +1,5 @@
+#include "cli/program.h"
+
+const char *ms_program_version(void) {
+    return MESHSIM_VERSION;
+}
