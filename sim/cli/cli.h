@@ -106,6 +106,8 @@ typedef struct ms_command {
 const char *ms_cli_value(const ms_invocation *call, const char *name, const char *fallback);
 /** Whether a flag or option was given. */
 bool ms_cli_has(const ms_invocation *call, const char *name);
+/** Whether the command has an option at all. */
+bool ms_cli_knows(const ms_invocation *call, const char *name);
 /** All values of a repeatable option. */
 ms_given ms_cli_all(const ms_invocation *call, const char *name);
 /** Option as a whole number in [low, high]; `fallback` when absent. Reports and returns MS_E_USAGE
@@ -137,9 +139,9 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
  * lost. */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
 /** Check, before anything takes long, that results can go where the command line wants them: one
- * thing at most, --json among them, to the standard output, and the others to files that can be
- * written.  files: names of options that name one, at most 7, NULL behind the last.  MS_E_USAGE
- * (reported), else as ms_target_check. */
+ * thing at most, --json and --markdown among them, to the standard output, and the others to files
+ * that can be written.  files: names of options that name one, at most 7, NULL behind the last.
+ * MS_E_USAGE (reported), else as ms_target_check. */
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
 /** Whether one of the options `files` names '-', so that no page may follow. */
 bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files);

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "cli/show_parameters.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
@@ -25,6 +26,7 @@ static const ms_option OPTIONS[] = {
     {.name = "keys", .help = "print every key that a workload may have"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     MS_OPTION_JSON,
+    MS_OPTION_MARKDOWN,
     {0},
 };
 
@@ -243,8 +245,8 @@ static ms_status look_at(const ms_invocation *call, findings *f) {
 }
 
 static ms_status print_findings(const ms_invocation *call, const findings *f) {
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, make_json(call, f));
+    if (ms_cli_wants_tree(call)) {
+        return ms_cli_print_tree(call, f->job.name, MS_CHECK_TABLES, make_json(call, f));
     }
     ms_buffer page;
     ms_buffer_init(&page);
@@ -287,6 +289,7 @@ static const ms_option_rule KEYS_RULES[] = {NO_WORKLOAD("platform"),
                                             NO_WORKLOAD("effective"),
                                             NO_WORKLOAD("ignore-memory"),
                                             {"keys", "json", true, "the list is a page"},
+                                            {"keys", "markdown", true, "the list is a page"},
                                             {0}};
 
 static const ms_mode MODES[] = {

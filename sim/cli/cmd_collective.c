@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "meshsim/coll_sizes.h"
 #include "meshsim/units.h"
 #include "meshsim/usage.h"
@@ -64,6 +65,7 @@ static const ms_option OPTIONS[] = {
      .help = "analytic (no contention), flow (transfers share links) or step (and collectives are "
              "played step by step)"},
     MS_OPTION_JSON,
+    MS_OPTION_MARKDOWN,
     {0},
 };
 
@@ -196,8 +198,11 @@ static void print_table(const ms_sizes_study *study, const ms_sizes_result *resu
 
 static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
                        const ms_sizes_result *result) {
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, make_json(call, study, result));
+    if (ms_cli_wants_tree(call)) {
+        const char *name =
+            ms_arena_printf(call->arena, "%s on %d GPUs of %s", ms_coll_kind_name(study->kind),
+                            study->ranks, study->platform->name);
+        return ms_cli_print_tree(call, name, MS_COLLECTIVE_TABLES, make_json(call, study, result));
     }
     ms_buffer page;
     ms_buffer_init(&page);

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/html_option.h"
+#include "cli/markdown.h"
 #include "cli/show_difference.h"
 #include "meshsim/units.h"
 
@@ -31,7 +32,7 @@ static const ms_option OPTIONS[] = {
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
     MS_OPTION_HTML,
-    {.name = "markdown", .help = "print tables in Markdown"},
+    MS_OPTION_MARKDOWN,
     {.name = "json", .help = "print one JSON object instead of a table"},
     {0},
 };

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "cli/progress.h"
 #include "cli/run_whatif.h"
 #include "cli/show_result.h"
@@ -40,6 +41,7 @@ static const ms_option OPTIONS[] = {
      .word = level_word,
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
     MS_OPTION_JSON,
+    MS_OPTION_MARKDOWN,
     MS_OPTION_FIDELITY,
     MS_OPTION_GRANULARITY,
     MS_OPTION_OVERLAP,
@@ -73,12 +75,12 @@ static ms_status print_tree(const ms_invocation *call, const ms_result *result,
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
-    return ms_cli_print_json(call, summary);
+    return ms_cli_print_tree(call, result->job->name, MS_RUN_TABLES, summary);
 }
 
 static ms_status print_result(const ms_invocation *call, const ms_result *result,
                               const ms_cli_whatif *whatif) {
-    if (ms_cli_has(call, "json")) {
+    if (ms_cli_wants_tree(call)) {
         return print_tree(call, result, whatif);
     }
     ms_buffer page;

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
@@ -32,8 +33,10 @@ static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
     if (status != MS_OK) {
         return status;
     }
-    return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_cli_schedule_tree(call, shown))
-                                    : print_text(call, shown);
+    return ms_cli_wants_tree(call)
+               ? ms_cli_print_tree(call, shown->program->name, MS_SCHEDULE_TABLES,
+                                   ms_cli_schedule_tree(call, shown))
+               : print_text(call, shown);
 }
 
 static void note_idle(const ms_invocation *call, const char *option, bool is_idle,
@@ -126,7 +129,7 @@ static ms_status run_search(const ms_invocation *call) {
 }
 
 static ms_status run(const ms_invocation *call) {
-    static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", NULL};
+    static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);
     return status == MS_OK ? ms_cli_run_mode(call) : status;
 }
@@ -281,6 +284,7 @@ static const ms_option OPTIONS[] = {
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg"},
     {"json", 0, NULL, 0, false, NULL, .help = "print one JSON object"},
+    MS_OPTION_MARKDOWN,
     {0},
 };
 

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
@@ -84,11 +85,6 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "write what is found as CSV",
      .writes = ".csv"},
-    {.name = "markdown",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write it as a table of Markdown",
-     .writes = ".md"},
     MS_OPTION_HTML,
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
@@ -100,6 +96,7 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_FIDELITY,
     MS_OPTION_GRANULARITY,
     MS_OPTION_JSON,
+    MS_OPTION_MARKDOWN,
     {0},
 };
 
@@ -224,27 +221,25 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* ---- the search ---- */
 
 /* Options that name files. */
-static const char *const FILES[] = {"output", "csv", "markdown", "html", NULL};
+static const char *const FILES[] = {"output", "csv", "html", NULL};
 
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
-    ms_buffer texts[3];
-    for (int i = 0; i < 3; i++) {
-        ms_buffer_init(&texts[i]);
-    }
-    if (ms_cli_has(call, FILES[0]) && shown->result->row_count > 0) {
-        ms_show_search_workload(&shown->result->rows[0], call->arena, &texts[0]);
-    }
-    ms_show_search_csv(shown, call->arena, &texts[1]);
-    ms_show_search_markdown(shown, call->arena, &texts[2]);
+    ms_buffer workload;
+    ms_buffer csv;
+    bool has_best = shown->result->row_count > 0;
     ms_status status = MS_OK;
-    for (int i = 0; i < 3; i++) {
-        bool is_wanted = status == MS_OK && (i > 0 || shown->result->row_count > 0);
-        if (is_wanted) {
-            status = ms_cli_write_option(call, FILES[i], &texts[i]);
-        } else {
-            ms_buffer_release(&texts[i]);
-        }
+    ms_buffer_init(&workload);
+    ms_buffer_init(&csv);
+    if (ms_cli_has(call, "output") && has_best) {
+        ms_show_search_workload(&shown->result->rows[0], call->arena, &workload);
+        status = ms_cli_write_option(call, "output", &workload);
     }
+    if (status == MS_OK && ms_cli_has(call, "csv")) {
+        ms_show_search_csv(shown, call->arena, &csv);
+        status = ms_cli_write_option(call, "csv", &csv);
+    }
+    ms_buffer_release(&workload);
+    ms_buffer_release(&csv);
     return status;
 }
 
@@ -275,8 +270,10 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, make_tree(call, shown, whatif));
+    if (ms_cli_wants_tree(call)) {
+        const char *name = ms_space_base(shown->space)->name;
+        return ms_cli_print_tree(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES,
+                                 make_tree(call, shown, whatif));
     }
     ms_buffer page;
     ms_buffer_init(&page);

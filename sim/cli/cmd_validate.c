@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
+#include "cli/markdown_tables.h"
 #include "cli/show_ablation.h"
 #include "cli/show_validation.h"
 #include "cli/worker_options.h"
@@ -47,6 +48,7 @@ static const ms_option OPTIONS[] = {
      .writes = ".svg"},
     MS_OPTION_HTML,
     MS_OPTION_JSON,
+    MS_OPTION_MARKDOWN,
     {0},
 };
 
@@ -131,8 +133,9 @@ static ms_status show(const ms_invocation *call, const ms_ablation *a) {
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, make_tree(call, a));
+    if (ms_cli_wants_tree(call)) {
+        const char *group = ms_cli_value(call, "group", NULL);
+        return ms_cli_print_tree(call, group, MS_VALIDATE_TABLES, make_tree(call, a));
     }
     ms_buffer page;
     ms_buffer_init(&page);

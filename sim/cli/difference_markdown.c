@@ -1,17 +1,6 @@
 /* A comparison in Markdown, as code hosts show it under a change. */
-#include <string.h>
-
+#include "cli/markdown.h"
 #include "cli/show_difference.h"
-
-/* A cell: no bars, line ends or markup of its own. */
-static void add_cell(const char *text, ms_buffer *out) {
-    for (const char *at = text; *at != '\0'; at++) {
-        if (strchr("|\\`*<>&", *at) != NULL) {
-            ms_buffer_puts(out, "\\");
-        }
-        ms_buffer_add(out, (unsigned char)*at < 0x20 ? " " : at, 1);
-    }
-}
 
 static void add_row(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
     const char *sides[2];
@@ -20,11 +9,11 @@ static void add_row(const ms_difference *difference, ms_arena *arena, ms_buffer 
         return;
     }
     ms_buffer_puts(out, difference->has_failed ? "| **" : "| ");
-    add_cell(difference->key, out);
+    ms_markdown_write_text(difference->key, out);
     ms_buffer_puts(out, difference->has_failed ? "** | " : " | ");
-    add_cell(sides[0], out);
+    ms_markdown_write_text(sides[0], out);
     ms_buffer_puts(out, " | ");
-    add_cell(sides[1], out);
+    ms_markdown_write_text(sides[1], out);
     ms_buffer_puts(out, " | ");
     ms_show_relative(difference, out);
     ms_buffer_puts(out, " |\n");
@@ -35,7 +24,10 @@ static void add_table(const char *title, const ms_differences *differences,
     if (differences->count == 0) {
         return;
     }
-    ms_buffer_printf(out, "\n| %s | a | b | change |\n|:---|---:|---:|---:|\n", title);
+    const char *const headings[] = {title, "a", "b", "change"};
+    static const bool IS_NUMBER[] = {false, true, true, true};
+    ms_buffer_puts(out, "\n");
+    ms_markdown_write_head(headings, IS_NUMBER, sizeof headings / sizeof headings[0], out);
     for (size_t i = 0; i < differences->count; i++) {
         add_row(&differences->items[i], shown->arena, out);
     }
@@ -48,10 +40,10 @@ static void add_rules(const ms_compare_rules *rules, ms_buffer *out) {
     ms_buffer_init(&passes);
     ms_show_guards(rules, &guards, &passes);
     ms_buffer_puts(out, "\nGuarded: ");
-    add_cell(ms_buffer_text(&guards), out);
+    ms_markdown_write_text(ms_buffer_text(&guards), out);
     if (passes.length > 0) {
         ms_buffer_puts(out, "; let pass: ");
-        add_cell(ms_buffer_text(&passes), out);
+        ms_markdown_write_text(ms_buffer_text(&passes), out);
     }
     ms_buffer_puts(out, ".\n");
     out->failed = out->failed || guards.failed || passes.failed;
@@ -62,7 +54,7 @@ static void add_rules(const ms_compare_rules *rules, ms_buffer *out) {
 static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "\n### ");
-    add_cell(trace->name, out);
+    ms_markdown_write_text(trace->name, out);
     ms_buffer_puts(out, "\n\n");
     ms_buffer_puts(out, trace->has_failed ? "**" : "");
     ms_show_verdict(trace, out);
@@ -78,9 +70,9 @@ void ms_show_differences_markdown(const ms_shown_comparison *shown, ms_buffer *o
                      : !comparison->is_equal ? "changed within the guard"
                                              : "equal");
     ms_buffer_puts(out, "a: ");
-    add_cell(shown->paths[0], out);
+    ms_markdown_write_text(shown->paths[0], out);
     ms_buffer_puts(out, ", b: ");
-    add_cell(shown->paths[1], out);
+    ms_markdown_write_text(shown->paths[1], out);
     ms_buffer_puts(out, "\n");
     add_rules(shown->rules, out);
     if (comparison->are_folders) {

@@ -190,6 +190,17 @@ static ms_status parse_words(parser *cursor) {
     return MS_OK;
 }
 
+bool ms_cli_knows(const ms_invocation *call, const char *name) {
+    return find_long(call->command, name, strlen(name)) < option_count(call->command);
+}
+
+/* A result is printed as a page, as JSON or as Markdown. */
+static ms_status check_forms(const ms_invocation *call) {
+    static const char *const FORMS[] = {"json", "markdown", NULL};
+    bool has_both = ms_cli_knows(call, FORMS[0]) && ms_cli_knows(call, FORMS[1]);
+    return has_both ? ms_cli_check_stdout(call, FORMS) : MS_OK;
+}
+
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out) {
     parser cursor = {.call = call, .words = words, .count = count};
@@ -210,6 +221,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
         ms_diag_error(call->diag, "missing argument: %s", call->command->positional_help);
         status = MS_E_USAGE;
     }
+    status = status == MS_OK ? check_forms(call) : status;
     return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 

@@ -72,9 +72,13 @@ static ms_status check_files(const ms_invocation *call, const char *const *optio
 
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files) {
     enum { FILES_MAX = 7 };
-    const char *names[FILES_MAX + 2] = {"json"};
+    const char *names[FILES_MAX + 3] = {"json"};
+    size_t count = 1;
+    if (ms_cli_knows(call, "markdown")) {
+        names[count++] = "markdown";
+    }
     for (size_t i = 0; files[i] != NULL && i < FILES_MAX; i++) {
-        names[i + 1] = files[i];
+        names[count++] = files[i];
     }
     ms_status status = ms_cli_check_stdout(call, names);
     return status == MS_OK ? check_files(call, files) : status;

@@ -235,7 +235,7 @@ static ms_status read_engine(plan *p) {
 }
 
 static ms_status check_options(const plan *p) {
-    static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot",
+    static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot", "html",
                                          "explain", "whatif", "output", "markdown", NULL};
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {

@@ -113,27 +113,6 @@ void ms_show_search_csv(const ms_shown_search *shown, ms_arena *arena, ms_buffer
     out->failed = out->failed || !has_all;
 }
 
-void ms_show_search_markdown(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out) {
-    found_line *lines = make_lines(shown, arena);
-    ms_buffer_puts(out, "| | mesh | schedule | micro | recompute | zero | step | memory | bubble | "
-                        "exposed | limited by |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < shown->result->row_count && lines != NULL; i++) {
-        const found_line *line = &lines[i];
-        char step[32], peak[32];
-        ms_buffer_printf(
-            out,
-            "| %lld | %s | %s, v %lld | %lld | %s | %lld | %s | %s | %.1f %% | %.1f %% | %s, %.1f "
-            "%% |\n",
-            (long long)line->rank, line->mesh, line->words.schedule, (long long)line->v,
-            (long long)line->micro_batch, line->words.recompute, (long long)line->zero,
-            ms_unit_format(line->figures.step_time_s, MS_DIM_TIME, step, sizeof step),
-            ms_show_memory(line->figures.peak_B, peak, sizeof peak),
-            100 * line->figures.bubble_fraction, 100 * line->figures.exposed_fraction,
-            line->limited_by, 100 * line->limit_share);
-    }
-    out->failed = out->failed || lines == NULL;
-}
-
 /* ---- the winner ---- */
 
 /* A file that stands in a folder by its whole path; any other name as it is. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/markdown_tables.h"
 #include "cli/show_text.h"
 
 ms_status ms_cli_sort_column(const ms_invocation *call, const ms_table_column *columns,
@@ -45,6 +46,7 @@ static ms_status write_csv(const ms_invocation *call, const ms_table *table) {
 typedef struct forms {
     const ms_value *(*make_tree)(const ms_invocation *call, const void *shown);
     void (*write_page)(const void *shown, ms_buffer *out);
+    const ms_markdown_table *tables; /* of the tree, in Markdown */
 } forms;
 
 /* To the file of --csv-table, and then where no data took the standard output, there. */
@@ -56,8 +58,8 @@ static ms_status print(const ms_invocation *call, const ms_table *table, const f
     if (status != MS_OK || is_taken) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, how->make_tree(call, shown));
+    if (ms_cli_wants_tree(call)) {
+        return ms_cli_print_tree(call, "a comparison", how->tables, how->make_tree(call, shown));
     }
     ms_buffer text;
     ms_buffer_init(&text);
@@ -138,7 +140,7 @@ static void write_paper(const void *context, ms_buffer *out) {
 }
 
 ms_status ms_cli_show_paper(const ms_invocation *call, const ms_shown_paper *shown) {
-    static const forms PAPER = {paper_tree, write_paper};
+    static const forms PAPER = {paper_tree, write_paper, MS_SCHEDULES_TABLES};
     return print(call, &shown->table, &PAPER, shown);
 }
 
@@ -270,6 +272,6 @@ static void write_simulated(const void *context, ms_buffer *out) {
 }
 
 ms_status ms_cli_show_simulated(const ms_invocation *call, const ms_shown_simulated *shown) {
-    static const forms SIMULATED = {simulated_tree, write_simulated};
+    static const forms SIMULATED = {simulated_tree, write_simulated, MS_SIMULATED_SCHEDULE_TABLES};
     return print(call, &shown->table, &SIMULATED, shown);
 }

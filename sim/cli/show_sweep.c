@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/markdown_tables.h"
 #include "cli/show_text.h"
 
 enum {
@@ -131,10 +132,19 @@ static void add_rows(const ms_shown_sweep *shown, ms_arena *arena, ms_value *roo
     }
 }
 
+/* The workload's name, which a point that is refused lacks; "" where all are. */
+static const char *workload_of(const ms_shown_sweep *shown) {
+    const char *name = "";
+    for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
+        name = shown->rows[i].workload == NULL ? "" : shown->rows[i].workload;
+    }
+    return name;
+}
+
 ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena) {
     ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "name", shown->sweep->name);
-    ms_value_add_string(root, "workload", shown->count == 0 ? "" : shown->rows[0].workload);
+    ms_value_add_string(root, "workload", workload_of(shown));
     add_axes(shown->sweep, root);
     add_picture(&shown->sweep->picture, root);
     add_counts(shown->counts, shown->count, root);
@@ -146,6 +156,28 @@ void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *
     sweep_table sweep;
     make_table(shown, arena, &sweep);
     ms_table_write_csv(&sweep.table, out);
+}
+
+/* ---- Markdown ---- */
+
+/* A column for each key, then those of the results. */
+const ms_markdown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
+    size_t count = 0;
+    while (MS_SWEEP_COLUMNS_SHOWN[count].path != NULL) {
+        count++;
+    }
+    ms_markdown_table *tables = MS_NEW(arena, ms_markdown_table, 2);
+    ms_markdown_field *fields = MS_NEW(arena, ms_markdown_field, sweep->key_count + count + 1);
+    if (tables == NULL || fields == NULL) {
+        return NULL;
+    }
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        fields[key].path = ms_arena_printf(arena, "settings/%s", sweep->keys[key].path);
+        fields[key].heading = sweep->keys[key].path;
+    }
+    memcpy(fields + sweep->key_count, MS_SWEEP_COLUMNS_SHOWN, count * sizeof *fields);
+    tables[0] = (ms_markdown_table){.title = "", .path = "rows", .fields = fields};
+    return arena->has_failed ? NULL : tables;
 }
 
 /* ---- page ---- */
