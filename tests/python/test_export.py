@@ -197,11 +197,11 @@ class Export(unittest.TestCase):
         (self.folder / name).write_text(yaml.dump(work), encoding="utf-8")
         return name
 
-    def there_and_back(self, path, platform):
+    def there_and_back(self, path, platform, kind="megatron", *more):
         """Export, import; the unsaid keys, and the workload that came back."""
-        told = json.loads(self.meshsim("export", "megatron", path, "--json", "-o", "out.sh").stdout)
+        told = json.loads(self.meshsim("export", kind, path, "--json", "--quiet", "-o", "out.sh").stdout)
         self.assertEqual((self.folder / "out.sh").read_text(encoding="utf-8"), told["text"])
-        self.meshsim("import", "megatron", "out.sh", "--quiet", "-o", "back.yaml", "--set", f"platform={platform}")
+        self.meshsim("import", kind, "out.sh", "--quiet", "-o", "back.yaml", "--set", f"platform={platform}", *more)
         return {row["key"]: row for row in told["unsaid"]}, "back.yaml"
 
     def figures(self, path):
@@ -293,6 +293,67 @@ class Megatron(Export):
         path = self.write({**TINY, "name": "x\n--bf16 `id` $(id)"}, "w.yaml")
         text = self.meshsim("export", "megatron", path).stdout
         self.assertTrue(all(line.startswith("#") for line in text.splitlines() if "id" in line and not line.startswith("    ")), text)
+
+
+def draw_deepspeed(draw):
+    """A workload of words that DeepSpeed's configuration has, legal or not."""
+    mesh = draw.choice([{"dp": 16}, {"dp": 8, "tp": 2}, {"dp": 4, "cp": 4}, {"dp": 4, "tp": 2, "cp": 2}, {"dp": 8, "pp": 2}, {"dp": 4, "pp": 2, "tp": 2}])
+    stage = draw.choice([0, 1]) if "pp" in mesh else draw.choice([0, 1, 2, 3])
+    parameters = draw.choice(["bf16", "bf16", "fp16", "fp32"])
+    precision = {"parameters": parameters, "gradients": draw.choice([parameters, "fp32"]), "optimizer": "8 B" if parameters == "fp32" else "12 B"}
+    data = {"zero": stage, "overlap_reduce": stage > 0 and draw.random() < 0.5, "overlap_gather": stage == 3, "bucket": "400000000 B"}
+    if stage > 0 and draw.random() < 0.3:
+        data["offload"] = True
+    if parameters == "bf16" and stage > 0 and draw.random() < 0.4:
+        precision.update(gradients="bf16", optimizer=draw.choice(["6 B", "8 B"]))
+    if stage == 1 and parameters == "bf16" and (precision["gradients"] == "fp32" or draw.random() < 0.3):
+        data["all_reduce"] = True
+    micro = draw.choice([1, 2])
+    work = {"framework": "deepspeed", "platform": {"file": "dgx-h100", "nodes": 2}, "mesh": mesh, "precision": precision, "data_parallel": data,
+            "model": {"type": "llama", "layers": 8, "hidden": 1024, "heads": 16, "ffn": 2816, "vocab": 32000, "sequence": 4096},
+            "batch": {"global": mesh["dp"] * micro * draw.randint(1, 6), "micro": micro}}
+    if mesh.get("cp", 1) > 1:
+        work["context_parallel"] = {"kind": "all_to_all"}
+    if "pp" in mesh and draw.random() < 0.5:
+        work["recompute"] = "full"
+    return work
+
+
+class DeepSpeed(Export):
+    def test_random_workloads_come_back_as_they_are(self):
+        draw = random.Random(SEED)
+        tried = done = 0
+        while done < 15 and tried < 200:
+            tried += 1
+            work = draw_deepspeed(draw)
+            path = self.write(work, "w.yaml")
+            if self.run_meshsim("check", path, "--ignore-memory").returncode:
+                continue
+            done += 1
+            unsaid, back = self.there_and_back(path, json.dumps(work["platform"]), "deepspeed", "--set", "model=" + json.dumps(work["model"]))
+            context = f"seed {SEED}, workload {tried}: {(self.folder / 'w.yaml').read_text()}{(self.folder / 'out.sh').read_text()}"
+            self.assertEqual(set(unsaid) - OUTSIDE - {"model", "optimizer.type"}, set(), context)
+            before, after = self.figures(path), self.figures(back)
+            self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, context)
+        self.assertEqual(done, 15, tried)
+
+    def test_what_is_unsaid_is_told_beside_the_file(self):
+        path = self.write({**TINY, "recompute": "full", "precision": {"optimizer": "8 B"}, "schedule": {"kind": "gpipe"}}, "w.yaml")
+        done = self.meshsim("export", "deepspeed", path)
+        config = json.loads(done.stdout)
+        self.assertEqual(config["pipeline"], {"stages": 2, "activation_checkpoint_interval": 1})
+        self.assertIn("note: schedule.kind: gpipe (DeepSpeed: 1f1b), not said: pipelines are 1F1B", done.stderr)
+        self.assertIn("note: optimizer.type: Lion, not said: chosen by its bytes", done.stderr)
+        self.assertIn("note: model: model, not said: its code and its config.json say it", done.stderr)
+        self.assertEqual(self.meshsim("export", "deepspeed", path, "--quiet").stderr, "")
+
+    def test_every_workload_of_this_folder_gives_a_configuration(self):
+        for path in sorted((ROOT / "workloads").glob("*.yaml")):
+            told = json.loads(self.meshsim("export", "deepspeed", str(path), "--quiet", "--json").stdout)
+            config = json.loads(told["text"])
+            batches = [config[key] for key in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")]
+            self.assertEqual(batches[0] % (batches[1] * batches[2]), 0, path)
+            self.assertIn("memory.libraries", [row["key"] for row in told["unsaid"]])
 
 
 class Refusals(Export):

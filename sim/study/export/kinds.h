@@ -5,6 +5,7 @@
 #include "meshsim/export.h"
 
 extern const ms_export_kind ms_export_megatron;
+extern const ms_export_kind ms_export_deepspeed;
 
 /* Why a key, or all keys of a mapping, cannot be said. */
 typedef struct ms_export_reason {
@@ -31,6 +32,23 @@ ms_status ms_export_settle(const ms_job *job, ms_arena *arena, ms_diag *diag,
 
 /* The same of a spec that was read back and is not laid out.  spec: changed in place. */
 ms_status ms_export_settle_spec(ms_job_spec *spec, ms_arena *arena, ms_diag *diag);
+
+/* A key that a file says, as an override of a spec has it; NULL: no memory. */
+const char *ms_export_override(ms_arena *arena, const char *key, const char *value);
+
+/* Software, and what a file tells it. */
+typedef struct ms_export_software {
+    const char *framework;   /* its profile */
+    const char *data_folder; /* may be NULL */
+    const ms_words *sets;    /* keys of the file, as overrides of the profile's spec */
+    bool has_model;          /* the file says the model; else that is code of the user's own, and
+                                the software brings its kernels */
+} ms_export_software;
+
+/* Find what the software makes of a file on the job's own cluster.  pair: with `mine`; `theirs` is
+ * set.  Returns as ms_job_spec_override. */
+ms_status ms_export_adopt(const ms_export_software *software, ms_arena *arena, ms_diag *diag,
+                          ms_export_pair *pair);
 
 /* Find the keys in which the two differ.  unsaid: ms_unsaid, appended to, in `arena`.  Returns
  * MS_OK; MS_E_NOMEM (reported). */

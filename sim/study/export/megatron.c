@@ -151,35 +151,20 @@ static ms_status list_sets(read_back *r, ms_words *sets_out, ms_vector *unsaid) 
 static ms_status tell_arguments(read_back *r, ms_vector *unsaid) {
     for (size_t i = 0; i < r->arguments.items.count; i++) {
         const ms_megatron_argument *argument = &MS_AT(&r->arguments.items, ms_megatron_argument, i);
+        bool is_optimizer = strcmp(argument->name, "--optimizer") == 0;
         const ms_unsaid row = {
             .key = argument->name,
-            .why = ms_arena_printf(r->x->arena, "simulated otherwise: %s", argument->why)};
-        bool is_told = argument->use != MS_MEGATRON_DIFFERENT ||
-                       (row.why != NULL && ms_vector_add(unsaid, &row, 1) != NULL);
+            .value = is_optimizer ? argument->value : NULL,
+            .why = is_optimizer
+                       ? "chosen by its bytes, all that a workload says of it"
+                       : ms_arena_printf(r->x->arena, "simulated otherwise: %s", argument->why)};
+        bool is_row = argument->use == MS_MEGATRON_DIFFERENT || is_optimizer;
+        bool is_told = !is_row || (row.why != NULL && ms_vector_add(unsaid, &row, 1) != NULL);
         if (!is_told) {
             return ms_diag_no_memory(r->diag);
         }
     }
     return MS_OK;
-}
-
-/* What the profile's software makes of the arguments on the job's own cluster. */
-static ms_status make_theirs(read_back *r, const ms_words *sets, ms_job_spec *theirs_out) {
-    ms_arena *arena = r->x->arena;
-    ms_job_spec base;
-    ms_status status =
-        ms_job_spec_of_framework(r->framework, r->x->source->data_folder, arena, r->diag, &base);
-    if (status != MS_OK) {
-        return status;
-    }
-    base.platform = r->x->spec->platform;
-    base.folder = r->x->spec->folder;
-    status = ms_job_spec_override(&base, sets, arena, r->diag, theirs_out);
-    if (status == MS_OK) {
-        ms_job_spec_fit_framework(theirs_out);
-        status = ms_export_settle_spec(theirs_out, arena, r->diag);
-    }
-    return status;
 }
 
 static ms_status find_unsaid(read_back *r, const char *text, ms_vector *unsaid) {
@@ -194,7 +179,11 @@ static ms_status find_unsaid(read_back *r, const char *text, ms_vector *unsaid) 
     status = status == MS_OK ? ms_megatron_translate(&r->arguments, &facts, arena, r->diag, &r->job)
                              : status;
     status = status == MS_OK ? list_sets(r, &sets, unsaid) : status;
-    status = status == MS_OK ? make_theirs(r, &sets, &pair.theirs) : status;
+    const ms_export_software theirs = {.framework = r->framework,
+                                       .data_folder = r->x->source->data_folder,
+                                       .sets = &sets,
+                                       .has_model = true};
+    status = status == MS_OK ? ms_export_adopt(&theirs, arena, r->diag, &pair) : status;
     status = status == MS_OK ? ms_export_compare(&pair, &ALL, arena, r->diag, unsaid) : status;
     return status == MS_OK ? tell_arguments(r, unsaid) : status;
 }

@@ -48,3 +48,7 @@ bool ms_export_has_experts(const ms_moe *moe, int layer) {
     }
     return moe->experts > 0 && is_turn;
 }
+
+const char *ms_export_override(ms_arena *arena, const char *key, const char *value) {
+    return ms_arena_printf(arena, "%s=%s", key, value);
+}

@@ -402,9 +402,7 @@ static void set_overlap(deepspeed_run *run) {
     }
     set_bool(run, "data_parallel.overlap_reduce", MS_DEEPSPEED_OVERLAP, overlaps);
     set_bool(run, "data_parallel.overlap_gather", MS_DEEPSPEED_STAGE, run->stage == 3);
-    if (overlaps) {
-        set_bucket(run);
-    }
+    set_bucket(run);
 }
 
 /* Stage 1 sums whole gradients on all replicas where it is told to, and where it accumulates those
