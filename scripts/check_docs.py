@@ -113,7 +113,7 @@ def prose_of(path, text):
 def texts_of(root):
     """Path -> text of each file that people read."""
     files = sorted(root.glob("*.md")) + [file for folder in FOLDERS for file in sorted((root / folder).glob("**/*")) if file.is_file()]
-    files += [file for folder in ("workloads", "platforms") for file in sorted((root / folder).glob("*.md"))]
+    files += [file for folder in ("workloads", "platforms") for file in sorted((root / folder).glob("**/*.md"))]
     names = {file: file.relative_to(root).as_posix() for file in files}
     return {file: file.read_text(encoding="utf-8", errors="replace") for file, name in names.items()
             if file.suffix in READ and not UNREAD.search(name)}
