@@ -148,6 +148,12 @@ class Package(unittest.TestCase):
                 status, _, said = program(*words)
                 self.assertEqual(told, f"{status} 1\n{said}")
 
+    def test_version(self):
+        """Package, library and program are of one version."""
+        told = python("import importlib.metadata\nprint(meshsim.__version__, importlib.metadata.version('meshsim'))").split()
+        done = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True)
+        self.assertEqual(told, [done.stdout.split()[1]] * 2)
+
     def test_no_library(self):
         """A library that is not there, or of another version, is told, with where it was looked for."""
         code = """
@@ -168,6 +174,12 @@ class Package(unittest.TestCase):
             sizes = [16, 64, 32, 16]
             times = [r.step_time_s for r in meshsim.run_many([("workloads/tiny.yaml", {"batch.global": size}) for size in sizes], jobs=2)]
             print(times[0] == times[3] < times[2] < times[1])
+            os.environ["MESHSIM_DATA"] = "/nowhere"
+            try:
+                meshsim.run({**dict(platform="dgx-a100", mesh={"dp": 8}), "costs": {"forward": "1 ms"}, "batch": {"microbatches": 1}})
+            except meshsim.InputError as error:
+                print("/nowhere/platforms" in str(error))
+            del os.environ["MESHSIM_DATA"]
             before = {worker.process.pid for worker in _workers._alive}
             print(len(before) <= 2, all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in before))
             threads = [threading.Thread(target=meshsim.check, args=("workloads/tiny.yaml",)) for _ in range(4)]
@@ -192,7 +204,7 @@ class Package(unittest.TestCase):
                 worker.process.wait(60)
             print(meshsim.run("workloads/tiny.yaml").step_time_s == times[0])
             """)
-        self.assertEqual(print_, "True\nTrue True\nTrue\nTrue\na worker process died, with status -9\nTrue\n")
+        self.assertEqual(print_, "True\nTrue\nTrue True\nTrue\nTrue\na worker process died, with status -9\nTrue\n")
 
     def test_interrupt(self):
         """Ctrl-C ends a long run, with all its processes."""

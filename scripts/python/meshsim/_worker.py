@@ -11,22 +11,34 @@ import os
 import select
 import signal
 import sys
-from typing import List, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 from . import _library
 from ._messages import CLOSED, receive, send
 
 
-def become_program(library: ctypes.CDLL, words: List[str], folder: str, files: Tuple[int, int]) -> None:
+class Request(NamedTuple):
+    """What a caller wants to be run."""
+
+    words: List[str]
+    """behind the program's name"""
+    folder: str
+    """the current one"""
+    variables: Dict[str, str]
+    """of the environment"""
+
+
+def become_program(library: ctypes.CDLL, request: Request, files: Tuple[int, int]) -> None:
     """In a child: be the program with these arguments, and end with its status."""
     status = 70
     try:
-        os.chdir(folder)
+        os.chdir(request.folder)
+        os.environ.update(request.variables)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(files[0], 1)
         os.dup2(files[1], 2)
-        arguments = (ctypes.c_char_p * (len(words) + 2))(b"meshsim", *map(os.fsencode, words), None)
-        status = library.ms_program_main(len(words) + 1, arguments)
+        words = [b"meshsim", *map(os.fsencode, request.words)]
+        status = library.ms_program_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
     except BaseException as error:
         os.write(files[1], f"meshsim: error: {error}\n".encode())
     finally:
@@ -54,12 +66,12 @@ def contents(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
-def perform(library: ctypes.CDLL, words: List[str], folder: str, requests: int) -> Tuple[int, bytes, str]:
+def perform(library: ctypes.CDLL, request: Request, requests: int) -> Tuple[int, bytes, str]:
     """Status (negative: the signal that killed it), standard output and standard error of a command line."""
     files = (os.memfd_create("stdout"), os.memfd_create("stderr"))
     child = os.fork()
     if child == 0:
-        become_program(library, words, folder, files)
+        become_program(library, request, files)
     status = wait(child, requests)
     answer = status, contents(files[0]), contents(files[1]).decode("utf-8", "replace")
     for file in files:
@@ -84,8 +96,7 @@ def main() -> None:
         request = receive(requests)
         if request is CLOSED:
             return
-        words, folder = request
-        send(answers, perform(library, words, folder, requests))
+        send(answers, perform(library, Request(*request), requests))
 
 
 if __name__ == "__main__":

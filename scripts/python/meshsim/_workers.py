@@ -52,9 +52,10 @@ class Worker:
         return answer
 
     def perform(self, words: List[str]) -> Answer:
-        """Status, standard output and standard error of a command line, in the caller's folder."""
+        """Status, standard output and standard error of a command line, in the caller's folder and with its MESHSIM_ variables."""
         try:
-            _messages.send(self.process.stdin.fileno(), (words, os.getcwd()))
+            variables = {name: value for name, value in os.environ.items() if name.startswith("MESHSIM_")}
+            _messages.send(self.process.stdin.fileno(), (words, os.getcwd(), variables))
         except (OSError, ValueError):
             pass  # then there is no answer either
         return self._receive()
