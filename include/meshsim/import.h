@@ -28,6 +28,7 @@ MS_BEGIN_DECLS
 /** What an importer makes. */
 typedef enum ms_import_product {
     MS_IMPORT_WORKLOAD, /**< a workload file; what it lacks stands there as comments */
+    MS_IMPORT_PLATFORM, /**< a platform file, likewise */
     MS_IMPORT_TABLE,    /**< rows of measurements, as CSV */
 } ms_import_product;
 
@@ -84,14 +85,15 @@ const ms_import_kind *const *ms_import_kinds(void);
 /** The kind of that name.  Returns NULL (reported, with all that there are) if there is none. */
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 
-/** Read a source; lay `sets` over a workload, and check the model that it gives.
- *  kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a kind that there
- * is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
+/** Read a source; lay `sets` over a workload or platform, and check the model, or the platform,
+ * that it gives. kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a
+ * kind that there is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO;
+ * MS_E_NOMEM. */
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out);
 
-/** Append what was imported as a file: a workload, in which what it lacks stands as comments, or a
- * table as CSV. */
+/** Append what was imported as a file: a workload or a platform, in which what it lacks stands as
+ * comments, or a table as CSV. */
 void ms_import_write(const ms_imported *imported, ms_buffer *out);
 
 MS_END_DECLS

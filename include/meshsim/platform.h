@@ -321,6 +321,12 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out);
 
+/** Read a platform from the document of a file, without a `base`.
+ *  root: keys of its GPU type are laid into it.  folders: as in ms_platform_load.  Returns as that.
+ */
+ms_status ms_platform_read(ms_node *root, const char *const *folders, ms_arena *arena,
+                           ms_diag *diag, ms_platform *platform_out);
+
 /** Number of GPUs, nodes * gpus_per_node. */
 int ms_platform_gpus(const ms_platform *platform);
 

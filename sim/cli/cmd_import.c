@@ -11,10 +11,13 @@
 enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
 
 /* Kinds by their places in MODES. */
-enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS, AT_KINETO };
+enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS, AT_KINETO, AT_SLURM };
 
-/* Those that give a workload, a bit each. */
-enum { WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON | 1U << AT_DEEPSPEED };
+/* Those that give a workload, and those that give a file with keys, a bit each. */
+enum {
+    WORKLOADS = 1U << AT_HF | 1U << AT_MEGATRON | 1U << AT_DEEPSPEED,
+    KEYED = WORKLOADS | 1U << AT_SLURM,
+};
 
 static const ms_option OPTIONS[] = {
     {.name = "output",
@@ -48,7 +51,7 @@ static const ms_option OPTIONS[] = {
      .takes = MS_TAKES_WORKLOAD_KEY,
      .is_repeatable = true,
      .help = "give the file a key, in the place of what the source says",
-     .modes = WORKLOADS},
+     .modes = KEYED},
     {.name = "kernels",
      .argument = "FILE.csv",
      .arguments = 1,
@@ -167,7 +170,8 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
         ms_value_add_string(missing, NULL, imported->missing[i]);
     }
     add_keys(imported, root);
-    ms_value_add_string(root, "workload", ms_buffer_text(text));
+    ms_value_add_string(root, imported->product == MS_IMPORT_PLATFORM ? "platform" : "workload",
+                        ms_buffer_text(text));
     return ms_cli_print_json(call, root);
 }
 
@@ -262,6 +266,11 @@ static const ms_mode MODES[] = {
                    .argument = "kineto",
                    .writes = ".csv",
                    .run = ms_cli_import_kineto},
+    [AT_SLURM] = {.usage = "slurm TOPOLOGY.conf [NCCL.xml...]",
+                  .summary = "Slurm's topology, with what NCCL found in a node, gives a platform",
+                  .argument = "slurm",
+                  .writes = ".yaml",
+                  .run = run_import},
     {0},
 };
 
@@ -272,7 +281,7 @@ static ms_status run(const ms_invocation *call) {
 
 const ms_command ms_cmd_import = {
     .name = "import",
-    .summary = "make a workload or a table of what other software has",
+    .summary = "make a workload, a platform or a table of what other software has",
     .positional_help = "KIND FILE...",
     .word = kind_word,
     .positionals_min = 2,
@@ -293,7 +302,10 @@ const ms_command ms_cmd_import = {
         "else the file's name. kineto reads traces of any length, plain or compressed: where each "
         "step's time went, communication by kind and group, kernels by class, and with -o the "
         "times of matrix products and attentions whose sizes were recorded (record_shapes=True), "
-        "as a GPU type's 'measured' names them.\n"
+        "as a GPU type's 'measured' names them. slurm reads topology.conf (tree or block) and the "
+        "XML "
+        "files that NCCL_TOPO_DUMP_FILE makes NCCL write; without one, what nodes are made of is "
+        "required.\n"
         "Tells on stderr, and in --json, of each of the source's keys (of a log, of each sort of "
         "lines) whether it is used, assumed, ignored (and why) or unknown.",
     .example =

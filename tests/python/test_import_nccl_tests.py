@@ -6,15 +6,9 @@ usage: test_import_nccl_tests.py MESHSIM [unittest arguments]
 
 import csv
 import json
-import os
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = ""
+import imports
+
 GPU = "NVIDIA H100 80GB HBM3"
 # Source: the layout of NVIDIA/nccl-tests, src/common.cu; what mpirun --tag-output and srun --label put before a line
 STARTING = "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707\n# Collective test starting: {op}_perf\n"
@@ -43,19 +37,8 @@ def log_of(op, ranks, node, times, starting=True):
     return text + END
 
 
-class ImportNcclTests(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-nccl-")))
-
-    def meshsim(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
-        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-        return done
-
-    def write(self, text, name="x.log"):
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
+class ImportNcclTests(imports.ImportTest):
+    source = "x.log"
 
     def rows(self, *logs):
         return list(csv.DictReader(self.meshsim("import", "nccl-tests", *logs, "--quiet").stdout.splitlines()))
@@ -133,7 +116,7 @@ class ImportNcclTests(unittest.TestCase):
     def test_options_of_workloads_are_refused(self):
         log = self.write(log_of("all_gather", 2, 1, [(8, 13.5)]))
         for words in (["--set", "a=1"], ["--platform", "dgx-h100"], ["--gpus", "8"], ["--batch", "8"]):
-            self.assertIn(f"'{words[0]}' goes with 'hf' and with 'megatron'", self.meshsim("import", "nccl-tests", log, *words, code=2).stderr)
+            self.assertIn(f"'{words[0]}' goes with 'hf' and with 'megatron", self.meshsim("import", "nccl-tests", log, *words, code=2).stderr)
         self.assertIn("'p.yaml' is a name for an input file", self.meshsim("import", "nccl-tests", log, "-o", "p.yaml", code=2).stderr)
         self.assertIn("'p.csv' is a name for a table", self.meshsim("import", "hf", log, "-o", "p.csv", code=2).stderr)
 
@@ -146,7 +129,4 @@ class ImportNcclTests(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    imports.main(__doc__)
