@@ -7,6 +7,8 @@
 
 #include "meshsim/engine.h"
 
+enum { DATES = 256 }; /* that are made at once */
+
 static const char *const LEVEL_NAMES[MS_TRACE_LEVEL_COUNT] = {
     [MS_TRACE_FULL] = "full",
     [MS_TRACE_RANKS] = "ranks",
@@ -310,26 +312,21 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         }                                                                                          \
     }
 
-/* Time by which an operation is later than in the timeline [s]. */
-static inline double later_s(const ms_timeline *timeline, int32_t op) {
-    return ms_steady_later_s(&timeline->steady, timeline->start_s[op]);
+/* When an operation starts from that is behind the period that is repeated, if there is one [s]. */
+static inline double behind_s(const ms_steady *repeat) {
+    return repeat->times > 0 ? repeat->from_s + repeat->period_s : INFINITY;
 }
 
-FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op] + later_s(timeline, op)))
-FILL_EVENTS(fill_some_ends, int64_t,
-            ms_to_ps((rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]) +
-                     later_s(timeline, op)))
-FILL_EVENTS(fill_stream, int32_t, first_stream(rows, op))
-FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[first_stream(rows, op)].rank].rank)
+FILL_EVENTS(fill_some_streams, int32_t, first_stream(rows, op))
 FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])
 FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
 FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
 FILL_EVENTS(fill_chunk, int16_t, dag->ops[op].chunk)
-FILL_EVENTS(fill_mb, int32_t,
-            dag->ops[op].mb + (dag->ops[op].mb >= 0 &&
-                                       ms_steady_is_behind(&timeline->steady, timeline->start_s[op])
-                                   ? dag->repeat.times * dag->repeat.mbs
-                                   : 0))
+FILL_EVENTS(fill_some_mbs, int32_t,
+            dag->ops[op].mb +
+                (dag->ops[op].mb >= 0 && timeline->start_s[op] >= behind_s(&timeline->steady)
+                     ? dag->repeat.times * dag->repeat.mbs
+                     : 0))
 FILL_EVENTS(fill_layer, int16_t,
             rows->kind != NULL && dag->ops[op].mb >= 0 && is_computation(dag, op)
                 ? -1
@@ -339,10 +336,64 @@ FILL_EVENTS(fill_bytes, double,
 FILL_EVENTS(fill_flop, double,
             rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
 
+/* Dates of operations in a row, moved on by the period that is repeated where they are behind it: a
+ * few at a time, since ms_all_to_ps takes many. */
+static void fill_all_dates(const ms_timeline *timeline, const double *date_s, size_t count,
+                           const double *start_s, int64_t *cells) {
+    const double from_s = behind_s(&timeline->steady);
+    const double more_s = timeline->steady.times * timeline->steady.period_s;
+    double some_s[DATES];
+    for (size_t done = 0; done < count; done += DATES) {
+        size_t some = count - done < DATES ? count - done : DATES;
+        for (size_t i = 0; i < some; i++) {
+            some_s[i] = date_s[done + i] + (start_s[done + i] >= from_s ? more_s : 0.0);
+        }
+        ms_all_to_ps(some_s, some, cells + done);
+    }
+}
+
+/* Time by which an operation is later than in the timeline [s]. */
+static inline double later_s(const ms_timeline *timeline, int32_t op) {
+    return ms_steady_later_s(&timeline->steady, timeline->start_s[op]);
+}
+
+FILL_EVENTS(fill_some_starts, int64_t, ms_to_ps(timeline->start_s[op] + later_s(timeline, op)))
+FILL_EVENTS(fill_some_ends, int64_t,
+            ms_to_ps((rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]) +
+                     later_s(timeline, op)))
+
+static void fill_stream(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    const ms_dag *dag = &rows->result->dag;
+    const int32_t *member_first = dag->member_first + first;
+    const int32_t *member_stream = dag->member_stream;
+    int32_t *cells = cells_out;
+    if (rows->first_op != NULL) {
+        fill_some_streams(column, first, count, cells_out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = member_stream[member_first[i]];
+    }
+}
+
+static void fill_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    const ms_dag_stream *streams = rows->result->dag.streams;
+    const ms_dag_rank *ranks = rows->result->dag.ranks;
+    int32_t *cells = cells_out;
+    fill_stream(column, first, count, cells_out);
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = ranks[streams[cells[i]].rank].rank;
+    }
+}
+
 static void fill_start(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
-    if (rows->first_op == NULL && rows->result->timeline.steady.times == 0) {
-        ms_all_to_ps(rows->result->timeline.start_s + first, count, cells_out);
+    const ms_timeline *timeline = &rows->result->timeline;
+    if (rows->first_op == NULL) {
+        const double *start_s = timeline->start_s + first;
+        fill_all_dates(timeline, start_s, count, start_s, cells_out);
     } else {
         fill_some_starts(column, first, count, cells_out);
     }
@@ -350,20 +401,42 @@ static void fill_start(const ms_column *column, size_t first, size_t count, void
 
 static void fill_end(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
-    if (rows->first_op == NULL && rows->result->timeline.steady.times == 0) {
-        ms_all_to_ps(rows->result->timeline.end_s + first, count, cells_out);
+    const ms_timeline *timeline = &rows->result->timeline;
+    if (rows->first_op == NULL) {
+        fill_all_dates(timeline, timeline->end_s + first, count, timeline->start_s + first,
+                       cells_out);
     } else {
         fill_some_ends(column, first, count, cells_out);
+    }
+}
+
+static void fill_mb(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    const ms_event_rows *rows = column->source;
+    if (rows->first_op != NULL) {
+        fill_some_mbs(column, first, count, cells_out);
+        return;
+    }
+    const ms_dag *dag = &rows->result->dag;
+    const ms_dag_op *ops = dag->ops + first;
+    const double *start_s = rows->result->timeline.start_s + first;
+    const double from_s = behind_s(&rows->result->timeline.steady);
+    const int32_t more = dag->repeat.times * dag->repeat.mbs;
+    int32_t *cells = cells_out;
+    for (size_t i = 0; i < count; i++) {
+        int32_t later = start_s[i] >= from_s ? more : 0;
+        cells[i] = ops[i].mb + (ops[i].mb >= 0 ? later : 0);
     }
 }
 
 /* Optimizer step of each row; steps follow one another. */
 static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
+    const int32_t *step_first = rows->result->dag.step_first;
     int16_t *cells = cells_out;
     int16_t step = 0;
     for (size_t i = 0; i < count; i++) {
-        while (op_of(rows, first + i) >= rows->result->dag.step_first[step + 1]) {
+        int32_t op = op_of(rows, first + i);
+        while (op >= step_first[step + 1]) {
             step++;
         }
         cells[i] = step;

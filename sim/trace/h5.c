@@ -8,7 +8,7 @@
 #include "meshsim/checksum.h"
 #include "meshsim/event.h"
 
-enum { CONVERSION_B = 1024, ATTRIBUTES_MOST = 64 };
+enum { CONVERSION_B = 1024, ATTRIBUTES_MOST = 64, LINKS_LIKELY = 8, NAME_LIKELY_B = 16 };
 
 typedef struct failure {
     int error;        /* the system's; 0: none was told */
@@ -119,6 +119,8 @@ static void keep_order(ms_h5 *h5, hid_t plist) {
     unsigned tracked = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     /* attributes stay beside each other: an index for nine of a group takes HDF5 twice the time */
     ms_h5_check(h5, H5Pset_attr_phase_change(plist, ATTRIBUTES_MOST, 0));
+    /* room for what most groups get, so that their headers need not grow piece by piece */
+    ms_h5_check(h5, H5Pset_est_link_info(plist, LINKS_LIKELY, NAME_LIKELY_B));
     ms_h5_check(h5, H5Pset_link_creation_order(plist, tracked));
     ms_h5_check(h5, H5Pset_attr_creation_order(plist, tracked));
     ms_h5_check(h5, H5Pset_obj_track_times(plist, false));

@@ -16,9 +16,10 @@
 #include "trace/pack.h"
 
 enum {
-    MS_H5_TEXT_B = 48,             /* longest name in a text column, with its NUL */
-    MS_H5_CHUNK_CELLS = 64 * 1024, /* 512 KiB of doubles: a chunk fits HDF5's 1 MiB chunk cache */
-    MS_H5_COLUMNS_MAX = 32         /* of a table */
+    MS_H5_TEXT_B = 48,         /* longest name in a text column, with its NUL */
+    MS_H5_CHUNK_CELLS = 65024, /* of 8 bytes they fit HDF5's 1 MiB chunk cache, and a byte of each
+                                  zlib's window, which need not move on in a plane then */
+    MS_H5_COLUMNS_MAX = 32     /* of a table */
 };
 
 typedef struct ms_h5 {

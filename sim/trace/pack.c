@@ -24,7 +24,10 @@ enum { GOOD_LENGTH = 4, LAZY_LENGTH = 4, NICE_LENGTH = 258, CHAIN_LENGTH = 4 };
 /* What deflateParams and a flush may add to each plane, and head and end to all: less than this. */
 enum { PLANE_MORE_B = 80, SUM_B = 4 };
 
-enum { EVEN_B = 512, VALUES = 256 };
+/* Bytes of a stored block: its length has 16 bits. */
+enum { STORED_MOST_B = 65535 };
+
+enum { EVEN_B = 512, VALUES = 256, WORDS = 8 };
 
 /* A plane of one value, packed once and copied from then on. */
 typedef struct even_plane {
@@ -70,8 +73,18 @@ size_t ms_packed_max_B(size_t size) {
 
 /* The bits in which words of cells differ from the first cell, or-ed together. */
 static uint64_t differences(const uint8_t *cells, size_t size, uint64_t first) {
-    uint64_t found = 0;
+    uint64_t found = 0, several[WORDS] = {0}; /* which become vectors */
     size_t at = 0;
+    for (; at + sizeof several <= size; at += sizeof several) {
+        uint64_t words[WORDS];
+        memcpy(words, cells + at, sizeof words);
+        for (size_t i = 0; i < WORDS; i++) {
+            several[i] |= words[i] ^ first;
+        }
+    }
+    for (size_t i = 0; i < WORDS; i++) {
+        found |= several[i];
+    }
     for (; at + sizeof found <= size; at += sizeof found) {
         uint64_t word;
         memcpy(&word, cells + at, sizeof word);
@@ -170,15 +183,32 @@ static bool is_noise(const uint8_t *plane, size_t size) {
     return repeats * REPEATS_LEAST < words * LOOKS;
 }
 
+/* A plane as it is (RFC 1951, 3.2.4), up to a whole byte.  Returns the bytes of its blocks. */
+static size_t store_plane(const uint8_t *plane, size_t plane_B, uint8_t *out) {
+    uint8_t *at = out;
+    for (size_t done = 0; done < plane_B;) {
+        size_t length = plane_B - done < STORED_MOST_B ? plane_B - done : STORED_MOST_B;
+        const uint8_t head[] = {0x00, (uint8_t)length, (uint8_t)(length >> 8), (uint8_t)~length,
+                                (uint8_t)(~length >> 8)};
+        memcpy(at, head, sizeof head);
+        memcpy(at + sizeof head, plane + done, length);
+        at += sizeof head + length;
+        done += length;
+    }
+    return (size_t)(at - out);
+}
+
 /* The blocks of a plane, up to a whole byte. No match reaches back into the plane before, so that
  * they may stand behind any.  Returns their bytes. */
 static size_t pack_plane(z_stream *stream, const uint8_t *plane, size_t plane_B, int strategy,
                          uint8_t *out) {
+    if (strategy != Z_RLE && is_noise(plane, plane_B)) {
+        return store_plane(plane, plane_B, out);
+    }
     size_t room = ms_packed_max_B(plane_B);
     (void)deflateReset(stream); /* these fail only for a stream that we broke ourselves */
     stream->avail_in = 0;
-    (void)deflateParams(stream, strategy != Z_RLE && is_noise(plane, plane_B) ? 0 : LEVEL,
-                        strategy);
+    (void)deflateParams(stream, LEVEL, strategy);
     (void)deflateTune(stream, GOOD_LENGTH, LAZY_LENGTH, NICE_LENGTH, CHAIN_LENGTH);
     stream->next_in = plane;
     stream->avail_in = (unsigned)plane_B;

@@ -84,7 +84,7 @@ Test(trace_write, the_same_run_gives_the_same_bytes) {
     trace_fixture_release(&second);
 }
 
-/* More than one chunk of 65,536 rows, and a rest. */
+/* More than one chunk of 65,024 rows, and a rest. */
 Test(trace_write, columns_of_several_chunks_come_back) {
     trace_fixture f;
     ms_trace trace;
