@@ -206,8 +206,8 @@ class Package(unittest.TestCase):
             """)
         self.assertEqual(print_, "True\nTrue\nTrue True\nTrue\nTrue\na worker process died, with status -9\nTrue\n")
 
-    def test_interrupt(self):
-        """Ctrl-C ends a long run, with all its processes."""
+    def end_while_it_runs(self, number):
+        """What a script prints that a signal hits in a long run, once all its processes are gone."""
         process = start("""
             from meshsim import _workers
             import threading, time
@@ -222,23 +222,34 @@ class Package(unittest.TestCase):
                 print("interrupted", flush=True)
             """)
         workers = [int(pid) for pid in process.stdout.readline().split()]
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=LIMIT_S)
-        self.assertEqual(printed, "interrupted\n", said)
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=LIMIT_S)
         self.assertTrue(workers)
         end = time.monotonic() + LIMIT_S
         while any(self.is_in_group(pid) for pid in workers):
             self.assertLess(time.monotonic(), end, "a process has survived")
             time.sleep(0.01)
+        return printed
+
+    def test_interrupt(self):
+        """Ctrl-C ends a long run, with all its processes."""
+        self.assertEqual(self.end_while_it_runs(signal.SIGINT), "interrupted\n")
+
+    def test_caller_dies(self):
+        """Where the caller is killed, what it asked for ends, too."""
+        self.assertEqual(self.end_while_it_runs(signal.SIGKILL), "")
 
     @staticmethod
     def is_in_group(group):
-        """Whether a process of a worker's group is there still."""
-        try:
-            os.killpg(group, 0)
-            return True
-        except ProcessLookupError:
-            return False
+        """Whether a process of a worker's group runs still; one that nobody has waited for does not."""
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, _, of_group = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            except OSError:
+                continue
+            if int(of_group) == group and state not in "ZX":
+                return True
+        return False
 
 
 if __name__ == "__main__":

@@ -47,11 +47,14 @@ def options_of(options: Mapping[str, Any]) -> List[str]:
 @contextlib.contextmanager
 def file_of(spec: Spec) -> Iterator[str]:
     """The path of a workload: its own, or, of a mapping or a text of several lines, that of a temporary file."""
-    is_text = isinstance(spec, str) and "\n" in spec
-    if not is_text and not isinstance(spec, Mapping):
+    if isinstance(spec, Mapping):
+        text = yaml_of(spec) + "\n"
+    elif isinstance(spec, str) and "\n" in spec:
+        text = spec
+    else:
         yield os.fspath(spec)
         return
     with tempfile.TemporaryDirectory(prefix="meshsim-") as folder:
         path = Path(folder) / "spec.yaml"
-        path.write_text(spec if is_text else yaml_of(spec) + "\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         yield str(path)

@@ -76,7 +76,8 @@ def check(spec: Spec, settings: Settings = None, *, platform: Optional[str] = No
 
 def estimate(spec: Spec, settings: Settings = None, *, platform: Optional[str] = None, **overrides: Any) -> Mapping[str, float]:
     """The estimate of a step alone: step_time_s, lower_bound_s [s] and so on, in milliseconds of work. Arguments as of `run`."""
-    return check(spec, settings, platform=platform, **overrides)["estimate"]
+    found: Mapping[str, float] = check(spec, settings, platform=platform, **overrides)["estimate"]
+    return found
 
 
 def schedule(kind: str, **options: Any) -> Result:

@@ -40,7 +40,10 @@ class Diagnostic:
 
 def read_diagnostics(text: str) -> List[Diagnostic]:
     """The faults in what the program wrote to its standard error."""
-    return [Diagnostic(found["message"], found["file"], found["line"] and int(found["line"]), found["column"] and int(found["column"]), found["key"])
+    def number(text: Optional[str]) -> Optional[int]:
+        return None if text is None else int(text)
+
+    return [Diagnostic(found["message"], found["file"], number(found["line"]), number(found["column"]), found["key"])
             for found in _FAULT.finditer(text)]
 
 

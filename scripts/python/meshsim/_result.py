@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
 from ._errors import UsageError
 
@@ -33,7 +32,7 @@ class TraceFile:
             weakref.finalize(self, shutil.rmtree, self._folder, True)
 
 
-class Result(Mapping):
+class Result(Mapping[str, Any]):
     """A result as a mapping with the keys of `--json`, which are attributes, too: result["step_time_s"], result.step_time_s.
 
     Units stand at the ends of the names: _s seconds, _B bytes, _Bps bytes per second, _J joules; shares and fractions are 0 to 1."""
@@ -90,7 +89,8 @@ class Result(Mapping):
         path = self.trace_file
         _need("h5netcdf", "a trace")
         with _need("xarray", "a trace").open_dataset(path, group=name, engine="h5netcdf") as opened:
-            return opened.load()
+            table: "xarray.Dataset" = opened.load()
+        return table
 
     def to_pandas(self, name: str = "stages") -> "pandas.DataFrame":
         """A table as a DataFrame, a row per entry: a list of this result (`stages`, `collectives`, `kernels`, of `run`; `results` of `search`; `rows`

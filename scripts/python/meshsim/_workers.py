@@ -15,7 +15,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Iterable, List, Set, Tuple, TypeVar
+from typing import Any, Callable, Iterable, List, Set, Tuple, TypeVar
 
 from . import _messages
 from ._errors import LibraryError, WorkerError
@@ -33,6 +33,8 @@ class Worker:
         paths = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen([sys.executable, "-m", "meshsim._worker", version], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=dict(os.environ, PYTHONPATH=paths), start_new_session=True)
+        assert self.process.stdin and self.process.stdout
+        self._requests, self._answers = self.process.stdin, self.process.stdout
         with _lock:
             _alive.add(self)
         reason = self._receive()
@@ -40,10 +42,10 @@ class Worker:
             self.end()
             raise LibraryError(reason)
 
-    def _receive(self):
+    def _receive(self) -> Any:
         """The next answer, or WorkerError when the process is gone."""
         try:
-            answer = _messages.receive(self.process.stdout.fileno())
+            answer = _messages.receive(self._answers.fileno())
         except (OSError, ValueError):  # closed from another thread
             answer = _messages.CLOSED
         if answer is _messages.CLOSED:
@@ -55,10 +57,11 @@ class Worker:
         """Status, standard output and standard error of a command line, in the caller's folder and with its MESHSIM_ variables."""
         try:
             variables = {name: value for name, value in os.environ.items() if name.startswith("MESHSIM_")}
-            _messages.send(self.process.stdin.fileno(), (words, os.getcwd(), variables))
+            _messages.send(self._requests.fileno(), (words, os.getcwd(), variables))
         except (OSError, ValueError):
             pass  # then there is no answer either
-        return self._receive()
+        status, printed, said = self._receive()
+        return status, printed, said
 
     def end(self) -> None:
         """End the process and what it runs."""
@@ -74,8 +77,8 @@ class Worker:
 
     def close(self) -> None:
         """Let go of its pipes, once no thread uses them."""
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self._requests.close()
+        self._answers.close()
 
 
 _lock = threading.Lock()
