@@ -61,6 +61,7 @@ typedef struct ms_gantt_memory {
 typedef struct ms_gantt {
     const char *title;
     const char *subtitle;          /**< NULL: none */
+    const char *caption;           /**< a line below it where pictures are stacked; NULL: none */
     const char *const *row_labels; /**< [rows] */
     int32_t rows;
     const ms_gantt_box *boxes; /**< [box_count], any order; within a (half) row they do not overlap,
@@ -173,6 +174,7 @@ typedef struct ms_page_results {
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
 /** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
+ * with a line below each but the first that says which inputs differ from the first one's,
  * .html makes the page of one trace, .json takes one, too, .json.gz the same compressed.  The
  * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
  * pages.  Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT

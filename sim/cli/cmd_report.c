@@ -45,7 +45,8 @@ const ms_command ms_cmd_report = {
         "colour and a letter per pass, "
         "waiting for communication visible, idle time by phase, memory per rank below. Of several "
         "traces (at most 8) the pictures are stacked on one time axis, with the distance of each "
-        "to the shortest. FILE.json (or FILE.json.gz, compressed) becomes a trace in Chrome's "
+        "to the shortest and the inputs that differ from the first one's. FILE.json (or "
+        "FILE.json.gz, compressed) becomes a trace in Chrome's "
         "format for ui.perfetto.dev or "
         "chrome://tracing; above 200,000 operations it shows whole passes instead of single "
         "operations.",

@@ -234,6 +234,14 @@ static void draw_title(page *p, const ms_gantt *gantt) {
         put_distance(p, gantt);
     }
     ms_buffer_puts(p->out, "</text>\n");
+    if (is_stacked && gantt->caption != NULL) {
+        p->y += 16.0;
+        ms_buffer_printf(
+            p->out, "<text class=\"caption\" x=\"%g\" y=\"%g\" font-size=\"13\" fill=\"#444\">",
+            p->left, p->y);
+        ms_xml_write_text(p->out, gantt->caption);
+        ms_buffer_puts(p->out, "</text>\n");
+    }
 }
 
 /* ---- one panel per picture ---- */

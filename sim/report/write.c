@@ -4,6 +4,7 @@
 
 #include "meshsim/report.h"
 #include "meshsim/target.h"
+#include "report/caption.h"
 #include "report/gzip.h"
 
 typedef enum report_format {
@@ -67,9 +68,28 @@ static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *dia
     return status;
 }
 
-/* A trace is needed only until its picture is made, which lies in `arena`. */
-static ms_status read_picture(const char *trace_path, ms_gantt_rows rows, ms_arena *arena,
-                              ms_diag *diag, ms_gantt *gantt_out) {
+/* Pictures that are made one after the other, of what lies in `arena`. */
+typedef struct picture_stack {
+    ms_gantt gantts[MS_GANTT_PICTURES_MAX];
+    size_t count;
+    ms_gantt_rows rows;
+    ms_trace first; /* of it what captions of the others need */
+    ms_arena *arena;
+    ms_diag *diag;
+} picture_stack;
+
+/* A trace is needed only until its picture is made; the first one's inputs are kept. */
+static ms_status add_caption(picture_stack *stack, const ms_trace *trace) {
+    if (stack->count == 0) {
+        return ms_caption_keep(trace, stack->arena, &stack->first);
+    }
+    return ms_caption_make(&stack->first, trace, stack->arena, stack->diag,
+                           &stack->gantts[stack->count].caption);
+}
+
+static ms_status add_picture(picture_stack *stack, const char *trace_path) {
+    ms_gantt *gantt = &stack->gantts[stack->count];
+    ms_diag *diag = stack->diag;
     ms_arena scratch;
     ms_trace trace;
     ms_arena_init(&scratch);
@@ -77,11 +97,15 @@ static ms_status read_picture(const char *trace_path, ms_gantt_rows rows, ms_are
     if (status == MS_OK && trace.step_ps <= 0) {
         ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
         status = MS_E_INPUT;
-    } else if (status == MS_OK && ms_gantt_from_trace(&trace, rows, arena, gantt_out) != MS_OK) {
-        ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
-        status = MS_E_NOMEM;
+    } else if (status == MS_OK) {
+        status = ms_gantt_from_trace(&trace, stack->rows, stack->arena, gantt);
+        status = status == MS_OK ? add_caption(stack, &trace) : MS_E_NOMEM;
+        if (status == MS_E_NOMEM) {
+            ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
+        }
     }
     ms_arena_release(&scratch);
+    stack->count += status == MS_OK;
     return status;
 }
 
@@ -102,16 +126,16 @@ static ms_status name_pictures(const char *const *traces, size_t count, ms_arena
 /* The pictures of all traces as SVG. */
 static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows rows, ms_diag *diag,
                       ms_buffer *svg) {
-    ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     ms_arena arena;
+    picture_stack stack = {.rows = rows, .arena = &arena, .diag = diag};
     ms_arena_init(&arena);
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < count; i++) {
-        status = read_picture(traces[i], rows, &arena, diag, &gantts[i]);
+        status = add_picture(&stack, traces[i]);
     }
     if (status == MS_OK) {
-        status = name_pictures(traces, count, &arena, gantts);
-        status = status == MS_OK ? ms_gantt_write_svg(gantts, count, svg) : status;
+        status = name_pictures(traces, count, &arena, stack.gantts);
+        status = status == MS_OK ? ms_gantt_write_svg(stack.gantts, count, svg) : status;
         if (status != MS_OK) {
             bool is_full = status == MS_E_NOMEM;
             ms_diag_error(diag, "cannot draw '%s'%s: %s", traces[0], count > 1 ? " and others" : "",

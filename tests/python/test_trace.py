@@ -471,6 +471,20 @@ class Svg(Run):
                                              "zbv: 4 pipeline ranks, 2 stages each, 8 microbatches",
                                              "chimera: 4 pipeline ranks, 8 microbatches"])
 
+    def test_stacked_pictures_say_what_differs(self):
+        other, path = Path(self.folder.name) / "other.h5", Path(self.folder.name) / "differ.svg"
+        meshsim("run", ROOT / "workloads/tiny.yaml", "--set", "mesh.tp=4", "--set", "mesh.dp=1", "-o", other)
+        meshsim("report", self.path, other, self.path, "-o", path)
+        name = Path(self.path).name
+        texts = [e.text for e in ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text") if e.get("class") == "caption"]
+        self.assertEqual(texts, [f"against {name}: mesh.dp 1 in place of 2, mesh.tp 4 in place of 2", f"against {name}: the same input"])
+        many = [f"--set=platform.tiers.{tier}.{key}" for tier in ("nvlink", "rail", "spine") for key in ("bandwidth=77 GB/s", "latency=7.7 us", "efficiency=0.77")]
+        meshsim("run", ROOT / "workloads/tiny.yaml", *many, "--set", "name=" + "n" * 60, "-o", other)
+        meshsim("report", self.path, other, "-o", path)
+        text = next(e.text for e in ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text") if e.get("class") == "caption")
+        self.assertRegex(text, r"^against .*: .*name n{28}\.\.\. in place of tiny, .*, and [0-9]+ more$")
+        self.assertLess(len(text), 215)
+
     @staticmethod
     def titles(path):
         texts = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
