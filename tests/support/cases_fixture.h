@@ -84,4 +84,19 @@ static inline ms_case_job cases_job(cases_fixture *f, const case_words *w) {
     return job;
 }
 
+/* A model of experts, for `model` of a case. */
+static const char CASES_EXPERTS[] =
+    "type: moe_mla, layers: 16, hidden: 7168, heads: 128, ffn: 18432, ffn_mats: 3, vocab: 129280, "
+    "seq_len: 4096, experts: 256, topk: 8, moe_ffn: 2048, shared_experts: 1, dense_layers: 1, "
+    "q_lora: 1536, kv_lora: 512, qk_nope: 128, qk_rope: 64, v_dim: 128, mtp_layers: 1";
+
+/* Check that a job can be laid out as its rules made it. */
+static inline ms_job_layout cases_lay_out(cases_fixture *f, const ms_case_job *job) {
+    ms_job_layout layout;
+    cr_assert_null(job->reason, "%s", job->reason);
+    cr_assert_eq(ms_job_lay_out(&job->spec, &f->arena, &f->diag, &layout), MS_OK, "%s",
+                 ms_buffer_text(&f->messages));
+    return layout;
+}
+
 #endif

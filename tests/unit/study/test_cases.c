@@ -1,15 +1,6 @@
 /* Measured runs: what job each of them was, field by field against what the rules give by hand. */
 #include "cases_fixture.h"
 
-/* Check that a job can be laid out as its rules made it. */
-static ms_job_layout lay_out(cases_fixture *f, const ms_case_job *job) {
-    ms_job_layout layout;
-    cr_assert_null(job->reason, "%s", job->reason);
-    cr_assert_eq(ms_job_lay_out(&job->spec, &f->arena, &f->diag, &layout), MS_OK, "%s",
-                 ms_buffer_text(&f->messages));
-    return layout;
-}
-
 static void expect_axis(const ms_job_spec *spec, int axis, const char *name, int size) {
     cr_assert_lt(axis, spec->mesh.axes);
     cr_assert_str_eq(spec->mesh.names[axis], name);
@@ -31,7 +22,7 @@ Test(cases, what_is_published_goes_into_the_job) {
     cases_fixture f;
     cases_start(&f);
     const ms_case_job job = cases_job(&f, &(case_words){.id = "gpt3"});
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     const ms_job_spec *spec = &job.spec;
     cr_assert_str_eq(job.framework, "megatron-lm-2021");
     cr_assert_str_eq(job.differs, "");
@@ -101,7 +92,7 @@ Test(cases, a_family_that_is_not_the_frameworks_has_its_own_traits) {
                           .parallel = "tp: 1, pp: 1, dp: 8, zero: 1",
                           .gpus = 8,
                           .batch = "micro_batch: 1, global_batch: 8"});
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     const ms_model *model = &job.spec.model;
     cr_assert(model->is_gated && model->is_rms_norm);
     cr_assert_not(model->has_bias || model->has_positions || model->has_tied_embeddings);
@@ -119,7 +110,7 @@ Test(cases, a_part_of_a_node_is_a_placement) {
                                     .parallel = "tp: 1, pp: 1, dp: 1",
                                     .gpus = 1,
                                     .batch = "micro_batch: 8, global_batch: 8"});
-    const ms_job_layout layout = lay_out(&f, &job);
+    const ms_job_layout layout = cases_lay_out(&f, &job);
     cr_assert_str_eq(job.spec.platform.cluster->name, "dgx2-v100");
     cr_assert_eq(job.spec.platform.cluster->nodes, 1);
     cr_assert(job.spec.placement.is_given);
@@ -190,7 +181,7 @@ Test(cases, layers_lie_as_the_source_says) {
                               .batch = "micro_batch: 6, global_batch: 144",
                               .more = ", notes: first and last stage one layer fewer"};
     ms_case_job job = cases_job(&f, &fewer);
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     EXPECT_LAYERS(&job.spec, 2, 3, 3, 3, 3, 3, 3, 2);
     case_words rest = fewer;
     rest.id = "rest";
@@ -271,7 +262,7 @@ Test(cases, late_validation_is_of_zero_bubble_orders) {
                           .gpus = 8,
                           .batch = "micro_batch: 6, global_batch: 144"};
     ms_case_job job = cases_job(&f, &w);
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     cr_assert_eq(job.spec.schedule.kind, MS_SCHEDULE_ZBH2);
     cr_assert_eq(job.spec.schedule.step_end, MS_STEP_END_POST_VALIDATION);
     cr_assert_eq(job.spec.simulation.steps, 4);
@@ -286,24 +277,19 @@ Test(cases, late_validation_is_of_zero_bubble_orders) {
 
 /* ---- experts ---- */
 
-static const char EXPERTS[] =
-    "type: moe_mla, layers: 16, hidden: 7168, heads: 128, ffn: 18432, ffn_mats: 3, vocab: 129280, "
-    "seq_len: 4096, experts: 256, topk: 8, moe_ffn: 2048, shared_experts: 1, dense_layers: 1, "
-    "q_lora: 1536, kv_lora: 512, qk_nope: 128, qk_rope: 64, v_dim: 128, mtp_layers: 1";
-
 Test(cases, experts_are_replicas_to_the_rest) {
     cases_fixture f;
     cases_start(&f);
     ms_case_job job = cases_job(&f, &(case_words){.id = "axis",
                                                   .group = "dsv3",
                                                   .system = "gpu: H800-SXM5-80GB",
-                                                  .model = EXPERTS,
+                                                  .model = CASES_EXPERTS,
                                                   .parallel = "tp: 1, pp: 2, vpp: 2, dp: 16, ep: 8",
                                                   .kind = "dualpipe",
                                                   .recompute = "partial",
                                                   .gpus = 32,
                                                   .batch = "micro_batch: 1, global_batch: 128"});
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     cr_assert_eq(job.spec.experts.ep, 0);
     cr_assert_eq(job.spec.mesh.axes, 5);
     expect_axis(&job.spec, 1, "dp", 2);
@@ -319,206 +305,15 @@ Test(cases, experts_are_replicas_to_the_rest) {
         &f, &(case_words){.id = "mesh",
                           .group = "other",
                           .system = "gpu: H100-SXM5-80GB",
-                          .model = EXPERTS,
+                          .model = CASES_EXPERTS,
                           .parallel = "tp: 2, pp: 2, vpp: 1, dp: 8, ep: 8, etp: 1, sp: true",
                           .recompute = "none",
                           .gpus = 32,
                           .batch = "micro_batch: 1, global_batch: 128"});
-    lay_out(&f, &job);
+    cases_lay_out(&f, &job);
     cr_assert_eq(job.spec.experts.ep, 8);
     cr_assert_eq(job.spec.experts.tp, 1);
     cr_assert(job.spec.tensor.has_sequence_parallel);
-    cases_end(&f);
-}
-
-/* ---- arguments of Megatron-LM ---- */
-
-/* The model above and its mesh, as its run's arguments say them. */
-#define ARGUED                                                                                     \
-    "--num-layers 16, --hidden-size 7168, --num-attention-heads 128, --ffn-hidden-size 18432, "    \
-    "--swiglu, --seq-length 4096, --num-experts 256, --moe-router-topk 8, "                        \
-    "--moe-ffn-hidden-size 2048, --micro-batch-size 1, --global-batch-size 8, "                    \
-    "--tensor-model-parallel-size 2, --pipeline-model-parallel-size 2, --sequence-parallel, "      \
-    "--expert-model-parallel-size 4, --expert-tensor-parallel-size 1, "                            \
-    "--use-distributed-optimizer, "                                                                \
-    "--disable-bias-linear"
-
-static ms_case_job argued_job(cases_fixture *f, const char *id, const char *more) {
-    ms_case_job job =
-        cases_job(f, &(case_words){.id = id,
-                                   .group = "megatron_ci_small",
-                                   .system = "gpu: H100-SXM5-80GB",
-                                   .model = EXPERTS,
-                                   .parallel = "tp: 2, pp: 2, vpp: 1, dp: 2, ep: 4, etp: 1, sp: "
-                                               "true, zero: 1",
-                                   .gpus = 8,
-                                   .batch = "micro_batch: 1, global_batch: 8",
-                                   .more = more});
-    lay_out(f, &job);
-    return job;
-}
-
-Test(cases, arguments_choose_the_recipe_of_fp8) {
-    cases_fixture f;
-    cases_start(&f);
-    const ms_products delayed =
-        argued_job(&f, "usual", ", precision: fp8, args: [" ARGUED ", --bf16, --fp8-format hybrid]")
-            .spec.precision.products;
-    cr_assert_eq(delayed.format, MS_PRODUCT_FP8);
-    cr_assert_eq(delayed.scaling, MS_SCALING_DELAYED);
-    cr_assert_eq(delayed.amax, MS_AMAX_REPLICAS);
-    cr_assert_eq(delayed.first_plain_layers + delayed.last_plain_layers, 0);
-    const ms_products blocks =
-        argued_job(&f, "blocks",
-                   ", precision: fp8, args: [" ARGUED
-                   ", --bf16, --fp8-format e4m3, --fp8-recipe blockwise, --fp8-param-gather, "
-                   "--first-last-layers-bf16, --tp-only-amax-red]")
-            .spec.precision.products;
-    cr_assert_eq(blocks.scaling, MS_SCALING_BLOCKWISE);
-    cr_assert_eq(blocks.parameter_gathers, MS_TYPE_OF_PRODUCTS);
-    cr_assert_eq(blocks.amax, MS_AMAX_TENSOR);
-    cr_assert_eq(blocks.first_plain_layers, 1);
-    cr_assert_eq(blocks.last_plain_layers, 1);
-    cases_end(&f);
-}
-
-Test(cases, arguments_choose_kernels_and_buffers) {
-    cases_fixture f;
-    cases_start(&f);
-    ms_case_job job =
-        argued_job(&f, "engine",
-                   ", args: [" ARGUED ", --bf16, --moe-grouped-gemm, --hidden-dropout 0.0]"
-                   ", provenance: 'x (2025-10-02)'");
-    const ms_framework_memory *framework = &job.spec.framework_memory;
-    cr_assert_str_eq(job.spec.framework.name, "megatron-core");
-    cr_assert_eq(framework->libraries, MS_LIBRARIES_TRANSFORMER_ENGINE);
-    cr_assert_eq(framework->cublas_B, 0);
-    cr_assert_eq(framework->buffers,
-                 MS_BUFFER_GROUPED_PRODUCTS | MS_BUFFER_GATHER | MS_BUFFER_WEIGHT_GRADIENTS);
-    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_FUSED);
-    cr_assert_eq(job.spec.model.dropout, 0);
-    cr_assert_eq(job.spec.model.loss, MS_LOSS_VOCAB_PARALLEL);
-    cr_assert_eq(job.spec.model.moe.router, MS_MOE_ROUTER_EAGER);
-    cr_assert_not(job.spec.data.has_reduce_overlap);
-    job = argued_job(&f, "own",
-                     ", args: [" ARGUED ", --transformer-impl local, --deterministic-mode, --fp16, "
-                     "--cross-entropy-loss-fusion, --overlap-grad-reduce]"
-                     ", provenance: 'x (2025-09-30)'");
-    cr_assert_eq(job.spec.framework_memory.cublas_B, 32.0 * 1048576);
-    cr_assert_eq(job.spec.framework_memory.buffers,
-                 MS_BUFFER_GATHER | MS_BUFFER_SCORES | MS_BUFFER_MAIN_GRADIENTS);
-    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
-    cr_assert_eq(job.spec.model.dropout, 0.1);
-    cr_assert_eq(job.spec.model.loss, MS_LOSS_COMPILED);
-    cr_assert_eq(job.spec.precision.gradients, MS_DTYPE_FP16);
-    cr_assert(job.spec.data.has_reduce_overlap);
-    job = argued_job(
-        &f, "others",
-        ", args: [" ARGUED
-        ", --bf16, --attention-backend unfused, --no-gradient-accumulation-fusion, "
-        "--cross-entropy-loss-fusion, --cross-entropy-fusion-impl te, "
-        "--moe-expert-capacity-factor 1.5, --moe-router-fusion, --cuda-graph-impl local, "
-        "--num-distributed-optimizer-instances 2, "
-        "--fine-grained-activation-offloading, "
-        "'--offload-modules [core_attn moe_act]']"
-        ", provenance: 'x (2026-01-01)'");
-    cr_assert_eq(job.spec.framework_memory.buffers, MS_BUFFER_GATHER);
-    cr_assert_eq(job.spec.model.attention, MS_ATTENTION_UNFUSED);
-    cr_assert_eq(job.spec.model.loss, MS_LOSS_TRANSFORMER_ENGINE);
-    cr_assert_not(job.spec.model.has_fused_accumulation);
-    cr_assert_eq(job.spec.model.moe.capacity_factor, 1.5);
-    cr_assert_eq(job.spec.model.moe.router, MS_MOE_ROUTER_FUSED);
-    cr_assert_eq(job.spec.data.copies, 2);
-    cr_assert_eq(job.spec.offloaded, MS_OFFLOAD_ATTENTION);
-    cr_assert_str_eq(job.differs, "CUDA graphs hold no memory of their own; "
-                                  "copies to the host and back take no time");
-    cases_end(&f);
-}
-
-/* Without --bf16 and --fp16 parameters and activations stay in fp32, also beside fp8; they are
- * their own master copy unless Megatron's FSDP makes one. */
-Test(cases, arguments_without_a_type_of_16_bits_leave_fp32) {
-    cases_fixture f;
-    cases_start(&f);
-    const ms_spec_precision plain =
-        argued_job(&f, "plain",
-                   ", args: [" ARGUED ", --fp8-format hybrid, --attention-backend unfused]")
-            .spec.precision;
-    cr_assert_eq(plain.parameters, MS_DTYPE_FP32);
-    cr_assert_eq(plain.products.format, MS_PRODUCT_FP8);
-    cr_assert_eq(plain.optimizer_B, 8);
-    const ms_spec_precision sharded =
-        argued_job(&f, "fsdp",
-                   ", args: [" ARGUED ", --attention-backend unfused, --use-megatron-fsdp]")
-            .spec.precision;
-    cr_assert_eq(sharded.parameters, MS_DTYPE_FP32);
-    cr_assert_eq(sharded.optimizer_B, 12);
-    cr_assert_eq(argued_job(&f, "bf16", ", args: [" ARGUED ", --bf16]").spec.precision.parameters,
-                 MS_DTYPE_BF16);
-    cases_end(&f);
-}
-
-static int axis_of(const ms_job_spec *spec, const char *name) {
-    int size = 1;
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        size *= strcmp(spec->mesh.names[axis], name) == 0 ? spec->mesh.sizes[axis] : 1;
-    }
-    return size;
-}
-
-static void expect_model(const ms_case *c, const ms_model *model) {
-    const ms_case_model *m = &c->model;
-    cr_assert_eq(model->layers, m->layers, "%s", c->id);
-    cr_assert_eq(model->hidden, m->hidden, "%s", c->id);
-    cr_assert_eq(model->heads, m->heads, "%s", c->id);
-    cr_assert_eq(model->kv_heads, m->kv_heads, "%s", c->id);
-    cr_assert(m->experts.mla.kv_rank > 0 || model->head_dim == m->head_dim, "%s", c->id);
-    cr_assert_eq(model->ffn, m->ffn, "%s", c->id);
-    cr_assert_eq(model->is_gated, m->ffn_mats == 3, "%s", c->id);
-    cr_assert_eq(model->sequence, m->sequence, "%s", c->id);
-    cr_assert_eq(model->mtp_layers, m->mtp_layers, "%s", c->id);
-    cr_assert_eq(model->has_tied_embeddings, m->traits.is_tied == 1, "%s", c->id);
-    cr_assert_eq(model->is_rms_norm, m->traits.is_rms_norm == 1, "%s", c->id);
-    cr_assert_eq(model->has_positions, m->traits.has_learned_positions == 1, "%s", c->id);
-    cr_assert_eq(model->moe.experts, m->experts.experts, "%s", c->id);
-    cr_assert_eq(model->mla.kv_rank, m->experts.mla.kv_rank, "%s", c->id);
-    if (m->experts.experts > 0) {
-        cr_assert_eq(model->moe.top_k, m->experts.top_k, "%s", c->id);
-        cr_assert_eq(model->moe.ffn, m->experts.ffn, "%s", c->id);
-        cr_assert_eq(model->moe.first_dense_layers, m->experts.dense_layers, "%s", c->id);
-    }
-}
-
-/* The fields of these rows were made of the same arguments by somebody else. */
-Test(cases, arguments_of_published_rows_say_what_their_fields_say) {
-    cases_fixture f;
-    int jobs = 0;
-    cases_start(&f);
-    cr_assert_eq(ms_measurements_read(MS_SOURCE_DIR "/workloads/validation/megatron_ci.yaml",
-                                      &f.arena, &f.diag, &f.found),
-                 MS_OK);
-    for (size_t i = 0; i < f.found.cases.count; i++) {
-        const ms_case *c = &MS_AT(&f.found.cases, ms_case, i);
-        ms_case_job job;
-        cr_assert_gt(c->arguments.count, 0, "%s", c->id);
-        cr_assert_eq(ms_case_translate(f.rules, c, &job), MS_OK, "%s", c->id);
-        cr_assert_null(strstr(job.differs, "no rule for"), "%s: %s", c->id, job.differs);
-        cr_assert_eq(job.reason == NULL, c->gpus > 0, "%s: %s", c->id, job.reason);
-        if (job.reason != NULL) {
-            continue;
-        }
-        const ms_case_parallel *p = &c->parallel;
-        expect_model(c, &job.spec.model);
-        cr_assert_eq(axis_of(&job.spec, "tp"), p->tp, "%s", c->id);
-        cr_assert_eq(axis_of(&job.spec, "pp"), p->pp, "%s", c->id);
-        cr_assert_eq(axis_of(&job.spec, "dp") * axis_of(&job.spec, "ep"), p->dp, "%s", c->id);
-        cr_assert_eq(job.spec.data.zero, p->zero, "%s", c->id);
-        cr_assert_eq(job.spec.schedule.kind == MS_SCHEDULE_INTERLEAVED, p->vpp > 1, "%s", c->id);
-        cr_assert_eq(job.spec.batch.global, c->schedule.global_batch, "%s", c->id);
-        cr_assert_eq(job.spec.batch.micro, c->schedule.micro_batch, "%s", c->id);
-        jobs++;
-    }
-    cr_assert_eq(jobs, 52);
     cases_end(&f);
 }
 
