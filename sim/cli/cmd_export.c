@@ -17,7 +17,7 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .fallback = "-",
      .help = "write the file there, '-' for standard output",
-     .writes = ".sh or .json"},
+     .writes = ".sh, .toml or .json"},
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
     {.name = "quiet", .help = "do not tell what the file leaves unsaid"},
@@ -99,7 +99,8 @@ const ms_command ms_cmd_export = {
     .description =
         "KIND megatron: the arguments of Megatron-LM, as a shell script that holds an array of "
         "them, to source, to paste from, or to run with the arguments of data and tokenizer "
-        "behind it. KIND deepspeed: DeepSpeed's configuration, whose model is code of your own. "
+        "behind it. KIND torchtitan: its job config, TOML; KIND deepspeed: DeepSpeed's "
+        "configuration, JSON; the models of both are code of your own. "
         "Keys "
         "that the other software has no words for stand in the file as comments "
         "(of JSON on stderr), each with its value, what that software does instead, and why; in "

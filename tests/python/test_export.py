@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -354,6 +355,72 @@ class DeepSpeed(Export):
             batches = [config[key] for key in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")]
             self.assertEqual(batches[0] % (batches[1] * batches[2]), 0, path)
             self.assertIn("memory.libraries", [row["key"] for row in told["unsaid"]])
+
+
+class Torchtitan(Export):
+    TITAN = {"framework": "torchtitan-2025", "platform": {"file": "dgx-h100", "nodes": 4}, "mesh": {"dp": 8, "pp": 2, "tp": 2}, "batch": {"global": 64, "micro": 2},
+             "model": {"type": "llama", "layers": 16, "hidden": 2048, "heads": 16, "ffn": 5632, "vocab": 32768, "sequence": 4096},
+             "tensor_parallel": {"sequence": True}}
+
+    def exported(self, work):
+        """The config, its text, and what is unsaid beside what no config could say."""
+        told = json.loads(self.meshsim("export", "torchtitan", self.write(work, "w.yaml"), "--json").stdout)
+        text = told["text"]
+        unsaid = {row["key"]: row for row in told["unsaid"]}
+        for key, row in unsaid.items():
+            self.assertIn(f"# {key} = {row['value']}", text)
+        return tomllib.loads(text), set(unsaid) - OUTSIDE - {"model"}
+
+    def test_what_it_has_words_for_is_said(self):
+        config, unsaid = self.exported({**self.TITAN, "schedule": {"kind": "interleaved_torch", "v": 2, "stage_layers": [3, 4, 4, 5]}})
+        self.assertEqual(config["training"], {"seq_len": 4096, "local_batch_size": 8, "global_batch_size": 64, "mixed_precision_param": "bfloat16",
+                                              "mixed_precision_reduce": "float32", "compile": True})
+        self.assertEqual(config["parallelism"], {
+            "data_parallel_replicate_degree": 1, "data_parallel_shard_degree": 8, "fsdp_reshard_after_forward": "always", "tensor_parallel_degree": 2,
+            "pipeline_parallel_degree": 2, "pipeline_parallel_schedule": "Interleaved1F1B", "pipeline_parallel_split_points": ["layers.3", "layers.7", "layers.11"],
+            "pipeline_parallel_microbatch_size": 2})
+        self.assertEqual(config["activation_checkpoint"], {"mode": "selective", "selective_ac_option": "op"})
+        self.assertEqual(unsaid, set())
+
+    def test_each_choice_has_its_line(self):
+        flat_mesh = {"mesh": {"dp": 16, "cp": 2}, "tensor_parallel": None}
+        rows = [({**flat_mesh, "context_parallel": {"kind": "all_gather"}}, {"parallelism.context_parallel_degree": 2,
+                                                                             "parallelism.context_parallel_rotate_method": "allgather", "training.local_batch_size": 2}),
+                ({"mesh": {"pod": 4, "dp": 8, "order": ["pod", "dp"]}, "tensor_parallel": None, "data_parallel": {"shard": ["dp"]}},
+                 {"parallelism.data_parallel_replicate_degree": 4, "parallelism.data_parallel_shard_degree": 8}),
+                ({"data_parallel": {"keep_parameters": True}}, {"parallelism.fsdp_reshard_after_forward": "never"}),
+                ({"schedule": {"kind": "zbv"}}, {"parallelism.pipeline_parallel_schedule": "ZBVZeroBubble",
+                                                 "parallelism.pipeline_parallel_split_points": ["layers.4", "layers.8", "layers.12"]}),
+                ({"recompute": "full", "recompute_parts": []}, {"activation_checkpoint.mode": "full"}),
+                ({"precision": {"products": "fp8", "parameter_gathers": "products"}},
+                 {"model.converters": ["float8"], "float8.recipe_name": "tensorwise", "float8.enable_fsdp_float8_all_gather": True}),
+                ({"precision": {"products": "fp8", "scaling": "rowwise", "parameter_gathers": "parameters"}}, {"float8.recipe_name": "rowwise"}),
+                ({"platform": {"file": "dgx-b200", "nodes": 4}, "precision": {"products": "mxfp8", "parameter_gathers": "parameters"}}, {"model.converters": ["mx"], "mx.recipe_name": "mxfp8"})]
+        for change, lines in rows:
+            work = {key: value for key, value in {**self.TITAN, **change}.items() if value is not None}
+            config, unsaid = self.exported(work)
+            found = flat(config)
+            self.assertEqual({key: found.get(key) for key in lines}, lines, change)
+            self.assertEqual(unsaid, set(), change)
+
+    def test_what_it_has_no_words_for_is_told(self):
+        _, unsaid = self.exported({**self.TITAN, "schedule": {"kind": "zbh1"}, "data_parallel": {"zero": 1, "offload": True}, "host": {"launch": "5 us"},
+                                   "precision": {"products": "fp8", "scaling": "blockwise"}, "model": {**self.TITAN["model"], "attention": "unfused"}})
+        self.assertEqual(unsaid, {"schedule.kind", "data_parallel.zero", "data_parallel.offload", "data_parallel.units", "host.launch", "precision.products",
+                                  "precision.scaling", "model.attention"})
+
+    def test_every_workload_of_this_folder_gives_a_config_of_its_gpus(self):
+        for path in sorted((ROOT / "workloads").glob("*.yaml")):
+            text = self.meshsim("export", "torchtitan", str(path)).stdout
+            degrees = tomllib.loads(text)["parallelism"]
+            gpus = 1
+            for key, value in degrees.items():
+                gpus *= value if key.endswith("_degree") and not key.startswith("expert") else 1
+            mesh = yaml.safe_load(path.read_text(encoding="utf-8"))["mesh"]
+            expected = 1
+            for key, size in mesh.items():
+                expected *= size if key != "order" else 1
+            self.assertEqual(gpus, expected, path)
 
 
 class Refusals(Export):

@@ -35,6 +35,8 @@ ms_status ms_export_adopt(const ms_export_software *software, ms_arena *arena, m
     if (!software->has_model) {
         take_model(mine, &pair->theirs);
     }
+    int chunks = pair->theirs.schedule.chunks; /* of the file, which fitting takes for a choice */
     ms_job_spec_fit_framework(&pair->theirs);
+    pair->theirs.schedule.chunks = chunks;
     return ms_export_settle_spec(&pair->theirs, arena, diag);
 }

@@ -4,7 +4,8 @@
 #include "study/export/kinds.h"
 
 /* In the order of the help page. A row is added together with its file. */
-static const ms_export_kind *const KINDS[] = {&ms_export_megatron, &ms_export_deepspeed, NULL};
+static const ms_export_kind *const KINDS[] = {&ms_export_megatron, &ms_export_torchtitan,
+                                              &ms_export_deepspeed, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 

@@ -6,6 +6,7 @@
 
 extern const ms_export_kind ms_export_megatron;
 extern const ms_export_kind ms_export_deepspeed;
+extern const ms_export_kind ms_export_torchtitan;
 
 /* Why a key, or all keys of a mapping, cannot be said. */
 typedef struct ms_export_reason {
@@ -68,6 +69,9 @@ const char *ms_export_default(const char *defaults, const char *path, ms_arena *
 
 /* Copy what is unsaid to `arena`.  Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_export_keep(const ms_vector *unsaid, ms_arena *arena, ms_diag *diag, ms_exported *out);
+
+/* Append a line, and as a comment the workload's path and name. */
+void ms_export_name(const ms_export_source *source, const char *line, ms_buffer *out);
 
 /* Append what is unsaid as lines of comments, each of one line whatever its texts hold. */
 void ms_export_comment(const ms_vector *unsaid, const char *software, ms_buffer *out);

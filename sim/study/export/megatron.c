@@ -83,14 +83,8 @@ static void put_body(const ms_megatron_export *x, ms_buffer *out) {
 }
 
 static void put_head(const ms_megatron_export *x, const ms_vector *unsaid, ms_buffer *out) {
-    const ms_unsaid name = {.key = x->source->path, .why = x->source->job->name};
-    ms_vector first;
-    ms_vector_init(&first, sizeof(ms_unsaid));
-    ms_buffer_puts(out, "#!/bin/bash\n# Exported by meshsim: the arguments of Megatron-LM for\n");
-    if (ms_vector_add(&first, &name, 1) != NULL) {
-        ms_export_comment(&first, SOFTWARE, out);
-    }
-    ms_vector_release(&first);
+    ms_export_name(x->source,
+                   "#!/bin/bash\n# Exported by meshsim: the arguments of Megatron-LM for\n", out);
     ms_buffer_puts(out, "# Source it for MEGATRON_ARGS, or run it with those of data, tokenizer "
                         "and learning rate behind it.\n");
     if (unsaid->count > 0) {

@@ -31,6 +31,14 @@ void ms_export_comment(const ms_vector *unsaid, const char *software, ms_buffer 
     }
 }
 
+void ms_export_name(const ms_export_source *source, const char *line, ms_buffer *out) {
+    ms_buffer_printf(out, "%s# ", line);
+    put_line(source->path, out);
+    ms_buffer_puts(out, ": ");
+    put_line(source->job->name, out);
+    ms_buffer_puts(out, "\n");
+}
+
 int ms_export_axis(const ms_spec_mesh *mesh, const char *name) {
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (strcmp(mesh->names[axis], name) == 0) {
