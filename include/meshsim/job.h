@@ -131,6 +131,12 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
  * (see `fits`). */
 ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result_out);
 
+/** Calls of each kernel per GPU and step.  pp: of the GPUs of this pipeline rank; -1: of all.
+ *  *calls_out: [job->costs.kernel_count] in `arena`.  Returns MS_OK; MS_E_NOMEM, not reported.
+ * O(operations). */
+ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
+                                 double **calls_out);
+
 /** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
  * in ms_price_use.  O(1). */
 ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s);

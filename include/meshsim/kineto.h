@@ -18,6 +18,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
+#include "meshsim/job.h"
 #include "meshsim/status.h"
 #include "meshsim/table.h"
 
@@ -159,7 +160,45 @@ ms_status ms_kineto_read(const ms_kineto_source *source, ms_arena *arena, ms_dia
  * `arena`.  Returns MS_OK; MS_E_NOMEM, not reported. */
 ms_status ms_kineto_measured(const ms_kineto_trace *trace, ms_arena *arena, ms_table *table_out);
 
+/** A part of the step, measured and predicted [s]. Parts of level 1 sum to the step, those of level
+ * 2 to the one of level 1 before them. */
+typedef struct ms_kineto_part {
+    const char *part; /**< "step", "computation", "computation.gemm", "waiting.tp", ... */
+    int64_t level;    /**< 0: the step */
+    double measured_s, predicted_s; /**< NAN: there is no such part on that side */
+    double difference_s;            /**< predicted - measured, what is missing counted as 0 */
+    double ratio;                   /**< predicted / measured; NAN where either is missing or 0 */
+} ms_kineto_part;
+
+/** Communication of one axis and kind, measured and predicted: of a GPU and step [s]. */
+typedef struct ms_kineto_matched {
+    const char *axis; /**< of the workload's mesh; "unmatched": the trace does not say which */
+    const char *kind;
+    const char *groups; /**< process groups of the trace; NULL: only predicted */
+    double measured_calls, predicted_calls;
+    double measured_busy_s, predicted_busy_s; /**< waiting for other members is part of both */
+    double measured_exposed_s, predicted_exposed_s; /**< a simulation tells what an axis exposes:
+                                                       NAN where it has several kinds */
+} ms_kineto_matched;
+
+/** A trace beside a simulated step. Arrays in the arena of ms_kineto_compare. */
+typedef struct ms_kineto_comparison {
+    ms_kineto_part *parts; /**< [part_count] */
+    size_t part_count;
+    ms_kineto_matched *communication; /**< [communication_count] by axis */
+    size_t communication_count;
+    bool is_of_traced; /**< predicted parts are those of the traced ranks' pipeline ranks; else of
+                          all ranks: the trace does not say which these are, or of another world */
+} ms_kineto_comparison;
+
+/** Put the mean of a trace's steps beside the simulated step of a job.
+ *  *comparison_out: in `arena`.  Returns MS_OK; MS_E_NOMEM, not reported.  O(operations). */
+ms_status ms_kineto_compare(const ms_kineto_trace *trace, const ms_result *result, ms_arena *arena,
+                            ms_kineto_comparison *comparison_out);
+
 /** Columns of the tables. */
+extern const ms_table_column MS_KINETO_PART_COLUMNS[];
+extern const ms_table_column MS_KINETO_MATCHED_COLUMNS[];
 extern const ms_table_column MS_KINETO_KERNEL_COLUMNS[];
 extern const ms_table_column MS_KINETO_COLLECTIVE_COLUMNS[];
 extern const ms_table_column MS_KINETO_CHANNEL_COLUMNS[];

@@ -50,8 +50,8 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .takes = MS_TAKES_WORKLOAD_KEY,
      .is_repeatable = true,
-     .help = "give the file a key, in the place of what the source says",
-     .modes = KEYED},
+     .help = "give the file, or the workload of --against, a key, in the place of what it says",
+     .modes = KEYED | 1U << AT_KINETO},
     {.name = "kernels",
      .argument = "FILE.csv",
      .arguments = 1,
@@ -63,6 +63,11 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .fallback = "1",
      .help = "steps in a trace that has no annotations ProfilerStep",
+     .modes = 1U << AT_KINETO},
+    {.name = "against",
+     .argument = "WORKLOAD",
+     .arguments = 1,
+     .help = "simulate that workload, and show its step beside the measured one, part by part",
      .modes = 1U << AT_KINETO},
     {.name = "quiet", .help = "do not tell what became of each of the source's keys"},
     MS_OPTION_JSON,
@@ -239,6 +244,11 @@ static ms_status run_import(const ms_invocation *call) {
 
 /* ---- kinds ---- */
 
+static const ms_option_rule KINETO_RULES[] = {
+    {"set", "against", false, "whose keys it gives"},
+    {0},
+};
+
 static const ms_mode MODES[] = {
     [AT_HF] = {.usage = "hf CONFIG.json|FOLDER",
                .summary = "a Hugging Face config gives a workload's model",
@@ -264,6 +274,7 @@ static const ms_mode MODES[] = {
                    .summary = "traces of PyTorch's profiler, one per rank, give steps, "
                               "communication and a table of measured kernels",
                    .argument = "kineto",
+                   .rules = KINETO_RULES,
                    .writes = ".csv",
                    .run = ms_cli_import_kineto},
     [AT_SLURM] = {.usage = "slurm TOPOLOGY.conf [NCCL.xml...]",
@@ -302,7 +313,8 @@ const ms_command ms_cmd_import = {
         "else the file's name. kineto reads traces of any length, plain or compressed: where each "
         "step's time went, communication by kind and group, kernels by class, and with -o the "
         "times of matrix products and attentions whose sizes were recorded (record_shapes=True), "
-        "as a GPU type's 'measured' names them. slurm reads topology.conf (tree or block) and the "
+        "as a GPU type's 'measured' names them; --against puts a workload's simulated step beside "
+        "the measured one. slurm reads topology.conf (tree or block) and the "
         "XML "
         "files that NCCL_TOPO_DUMP_FILE makes NCCL write; without one, what nodes are made of is "
         "required.\n"

@@ -1,9 +1,11 @@
 /* meshsim import kineto: what traces of PyTorch's profiler say, as pages, tables and JSON. */
 #include "cli/import_kineto.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/job_options.h"
 #include "meshsim/kineto.h"
 
 enum {
@@ -175,10 +177,124 @@ static ms_status fill_tables(const ms_invocation *call, const ms_kineto_trace *t
     return is_full ? MS_OK : ms_diag_no_memory(call->diag);
 }
 
+/* ---- beside a simulated step ---- */
+
+/* Shorter than what a profiler's clock tells apart. */
+static const double DUST_S = 1e-9;
+
+static const char PART_HEAD[] =
+    "\npart                                    measured   predicted  difference  ratio\n";
+
+static void add_time(double time_s, int width, ms_buffer *page) {
+    char text[TEXT_SIZE + 1] = "-";
+    if (!isnan(time_s)) {
+        char unsigned_text[TEXT_SIZE];
+        ms_unit_format(fabs(time_s), MS_DIM_TIME, unsigned_text, sizeof unsigned_text);
+        snprintf(text, sizeof text, "%s%s", time_s < 0 ? "-" : "", unsigned_text);
+    }
+    ms_buffer_printf(page, " %*s", width, text);
+}
+
+static void add_parts(const ms_kineto_comparison *comparison, ms_buffer *page) {
+    ms_buffer_puts(page, PART_HEAD);
+    for (size_t i = 0; i < comparison->part_count; i++) {
+        const ms_kineto_part *part = &comparison->parts[i];
+        const char *point = strchr(part->part, '.');
+        ms_buffer_printf(page, "%*s%-*s", 2 * (int)part->level, "", 35 - 2 * (int)part->level,
+                         point == NULL ? part->part : point + 1);
+        add_time(part->measured_s, 12, page);
+        add_time(part->predicted_s, 11, page);
+        add_time(fabs(part->difference_s) < DUST_S ? 0 : part->difference_s, 11, page);
+        if (isnan(part->ratio)) {
+            ms_buffer_puts(page, "      -\n");
+        } else {
+            ms_buffer_printf(page, " %6.3g\n", part->ratio);
+        }
+    }
+    ms_buffer_puts(
+        page, "waiting: measured, a pipeline's bubble is part of its communication, whose kernels "
+              "wait for\ntheir peers, and of idle time; predicted, it stands alone\n");
+}
+
+static const char MATCHED_HEAD[] =
+    "\n                                calls                 busy                 exposed\n"
+    "axis       kind            measured predicted   measured  predicted   measured  predicted  "
+    "groups of the trace\n";
+
+static void add_calls(double calls, ms_buffer *page) {
+    if (isnan(calls)) {
+        ms_buffer_printf(page, " %9s", "-");
+    } else {
+        ms_buffer_printf(page, " %9.4g", calls);
+    }
+}
+
+static void add_matched(const ms_kineto_comparison *comparison, ms_buffer *page) {
+    ms_buffer_puts(page, MATCHED_HEAD);
+    for (size_t i = 0; i < comparison->communication_count; i++) {
+        const ms_kineto_matched *row = &comparison->communication[i];
+        ms_buffer_printf(page, "%-10s %-14s", row->axis, row->kind);
+        add_calls(row->measured_calls, page);
+        add_calls(row->predicted_calls, page);
+        add_time(row->measured_busy_s, 10, page);
+        add_time(row->predicted_busy_s, 10, page);
+        add_time(row->measured_exposed_s, 10, page);
+        add_time(row->predicted_exposed_s, 10, page);
+        ms_buffer_printf(page, "%s%.60s\n", row->groups == NULL ? "" : "  ",
+                         row->groups == NULL ? "" : row->groups);
+    }
+}
+
+/* Simulate a workload and put its step beside the trace's. */
+static ms_status compare(const ms_invocation *call, const ms_kineto_trace *trace,
+                         ms_kineto_comparison *comparison) {
+    ms_given sets = ms_cli_all(call, "set");
+    const ms_job_request request = {.workload = ms_cli_value(call, "against", NULL),
+                                    .data_folder = ms_cli_data_folder(call->arena),
+                                    .sets = sets.values,
+                                    .set_count = sets.count};
+    ms_job job;
+    ms_result result;
+    ms_status status = ms_job_load(&request, call->arena, call->diag, &job);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = ms_job_run(&job, call->arena, call->diag, &result);
+    if (status == MS_OK && ms_kineto_compare(trace, &result, call->arena, comparison) != MS_OK) {
+        status = ms_diag_no_memory(call->diag);
+    }
+    if (status == MS_OK && !comparison->is_of_traced) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "predicted times are means over all %d ranks: the trace does not say which of "
+                     "them it is of",
+                     job.mesh.ranks);
+    }
+    ms_result_release(&result);
+    return status;
+}
+
 /* ---- output ---- */
 
+static ms_status add_comparison(const ms_invocation *call, const ms_kineto_comparison *comparison,
+                                ms_value *root) {
+    ms_table parts, communication;
+    ms_value *against = ms_value_add(root, "against", MS_VALUE_OBJECT);
+    if (!fill_table(MS_KINETO_PART_COLUMNS, comparison->parts, sizeof comparison->parts[0],
+                    comparison->part_count, call->arena, &parts) ||
+        !fill_table(MS_KINETO_MATCHED_COLUMNS, comparison->communication,
+                    sizeof comparison->communication[0], comparison->communication_count,
+                    call->arena, &communication)) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_value_add_bool(against, "of_traced_ranks", comparison->is_of_traced);
+    ms_table_add_list(&parts, false, "parts", against);
+    ms_table_add_list(&communication, false, "communication", against);
+    return MS_OK;
+}
+
+/* comparison: NULL: none was asked for. */
 static ms_status print_json(const ms_invocation *call, const ms_kineto_trace *trace,
-                            const trace_tables *tables) {
+                            const trace_tables *tables, const ms_kineto_comparison *comparison) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_table_add_list(&tables->ranks, false, "ranks", root);
     ms_table_add_row(MS_KINETO_STEP_COLUMNS, &trace->mean, false,
@@ -188,15 +304,20 @@ static ms_status print_json(const ms_invocation *call, const ms_kineto_trace *tr
     ms_table_add_list(&tables->collectives, false, "collectives", root);
     ms_table_add_list(&tables->kernels, false, "kernels", root);
     ms_table_add_list(&tables->shapes, false, "shapes", root);
-    return ms_cli_print_json(call, root);
+    ms_status status = comparison == NULL ? MS_OK : add_comparison(call, comparison, root);
+    return status == MS_OK ? ms_cli_print_json(call, root) : status;
 }
 
 static ms_status print_page(const ms_invocation *call, const ms_kineto_trace *trace,
-                            trace_tables *tables) {
+                            trace_tables *tables, const ms_kineto_comparison *comparison) {
     ms_buffer page;
     ms_buffer_init(&page);
     add_ranks(trace, &page);
     add_mean(trace, &page);
+    if (comparison != NULL) {
+        add_parts(comparison, &page);
+        add_matched(comparison, &page);
+    }
     add_rows(&tables->steps, STEP_HEAD, STEP_CELLS, STEPS_SHOWN, &page);
     if (tables->channels.count > 0) {
         add_rows(&tables->channels, CHANNEL_HEAD, CHANNEL_CELLS, CHANNELS_SHOWN, &page);
@@ -218,16 +339,19 @@ static ms_status write_table(const ms_invocation *call, const char *option, cons
 
 static ms_status print_all(const ms_invocation *call, const ms_kineto_trace *trace) {
     trace_tables tables;
+    ms_kineto_comparison compared;
+    const ms_kineto_comparison *comparison = ms_cli_has(call, "against") ? &compared : NULL;
     const char *output = ms_cli_value(call, "output", "");
     const char *kernels = ms_cli_value(call, "kernels", "");
     ms_status status = fill_tables(call, trace, &tables);
+    status = status == MS_OK && comparison != NULL ? compare(call, trace, &compared) : status;
     status = status == MS_OK ? write_table(call, "output", &tables.measured) : status;
     status = status == MS_OK ? write_table(call, "kernels", &tables.kernels) : status;
     if (status == MS_OK && ms_cli_has(call, "json")) {
-        return print_json(call, trace, &tables);
+        return print_json(call, trace, &tables, comparison);
     }
     bool is_taken = strcmp(output, "-") == 0 || strcmp(kernels, "-") == 0;
-    return status == MS_OK && !is_taken ? print_page(call, trace, &tables) : status;
+    return status == MS_OK && !is_taken ? print_page(call, trace, &tables, comparison) : status;
 }
 
 ms_status ms_cli_import_kineto(const ms_invocation *call) {

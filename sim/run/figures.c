@@ -151,11 +151,14 @@ static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
     }
 }
 
-static ms_status find_kernels(ms_result *result, ms_arena *arena) {
+ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
+                                 double **calls_out) {
     const ms_stage_costs *costs = &result->job->costs;
     const ms_dag *dag = &result->dag;
     double *calls = MS_NEW(arena, double, costs->kernel_count);
     double *ranks = MS_NEW(arena, double, dag->work_count); /* that carry out each work */
+    double gpus = (double)result->job->mesh.ranks /
+                  (pp < 0 ? 1 : ms_mesh_size(&result->job->mesh, MS_AXIS_PP));
     if (calls == NULL || ranks == NULL) {
         return MS_E_NOMEM;
     }
@@ -163,7 +166,8 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
         double times = ms_steady_count(&result->timeline.steady, result->timeline.start_s[i]);
         for (int32_t m = dag->member_first[i]; m < dag->member_first[i + 1]; m++) {
             const ms_dag_stream *stream = &dag->streams[dag->member_stream[m]];
-            ranks[dag->ops[i].work] += times * dag->ranks[stream->rank].multiplicity;
+            const ms_dag_rank *rank = &dag->ranks[stream->rank];
+            ranks[dag->ops[i].work] += pp < 0 || rank->pp == pp ? times * rank->multiplicity : 0;
         }
     }
     for (int32_t w = 0; w < dag->work_count; w++) {
@@ -174,9 +178,9 @@ static ms_status find_kernels(ms_result *result, ms_arena *arena) {
         }
     }
     for (int k = 0; k < costs->kernel_count; k++) {
-        calls[k] = calls[k] / result->job->mesh.ranks / dag->step_count;
+        calls[k] = calls[k] / gpus / dag->step_count;
     }
-    result->kernel_calls = calls;
+    *calls_out = calls;
     return MS_OK;
 }
 
@@ -221,7 +225,8 @@ static ms_status find_stages(ms_result *result, ms_arena *arena) {
 
 ms_status ms_result_sum_up(ms_result *result, ms_arena *arena) {
     ms_status status = find_tiers(result, arena);
-    status = status == MS_OK ? find_kernels(result, arena) : status;
+    status =
+        status == MS_OK ? ms_result_kernel_calls(result, -1, arena, &result->kernel_calls) : status;
     status = status == MS_OK ? find_stages(result, arena) : status;
     return status == MS_OK ? ms_granularity_find_risks(result, arena) : status;
 }

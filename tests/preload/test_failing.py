@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "workloads/tiny.yaml"
+PROFILE = ROOT / "tests/fuzz/corpus/fuzz_kineto/steps"
 PROGRAM, LIBRARY = "", ""
 WHOLE = False
 FOREVER = 2**60
@@ -37,6 +38,7 @@ COMMANDS = [
     (["report", "{trace}", "-o", "{}/t.json"], 10),
     (["report", "{trace}", "-o", "{}/t.html"], 20),
     (["compare", "{trace}", "{trace}", "--json"], 20),
+    (["import", "kineto", PROFILE, "--json", "-o", "{}/k.csv"], 60),
 ]
 SWEEP = f"workload: {TINY}\nset: {{fidelity: analytic}}\naxes:\n  - batch.global: [16]\n"
 # words of commands that keep what they find in the store {}/s.db; one simulation, in closed form, as SimGrid's loading takes most allocations

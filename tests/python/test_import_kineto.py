@@ -114,14 +114,15 @@ class ImportKineto(unittest.TestCase):
 
     def test_memory_follows_the_kernels_not_the_file(self):
         kineto_trace.write(self.folder / "small.json", steps=1, layers=5)
-        kineto_trace.write(self.folder / "host.json", steps=1, layers=100, host=220)
-        kineto_trace.write(self.folder / "gpu.json", steps=2, layers=2000)
+        size_MB = int(os.environ.get("MS_TRACE_MB", "5"))
+        kineto_trace.write(self.folder / "host.json", steps=1, layers=20 * size_MB, host=220)
+        kineto_trace.write(self.folder / "gpu.json", steps=2, layers=400 * size_MB)
         small_B, host_B, gpu_B = (self.peak_B(f"{name}.json") for name in ("small", "host", "gpu"))
-        self.assertGreater((self.folder / "host.json").stat().st_size, 5 << 20)
-        self.assertGreater((self.folder / "gpu.json").stat().st_size, 5 << 20)
+        self.assertGreater((self.folder / "host.json").stat().st_size, size_MB << 20)
+        self.assertGreater((self.folder / "gpu.json").stat().st_size, size_MB << 20)
         self.assertLess(host_B - small_B, 1 << 20)
-        kernels = 3 * 2 * 2000
-        self.assertLess(gpu_B - small_B, (1 << 20) + 200 * kernels)
+        self.assertLess(gpu_B - small_B, (1 << 20) + 200 * 3 * 2 * 400 * size_MB)
+        self.assertLess(gpu_B, 200 << 20)
 
     def test_ranks_must_go_together(self):
         self.write_two_ranks()
@@ -150,6 +151,85 @@ class ImportKineto(unittest.TestCase):
                 self.assertIn(said, self.meshsim("import", "kineto", name, code=3).stderr)
         self.assertIn("expected a JSON file, got a directory", self.meshsim("import", "kineto", ".", code=3).stderr)
         self.assertIn("no such file", self.meshsim("import", "kineto", "none.json", code=3).stderr)
+
+    def profile(self, summary, rank, axes, world):
+        """What a profiler would write of a simulated rank: from its Chrome trace, as a process of it."""
+        events = json.loads((self.folder / "own.json").read_text())["traceEvents"]
+        names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "process_name"}
+        process = next(pid for pid, name in names.items() if f"rank {rank}" in name.split(" (")[0])
+        trace = kineto_trace.Trace(self.folder / f"rank{rank}.json", rank, world)
+        trace.step(0, 0, summary["step_time_s"] / US)
+        for event in events:
+            if event["ph"] != "X" or event["pid"] != process or event["cat"] == "idle":
+                continue
+            if event["cat"] in axes:
+                kind = event["name"]
+                trace.collective(kind, "ncclDevKernel_SendRecv" if kind == "p2p" else f"ncclDevKernel_{kind}", event["ts"], event["dur"],
+                                 described=f"mesh_{event['cat']}" if event["cat"] != "other" else "default_pg")
+            else:
+                name = "multi_tensor_apply_kernel" if event["cat"] == "optimizer" else "nvjet_hsh"
+                trace.kernel(name, event["ts"], event["dur"])
+        trace.close()
+        return f"rank{rank}.json"
+
+    def against(self, workload, *sets):
+        """A simulated step as a profile, and that profile beside the simulated step."""
+        words = [word for key in sets for word in ("--set", key)]
+        summary = json.loads(self.meshsim("run", ROOT / f"workloads/{workload}.yaml", *words, "-o", "own.h5", "--json").stdout)
+        self.meshsim("report", "own.h5", "-o", "own.json")
+        file = self.profile(summary, 0, ("tp", "cp", "ep", "pp", "dp", "other"), summary["gpus"])
+        return summary, self.read(file, "--against", ROOT / f"workloads/{workload}.yaml", *words)
+
+    def check_sums(self, parts):
+        """Parts of the second level sum to those of the first, and these to the step, on both sides."""
+        for side in ("measured_s", "predicted_s"):
+            value = {row["part"]: row[side] or 0 for row in parts}
+            self.assertAlmostEqual(value["step"], value["computation"] + value["waiting"], delta=1e-9 * value["step"])
+            for whole in ("computation", "waiting"):
+                inside = sum(row[side] or 0 for row in parts if row["level"] == 2 and row["part"].startswith(whole + "."))
+                self.assertAlmostEqual(value[whole], inside, delta=1e-9 * value["step"], msg=f"{side} {whole}")
+
+    def test_a_simulated_step_is_measured_as_predicted(self):
+        for workload, sets in (("tiny", ()), ("textbook-70b-64", ()), ("tiny", ("mesh={pp: 1, dp: 8}",)), ("mixtral-8x7b-64", ("batch.global=64",))):
+            with self.subTest(workload, sets=sets):
+                summary, found = self.against(workload, *sets)
+                parts = {row["part"]: row for row in found["against"]["parts"]}
+                self.assertTrue(found["against"]["of_traced_ranks"])
+                self.check_sums(found["against"]["parts"])
+                self.assertAlmostEqual(parts["step"]["measured_s"], summary["step_time_s"], delta=2e-9)
+                for part in ("step", "computation", "waiting"):
+                    self.assertAlmostEqual(parts[part]["ratio"], 1, delta=1e-3, msg=part)
+                for row in found["against"]["communication"]:
+                    self.assertNotEqual(row["axis"], "unmatched")
+                    self.assertTrue(row["groups"], f"only predicted: {row}")
+
+    def test_what_cannot_be_matched_is_named(self):
+        trace = kineto_trace.Trace(self.folder / "x.json", 0, 8)
+        trace.step(1, 0, 1000)
+        trace.kernel("nvjet", 0, 500)
+        trace.collective("allreduce", "ncclDevKernel_AllReduce", 500, 100, group="17", size=3)
+        trace.collective("_allgather_base", "ncclDevKernel_AllGather", 600, 50, described="mesh_cp", size=2)
+        trace.kernel("ncclDevKernel_Reduce_Sum", 650, 50, stream=20)
+        trace.close()
+        found = self.read("x.json", "--against", ROOT / "workloads/tiny.yaml")
+        self.check_sums(found["against"]["parts"])
+        rows = {(row["axis"], row["kind"]): row for row in found["against"]["communication"]}
+        self.assertAlmostEqual(rows["unmatched", "all_reduce"]["measured_exposed_s"], 100 * US)
+        self.assertEqual(rows["unmatched", "all_reduce"]["groups"], "17")
+        self.assertAlmostEqual(rows["unmatched", "other"]["measured_busy_s"], 50 * US)
+        self.assertIsNone(rows["cp", "all_gather"]["predicted_calls"])
+        self.assertIsNone(rows["tp", "all_reduce"]["measured_calls"])
+        parts = {row["part"]: row for row in found["against"]["parts"]}
+        self.assertAlmostEqual(parts["waiting.unmatched"]["measured_s"], 150 * US)
+        self.assertAlmostEqual(parts["waiting.idle"]["measured_s"], 300 * US)
+
+    def test_a_trace_of_another_world_is_held_to_all_ranks(self):
+        self.write_two_ranks()
+        done = self.meshsim("import", "kineto", "rank0.json", "--against", ROOT / "workloads/tiny.yaml")
+        self.assertIn("means over all 8 ranks", done.stderr)
+        self.assertIn("computation", done.stdout)
+        self.meshsim("import", "kineto", "rank0.json", "--set", "mesh.dp=2", code=2)
+        self.meshsim("import", "kineto", "rank0.json", "--against", "none.yaml", code=3)
 
     def test_own_traces_are_no_profiles(self):
         self.meshsim("run", ROOT / "workloads/tiny.yaml", "-o", "t.h5")

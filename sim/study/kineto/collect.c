@@ -40,9 +40,15 @@ void ms_kineto_sums_release(ms_kineto_sums *sums) {
     ms_vector_release(&sums->steps);
 }
 
+static bool has_failed(const ms_names *names) {
+    return names->texts.failed || names->slots.failed;
+}
+
 bool ms_kineto_sums_failed(const ms_kineto_sums *sums) {
-    return sums->name_rows.failed || sums->messages.failed || sums->sent.failed ||
-           sums->flows.failed || sums->shapes.failed || sums->steps.failed;
+    return sums->arena->has_failed || has_failed(&sums->names) || has_failed(&sums->message_keys) ||
+           has_failed(&sums->sent_keys) || has_failed(&sums->flow_keys) ||
+           has_failed(&sums->shape_keys) || sums->name_rows.failed || sums->messages.failed ||
+           sums->sent.failed || sums->flows.failed || sums->shapes.failed || sums->steps.failed;
 }
 
 void ms_kineto_file_init(ms_kineto_file *file, ms_kineto_sums *sums) {
@@ -147,8 +153,7 @@ static bool collect_mark(ms_kineto_file *file, const ms_kineto_event *event) {
     return ms_vector_add(&file->marks, &mark, 1) != NULL;
 }
 
-bool ms_kineto_collect(void *context, const ms_kineto_event *event) {
-    ms_kineto_file *file = context;
+static bool collect(ms_kineto_file *file, const ms_kineto_event *event) {
     switch (event->category) {
     case MS_KINETO_KERNEL:
     case MS_KINETO_MEMCPY:
@@ -162,4 +167,9 @@ bool ms_kineto_collect(void *context, const ms_kineto_event *event) {
     default:
         return true;
     }
+}
+
+bool ms_kineto_collect(void *context, const ms_kineto_event *event) {
+    ms_kineto_file *file = context;
+    return collect(file, event) && !ms_kineto_sums_failed(file->sums);
 }

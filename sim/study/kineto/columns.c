@@ -89,6 +89,39 @@ const ms_table_column MS_KINETO_SHAPE_COLUMNS[] = {
     WORD(ms_kineto_shape, "left_out", why),   {0},
 };
 
+const ms_table_column MS_KINETO_PART_COLUMNS[] = {
+    WORD(ms_kineto_part, "part", part),
+    WHOLE(ms_kineto_part, "level", level),
+    TIME(ms_kineto_part, "measured_s", measured_s),
+    TIME(ms_kineto_part, "predicted_s", predicted_s),
+    TIME(ms_kineto_part, "difference_s", difference_s),
+    {.name = "ratio",
+     .type = MS_COLUMN_NUMBER,
+     .offset = offsetof(ms_kineto_part, ratio),
+     .print = MS_PRINT_DIGITS,
+     .digits = 3},
+    {0},
+};
+
+#define CALLS(key, field)                                                                          \
+    {                                                                                              \
+        .name = key, .type = MS_COLUMN_NUMBER, .offset = offsetof(ms_kineto_matched, field),       \
+        .sort = MS_SORT_HIGHEST, .print = MS_PRINT_DIGITS, .digits = 4                             \
+    }
+
+const ms_table_column MS_KINETO_MATCHED_COLUMNS[] = {
+    WORD(ms_kineto_matched, "axis", axis),
+    WORD(ms_kineto_matched, "kind", kind),
+    WORD(ms_kineto_matched, "groups", groups),
+    CALLS("measured_calls", measured_calls),
+    CALLS("predicted_calls", predicted_calls),
+    TIME(ms_kineto_matched, "measured_busy_s", measured_busy_s),
+    TIME(ms_kineto_matched, "predicted_busy_s", predicted_busy_s),
+    TIME(ms_kineto_matched, "measured_exposed_s", measured_exposed_s),
+    TIME(ms_kineto_matched, "predicted_exposed_s", predicted_exposed_s),
+    {0},
+};
+
 const ms_table_column MS_KINETO_RANK_COLUMNS[] = {
     WORD(ms_kineto_rank, "file", file),
     WHOLE(ms_kineto_rank, "rank", rank),

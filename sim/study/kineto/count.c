@@ -185,5 +185,5 @@ ms_status ms_kineto_file_count(ms_kineto_file *file, const char *name, int32_t *
     for (size_t i = 0; i < file->records.count && !ms_kineto_sums_failed(file->sums); i++) {
         count_record(file, &MS_AT(&file->records, ms_kineto_record, i));
     }
-    return ms_kineto_sums_failed(file->sums) || file->sums->arena->has_failed ? MS_E_NOMEM : MS_OK;
+    return ms_kineto_sums_failed(file->sums) ? MS_E_NOMEM : MS_OK;
 }

@@ -58,13 +58,9 @@ static ms_status read_events(const ms_kineto_source *source, const char *name, m
     ms_status status = ms_kineto_reader_new(name, &sink, &own, file->sums->diag, &reader);
     if (status == MS_OK) {
         ms_stream *stream = ms_kineto_reader_stream(reader);
-        int faults = file->sums->diag->errors;
         status = source->text != NULL ? ms_stream_read_text(stream, source->text, source->text_B)
                                       : ms_stream_read_file(stream, name);
         const ms_kineto_head *head = ms_kineto_reader_head(reader);
-        if (status == MS_E_INPUT && file->sums->diag->errors == faults) {
-            status = MS_E_NOMEM; /* the sink said no without a word */
-        }
         status = status == MS_OK ? check_head(head, name, file->sums->diag) : status;
         if (status == MS_OK) {
             note_faults(ms_kineto_reader_faults(reader), name, file->sums->diag);

@@ -176,6 +176,14 @@ static ms_status report_syntax(ms_stream *s) {
     return MS_E_INPUT;
 }
 
+/* Why it does not go on: a fault that was reported, no memory for the sink, or no JSON. */
+static ms_status refuse(ms_stream *s, yajl_status result) {
+    if (s->has_fault) {
+        return MS_E_INPUT;
+    }
+    return result == yajl_status_client_canceled ? MS_E_NOMEM : report_syntax(s);
+}
+
 /* ---- reading ---- */
 
 ms_status ms_stream_new(const char *name, const ms_stream_sink *sink, ms_arena *arena,
@@ -201,7 +209,7 @@ static ms_status take_piece(ms_stream *s, const unsigned char *piece, size_t len
     s->piece = piece;
     yajl_status result = yajl_parse(s->parser, piece, length_B);
     if (result != yajl_status_ok) {
-        return s->has_fault ? MS_E_INPUT : report_syntax(s);
+        return refuse(s, result);
     }
     for (size_t i = 0; i < length_B; i++) {
         s->lines += piece[i] == '\n' && s->lines < INT_MAX - 1 ? 1 : 0;
@@ -215,10 +223,8 @@ static ms_status take_piece(ms_stream *s, const unsigned char *piece, size_t len
 }
 
 static ms_status finish(ms_stream *s) {
-    if (yajl_complete_parse(s->parser) == yajl_status_ok) {
-        return MS_OK;
-    }
-    return s->has_fault ? MS_E_INPUT : report_syntax(s);
+    yajl_status result = yajl_complete_parse(s->parser);
+    return result == yajl_status_ok ? MS_OK : refuse(s, result);
 }
 
 ms_status ms_stream_read_text(ms_stream *stream, const char *text, size_t length_B) {

@@ -23,7 +23,7 @@ typedef enum ms_token {
 } ms_token;
 
 /* Who gets the tokens, in the order of the text. A text lives until its function returns. What
- * returns false ends the reading, and has said why (ms_stream_fault). */
+ * returns false ends the reading, and has said why (ms_stream_fault), unless memory is out. */
 typedef struct ms_stream_sink {
     void *context;                                /* first argument of the functions */
     bool (*begin)(void *context, bool is_object); /* of an object, or a list */
