@@ -185,15 +185,20 @@ static ms_status check_slurm_folder(const plan *p) {
     return MS_E_USAGE;
 }
 
-/* A path as sbatch reads it behind #SBATCH: a backslash before what else it would not take for a
- * letter, and '%' twice, as one stands for a number.  Source: _get_argument of
- * Slurm's sbatch, and sbatch(1), "filename pattern". */
-static void add_sbatch_path(ms_buffer *out, const char *path) {
-    for (const char *c = path; *c != '\0'; c++) {
-        bool is_plain = strchr(PLAIN, *c) != NULL || (unsigned char)*c >= 0x80;
-        ms_buffer_puts(out, *c == '%' ? "%" : is_plain ? "" : "\\");
-        ms_buffer_add(out, c, 1);
+/* The file of a shard's messages as sbatch reads it behind #SBATCH: in quotes as a shell takes
+ * them, since a backslash before a blank does not keep it together, and '%' of the folder twice, as
+ * one stands for a number.  Tried with Slurm 22.05 of Debian 12; sbatch(1), "filename pattern". */
+static void add_sbatch_errors(ms_buffer *out, const char *folder) {
+    ms_buffer name;
+    ms_buffer_init(&name);
+    for (const char *c = folder; *c != '\0'; c++) {
+        ms_buffer_puts(&name, *c == '%' ? "%" : "");
+        ms_buffer_add(&name, c, 1);
     }
+    ms_buffer_puts(&name, "/shard-%a.err");
+    add_quoted(out, ms_buffer_text(&name), false);
+    out->failed = out->failed || name.failed;
+    ms_buffer_release(&name);
 }
 
 static void write_slurm(plan *p) {
@@ -212,9 +217,9 @@ static void write_slurm(plan *p) {
                      "#SBATCH --error=",
                      p->shards, file, show(p, p->program), show(p, p->folder), file, p->shards - 1,
                      p->jobs);
-    add_sbatch_path(out, p->folder);
-    ms_buffer_printf(out, "/shard-%%a.err\n%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n",
-                     ms_buffer_text(&p->command), p->shards);
+    add_sbatch_errors(out, p->folder);
+    ms_buffer_printf(out, "\n%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n", ms_buffer_text(&p->command),
+                     p->shards);
 }
 
 /* ---- the plan ---- */
