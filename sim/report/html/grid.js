@@ -15,7 +15,7 @@ class Grid {
     this.body = el("tbody", {});
     this.heads = columns.map((column, i) => this.head(column, i));
     const frame = el("div", { className: "wide tall", tabIndex: 0 },
-      el("table", { className: "full" }, options.caption ? el("caption", {}, options.caption) : null, el("thead", {}, el("tr", {}, ...this.heads)), this.body));
+      el("table", { className: "full grid" }, options.caption ? el("caption", {}, options.caption) : null, el("thead", {}, el("tr", {}, ...this.heads)), this.body));
     frame.setAttribute("role", "region");
     frame.setAttribute("aria-label", options.caption || name);
     this.more = button("show all", () => {

@@ -80,7 +80,7 @@ class Timeline {
   layout() {
     const count = this.rows.length;
     this.width = Math.max(240, this.canvas.parentElement.clientWidth - 2);
-    this.left = this.width < 600 ? 46 : 74;
+    this.left = this.width < 600 ? 60 : 74; // room for "170 GB/s"
     this.plot = this.width - this.left - 6;
     this.rowHeight = count <= 12 ? 30 : count <= 24 ? 20 : count <= 40 ? 13 : count <= 80 ? 9 : Math.max(2, Math.floor(700 / count));
     this.barHeight = this.rowHeight - (this.rowHeight > 10 ? 1 : 0); // of shares: low rows touch each other
