@@ -26,6 +26,7 @@ PROFILE = ROOT / "tests/fuzz/corpus/fuzz_kineto/steps"
 PROGRAM, LIBRARY = "", ""
 WHOLE = False
 FOREVER = 2**60
+CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 # words of the command, with {} for the folder it writes to and {trace} for a trace; samples of each kind
 COMMANDS = [
@@ -33,6 +34,8 @@ COMMANDS = [
     (["schedule", "zbv", "-p", "4", "-m", "8", "--p2p", "0.1"], 100),
     (["schedule", "--compare", "1f1b,zbv", "-p", "4", "-m", "8", "--json"], 20),
     (["check", TINY, "--json"], 50),
+    (["import", "slurm", CORPUS / "fuzz_slurm" / "tree", CORPUS / "fuzz_nccl_topo" / "one_gpu", "--json", "--quiet"], 20),
+    (["import", "nccl-tests", CORPUS / "fuzz_cases" / "nccl_log", "--json", "--quiet"], 20),
     (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
     (["report", "{trace}", "-o", "{}/t.svg"], 20),
     (["report", "{trace}", "-o", "{}/t.json"], 10),

@@ -148,7 +148,7 @@ class ImportSlurm(imports.ImportTest):
         self.platform("SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-12]\n", DGX_H100)
         self.assertIn("# switch 'b' with 4 nodes is left out: nothing joins it to 'a'", self.text())
         self.platform("SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-12]\nSwitchName=s Switches=a\nSwitchName=t Switches=s,b\n", DGX_H100)
-        self.assertIn("# 1 switches, such as 'b', hang more than one layer below the next", self.text())
+        self.assertIn("# switches more than one layer below the next (1, such as 'b') are taken as the others", self.text())
 
     def test_each_key_is_told_of(self):
         said = self.imported(TREE + "Include=more.conf\n", DGX_H100.replace("gdr=", "odd=")).stderr
@@ -198,7 +198,7 @@ class ImportSlurm(imports.ImportTest):
         self.assertEqual(slow["tiers"]["rail"]["bandwidth"], "126.031 Gbit/s")  # eight lanes of Gen4 in the place of 400 Gbit/s
         ports = self.platform(TREE, system(pair + "".join(nic(i, 100000, latency="35", more=' coll="1"') for i in range(8)) + nic(9, 25000)))
         self.assertEqual((ports["node"]["nics"], ports["tiers"]["rail"]["bandwidth"], ports["node"]["nic_latency"], ports["sharp"]), (2, "400 Gbit/s", "35 us", True))
-        self.assertIn("# 1 NICs of another speed than most are left out", self.text())
+        self.assertIn("# NICs of another speed than most (1) are left out", self.text())
         none = self.platform(TREE, system(pair))
         self.assertEqual((none["node"]["nics"], none["tiers"]["rail"]["bandwidth"]), ("required", "required"))
         socket = '<nic>\n<net name="eth0" dev="0" speed="10000" port="0" latency="0.0" guid="0x0" maxconn="65536" gdr="0"/>\n</nic>\n'
@@ -231,7 +231,7 @@ class ImportSlurm(imports.ImportTest):
                            ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,x\n", "sizes of blocks that grow"), ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,2\n", "that grow"),
                            ("BlockName=a Nodes=n Switches=s\n", "a block has no Switches"), ("", "expected lines with SwitchName or BlockName"),
                            ("SwitchName=a Nodes=ALL\n", "says slurm.conf"), ("SwitchName=a SwitchName=b Nodes=n\n", "a second switch or block"), ("SwitchName a\n", "expected KEY=VALUE"),
-                           ("SwitchName=a Nodes=\n", "Nodes has no value"), ("SwitchName=a\0 Nodes=n\n", "a byte that no text has"), (DGX_H100, "expected a topology.conf of Slurm in front")):
+                           ("SwitchName=a Nodes=\n", "Nodes has no value"), ("SwitchName=a\x1b[31m Nodes=n\n", "a letter that none can have"), ("SwitchName=a\0 Nodes=n\n", "a byte that no text has"), (DGX_H100, "expected a topology.conf of Slurm in front")):
             self.assertIn(said, self.fault(conf, DGX_H100), conf)
 
     def test_bad_lists_of_hosts(self):
@@ -259,6 +259,12 @@ class ImportSlurm(imports.ImportTest):
                 continue
             self.assertRegex(self.fault(TREE, xml), said)
         self.assertIn("no such file", self.meshsim("import", "slurm", self.write(TREE), "nowhere.xml", code=3).stderr)
+
+    def test_a_file_of_any_name_leaves_a_file_that_is_read(self):
+        (self.folder / "a\nb.xml").write_text(DGX_H100, encoding="utf-8")
+        self.meshsim("import", "slurm", self.write(TREE), "a\nb.xml", "-o", "p.yaml")
+        self.assertIn("(a?b.xml:", self.text())
+        self.meshsim("platform", "./p.yaml")
 
     def test_usage(self):
         self.assertIn("'--gpus' goes with 'hf' and with 'megatron", self.meshsim("import", "slurm", self.write(TREE), "--gpus", "8", code=2).stderr)

@@ -126,6 +126,11 @@ static ms_status name_group(conf_reader *r, conf_key key, const char *value, con
         return ms_slurm_fault(r->file, mark,
                               "expected lines of one plug-in, got SwitchName and BlockName");
     }
+    for (const char *letter = value; *letter != '\0'; letter++) {
+        if (!isgraph((unsigned char)*letter)) {
+            return ms_slurm_fault(r->file, mark, "a name has a letter that none can have");
+        }
+    }
     r->kind = r->file_kind = key;
     r->group.name = value;
     r->group.mark = *mark;

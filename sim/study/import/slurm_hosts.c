@@ -115,7 +115,9 @@ static ms_status read_item(host_reader *r, const char **at) {
     const char *empty = "";
     ms_vector_init(&r->so_far, sizeof(const char *));
     ms_vector_add(&r->so_far, &empty, 1);
-    ms_status status = **at == ',' || **at == '\0' ? refuse(r, "a name is missing") : MS_OK;
+    ms_status status = r->so_far.failed              ? ms_diag_no_memory(r->diag)
+                       : **at == ',' || **at == '\0' ? refuse(r, "a name is missing")
+                                                     : MS_OK;
     while (status == MS_OK && **at != ',' && **at != '\0') {
         if (**at == ']') {
             status = refuse(r, "a bracket closes that none opens");

@@ -166,7 +166,7 @@ static void find_nics(platform_builder *b) {
     b->nics = nics->count / hosts * b->hosts_per_node;
     if (nics->others > 0) {
         ms_buffer_printf(&b->remarks,
-                         "# %d NICs of another speed than most are left out: a platform's have "
+                         "# NICs of another speed than most (%d) are left out: a platform's have "
                          "one\n",
                          nics->others);
     }

@@ -305,8 +305,8 @@ static void remark_depths(const tree_builder *t, int root) {
     }
     if (odd > 0) {
         ms_buffer_printf(&t->file->remarks,
-                         "# %d switches, such as '%.80s', hang more than one layer below the next: "
-                         "they are taken as the others\n",
+                         "# switches more than one layer below the next (%d, such as '%.80s') are "
+                         "taken as the others\n",
                          odd, name);
     }
     if (t->switches[root].layer > PLATFORM_LAYERS) {
