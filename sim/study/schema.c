@@ -41,6 +41,13 @@ static const char *path_below(schema *s, const char *path, const char *key) {
     return below == NULL ? "" : below;
 }
 
+/* Add a text that was made; nothing where memory ran out for it, which the arena knows. */
+static void add_made(ms_value *out, const char *key, const char *made) {
+    if (made != NULL) {
+        ms_value_add_string(out, key, made);
+    }
+}
+
 /* ---- single values ---- */
 
 static void add_type(ms_value *out, const char *type) {
@@ -82,9 +89,8 @@ static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     char units[256];
     ms_unit_names(field->dimension, "|", units, sizeof units);
     add_type(out, "string");
-    ms_value_add_string(
-        out, "pattern",
-        ms_arena_printf(s->arena, "^[ \\t]*[-+]?" DIGITS "[ \\t]*(%s)[ \\t]*$", units));
+    add_made(out, "pattern",
+             ms_arena_printf(s->arena, "^[ \\t]*[-+]?" DIGITS "[ \\t]*(%s)[ \\t]*$", units));
     ms_value *examples = ms_value_add(out, "examples", MS_VALUE_ARRAY);
     ms_value_add_string(examples, NULL, ms_unit_example(field->dimension));
 }
@@ -119,7 +125,7 @@ static void add_text(schema *s, ms_value *out, const ms_field *field) {
     if (shape->prefix != NULL) {
         ms_value *other = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
         add_type(other, "string");
-        ms_value_add_string(other, "pattern", ms_arena_printf(s->arena, "^%s.", shape->prefix));
+        add_made(other, "pattern", ms_arena_printf(s->arena, "^%s.", shape->prefix));
     }
 }
 
@@ -371,10 +377,10 @@ static void add_description(schema *s, ms_value *out, const ms_field *field) {
         ms_field_range(field, range, sizeof range);
     }
     if (field->help != NULL || has_range) {
-        ms_value_add_string(
-            out, "description",
-            ms_arena_printf(s->arena, "%s%s%s", field->help == NULL ? "" : field->help,
-                            field->help != NULL && has_range ? "; " : "", has_range ? range : ""));
+        add_made(out, "description",
+                 ms_arena_printf(s->arena, "%s%s%s", field->help == NULL ? "" : field->help,
+                                 field->help != NULL && has_range ? "; " : "",
+                                 has_range ? range : ""));
     }
     if (is_quantity) {
         ms_value_add_string(out, "unit", ms_unit_si(field->dimension));
@@ -405,7 +411,7 @@ static ms_status build(const ms_field *fields, const char *title, ms_arena *aren
     schema s = {.arena = arena, .diag = &mute, .status = MS_OK};
     ms_value *out = ms_value_new_object(arena);
     ms_value_add_string(out, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    ms_value_add_string(out, "title", ms_arena_printf(arena, "meshsim %s", title));
+    add_made(out, "title", ms_arena_printf(arena, "meshsim %s", title));
     add_mapping(&s, out, &root, "", ASKS_ALL);
     if (arena->has_failed) {
         return MS_E_NOMEM;

@@ -36,6 +36,7 @@ COMMANDS = [
     (["check", TINY, "--json"], 50),
     (["import", "slurm", CORPUS / "fuzz_slurm" / "tree", CORPUS / "fuzz_nccl_topo" / "one_gpu", "--json", "--quiet"], 20),
     (["import", "nccl-tests", CORPUS / "fuzz_cases" / "nccl_log", "--json", "--quiet"], 20),
+    (["schema", "space"], 20),
     (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
     (["report", "{trace}", "-o", "{}/t.svg"], 20),
     (["report", "{trace}", "-o", "{}/t.json"], 10),
