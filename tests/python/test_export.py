@@ -7,6 +7,7 @@ usage: test_export.py MESHSIM [unittest arguments]
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -233,6 +234,23 @@ class Megatron(Export):
             before, after = self.figures(path), self.figures(back)
             self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, context)
         self.assertEqual(done, 20, tried)
+
+    def test_arguments_of_its_own_tests_come_back(self):
+        """Of every seventh run of Megatron-LM's tests, and of one with its own layers beside experts: imported, exported and imported."""
+        rows = yaml.load((ROOT / "workloads/validation/megatron_ci.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+        rows = [row for row in rows if row.get("num_gpus", 8) % 8 == 0]
+        self.assertGreater(len(rows), 40)
+        for row in [*rows[::7], next(row for row in rows if "4experts2parallel_h100_dev" in row["id"])]:
+            nodes = row.get("num_gpus", 8) // 8
+            pairs = [item.partition(" ")[::2] for item in row["args"] if not item.startswith("env ")]
+            line = " ".join(name + (" " + shlex.quote(value) if value else "") for name, value in pairs)
+            (self.folder / "run.sh").write_text(f"torchrun --nproc_per_node 8 --nnodes {nodes} pretrain_gpt.py {line}\n", encoding="utf-8")
+            platform = f"{{file: dgx-h100, nodes: {nodes}}}"
+            self.meshsim("import", "megatron", "run.sh", "--quiet", "-o", "w.yaml", "--set", f"platform={platform}", "--set", "model.vocab=51200")
+            unsaid, back = self.there_and_back("w.yaml", platform)
+            self.assertEqual({key for key in unsaid if not key.startswith("--")} - OUTSIDE, set(), row["id"])
+            before, after = self.figures("w.yaml"), self.figures(back)
+            self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, row["id"])
 
     def effective(self, path):
         lines = self.meshsim("check", path, "--effective").stdout.splitlines()

@@ -57,9 +57,13 @@ static void say_parts(ms_megatron_export *x, const ms_model *model) {
     ms_megatron_say_pairs(x, MS_MEGATRON_MODEL_PAIRS);
 }
 
-/* Megatron-LM's own layers attend over the score matrix; Transformer Engine's where asked to. */
+/* Megatron-LM's own layers attend over the score matrix, which they keep; Transformer Engine's
+ * where asked to. Experts' layers have the engine's products beside either. */
 static void say_kernels(ms_megatron_export *x, const ms_model *model) {
-    bool is_local = x->spec->framework_memory.libraries == MS_LIBRARIES_TORCH;
+    const ms_framework_memory *memory = &x->spec->framework_memory;
+    bool has_scores = (memory->buffers & MS_BUFFER_SCORES) != 0;
+    bool is_local =
+        memory->libraries == MS_LIBRARIES_TORCH || (has_scores && model->moe.experts > 0);
     bool is_te_loss = model->loss == MS_LOSS_TRANSFORMER_ENGINE;
     bool is_unfused = model->attention == MS_ATTENTION_UNFUSED;
     if (is_local) {
