@@ -1,269 +1,13 @@
+/* Columns of operations. */
 #include "trace/events.h"
-#include "trace/repeat.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/engine.h"
+#include "trace/repeat.h"
 
 enum { DATES = 256 }; /* that are made at once */
-
-static const char *const LEVEL_NAMES[MS_TRACE_LEVEL_COUNT] = {
-    [MS_TRACE_FULL] = "full",
-    [MS_TRACE_RANKS] = "ranks",
-    [MS_TRACE_PASSES] = "passes",
-    [MS_TRACE_SUMMARY] = "summary",
-};
-
-const char *ms_trace_level_name(ms_trace_level level) {
-    return LEVEL_NAMES[level];
-}
-
-/* ---- rows of listed ranks ---- */
-
-static int32_t find_simulated(const ms_dag *dag, int32_t rank) {
-    for (int32_t i = 0; i < dag->rank_count; i++) {
-        if (dag->ranks[i].rank == rank) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static ms_status report_not_simulated(const ms_dag *dag, int32_t rank, ms_diag *diag) {
-    char some[96] = "";
-    size_t used = 0;
-    for (int32_t i = 0; i < dag->rank_count && i < 4; i++) {
-        used += (size_t)snprintf(some + used, sizeof some - used, "%s%d", i == 0 ? "" : ", ",
-                                 dag->ranks[i].rank);
-    }
-    ms_diag_error(diag,
-                  "cannot trace rank %d, which is folded; simulated are %s%s (all with --no-fold)",
-                  rank, some, dag->rank_count > 4 ? ", ..." : "");
-    return MS_E_INPUT;
-}
-
-static ms_status mark_listed(ms_event_rows *rows, ms_arena *scratch, ms_diag *diag) {
-    const ms_dag *dag = &rows->result->dag;
-    rows->is_listed = MS_NEW(scratch, bool, dag->rank_count);
-    if (rows->is_listed == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int i = 0; i < rows->detail->rank_count; i++) {
-        int32_t at = find_simulated(dag, rows->detail->ranks[i]);
-        if (at < 0) {
-            return report_not_simulated(dag, rows->detail->ranks[i], diag);
-        }
-        rows->is_listed[at] = true;
-    }
-    return MS_OK;
-}
-
-static bool is_of_listed(const ms_event_rows *rows, int32_t stream) {
-    return rows->is_listed == NULL || rows->is_listed[rows->result->dag.streams[stream].rank];
-}
-
-/* Operations with a member on a listed rank, and messages to one. */
-static bool concerns_listed(const ms_event_rows *rows, int32_t op) {
-    const ms_dag *dag = &rows->result->dag;
-    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
-        int32_t peer = dag->streams[dag->member_stream[at]].peer;
-        if (is_of_listed(rows, dag->member_stream[at]) || (peer >= 0 && rows->is_listed[peer])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ---- rows of passes ---- */
-
-/* What the operations of a pass have in common: their compute stream and these. */
-typedef struct pass_key {
-    int32_t stream;
-    int32_t mb;
-    int16_t step, stage, chunk;
-    uint8_t kind; /* of backward passes that of the fused one, whatever they consist of */
-} pass_key;
-
-typedef struct pass_table {
-    int32_t *slots; /* [size] row + 1; 0: none */
-    pass_key *keys; /* [rows] */
-    uint32_t size;  /* a power of two */
-} pass_table;
-
-static bool is_same_pass(const pass_key *a, const pass_key *b) {
-    return a->stream == b->stream && a->mb == b->mb && a->step == b->step && a->stage == b->stage &&
-           a->chunk == b->chunk && a->kind == b->kind;
-}
-
-static uint32_t hash_of(const pass_key *key) {
-    uint64_t hash = (uint64_t)(uint32_t)key->stream << 32 | (uint32_t)key->mb;
-    hash = hash * 0x9E3779B97F4A7C15U + (uint64_t)(uint16_t)key->step * 7919 +
-           (uint64_t)(uint16_t)key->stage * 104729 + (uint64_t)(uint16_t)key->chunk * 1299709 +
-           key->kind;
-    return (uint32_t)(hash * 0x9E3779B97F4A7C15U >> 32);
-}
-
-/* The slot of a pass: its own, or the free one that it gets. */
-static int32_t *find_slot(const pass_table *table, const pass_key *key) {
-    uint32_t at = hash_of(key) & (table->size - 1);
-    while (table->slots[at] != 0 && !is_same_pass(&table->keys[table->slots[at] - 1], key)) {
-        at = (at + 1) & (table->size - 1);
-    }
-    return &table->slots[at];
-}
-
-static bool is_computation(const ms_dag *dag, int32_t op) {
-    return dag->ops[op].axis == MS_AXIS_NONE;
-}
-
-/* Communication inside a pass: of the axes that layers communicate along. */
-static bool is_inside_pass(const ms_dag_op *op) {
-    return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
-}
-
-/* Input gradients and what is recomputed for them are one pass, as are fused ones. */
-static uint8_t pass_kind(uint8_t kind) {
-    return kind == MS_OP_INPUT_GRAD || kind == MS_OP_RECOMPUTE ? (uint8_t)MS_OP_BACKWARD : kind;
-}
-
-static int32_t first_stream(const ms_event_rows *rows, int32_t op) {
-    const ms_dag *dag = &rows->result->dag;
-    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
-        if (is_of_listed(rows, dag->member_stream[at])) {
-            return dag->member_stream[at];
-        }
-    }
-    return dag->member_stream[dag->member_first[op]];
-}
-
-static void add_row(ms_event_rows *rows, int32_t op) {
-    rows->first_op[rows->count] = op;
-    rows->row_of[op] = rows->count++;
-}
-
-static void grow_pass(ms_event_rows *rows, int32_t row, int32_t op) {
-    const ms_dag *dag = &rows->result->dag;
-    const ms_dag_work *work = &dag->works[dag->ops[op].work];
-    rows->row_of[op] = row;
-    rows->end_s[row] = fmax(rows->end_s[row], rows->result->timeline.end_s[op]);
-    rows->bytes[row] += work->bytes;
-    rows->flop[row] += work->flop;
-    if (rows->kind[row] == MS_OP_RECOMPUTE) {
-        rows->kind[row] = dag->ops[op].kind;
-    }
-}
-
-static void open_row(ms_event_rows *rows, int32_t op) {
-    int32_t row = rows->count;
-    add_row(rows, op);
-    rows->kind[row] = rows->result->dag.ops[op].kind;
-    grow_pass(rows, row, op);
-}
-
-static void choose_passes(ms_event_rows *rows, const pass_table *table) {
-    const ms_dag *dag = &rows->result->dag;
-    int16_t step = 0;
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        while (op >= dag->step_first[step + 1]) {
-            step++;
-        }
-        const ms_dag_op *facts = &dag->ops[op];
-        rows->row_of[op] = -1;
-        if (is_inside_pass(facts)) {
-            continue;
-        }
-        if (!is_computation(dag, op) || facts->mb < 0) {
-            open_row(rows, op);
-            continue;
-        }
-        const pass_key key = {first_stream(rows, op), facts->mb,    step,
-                              facts->stage,           facts->chunk, pass_kind(facts->kind)};
-        int32_t *slot = find_slot(table, &key);
-        if (*slot > 0) {
-            grow_pass(rows, *slot - 1, op);
-        } else {
-            *slot = rows->count + 1;
-            table->keys[rows->count] = key;
-            open_row(rows, op);
-        }
-    }
-}
-
-/* ---- choosing ---- */
-
-/* Rows at most. */
-static int32_t count_rows(const ms_event_rows *rows) {
-    const ms_dag *dag = &rows->result->dag;
-    int32_t count = 0;
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        count += rows->detail->level == MS_TRACE_PASSES ? !is_inside_pass(&dag->ops[op])
-                                                        : concerns_listed(rows, op);
-    }
-    return count;
-}
-
-static bool make_room(ms_event_rows *rows, int32_t most, ms_arena *scratch) {
-    rows->first_op = MS_NEW(scratch, int32_t, most);
-    rows->row_of = MS_NEW(scratch, int32_t, rows->result->dag.op_count);
-    return rows->first_op != NULL && rows->row_of != NULL;
-}
-
-static ms_status choose_all_passes(ms_event_rows *rows, ms_arena *scratch) {
-    int32_t most = count_rows(rows);
-    pass_table table = {.size = 16};
-    while (table.size < 2 * (uint32_t)most) {
-        table.size *= 2;
-    }
-    table.slots = MS_NEW(scratch, int32_t, table.size);
-    table.keys = MS_NEW(scratch, pass_key, most);
-    rows->end_s = MS_NEW(scratch, double, most);
-    rows->bytes = MS_NEW(scratch, double, most);
-    rows->flop = MS_NEW(scratch, double, most);
-    rows->kind = MS_NEW(scratch, uint8_t, most);
-    if (!make_room(rows, most, scratch) || table.slots == NULL || table.keys == NULL ||
-        rows->end_s == NULL || rows->bytes == NULL || rows->flop == NULL || rows->kind == NULL) {
-        return MS_E_NOMEM;
-    }
-    choose_passes(rows, &table);
-    return MS_OK;
-}
-
-static ms_status choose_listed(ms_event_rows *rows, ms_arena *scratch, ms_diag *diag) {
-    ms_status status = mark_listed(rows, scratch, diag);
-    if (status != MS_OK) {
-        return status;
-    }
-    if (!make_room(rows, count_rows(rows), scratch)) {
-        return MS_E_NOMEM;
-    }
-    for (int32_t op = 0; op < rows->result->dag.op_count; op++) {
-        rows->row_of[op] = -1;
-        if (concerns_listed(rows, op)) {
-            add_row(rows, op);
-        }
-    }
-    return MS_OK;
-}
-
-ms_status ms_event_rows_choose(const ms_result *result, const ms_trace_detail *detail,
-                               ms_arena *scratch, ms_diag *diag, ms_event_rows *rows_out) {
-    ms_event_rows rows = {.result = result, .detail = detail};
-    ms_status status = MS_OK;
-    if (detail->level == MS_TRACE_RANKS) {
-        status = choose_listed(&rows, scratch, diag);
-    } else if (detail->level == MS_TRACE_PASSES) {
-        status = choose_all_passes(&rows, scratch);
-    } else if (detail->level == MS_TRACE_FULL) {
-        rows.count = result->dag.op_count;
-    }
-    if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory while choosing what to trace");
-    }
-    *rows_out = rows;
-    return status;
-}
 
 /* ---- /events ---- */
 
@@ -317,7 +61,7 @@ static inline double behind_s(const ms_steady *repeat) {
     return repeat->times > 0 ? repeat->from_s + repeat->period_s : INFINITY;
 }
 
-FILL_EVENTS(fill_some_streams, int32_t, first_stream(rows, op))
+FILL_EVENTS(fill_some_streams, int32_t, ms_rows_stream(rows, op))
 FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->kind[row])
 FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
 FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
@@ -328,12 +72,12 @@ FILL_EVENTS(fill_some_mbs, int32_t,
                      ? dag->repeat.times * dag->repeat.mbs
                      : 0))
 FILL_EVENTS(fill_layer, int16_t,
-            rows->kind != NULL && dag->ops[op].mb >= 0 && is_computation(dag, op)
+            rows->kind != NULL && dag->ops[op].mb >= 0 && dag->ops[op].axis == MS_AXIS_NONE
                 ? -1
                 : dag->ops[op].layer)
-FILL_EVENTS(fill_bytes, double,
+FILL_EVENTS(fill_some_bytes, double,
             rows->bytes == NULL ? dag->works[dag->ops[op].work].bytes : rows->bytes[row])
-FILL_EVENTS(fill_flop, double,
+FILL_EVENTS(fill_some_flop, double,
             rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
 
 /* Dates of operations in a row, moved on by the period that is repeated where they are behind it: a
@@ -428,18 +172,43 @@ static void fill_mb(const ms_column *column, size_t first, size_t count, void *c
     }
 }
 
+/* A function that makes the cells of a column from a figure of the works: of all operations without
+ * a look at what a row is, else by `some`. */
+#define FILL_WORKS(function, some, figure)                                                         \
+    static void function(const ms_column *column, size_t first, size_t count, void *cells_out) {   \
+        const ms_event_rows *rows = column->source;                                                \
+        const ms_dag_work *works = rows->result->dag.works;                                        \
+        const ms_dag_op *ops = rows->result->dag.ops + first;                                      \
+        double *cells = cells_out;                                                                 \
+        if (rows->first_op != NULL) {                                                              \
+            some(column, first, count, cells_out);                                                 \
+            return;                                                                                \
+        }                                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            cells[i] = works[ops[i].work].figure;                                                  \
+        }                                                                                          \
+    }
+
+FILL_WORKS(fill_bytes, fill_some_bytes, bytes)
+FILL_WORKS(fill_flop, fill_some_flop, flop)
+
 /* Optimizer step of each row; steps follow one another. */
 static void fill_step(const ms_column *column, size_t first, size_t count, void *cells_out) {
     const ms_event_rows *rows = column->source;
     const int32_t *step_first = rows->result->dag.step_first;
     int16_t *cells = cells_out;
     int16_t step = 0;
-    for (size_t i = 0; i < count; i++) {
-        int32_t op = op_of(rows, first + i);
-        while (op >= step_first[step + 1]) {
+    size_t done = 0;
+    while (done < count) {
+        while (op_of(rows, first + done) >= step_first[step + 1]) {
             step++;
         }
-        cells[i] = step;
+        bool is_rest = op_of(rows, first + count - 1) < step_first[step + 1];
+        size_t some = is_rest ? count - done : 1;
+        for (size_t i = 0; i < some; i++) {
+            cells[done + i] = step;
+        }
+        done += some;
     }
 }
 
@@ -470,7 +239,7 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
     if (!ms_h5_check(h5, group)) {
         return;
     }
-    ms_h5_text(h5, group, "level", LEVEL_NAMES[rows->detail->level]);
+    ms_h5_text(h5, group, "level", ms_trace_level_name(rows->detail->level));
     if (rows->detail->level == MS_TRACE_RANKS) {
         ms_h5_attribute(
             h5, group, "ranks",
@@ -560,11 +329,11 @@ static bool next_member(member_cursor *cursor, int32_t *stream_out) {
             break;
         }
         int32_t op = op_of(rows, (size_t)cursor->row);
-        int32_t first = first_stream(rows, op);
+        int32_t first = ms_rows_stream(rows, op);
         for (int32_t at = dag->member_first[op] + cursor->at; at < dag->member_first[op + 1];
              at++) {
             *stream_out = dag->member_stream[at];
-            if (*stream_out != first && is_of_listed(rows, *stream_out)) {
+            if (*stream_out != first && ms_rows_have(rows, *stream_out)) {
                 cursor->at = at + 1 - dag->member_first[op];
                 return true;
             }

@@ -31,6 +31,22 @@ typedef struct ms_event_rows {
     uint8_t *kind;
 } ms_event_rows;
 
+/* Whether the rows are of the rank of a stream, among others. */
+static inline bool ms_rows_have(const ms_event_rows *rows, int32_t stream) {
+    return rows->is_listed == NULL || rows->is_listed[rows->result->dag.streams[stream].rank];
+}
+
+/* The stream of the first member that the rows are of. */
+static inline int32_t ms_rows_stream(const ms_event_rows *rows, int32_t op) {
+    const ms_dag *dag = &rows->result->dag;
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        if (ms_rows_have(rows, dag->member_stream[at])) {
+            return dag->member_stream[at];
+        }
+    }
+    return dag->member_stream[dag->member_first[op]];
+}
+
 /* Choose the rows.
  *  Returns MS_OK; MS_E_INPUT where a rank of the list is not simulated (reported); MS_E_NOMEM. */
 ms_status ms_event_rows_choose(const ms_result *result, const ms_trace_detail *detail,
