@@ -163,6 +163,23 @@ class Answers(unittest.TestCase):
             self.assertEqual([row["mesh"]["dp"] for row in own], [mesh[2]])
             self.assertLessEqual(own[0]["step_time_s"], 1.1 * best, name)
 
+    def test_what_sets_published_meshes_apart(self):
+        """Less recomputation where the optimizer's state is sharded, and a shorter bubble (workloads/search.md)."""
+        def simulate(name, *sets):
+            code, out, err = run("run", f"workloads/{name}.yaml", "--json", "--ignore-memory", "--granularity", "pass",
+                                 *(word for one in sets for word in ("--set", one)))
+            self.assertEqual(code, 0, err)
+            return json.loads(out)
+
+        less, sharded = "recompute=selective", "data_parallel.zero=1"
+        whole, part = simulate("mtnlg-530b-2240"), simulate("mtnlg-530b-2240", less, sharded)
+        self.assertLess(part["step_time_s"], 0.85 * whole["step_time_s"])
+        self.assertEqual([part["memory"]["fits"], simulate("mtnlg-530b-2240", less)["memory"]["fits"]], [True, False])
+        self.assertFalse(simulate("megatron-1t-3072", less, sharded)["memory"]["fits"])
+        plain, rounds = simulate("megatron-1t-3072"), simulate("megatron-1t-3072", sharded, "schedule={kind: interleaved, v: 2}")
+        self.assertLess(rounds["bubble_fraction"], 0.8 * plain["bubble_fraction"])
+        self.assertLess(rounds["step_time_s"], plain["step_time_s"])
+
     def test_70b_on_64_gpus(self):
         """Stages over racks where the links between them are slow, replicas where they are fast."""
         def steps(bandwidth):
