@@ -237,6 +237,11 @@ ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *
 ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
                           const ms_node *root, ms_diag *diag);
 
+/** Append a mapping as YAML for people who will change it: each key that a table knows stands below
+ * a comment with its meaning, its choices or range and what holds without it.
+ *  mapping: a mapping node.  O(nodes). */
+void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, ms_buffer *out);
+
 /** Whether two structs hold the same values by a table: lists and strings by their contents, NODE
  * members by theirs, places aside. */
 bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);

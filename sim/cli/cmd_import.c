@@ -1,14 +1,14 @@
 /* meshsim import: files of other software as workloads, platforms and tables. */
 #include <string.h>
 
+#include "cli/cluster_options.h"
 #include "cli/commands.h"
 #include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
-#include "meshsim/find.h"
 #include "meshsim/import.h"
 
-enum { FILES_MAX = 1000, FILLS_MAX = 3, GPUS_MAX = 1 << 24 };
+enum { FILES_MAX = 1000, FILLS_MAX = 3 };
 
 /* Kinds by their places in MODES. */
 enum { AT_HF, AT_MEGATRON, AT_DEEPSPEED, AT_NCCL_TESTS, AT_KINETO, AT_SLURM };
@@ -92,35 +92,13 @@ static ms_status add_fill(const ms_invocation *call, const char *text, fill_list
     return text == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
-/* So many whole nodes of a platform, every GPU a replica. */
-static ms_status fill_cluster(const ms_invocation *call, const char *name, fill_list *fills) {
-    const char *const *folders = NULL;
-    ms_platform platform;
-    ms_status status =
-        ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
-    if (status != MS_OK) {
-        return ms_diag_no_memory(call->diag);
-    }
-    status = ms_platform_load(name, folders, NULL, call->arena, call->diag, &platform, NULL);
-    long gpus = status == MS_OK ? ms_platform_gpus(&platform) : 1;
-    status = status == MS_OK ? ms_cli_int(call, "gpus", gpus, 1, GPUS_MAX, &gpus) : status;
-    if (status == MS_OK && gpus % platform.gpus_per_node != 0) {
-        ms_diag_error(call->diag, "--gpus '%ld' are no whole nodes of '%s', which have %d each",
-                      gpus, platform.name, platform.gpus_per_node);
-        return MS_E_USAGE;
-    }
-    const char *path = ms_find_whole_path(name, call->arena); /* from wherever the workload lies */
-    if (status == MS_OK && path == NULL) {
-        return ms_diag_no_memory(call->diag);
-    }
-    if (status == MS_OK) {
-        status = add_fill(call,
-                          ms_arena_printf(call->arena, "platform={file: '%s', nodes: %ld}", path,
-                                          gpus / platform.gpus_per_node),
-                          fills);
-    }
+/* Every GPU is a replica. */
+static ms_status fill_cluster(const ms_invocation *call, fill_list *fills) {
+    ms_cli_cluster cluster;
+    ms_status status = ms_cli_read_cluster(call, &cluster);
+    status = status == MS_OK ? add_fill(call, ms_cli_cluster_set(call, &cluster), fills) : status;
     return status == MS_OK
-               ? add_fill(call, ms_arena_printf(call->arena, "mesh={dp: %ld}", gpus), fills)
+               ? add_fill(call, ms_arena_printf(call->arena, "mesh={dp: %d}", cluster.gpus), fills)
                : status;
 }
 
@@ -133,7 +111,7 @@ static ms_status list_fills(const ms_invocation *call, fill_list *fills) {
         return MS_E_USAGE;
     }
     if (name != NULL) {
-        status = fill_cluster(call, name, fills);
+        status = fill_cluster(call, fills);
     }
     if (status == MS_OK && ms_cli_has(call, "batch")) {
         status = ms_cli_int(call, "batch", 1, 1, MS_BATCH_MAX, &batch);

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 
+extern const ms_command ms_cmd_new;
 extern const ms_command ms_cmd_run;
 extern const ms_command ms_cmd_check;
 extern const ms_command ms_cmd_mesh;

@@ -46,9 +46,18 @@ static bool is_one_of(const char *word, const char *a, const char *b) {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
+/* Lines that work as they stand, in any folder. */
+static const char FIRST_STEPS[] =
+    "to begin with, type\n"
+    "  meshsim run tiny -o tiny.h5            # a small model on one node: where a step's time "
+    "goes\n"
+    "  meshsim report tiny.h5 -o tiny.html    # the same as a page for a browser\n"
+    "  meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml    # one of your own\n";
+
 static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     if (count < 2) {
         ms_diag_error(call->diag, "no command given");
+        fputs(FIRST_STEPS, stderr);
         return MS_E_USAGE;
     }
     if (is_one_of(words[1], "--help", "-h") || strcmp(words[1], "help") == 0) {

@@ -1,0 +1,346 @@
+/* meshsim new: a workload to begin with, for a model and a platform. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cluster_options.h"
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "cli/new_mesh.h"
+#include "meshsim/find.h"
+#include "meshsim/hf.h"
+#include "meshsim/target.h"
+
+enum { SETS_MAX = 64, TEXT_MAX = 32 };
+
+/* Tokens of a step without --batch, as large models are pretrained with. Source: Touvron et al.,
+ * "Llama 2", section 2.2: a global batch of 4M tokens. */
+enum { TOKENS_USUAL = 4 << 20 };
+
+static const ms_option OPTIONS[] = {
+    {.name = "model",
+     .argument = "NAME|CONFIG.json",
+     .arguments = 1,
+     .help = "the model of a workload, by the workload's name, or a Hugging Face config or its "
+             "folder"},
+    {.name = "platform",
+     .argument = "P.yaml",
+     .arguments = 1,
+     .help = "platform, by its name or file"},
+    {.name = "gpus",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "all of the platform",
+     .help = "GPUs of it, in whole nodes"},
+    {.name = "batch",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "some 4 million tokens",
+     .help = "sequences per step"},
+    {.name = "sequence",
+     .argument = "N",
+     .arguments = 1,
+     .fallback = "the model's",
+     .help = "tokens per sequence"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .arguments = 1,
+     .fallback = "-",
+     .help = "write the workload there, '-' for standard output",
+     .writes = ".yaml"},
+    {.name = "force", .help = "write over a file that is there"},
+    {0},
+};
+
+/* A workload in the making. */
+typedef struct draft {
+    const ms_invocation *call;
+    const char *base; /* file whose keys the sets change */
+    ms_node *root;    /* its tree */
+    ms_node *config;  /* model: of a Hugging Face config; NULL: that of `root` */
+    const char *sets[SETS_MAX];
+    size_t set_count;
+    ms_cli_cluster cluster;
+    long sequence, batch;
+} draft;
+
+static ms_status add_set(draft *d, const char *text) {
+    if (text == NULL || d->set_count == SETS_MAX) {
+        return ms_diag_no_memory(d->call->diag);
+    }
+    d->sets[d->set_count++] = text;
+    return MS_OK;
+}
+
+/* ---- what there is ---- */
+
+static const char *list_installed(const ms_invocation *call, const char *folder) {
+    const char *path =
+        ms_arena_printf(call->arena, "%s/%s", ms_cli_data_folder(call->arena), folder);
+    const char *const folders[] = {path, NULL};
+    const ms_file_search search = {.folders = folders, .subfolder = ""};
+    return path == NULL ? "" : ms_find_yaml_names(&search, call->arena);
+}
+
+static ms_status print_choices(const ms_invocation *call) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_printf(&page,
+                     "models     %s, or a Hugging Face config.json\n"
+                     "platforms  %s, or a file\n\n"
+                     "such as: meshsim new --model gpt3-175b-1024 --platform dgx-h100 --gpus 256 "
+                     "-o my.yaml\n",
+                     list_installed(call, "workloads"), list_installed(call, "platforms"));
+    return ms_cli_print_page(call, &page);
+}
+
+static ms_status check_options(const ms_invocation *call) {
+    const char *missing = !ms_cli_has(call, "model")      ? "model"
+                          : !ms_cli_has(call, "platform") ? "platform"
+                                                          : NULL;
+    if (missing != NULL) {
+        bool is_model = strcmp(missing, "model") == 0;
+        ms_diag_error(call->diag, "option '--%s' is missing: one of %s", missing,
+                      list_installed(call, is_model ? "workloads" : "platforms"));
+        return MS_E_USAGE;
+    }
+    const char *path = ms_cli_value(call, "output", "-");
+    if (strcmp(path, "-") != 0 && access(path, F_OK) == 0 && !ms_cli_has(call, "force")) {
+        ms_diag_error(call->diag, "'%s' is there already; --force writes over it", path);
+        return MS_E_USAGE;
+    }
+    return strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_FILE, call->diag);
+}
+
+/* ---- model ---- */
+
+static bool is_config(const char *name) {
+    struct stat entry;
+    size_t length = strlen(name);
+    bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    return is_json || (stat(name, &entry) == 0 && S_ISDIR(entry.st_mode));
+}
+
+static ms_status find_base(draft *d, const char *name) {
+    const ms_invocation *call = d->call;
+    const char *folders[] = {ms_cli_data_folder(call->arena), NULL};
+    const ms_file_search search = {.folders = folders, .subfolder = "workloads/"};
+    const char *looked = NULL;
+    if (ms_find_yaml(name, &search, call->arena, &d->base, &looked) != MS_OK) {
+        return ms_diag_no_memory(call->diag);
+    }
+    if (d->base == NULL) {
+        ms_diag_error(call->diag, "no model '%s'%s%s", name, looked,
+                      ms_find_yaml_hint(name, &search, call->arena));
+        return MS_E_INPUT;
+    }
+    return ms_yaml_load(d->base, call->arena, call->diag, &d->root);
+}
+
+/* The base's other keys go; of a config's workload its model, too. */
+static ms_status clear_base(draft *d) {
+    ms_status status = MS_OK;
+    for (const ms_node *key = d->root->first; key != NULL && status == MS_OK; key = key->next) {
+        if (d->config != NULL || strcmp(key->key, "model") != 0) {
+            status = add_set(d, ms_arena_printf(d->call->arena, "%s=null", key->key));
+        }
+    }
+    return status;
+}
+
+static ms_status read_model(draft *d) {
+    const ms_invocation *call = d->call;
+    const char *name = ms_cli_value(call, "model", NULL);
+    ms_node *config = NULL;
+    ms_status status = MS_OK;
+    if (is_config(name)) {
+        status = ms_hf_load(name, call->arena, call->diag, &config);
+        status = status == MS_OK ? ms_hf_model(config, call->arena, call->diag, NULL, &d->config)
+                                 : status;
+    }
+    status = status == MS_OK ? find_base(d, d->config == NULL ? name : "tiny") : status;
+    if (status == MS_OK && ms_node_get(d->root, "model") == NULL) {
+        ms_diag_error(call->diag, "workload '%s' has no model", d->base);
+        status = MS_E_INPUT;
+    }
+    status = status == MS_OK ? clear_base(d) : status;
+    if (status == MS_OK && d->config != NULL) {
+        const char *path = ms_find_whole_path(name, call->arena);
+        status = path == NULL ? ms_diag_no_memory(call->diag)
+                              : add_set(d, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
+    }
+    return status;
+}
+
+/* ---- sizes ---- */
+
+/* So many sequences that data-parallel ranks share them evenly, whatever the mesh leaves to them.
+ */
+static long usual_batch(const draft *d) {
+    long odd = d->cluster.gpus;
+    while (odd % 2 == 0) {
+        odd /= 2;
+    }
+    long batch = odd;
+    while (batch * d->sequence < TOKENS_USUAL ||
+           batch < d->cluster.gpus / d->cluster.platform.gpus_per_node) {
+        batch *= 2;
+    }
+    return batch;
+}
+
+static ms_status read_sizes(draft *d) {
+    const ms_invocation *call = d->call;
+    const ms_node *model = d->config != NULL ? d->config : ms_node_get(d->root, "model");
+    const ms_node *sequence = ms_node_get(model, "sequence");
+    long given = sequence == NULL || sequence->text == NULL ? 1 : strtol(sequence->text, NULL, 10);
+    ms_status status =
+        ms_cli_int(call, "sequence", given < 1 ? 1 : given, 1, 10000000, &d->sequence);
+    if (status == MS_OK) {
+        status = ms_cli_int(call, "batch", usual_batch(d), 1, MS_BATCH_MAX, &d->batch);
+    }
+    return status;
+}
+
+static ms_status add_sizes(draft *d) {
+    const ms_invocation *call = d->call;
+    const char *model = ms_cli_value(call, "model", NULL);
+    const char *slash = strrchr(model, '/');
+    ms_arena *arena = call->arena;
+    ms_status status =
+        add_set(d, ms_arena_printf(arena, "name='%s on %d GPUs'", slash == NULL ? model : slash + 1,
+                                   d->cluster.gpus));
+    status = status == MS_OK ? add_set(d, ms_cli_cluster_set(call, &d->cluster)) : status;
+    if (status == MS_OK && ms_cli_has(call, "sequence")) {
+        status = add_set(d, ms_arena_printf(arena, "model.sequence=%ld", d->sequence));
+    }
+    status = status == MS_OK ? add_set(d, "schedule={kind: 1f1b}") : status;
+    return status == MS_OK
+               ? add_set(d, ms_arena_printf(arena, "batch={global: %ld, micro: 1}", d->batch))
+               : status;
+}
+
+/* ---- output ---- */
+
+/* The tree as the sets make it; a config's model stands there with all that it says. */
+static ms_status settle(draft *d, const ms_words *mesh) {
+    const ms_invocation *call = d->call;
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < mesh->count && status == MS_OK; i++) {
+        status = add_set(d, mesh->items[i]);
+    }
+    for (size_t i = 0; i < d->set_count && status == MS_OK; i++) {
+        status = ms_node_set(d->root, d->sets[i], call->arena, call->diag);
+    }
+    for (ms_node *key = d->root->first; key != NULL && status == MS_OK;) {
+        ms_node *next = key->next; /* what 'null' took out leaves its key */
+        if (key->type == MS_NODE_SCALAR && strcmp(key->text, "null") == 0) {
+            ms_node_remove(d->root, key);
+        }
+        key = next;
+    }
+    if (status == MS_OK && d->config != NULL) {
+        ms_node_remove(d->root, ms_node_get(d->root, "model"));
+        d->config->key = "model";
+        ms_node_append(d->root, d->config);
+        if (ms_cli_has(call, "sequence")) {
+            status = ms_node_set(d->root,
+                                 ms_arena_printf(call->arena, "model.sequence=%ld", d->sequence),
+                                 call->arena, call->diag);
+        }
+    }
+    if (status == MS_OK) {
+        ms_config_arrange(d->root, MS_WORKLOAD_FIELDS);
+    }
+    return status;
+}
+
+static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char *path) {
+    char time[TEXT_MAX];
+    char peak[TEXT_MAX];
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_printf(&page,
+                     "%s: %s, some %s a step, %s per GPU\n\n"
+                     "meshsim check %s     # whether it is sound, and what a step should take\n"
+                     "meshsim run %s       # where a step's time goes\n"
+                     "meshsim search %s    # which mesh is the fastest\n",
+                     path, mesh->sets.items[0],
+                     ms_unit_format(mesh->estimate.step_s, MS_DIM_TIME, time, sizeof time),
+                     ms_unit_format(mesh->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak), path,
+                     path, path);
+    return ms_cli_print_page(d->call, &page);
+}
+
+static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
+    const char *path = ms_cli_value(d->call, "output", "-");
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_printf(&text,
+                     "# Made by 'meshsim new --model %s --platform %s', with the mesh whose "
+                     "estimated step is\n# the shortest. All may be changed; 'meshsim check "
+                     "--keys' lists what else may stand here.\n",
+                     ms_cli_value(d->call, "model", ""), ms_cli_value(d->call, "platform", ""));
+    ms_config_write_commented(d->root, MS_WORKLOAD_FIELDS, &text);
+    ms_status status = text.failed
+                           ? ms_diag_no_memory(d->call->diag)
+                           : ms_cli_write_file(d->call, path, ms_buffer_text(&text), text.length);
+    ms_buffer_release(&text);
+    return status == MS_OK && strcmp(path, "-") != 0 ? print_next(d, mesh, path) : status;
+}
+
+static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
+    const ms_invocation *call = d->call;
+    const ms_new_job job = {.base = {.workload = d->base,
+                                     .data_folder = ms_cli_data_folder(call->arena),
+                                     .sets = d->sets,
+                                     .set_count = d->set_count},
+                            .gpus = d->cluster.gpus,
+                            .gpus_per_node = d->cluster.platform.gpus_per_node,
+                            .batch = (int)d->batch};
+    ms_status status = ms_cli_new_mesh(call, &job, mesh_out);
+    if (status == MS_OK && !mesh_out->estimate.fits) {
+        char peak[TEXT_MAX];
+        ms_diag_error(call->diag,
+                      "it does not fit in memory on %d GPUs: the mesh that needs least takes %s "
+                      "per GPU; expected more --gpus, or another --platform",
+                      d->cluster.gpus,
+                      ms_unit_format(mesh_out->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak));
+        return MS_E_NO;
+    }
+    return status;
+}
+
+static ms_status run(const ms_invocation *call) {
+    if (!ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
+        return print_choices(call);
+    }
+    draft d = {.call = call};
+    ms_new_mesh mesh;
+    ms_status status = check_options(call);
+    status = status == MS_OK ? read_model(&d) : status;
+    status = status == MS_OK ? ms_cli_read_cluster(call, &d.cluster) : status;
+    status = status == MS_OK ? read_sizes(&d) : status;
+    status = status == MS_OK ? add_sizes(&d) : status;
+    status = status == MS_OK ? choose(&d, &mesh) : status;
+    status = status == MS_OK ? settle(&d, &mesh.sets) : status;
+    return status == MS_OK ? write_draft(&d, &mesh) : status;
+}
+
+const ms_command ms_cmd_new = {
+    .name = "new",
+    .summary = "write a workload to begin with, for a model and a platform",
+    .positional_help = NULL,
+    .options = OPTIONS,
+    .description =
+        "Writes a workload whose every key stands below a comment that says what it is and what it "
+        "may be. Its mesh is a legal one that fits in memory, with the shortest estimated step of "
+        "those with tp within a node, 1F1B, microbatches of one sequence, with or without "
+        "recomputation; 'meshsim search' finds better ones. Without --model and --platform it "
+        "lists what there is. Exits with 1, and writes nothing, when no mesh fits in memory.",
+    .example = "meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml",
+    .run = run,
+};

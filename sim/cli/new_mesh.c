@@ -1,0 +1,185 @@
+#include "cli/new_mesh.h"
+
+/* Experts spread further cost more to try than they are worth to begin with. */
+enum { CHANGES = 4, EP_MAX = 64 };
+
+/* A mesh and what goes with it. */
+typedef struct new_mesh {
+    int tp, pp, ep, dp;
+    int zero;
+    bool is_recomputed;
+} new_mesh;
+
+/* What is known on the way. */
+typedef struct mesh_choice {
+    const ms_invocation *call;
+    const ms_new_job *job;
+    ms_diag mute;
+    ms_estimator *estimator;
+    bool has_base;
+    ms_job_spec base; /* the first that could be read */
+    bool has_best;
+    ms_new_mesh best;
+} mesh_choice;
+
+static ms_status describe(const mesh_choice *ch, const new_mesh *c, ms_words *sets_out) {
+    ms_arena *arena = ch->call->arena;
+    const char **items = MS_NEW(arena, const char *, CHANGES);
+    if (items == NULL) {
+        return MS_E_NOMEM;
+    }
+    bool is_even = !ch->has_base || ch->base.model.layers % c->pp == 0;
+    items[0] = c->ep > 1
+                   ? ms_arena_printf(
+                         arena, "mesh={dp: %d, pp: %d, tp: %d, ep: %d, order: [pp, dp, ep, tp]}",
+                         c->dp, c->pp, c->tp, c->ep)
+                   : ms_arena_printf(arena, "mesh={dp: %d, pp: %d, tp: %d}", c->dp, c->pp, c->tp);
+    items[1] = c->is_recomputed ? "recompute=full" : "recompute=none";
+    items[2] = ms_arena_printf(arena, "data_parallel={zero: %d}", c->zero);
+    items[3] = is_even ? "schedule.partition=even" : "schedule.partition=balanced";
+    *sets_out = (ms_words){.items = items, .count = CHANGES};
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
+}
+
+/* The workload with these settings; who says nothing else refuses to be read at all. */
+static ms_status read_base(mesh_choice *ch, const ms_words *sets, ms_diag *diag) {
+    ms_job_request request = ch->job->base;
+    size_t count = request.set_count;
+    const char **all = MS_NEW(ch->call->arena, const char *, count + sets->count);
+    if (all == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < count + sets->count; i++) {
+        all[i] = i < count ? request.sets[i] : sets->items[i - count];
+    }
+    request.sets = all;
+    request.set_count = count + sets->count;
+    ms_status status = ms_job_spec_read(&request, ch->call->arena, diag, &ch->base);
+    ch->has_base = status == MS_OK;
+    return status;
+}
+
+static bool is_better(const ms_spec_estimate *a, const ms_spec_estimate *b) {
+    if (a->fits != b->fits) {
+        return a->fits;
+    }
+    return a->fits ? a->step_s < b->step_s : a->peak_B < b->peak_B;
+}
+
+/* Whether its computations alone take longer than the best one's step. */
+static ms_status judge_bound(mesh_choice *ch, const ms_job_spec *spec, bool *is_hopeless_out) {
+    ms_price_use least;
+    *is_hopeless_out = false;
+    if (!ch->has_best || !ch->best.estimate.fits) {
+        return MS_OK;
+    }
+    ms_status status = ms_estimator_bound(ch->estimator, spec, &ch->mute, &least);
+    *is_hopeless_out = status == MS_OK && least.step_s >= ch->best.estimate.step_s;
+    return status;
+}
+
+static ms_status consider(mesh_choice *ch, const new_mesh *c) {
+    ms_words sets;
+    ms_job_spec spec;
+    ms_spec_estimate estimate;
+    bool is_hopeless = false;
+    ms_status status = describe(ch, c, &sets);
+    if (status == MS_OK && !ch->has_base) {
+        status = read_base(ch, &sets, &ch->mute);
+    }
+    if (status == MS_OK) {
+        status = ms_job_spec_override(&ch->base, &sets, ch->call->arena, &ch->mute, &spec);
+    }
+    if (status == MS_OK) {
+        status = judge_bound(ch, &spec, &is_hopeless);
+    }
+    if (status == MS_OK && is_hopeless) {
+        return MS_OK;
+    }
+    if (status == MS_OK) {
+        status = ms_estimator_run(ch->estimator, &spec, &ch->mute, &estimate);
+    }
+    if (status == MS_OK && (!ch->has_best || is_better(&estimate, &ch->best.estimate))) {
+        ch->best = (ms_new_mesh){.sets = sets, .estimate = estimate};
+        ch->has_best = true;
+    }
+    return status == MS_E_NOMEM || status == MS_E_IO ? status : MS_OK;
+}
+
+/* All recomputations of a mesh. */
+static ms_status consider_mesh(mesh_choice *ch, new_mesh c) {
+    int replicas = c.dp * c.ep;
+    c.zero = replicas > 1 ? c.zero : 0;
+    if (ch->job->batch % replicas != 0) {
+        return MS_OK;
+    }
+    ms_status status = consider(ch, &c);
+    c.is_recomputed = true;
+    return status == MS_OK ? consider(ch, &c) : status;
+}
+
+/* Experts are spread over powers of two of the replicas; without experts the axis is refused. */
+static ms_status consider_experts(mesh_choice *ch, new_mesh c, int replicas) {
+    ms_status status = MS_OK;
+    bool has_experts = !ch->has_base || ch->base.model.moe.experts > 0;
+    for (c.ep = 1;
+         status == MS_OK && c.ep <= replicas && c.ep <= EP_MAX && (c.ep == 1 || has_experts);
+         c.ep *= 2) {
+        if (replicas % c.ep == 0) {
+            c.dp = replicas / c.ep;
+            status = consider_mesh(ch, c);
+        }
+    }
+    return status;
+}
+
+static ms_status consider_all(mesh_choice *ch, int zero) {
+    ms_status status = MS_OK;
+    int gpus = ch->job->gpus;
+    for (int tp = 1; tp <= ch->job->gpus_per_node && status == MS_OK; tp *= 2) {
+        if (gpus % tp != 0) {
+            continue;
+        }
+        int rest = gpus / tp;
+        int stages_max = !ch->has_base ? rest : ch->base.model.layers;
+        for (int pp = 1; pp <= rest && pp <= stages_max && status == MS_OK; pp++) {
+            if (rest % pp == 0 && (zero < 3 || pp == 1)) {
+                status =
+                    consider_experts(ch, (new_mesh){.tp = tp, .pp = pp, .zero = zero}, rest / pp);
+            }
+        }
+    }
+    return status;
+}
+
+ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_new_mesh *mesh_out) {
+    mesh_choice ch = {.call = call, .job = job};
+    ms_diag_init_mute(&ch.mute);
+    ch.estimator = ms_estimator_new(call->arena);
+    if (ch.estimator == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_status status = consider_all(&ch, 1);
+    if (status == MS_OK && !(ch.has_best && ch.best.estimate.fits)) {
+        status = consider_all(&ch, 3);
+    }
+    ms_estimator_free(ch.estimator);
+    if (status != MS_OK) {
+        return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : status;
+    }
+    if (!ch.has_best) {
+        ms_words sets = {.count = 0};
+        const new_mesh plain = {.tp = 1, .pp = 1, .ep = 1, .dp = job->gpus};
+        status = describe(&ch, &plain, &sets);
+        status = status == MS_OK ? read_base(&ch, &sets, call->diag) : status;
+        if (status == MS_OK) {
+            ms_diag_error(call->diag,
+                          "no mesh of %d GPUs shares %d sequences a step; expected other --gpus or "
+                          "another --batch",
+                          job->gpus, job->batch);
+        }
+        return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : MS_E_INPUT;
+    }
+    *mesh_out = ch.best;
+    return MS_OK;
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""`meshsim new`: workloads to begin with, for every shipped model on every shipped platform.
+
+usage: test_new.py PROGRAM
+"""
+# ctest: 3 parts
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+from parts import load_tests  # noqa: F401
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = Path(sys.argv.pop(1)).resolve()
+TIMEOUT_S = 120
+# each model on two platforms, all platforms in turn; with MS_ALL each on each, which takes minutes
+ALL = "MS_ALL" in os.environ
+MODELS = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
+PLATFORMS = sorted(path.stem for path in (ROOT / "platforms").glob("*.yaml"))
+
+
+class New(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def meshsim(self, *words, code=0):
+        done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,), (words, done.stderr))
+        return done
+
+    def new(self, *words, code=0):
+        return self.meshsim("new", *words, "-o", "my.yaml", "--force", code=code)
+
+
+class Words(New):
+    def test_without_a_model_and_a_platform_it_lists_what_there_is(self):
+        page = self.meshsim("new").stdout
+        for name in MODELS + PLATFORMS:
+            self.assertIn(name, page)
+        self.assertIn("option '--platform' is missing: one of bytedance-a100, ", self.meshsim("new", "--model", "tiny", code=2).stderr)
+        self.assertIn("option '--model' is missing: one of ", self.meshsim("new", "--platform", "ideal", code=2).stderr)
+
+    def test_the_page_says_a_line_that_works(self):
+        line = re.search(r"such as: meshsim (.*)", self.meshsim("new").stdout).group(1)
+        self.meshsim(*line.split())
+        self.meshsim("check", "my.yaml")
+
+    def test_nothing_is_written_over_unasked(self):
+        path = self.folder / "my.yaml"
+        path.write_text("precious\n", encoding="utf-8")
+        words = ("new", "--model", "tiny", "--platform", "dgx-h100", "--gpus", "8", "-o", "my.yaml")
+        self.assertIn("'my.yaml' is there already; --force writes over it", self.meshsim(*words, code=2).stderr)
+        self.assertEqual(path.read_text(encoding="utf-8"), "precious\n")
+        self.meshsim(*words, "--force")
+        self.meshsim("check", "my.yaml")
+
+    def test_every_key_has_a_comment(self):
+        self.new("--model", "deepseek-v3-2048", "--platform", "dgx-h100", "--gpus", "2048")
+        lines = (self.folder / "my.yaml").read_text(encoding="utf-8").splitlines()
+        keys = 0
+        for above, line in zip(lines, lines[1:]):
+            if re.match(r" *\w+:", line):
+                keys += 1
+                self.assertRegex(above, r"^ *# .*\.$", line)
+        self.assertGreater(keys, 20)
+        text = re.sub(r"\s*\n\s*# ", " ", "\n".join(lines))
+        self.assertIn("dp: 8", text)
+        self.assertIn("Activations recomputed in the backward pass. Choices: none, full or selective.", text)
+        self.assertIn("Choices: gpipe, 1f1b, ", text)
+
+    def test_sizes_are_as_asked(self):
+        self.new("--model", "tiny", "--platform", "dgx-h100", "--gpus", "24", "--batch", "96", "--sequence", "512")
+        spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
+        self.assertEqual(spec["batch"], {"global": 96, "micro": 1})
+        self.assertEqual(spec["platform"], {"file": "dgx-h100", "nodes": 3})
+        self.assertEqual(spec["model"]["sequence"], 512)
+        mesh = spec["mesh"]
+        self.assertEqual(mesh["dp"] * mesh["pp"] * mesh["tp"], 24)
+
+    def test_a_hugging_face_config(self):
+        config = {"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 8, "num_attention_heads": 8,
+                  "vocab_size": 32000, "max_position_embeddings": 2048}
+        (self.folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        self.new("--model", "config.json", "--platform", "dgx-h100", "--gpus", "8")
+        spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
+        self.assertEqual((spec["model"]["layers"], spec["model"]["ffn"]), (8, 4096))
+        self.meshsim("run", "my.yaml")
+
+    def test_faults(self):
+        for words, code, said in (
+            (("--model", "tinny", "--platform", "ideal"), 3, "no model 'tinny'; looked for"),
+            (("--model", "tiny", "--platform", "nowhere"), 3, "nowhere"),
+            (("--model", "tiny", "--platform", "dgx-h100", "--gpus", "7"), 2, "are no whole nodes of 'dgx-h100'"),
+            (("--model", "nowhere.json", "--platform", "dgx-h100"), 3, "no such file"),
+            (("--model", "megatron-1t-3072", "--platform", "dgx-h100", "--gpus", "8"), 1, "it does not fit in memory on 8 GPUs"),
+            (("--model", "tiny", "--platform", "dgx-h100", "--gpus", "16", "--batch", "0"), 2, "--batch"),
+            (("--model", "tiny", "--platform", "dgx-h100", "--gpus", "1024", "--batch", "1"), 3, "no mesh of 1024 GPUs shares 1 sequences a step"),
+        ):
+            self.assertIn(said, self.new(*words, code=code).stderr, words)
+            self.assertFalse((self.folder / "my.yaml").exists(), words)
+
+    def test_without_any_word_it_says_what_to_type_and_that_works(self):
+        done = self.meshsim(code=2)
+        lines = re.findall(r"^  meshsim (.*?) +#", done.stderr, re.M)
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            self.meshsim(*line.split())
+        for name in ("tiny.h5", "tiny.html", "my.yaml"):
+            self.assertTrue((self.folder / name).exists(), name)
+
+
+class Combinations(New):
+    """Where a model fits on a platform, `check` and `run` take what is written; where not, nothing is."""
+
+    def try_out(self, model, platform):
+        words = ("--model", model, "--platform", platform)
+        done = self.new(*words, code=(0, 1))
+        path = self.folder / "my.yaml"
+        if done.returncode == 1:
+            self.assertIn("it does not fit in memory", done.stderr)
+            self.assertFalse(path.exists())
+            return False
+        self.meshsim("check", "my.yaml")
+        self.meshsim("run", "my.yaml", "--granularity", "pass")
+        path.unlink()
+        return True
+
+
+def add_combinations():
+    for index, model in enumerate(MODELS):
+        def test(self, model=model, index=index):
+            tried = PLATFORMS if ALL else [PLATFORMS[(2 * index) % len(PLATFORMS)], PLATFORMS[(2 * index + 1) % len(PLATFORMS)]]
+            ran = [platform for platform in tried if self.try_out(model, platform)]
+            self.assertTrue(ran or not ALL, model)
+
+        setattr(Combinations, f"test_{index:02}_{model.replace('-', '_')}", test)
+
+
+add_combinations()
+
+if __name__ == "__main__":
+    unittest.main()
