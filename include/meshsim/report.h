@@ -173,9 +173,18 @@ typedef struct ms_page_results {
  * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
-/** Write the report of traces to a file, by the ending of its name: .svg stacks their pictures,
- * with a line below each but the first that says which inputs differ from the first one's,
- * .html makes the page of one trace, .json takes one, too, .json.gz the same compressed.  The
+/** Whether a name ends as a picture's: .svg, .png or .pdf. */
+bool ms_picture_has_ending(const char *path);
+
+/** Write a picture, or any other text, to a file, whole or not at all: to a name in .png (with
+ * two pixels for each unit) or .pdf by the program rsvg-convert, else as it is.
+ *  svg: [length] of a name in .png or .pdf, SVG.  Returns MS_OK; MS_E_IO (reported), also without
+ * that program, an older file stays as it was; MS_E_NOMEM (reported). */
+ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_diag *diag);
+
+/** Write the report of traces to a file, by the ending of its name: .svg, .png and .pdf stack their
+ * pictures, with a line below each but the first that says which inputs differ from the first
+ * one's, .html makes the page of one trace, .json takes one, too, .json.gz the same compressed. The
  * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
  * pages.  Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
  * and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be written, an older file

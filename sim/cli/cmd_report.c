@@ -7,8 +7,9 @@ static const ms_option OPTIONS[] = {
      .letter = 'o',
      .argument = "FILE",
      .arguments = 1,
-     .help = "where to write; the ending chooses the kind: .html, .svg, .json or .json.gz",
-     .writes = ".html, .svg or .json"},
+     .help =
+         "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
+     .writes = ".html, .svg, .png, .pdf or .json"},
     {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
@@ -37,7 +38,8 @@ const ms_command ms_cmd_report = {
         "that a browser opens without a network: what a step takes, costs and holds, where the "
         "time "
         "goes, a timeline to zoom and search, memory by class, links, the critical path with "
-        "slack, what-ifs and kernels, and the input to make it again. FILE.svg becomes a Gantt "
+        "slack, what-ifs and kernels, and the input to make it again. FILE.svg, FILE.png or "
+        "FILE.pdf becomes a Gantt "
         "picture of the "
         "pipeline: pipeline ranks from top to bottom, each as the simulated rank of it that stands "
         "for "

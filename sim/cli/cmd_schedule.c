@@ -282,7 +282,7 @@ static const ms_option OPTIONS[] = {
      .modes = TABLES},
     {"gantt", 0, "FILE.svg", 1, false, NULL,
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
-     .writes = ".svg"},
+     .writes = ".svg, .png or .pdf"},
     {"json", 0, NULL, 0, false, NULL, .help = "print one JSON object"},
     MS_OPTION_MARKDOWN,
     {0},

@@ -25,7 +25,7 @@ static const ms_option OPTIONS[] = {
      .argument = "FILE",
      .arguments = 1,
      .help = "draw the picture that the sweep's file asks for",
-     .writes = ".svg"},
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_HTML,
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,

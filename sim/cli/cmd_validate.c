@@ -45,7 +45,7 @@ static const ms_option OPTIONS[] = {
      .argument = "FILE",
      .arguments = 1,
      .help = "draw predicted against measured",
-     .writes = ".svg"},
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_HTML,
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,

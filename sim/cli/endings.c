@@ -17,7 +17,7 @@ typedef struct file_format {
 
 static const file_format FORMATS[] = {
     {"a trace in HDF5", {".h5", ".hdf5", ".hdf"}, "meshsim run WORKLOAD.yaml -o ", "writes it"},
-    {"a picture", {".svg"}, "meshsim report TRACE.h5 -o ", "draws it"},
+    {"a picture", {".svg", ".png", ".pdf"}, "meshsim report TRACE.h5 -o ", "draws it"},
     {"JSON",
      {".json", ".gz"},
      "meshsim report TRACE.h5 -o ",
@@ -32,7 +32,7 @@ static const file_format FORMATS[] = {
      "meshsim platform PLATFORM.yaml --simgrid-xml ",
      "writes a platform as SimGrid's"},
     {"an input file", {".yaml", ".yml"}, NULL, NULL},
-    {"a picture as PNG, PDF or JPEG", {".png", ".pdf", ".jpg", ".jpeg"}, NULL, NULL},
+    {"a picture as JPEG", {".jpg", ".jpeg"}, NULL, NULL},
     {"a page", {".html", ".htm"}, "meshsim report TRACE.h5 -o ", "makes it"},
     {"text", {".txt", ".log"}, NULL, NULL},
 };
@@ -125,9 +125,8 @@ ms_status ms_cli_check_endings(const ms_invocation *call) {
     return status;
 }
 
-ms_status ms_cli_check_output_ending(const ms_invocation *call, const char *writes) {
-    static const char OUTPUT[] = "output";
-    const ms_option option = {.name = OUTPUT, .writes = writes};
-    const ms_given given = ms_cli_all(call, OUTPUT);
-    return check_ending(call, &option, &given);
+ms_status ms_cli_check_output_ending(const ms_invocation *call, const ms_given *given,
+                                     const char *writes) {
+    const ms_option option = {.name = "output", .writes = writes};
+    return check_ending(call, &option, given);
 }

@@ -282,8 +282,8 @@ static void write_facts(const ms_markdown_table *table, const ms_value *tree, ms
     }
 }
 
-void ms_markdown_write_tables(const ms_markdown_table *tables, const ms_value *tree,
-                              ms_buffer *out) {
+/* Append tables of a tree, each behind an empty line. */
+static void write_tables(const ms_markdown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_markdown_table *table = tables; table->title != NULL; table++) {
         (table->rows == MS_MARKDOWN_OF_FACTS ? write_facts : write_list)(table, tree, out);
     }
@@ -311,6 +311,6 @@ ms_status ms_cli_print_tree(const ms_invocation *call, const char *name,
         ms_markdown_write_text(name, &page);
     }
     ms_buffer_puts(&page, "\n");
-    ms_markdown_write_tables(tables, tree, &page);
+    write_tables(tables, tree, &page);
     return ms_cli_print_page(call, &page);
 }

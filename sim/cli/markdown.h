@@ -57,10 +57,6 @@ void ms_markdown_write_text(const char *text, ms_buffer *out);
 void ms_markdown_write_head(const char *const *headings, const bool *is_number, size_t count,
                             ms_buffer *out);
 
-/* Append tables of a tree, each behind an empty line. */
-void ms_markdown_write_tables(const ms_markdown_table *tables, const ms_value *tree,
-                              ms_buffer *out);
-
 /* Whether --json or --markdown stands on the command line, so that the tree is printed in the place
  * of the page. */
 bool ms_cli_wants_tree(const ms_invocation *call);

@@ -171,7 +171,8 @@ ms_status ms_cli_run_mode(const ms_invocation *call) {
         status = check_rules(call, mode);
     }
     if (status == MS_OK && mode->writes != NULL) {
-        status = ms_cli_check_output_ending(call, mode->writes);
+        const ms_given given = ms_cli_all(call, "output");
+        status = ms_cli_check_output_ending(call, &given, mode->writes);
     }
     return status == MS_OK ? mode->run(call) : status;
 }

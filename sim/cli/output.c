@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "meshsim/report.h"
 #include "meshsim/target.h"
 
 ms_status ms_cli_finish_stdout(const ms_invocation *call) {
@@ -58,7 +59,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
 ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
                             size_t length) {
     return strcmp(path, "-") == 0 ? write_stdout(call, text, length)
-                                  : ms_target_write_text(path, text, length, call->diag);
+                                  : ms_picture_write(path, text, length, call->diag);
 }
 
 static ms_status check_files(const ms_invocation *call, const char *const *options) {

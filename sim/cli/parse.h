@@ -17,7 +17,8 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
 ms_status ms_cli_check_endings(const ms_invocation *call);
 
 /** The same of '--output' alone, where a mode writes less than the option's row says.
- *  writes: endings, as ms_option has them.  Returns as ms_cli_check_endings. */
-ms_status ms_cli_check_output_ending(const ms_invocation *call, const char *writes);
+ *  given: its values.  writes: endings, as ms_option has them.  Returns as ms_cli_check_endings. */
+ms_status ms_cli_check_output_ending(const ms_invocation *call, const ms_given *given,
+                                     const char *writes);
 
 #endif

@@ -23,7 +23,8 @@ ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
                                 .platform = spec->platform.cluster->name};
 }
 
-const char *ms_show_memory(double peak_B, char *text_out, size_t size) {
+/* A peak of memory, "-" where nobody knows it.  Returns a text that is static or text_out. */
+static const char *show_memory(double peak_B, char *text_out, size_t size) {
     return isnan(peak_B) ? "-" : ms_unit_format(peak_B, MS_DIM_BYTES, text_out, size);
 }
 
@@ -95,7 +96,7 @@ static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out)
     ms_buffer_printf(out, "%3zu %10s %+7.2f %10s %7.2f %8.2f   %s, %.1f %%\n", number + 1,
                      ms_unit_format(figures->step_time_s, MS_DIM_TIME, step, sizeof step),
                      100 * (row->score.of[0] / shown->result->rows[0].score.of[0] - 1),
-                     ms_show_memory(figures->peak_B, peak, sizeof peak),
+                     show_memory(figures->peak_B, peak, sizeof peak),
                      100 * figures->bubble_fraction, 100 * figures->exposed_fraction,
                      row->limited_by, 100 * row->limit_share);
     ms_show_wrapped("    ", ms_buffer_text(&text), out);
@@ -183,8 +184,8 @@ static void add_explanation(const ms_shown_search *shown, size_t rank, ms_buffer
                      ms_unit_format(best_s, MS_DIM_TIME, other, sizeof other),
                      100 * (row_s - best_s) / best_s);
     ms_buffer_printf(out, "  %-16s %10s %10s\n", "memory",
-                     ms_show_memory(row->figures.peak_B, own, sizeof own),
-                     ms_show_memory(best->figures.peak_B, other, sizeof other));
+                     show_memory(row->figures.peak_B, own, sizeof own),
+                     show_memory(best->figures.peak_B, other, sizeof other));
 }
 
 /* What an interrupted search has of what it has not simulated. */

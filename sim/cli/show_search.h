@@ -20,9 +20,6 @@ typedef struct ms_candidate_words {
 } ms_candidate_words;
 ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec);
 
-/* A peak of memory, "-" where nobody knows it.  Returns a text that is static or text_out. */
-const char *ms_show_memory(double peak_B, char *text_out, size_t size);
-
 /* The page; lack of memory shows in the buffer or the arena. */
 void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffer *out);
 

@@ -9,7 +9,7 @@
 
 typedef enum report_format {
     FORMAT_NONE,
-    FORMAT_SVG,
+    FORMAT_PICTURE,
     FORMAT_JSON,
     FORMAT_JSON_GZ,
     FORMAT_HTML
@@ -22,7 +22,7 @@ static bool has_ending(const char *path, const char *ending) {
 }
 
 static report_format format_of(const char *path) {
-    return has_ending(path, ".svg")       ? FORMAT_SVG
+    return ms_picture_has_ending(path)    ? FORMAT_PICTURE
            : has_ending(path, ".json")    ? FORMAT_JSON
            : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
            : has_ending(path, ".html")    ? FORMAT_HTML
@@ -34,8 +34,8 @@ static ms_status check_format(const char *path, ms_diag *diag) {
         return MS_OK;
     }
     ms_diag_error(diag,
-                  "'%s': unknown kind of report; the name must end in .html, .svg, .json or "
-                  ".json.gz",
+                  "'%s': unknown kind of report; the name must end in .html, .svg, .png, .pdf, "
+                  ".json or .json.gz",
                   path);
     return MS_E_USAGE;
 }
@@ -43,7 +43,7 @@ static ms_status check_format(const char *path, ms_diag *diag) {
 /* What can be known before the traces are read. */
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
-    if (status == MS_OK && format_of(path) != FORMAT_SVG && count > 1) {
+    if (status == MS_OK && format_of(path) != FORMAT_PICTURE && count > 1) {
         ms_diag_error(diag, "'%s': a %s is made of one run, got %zu; .svg stacks several", path,
                       format_of(path) == FORMAT_HTML ? "page" : "trace for a viewer", count);
         status = MS_E_USAGE;
@@ -153,7 +153,7 @@ static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_row
     ms_buffer_init(&svg);
     ms_status status = draw(traces, count, rows, diag, &svg);
     if (status == MS_OK) {
-        status = ms_target_write_text(path, ms_buffer_text(&svg), svg.length, diag);
+        status = ms_picture_write(path, ms_buffer_text(&svg), svg.length, diag);
     }
     ms_buffer_release(&svg);
     return status;
@@ -247,7 +247,7 @@ ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows
         return status;
     }
     switch (format_of(path)) {
-    case FORMAT_SVG:
+    case FORMAT_PICTURE:
         return write_svg(traces, count, rows, path, diag);
     case FORMAT_HTML:
         return write_html(traces[0], rows, path, diag);

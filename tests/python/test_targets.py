@@ -165,6 +165,14 @@ class Targets(unittest.TestCase):
             self.assertIn(whole.read_bytes(), text)
             self.assertEqual(len(text), len(printed) + whole.stat().st_size)
 
+    @staticmethod
+    def has_bytes(path):
+        """Whether something was written to a file; one without a byte may not be locked yet, and may be swept away."""
+        try:
+            return path.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
     def start_large(self, path, **how):
         """A run that has begun to write a large trace."""
         words = [PROGRAM, "run", str(LARGE), "--trace", "full", "-o", str(path)]
@@ -172,7 +180,7 @@ class Targets(unittest.TestCase):
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **how)
         until = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < until:
-            if any(name.startswith(".meshsim.") for name in set(os.listdir(path.parent)) - before):
+            if any(name.startswith(".meshsim.") and self.has_bytes(path.parent / name) for name in set(os.listdir(path.parent)) - before):
                 return process
             time.sleep(0.001)
         process.kill()

@@ -1,6 +1,5 @@
 /* Slurm's topology.conf: lines of parameters, KEY=VALUE, in any order and of any case. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,16 +52,6 @@ typedef struct conf_reader {
     ms_mark firsts[CONF_KEYS];
     ms_source_keys *keys;
 } conf_reader;
-
-ms_status ms_slurm_fault(const ms_slurm_file *file, const ms_mark *mark, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    char text[400];
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    ms_diag_at(file->diag, mark, NULL, "%s", text);
-    return MS_E_INPUT;
-}
 
 static ms_mark mark_at(const conf_reader *r, size_t at, size_t width) {
     return (ms_mark){.file = r->name,

@@ -1,8 +1,20 @@
 /* What trees of switches and blocks of nodes have in common: names, members, usual sizes. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "study/import/slurm_parts.h"
+
+ms_status ms_slurm_fault(const ms_slurm_file *file, const ms_mark *mark, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    char text[400];
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    ms_diag_at(file->diag, mark, NULL, "%s", text);
+    return MS_E_INPUT;
+}
 
 static int compare_members(const void *a, const void *b) {
     const ms_slurm_member *left = a, *right = b;

@@ -91,11 +91,11 @@ Test(report_write, other_endings_are_refused) {
     static const struct {
         const char *name;
         const char *cause;
-    } CASES[] = {{"a.htm", "must end in .html, .svg, .json or .json.gz"},
-                 {"a.png", "must end in .html, .svg, .json or .json.gz"},
-                 {"svg", "must end in .html, .svg, .json or .json.gz"},
-                 {"a.svg.gz", "must end in .html, .svg, .json or .json.gz"},
-                 {"json.gz", "must end in .html, .svg, .json or .json.gz"}};
+    } CASES[] = {{"a.htm", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
+                 {"a.bmp", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
+                 {"svg", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
+                 {"a.svg.gz", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
+                 {"json.gz", "must end in .html, .svg, .png, .pdf, .json or .json.gz"}};
     trace_fixture f;
     trace_fixture_write(&f, TRACE_SMALL);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
