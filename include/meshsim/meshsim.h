@@ -89,6 +89,7 @@
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |
+ * | bars.h            | quantities that add up, as stacked bars under a limit              |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "cli/draw.h"
 #include "cli/job_options.h"
 #include "cli/markdown_tables.h"
 #include "cli/show_parameters.h"
@@ -25,10 +26,18 @@ static const ms_option OPTIONS[] = {
     {.name = "effective", .help = "print every key with its value and where it came from"},
     {.name = "keys", .help = "print every key that a workload may have"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
+    {.name = "svg",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "draw memory of every pipeline rank, by what holds it ('-': standard output)",
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,
     {0},
 };
+
+/* Options that name a file. */
+static const char *const TARGETS[] = {"svg", NULL};
 
 /* What the page and the JSON object tell. */
 typedef struct findings {
@@ -135,8 +144,12 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_int(row, "layers", rank->layers);
         ms_value_add_double(row, "compute_s", rank->compute_s);
         ms_value_add_double(row, "static_B", ms_held_static_B(&rank->held));
+        ms_value_add_double(row, "parameters_B", rank->held.parameter_B);
+        ms_value_add_double(row, "gradients_B", rank->held.gradient_B);
+        ms_value_add_double(row, "optimizer_B", rank->held.optimizer_B);
         ms_value_add_double(row, "activations_B", rank->held.activation_B);
         ms_value_add_double(row, "buffers_B", rank->held.buffer_B);
+        ms_value_add_double(row, "other_B", rank->held.other_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
     add_options(f, root);
@@ -254,9 +267,19 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
     return ms_cli_print_page(call, &page);
 }
 
+static ms_status draw(const ms_invocation *call, const findings *f) {
+    ms_buffer picture;
+    ms_buffer_init(&picture);
+    if (ms_cli_has(call, "svg")) {
+        ms_draw_memory(&f->estimate, f->job.layout.pp, f->job.name, call->arena, &picture);
+    }
+    return ms_cli_write_option(call, "svg", &picture);
+}
+
 static ms_status run(const ms_invocation *call) {
     findings f = {0};
-    ms_status status = ms_cli_load_job(call, &f.job);
+    ms_status status = ms_cli_check_targets(call, TARGETS);
+    status = status == MS_OK ? ms_cli_load_job(call, &f.job) : status;
     if (status == MS_OK && ms_cli_has(call, "effective")) {
         return print_effective(call, &f.job);
     }
@@ -266,7 +289,10 @@ static ms_status run(const ms_invocation *call) {
         ms_advise_placement(&f.job.mesh, &f.job.platform, call->diag);
         status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
     }
-    status = status == MS_OK ? print_findings(call, &f) : status;
+    status = status == MS_OK ? draw(call, &f) : status;
+    if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
+        status = print_findings(call, &f);
+    }
     bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
@@ -288,12 +314,20 @@ static const ms_option_rule KEYS_RULES[] = {NO_WORKLOAD("platform"),
                                             NO_WORKLOAD("sends"),
                                             NO_WORKLOAD("effective"),
                                             NO_WORKLOAD("ignore-memory"),
+                                            NO_WORKLOAD("svg"),
                                             {"keys", "json", true, "the list is a page"},
                                             {"keys", "markdown", true, "the list is a page"},
                                             {0}};
 
+static const ms_option_rule WORKLOAD_RULES[] = {
+    {"effective", "svg", true, "do not go together: settings have no picture"}, {0}};
+
 static const ms_mode MODES[] = {
-    {.usage = "WORKLOAD.yaml", .summary = "validate a workload", .argument = "", .run = run},
+    {.usage = "WORKLOAD.yaml",
+     .summary = "validate a workload",
+     .argument = "",
+     .rules = WORKLOAD_RULES,
+     .run = run},
     {.usage = "--keys",
      .summary = "every key with its default and what it takes",
      .chosen_by = {"keys"},

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/draw.h"
 #include "cli/job_options.h"
 #include "cli/markdown_tables.h"
 #include "meshsim/coll_sizes.h"
@@ -64,10 +65,19 @@ static const ms_option OPTIONS[] = {
      .fallback = "flow",
      .help = "analytic (no contention), flow (transfers share links) or step (and collectives are "
              "played step by step)"},
+    {.name = "plot",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "draw bus bandwidth over size: with auto a line for each algorithm that can run, "
+             "hollow where auto takes it ('-': standard output)",
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,
     {0},
 };
+
+/* Options that name a file. */
+static const char *const TARGETS[] = {"plot", NULL};
 
 static const ms_coll_kind BUILT[] = {MS_COLL_P2P,        MS_COLL_ALL_REDUCE, MS_COLL_REDUCE_SCATTER,
                                      MS_COLL_ALL_GATHER, MS_COLL_ALL_TO_ALL, MS_COLL_RING_SHIFT};
@@ -210,6 +220,19 @@ static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
     return ms_cli_print_page(call, &page);
 }
 
+static ms_status draw(const ms_invocation *call, const ms_sizes_study *study,
+                      const ms_sizes_result *result) {
+    ms_buffer picture;
+    ms_buffer_init(&picture);
+    ms_status status =
+        ms_cli_has(call, "plot") ? ms_draw_collective(call, study, result, &picture) : MS_OK;
+    if (status != MS_OK) {
+        ms_buffer_release(&picture);
+        return status;
+    }
+    return ms_cli_write_option(call, "plot", &picture);
+}
+
 /* The platform, and how many of its GPUs take part. */
 static ms_status read_platform(const ms_invocation *call, ms_platform *platform,
                                ms_sizes_study *s) {
@@ -227,12 +250,17 @@ static ms_status run(const ms_invocation *call) {
     ms_sizes_study study = {.fidelity = MS_FIDELITY_FLOW};
     ms_sizes_result result;
     ms_platform platform;
-    ms_status status = read_kind(call, &study);
+    ms_status status = ms_cli_check_targets(call, TARGETS);
+    status = status == MS_OK ? read_kind(call, &study) : status;
     status = status == MS_OK ? read_choice(call, &study) : status;
     status = status == MS_OK ? read_sizes(call, &study) : status;
     status = status == MS_OK ? read_platform(call, &platform, &study) : status;
+    study.is_apart = ms_cli_has(call, "plot"); /* the picture's simulations follow */
     status = status == MS_OK ? ms_sizes_simulate(&study, call->arena, call->diag, &result) : status;
-    status = status == MS_OK ? print(call, &study, &result) : status;
+    status = status == MS_OK ? draw(call, &study, &result) : status;
+    if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
+        status = print(call, &study, &result);
+    }
     if (status == MS_OK) {
         ms_sizes_advise(&study, &result, call->diag);
     }

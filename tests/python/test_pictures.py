@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Pictures of what commands print say what their JSON says.
+
+usage: test_pictures.py MESHSIM [unittest arguments]
+"""
+
+import json
+import re
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = ""
+SVG = "{http://www.w3.org/2000/svg}"
+BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+SPEEDS = {"B/s": 1, "KB/s": 1e3, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
+
+
+def meshsim(*words, code=0):
+    done = subprocess.run([PROGRAM, *words], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != code:
+        raise AssertionError(f"exit code {done.returncode} instead of {code}: {done.stderr}")
+    return done.stdout if code < 2 else done.stderr
+
+
+def titles_of(text):
+    """What a reader sees when pointing at something, from an SVG that has to be well-formed."""
+    return [node.text for node in ET.fromstring(text).iter(f"{SVG}title")]
+
+
+def number_of(text, units):
+    number, unit = text.split()
+    return float(number) * units[unit]
+
+
+class OfMemory(unittest.TestCase):
+    CLASSES = {"parameters": "parameters_B", "gradients": "gradients_B", "optimizer state": "optimizer_B", "activations": "activations_B",
+               "buffers": "buffers_B", "other": "other_B"}
+
+    def look(self, *words, code=0):
+        stages = json.loads(meshsim("check", *words, "--json", code=code))["stages"]
+        text = meshsim("check", *words, "--svg", "-", code=code)
+        return stages, text
+
+    def test_every_part_is_that_of_the_json(self):
+        stages, text = self.look("gpt3-175b-1024")
+        seen = {}
+        for title in titles_of(text):
+            rank, part, value, total = re.fullmatch(r"pipeline rank (\d+): (\D+) ([\d.]+ \w+) of ([\d.]+ \w+)", title).groups()
+            self.assertAlmostEqual(number_of(total, BYTES) / stages[int(rank)]["peak_B"], 1, delta=0.005)
+            seen[int(rank), self.CLASSES[part]] = number_of(value, BYTES)
+        self.assertEqual(len(seen), len(stages) * len(self.CLASSES))
+        for (rank, key), value in seen.items():
+            self.assertAlmostEqual(value, stages[rank][key], delta=0.005 * stages[rank][key] + 0.5)
+        for stage in stages:
+            self.assertAlmostEqual(sum(stage[key] for key in self.CLASSES.values()), stage["peak_B"], delta=1)
+            self.assertAlmostEqual(sum(stage[key] for key in ("parameters_B", "gradients_B", "optimizer_B")), stage["static_B"], delta=1)
+
+    def test_what_does_not_fit_is_marked(self):
+        self.assertNotIn("does not fit", self.look("gpt3-175b-1024")[1])
+        stages, text = self.look("gpt3-175b-1024", "--set", "recompute=none", code=1)
+        capacity = json.loads(meshsim("check", "gpt3-175b-1024", "--set", "recompute=none", "--json", code=1))["memory"]["capacity_B"]
+        self.assertEqual(text.count(">!</text>"), sum(stage["peak_B"] > capacity for stage in stages))
+        self.assertIn(">! does not fit</text>", text)
+
+    def test_settings_have_no_picture(self):
+        self.assertIn("do not go together", meshsim("check", "tiny", "--effective", "--svg", "-", code=2))
+
+
+class OfCollectives(unittest.TestCase):
+    WORDS = ("all_reduce", "--platform", "dgx-h100", "-n", "32", "-b", "64KiB", "-e", "1GiB", "-f", "8")
+
+    def rows(self, *words):
+        return json.loads(meshsim("collective", *self.WORDS, *words, "--json"))["rows"]
+
+    def lines(self, *words):
+        """Bus bandwidths by algorithm, from the smallest size on."""
+        text = meshsim("collective", *self.WORDS, *words, "--plot", "-")
+        lines = {}
+        for title in titles_of(text):
+            name, speed = re.fullmatch(r"(\w+), \w+: .+ in .+, ([\d.]+ \S+)", title).groups()
+            lines.setdefault(name, []).append(number_of(speed, SPEEDS))
+        return text, lines
+
+    def test_every_line_is_what_the_command_prints_of_its_algorithm(self):
+        _, lines = self.lines()
+        self.assertGreater(len(lines), 1)
+        for name, speeds in lines.items():
+            rows = self.rows("--algorithm", name)
+            self.assertEqual(len(speeds), len(rows))
+            for speed, row in zip(speeds, rows):
+                self.assertAlmostEqual(speed / row["busbw_Bps"], 1, delta=0.005)
+
+    def test_hollow_is_what_auto_takes(self):
+        text, lines = self.lines()
+        taken = [row["algorithm"] for row in self.rows()]
+        self.assertLessEqual(set(taken), set(lines))
+        hollow = [node for node in ET.fromstring(text).iter(f"{SVG}path") if node.get("fill-opacity") == "0"]
+        self.assertEqual(sorted(node.find(f"{SVG}title").text.split(",")[0] for node in hollow), sorted(taken))
+        for i, row in enumerate(self.rows()):
+            self.assertAlmostEqual(lines[row["algorithm"]][i] / row["busbw_Bps"], 1, delta=0.005)
+
+    def test_of_one_algorithm_its_line_alone(self):
+        text, lines = self.lines("--algorithm", "tree")
+        self.assertEqual(list(lines), ["tree"])
+        self.assertNotIn("hollow", text)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()
