@@ -90,6 +90,7 @@
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |
  * | bars.h            | quantities that add up, as stacked bars under a limit              |
+ * | mesh_picture.h    | a mesh on its platform: which rank sits where                      |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

@@ -4,6 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
 #include "cli/show_mesh.h"
+#include "meshsim/mesh_picture.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "shape",
@@ -63,9 +64,18 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "lay rank r on GPU r and name the tier each axis crosses"},
     MS_OPTION_SET_PLATFORM,
+    {.name = "svg",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "draw which rank sits where on the platform, the groups of the innermost axis, or "
+             "those of --groups, in colours ('-': standard output)",
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_JSON,
     {.name = NULL},
 };
+
+/* Options that name a file. */
+static const char *const TARGETS[] = {"svg", NULL};
 
 static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *axis_out) {
     const char *name = ms_cli_value(call, "groups", NULL);
@@ -109,14 +119,46 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
     return status;
 }
 
+/* The axis whose groups have colours: unless one is asked for, the innermost that has any. */
+static int coloured_axis(const ms_mesh_view *v) {
+    int axis = v->only >= 0 ? v->only : v->mesh.axes - 1;
+    while (v->only < 0 && axis > 0 && v->mesh.sizes[axis] == 1) {
+        axis--;
+    }
+    return axis;
+}
+
+static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (ms_cli_has(call, "svg")) {
+        const ms_mesh_picture picture = {.mesh = &v->mesh,
+                                         .platform = v->platform,
+                                         .axis = coloured_axis(v),
+                                         .uses = v->placement.uses};
+        ms_mesh_picture_write(&picture, call->arena, &text);
+    }
+    return ms_cli_write_option(call, "svg", &text);
+}
+
+static ms_status check_targets(const ms_invocation *call) {
+    if (ms_cli_has(call, "svg") && !ms_cli_has(call, "platform")) {
+        ms_diag_error(call->diag, "--svg draws ranks on a platform; name it with --platform");
+        return MS_E_USAGE;
+    }
+    return ms_cli_check_targets(call, TARGETS);
+}
+
 static ms_status run(const ms_invocation *call) {
     ms_mesh_view v = {.only = -1};
     ms_platform platform;
-    ms_status status = read_view(call, &platform, &v);
+    ms_status status = check_targets(call);
+    status = status == MS_OK ? read_view(call, &platform, &v) : status;
     if (status == MS_OK && v.platform != NULL) {
         status = time_steps(call, &v);
     }
-    if (status != MS_OK) {
+    status = status == MS_OK ? draw(call, &v) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
     return ms_cli_has(call, "json") ? ms_cli_show_mesh_json(call, &v) : ms_cli_show_mesh(call, &v);

@@ -109,6 +109,55 @@ class OfCollectives(unittest.TestCase):
         self.assertNotIn("hollow", text)
 
 
+class OfMeshes(unittest.TestCase):
+    def check(self, shape, axis, *words):
+        """Titles of the picture, whose groups have to be those of the JSON."""
+        words = ("mesh", "--shape", shape, *words)
+        told = json.loads(meshsim(*words, "--groups", axis, "--json"))
+        titles = titles_of(meshsim(*words, "--groups", axis, "--svg", "-"))
+        groups = {}
+        for title in titles:
+            found = re.fullmatch(r"GPU (\d+): rank (\d+), (.*); group (\d+) of (\w+)", title)
+            if found:
+                gpu, _, _, group, name = found.groups()
+                self.assertEqual(name, axis)
+                groups.setdefault(group, []).append(int(gpu))
+        self.assertEqual(sorted(sorted(group) for group in groups.values()), sorted(sorted(group) for group in told["groups"][axis]))
+        return titles
+
+    def test_groups_are_those_of_the_json(self):
+        for axis in ("pp", "dp", "tp"):
+            titles = self.check("pp=2,dp=4,tp=4", axis, "--platform", "dgx-a100", "--set", "platform.nodes=4")
+            self.assertEqual(len(titles), 32)
+            self.assertTrue(any(title.startswith("GPU 22: rank 22, pp 1, dp 1, tp 2; group ") for title in titles), titles)
+
+    def test_placed_ranks_and_what_they_leave(self):
+        titles = self.check("dp=2,tp=4", "tp", "--platform", "dgx-a100", "--set", "platform.nodes=4", "--placement",
+                            "{nodes: [0, 2], order: [gpu, node], spares: 1}")
+        self.assertIn("GPU 16: rank 1, dp 0, tp 1; group 0 of tp", titles)
+        self.assertEqual(sum(title.endswith(": spare") for title in titles), 8)
+        self.assertEqual(sum(title.endswith(": idle") for title in titles), 16)
+
+    def test_a_large_mesh_is_a_small_picture(self):
+        text = meshsim("mesh", "--shape", "pp=16,dp=800,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=12800", "--svg", "-")
+        self.assertEqual(len(titles_of(text)), 256)
+        self.assertIn(">not drawn: 12768 nodes, 102144 ranks</text>", text)
+        self.assertLess(len(text), 200_000)
+
+    def test_drawn_is_where_ranks_are(self):
+        text = meshsim("mesh", "--shape", "dp=8,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=400", "--placement", "{nodes: 300-307}",
+                       "--svg", "-")
+        self.assertEqual(re.findall(r">node (\d+)<", text), [str(node) for node in range(300, 308)])
+        self.assertIn(">not drawn: 392 nodes, 0 ranks</text>", text)
+
+    def test_names_cannot_leave_their_place(self):
+        text = meshsim("mesh", "--shape", "a<b=2", "--order", "a<b", "--platform", "dgx-a100", "--set", "platform.nodes=1", "--svg", "-")
+        self.assertIn("a<b 1", titles_of(text)[1])
+
+    def test_without_a_platform_there_is_nothing_to_draw(self):
+        self.assertIn("name it with --platform", meshsim("mesh", "--shape", "dp=2", "--svg", "-", code=2))
+
+
 if __name__ == "__main__":
     PROGRAM = str(Path(sys.argv.pop(1)).resolve())
     unittest.main()
