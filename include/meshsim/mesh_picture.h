@@ -19,7 +19,7 @@ MS_BEGIN_DECLS
 typedef struct ms_mesh_picture {
     const ms_mesh *mesh;
     const ms_platform *platform; /**< has every rank's GPU, see ms_mesh_check_devices */
-    int axis;                    /**< of the mesh, whose groups have colours */
+    int axis; /**< of the mesh, whose groups have colours; -1: the innermost with several ranks */
     const uint8_t *uses; /**< [GPUs] ms_gpu_use of each; NULL: those without a rank are idle */
 } ms_mesh_picture;
 

@@ -12,6 +12,7 @@
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
 #include "meshsim/memory_options.h"
+#include "meshsim/mesh_picture.h"
 #include "meshsim/summary.h"
 #include "meshsim/units.h"
 
@@ -31,13 +32,18 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "draw memory of every pipeline rank, by what holds it ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
+    {.name = "mesh-svg",
+     .argument = "FILE",
+     .arguments = 1,
+     .help = "draw which rank sits where on the platform, as 'mesh --svg' ('-': standard output)",
+     .writes = ".svg, .png or .pdf"},
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,
     {0},
 };
 
 /* Options that name a file. */
-static const char *const TARGETS[] = {"svg", NULL};
+static const char *const TARGETS[] = {"svg", "mesh-svg", NULL};
 
 /* What the page and the JSON object tell. */
 typedef struct findings {
@@ -276,6 +282,19 @@ static ms_status draw(const ms_invocation *call, const findings *f) {
     return ms_cli_write_option(call, "svg", &picture);
 }
 
+static ms_status draw_mesh(const ms_invocation *call, const ms_job *job) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (ms_cli_has(call, "mesh-svg")) {
+        const ms_mesh_picture picture = {.mesh = &job->mesh,
+                                         .platform = &job->platform,
+                                         .axis = -1,
+                                         .uses = job->placement.uses};
+        ms_mesh_picture_write(&picture, call->arena, &text);
+    }
+    return ms_cli_write_option(call, "mesh-svg", &text);
+}
+
 static ms_status run(const ms_invocation *call) {
     findings f = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);
@@ -290,6 +309,7 @@ static ms_status run(const ms_invocation *call) {
         status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
     }
     status = status == MS_OK ? draw(call, &f) : status;
+    status = status == MS_OK ? draw_mesh(call, &f.job) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
         status = print_findings(call, &f);
     }
@@ -315,12 +335,15 @@ static const ms_option_rule KEYS_RULES[] = {NO_WORKLOAD("platform"),
                                             NO_WORKLOAD("effective"),
                                             NO_WORKLOAD("ignore-memory"),
                                             NO_WORKLOAD("svg"),
+                                            NO_WORKLOAD("mesh-svg"),
                                             {"keys", "json", true, "the list is a page"},
                                             {"keys", "markdown", true, "the list is a page"},
                                             {0}};
 
 static const ms_option_rule WORKLOAD_RULES[] = {
-    {"effective", "svg", true, "do not go together: settings have no picture"}, {0}};
+    {"effective", "svg", true, "do not go together: settings have no picture"},
+    {"effective", "mesh-svg", true, "do not go together: settings have no picture"},
+    {0}};
 
 static const ms_mode MODES[] = {
     {.usage = "WORKLOAD.yaml",

@@ -119,23 +119,12 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
     return status;
 }
 
-/* The axis whose groups have colours: unless one is asked for, the innermost that has any. */
-static int coloured_axis(const ms_mesh_view *v) {
-    int axis = v->only >= 0 ? v->only : v->mesh.axes - 1;
-    while (v->only < 0 && axis > 0 && v->mesh.sizes[axis] == 1) {
-        axis--;
-    }
-    return axis;
-}
-
 static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
     ms_buffer text;
     ms_buffer_init(&text);
     if (ms_cli_has(call, "svg")) {
-        const ms_mesh_picture picture = {.mesh = &v->mesh,
-                                         .platform = v->platform,
-                                         .axis = coloured_axis(v),
-                                         .uses = v->placement.uses};
+        const ms_mesh_picture picture = {
+            .mesh = &v->mesh, .platform = v->platform, .axis = v->only, .uses = v->placement.uses};
         ms_mesh_picture_write(&picture, call->arena, &text);
     }
     return ms_cli_write_option(call, "svg", &text);

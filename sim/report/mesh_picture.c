@@ -20,6 +20,7 @@ static const char SPARE[] = "#bbbbbb";
 /* A picture while it is made. */
 typedef struct mesh_drawing {
     const ms_mesh_picture *what;
+    int axis;              /* whose groups have colours */
     int first_node, nodes; /* that are drawn */
     int columns, rows;     /* of GPUs in a node */
     int unit_nodes;        /* nodes of a unit of the fabric; 0: it has none */
@@ -107,6 +108,14 @@ static const int *find_ranks(const mesh_drawing *d, ms_arena *scratch) {
     return ranks;
 }
 
+static int coloured_axis(const ms_mesh_picture *p) {
+    int axis = p->axis >= 0 ? p->axis : p->mesh->axes - 1;
+    while (p->axis < 0 && axis > 0 && p->mesh->sizes[axis] == 1) {
+        axis--;
+    }
+    return axis;
+}
+
 static void lay_out(mesh_drawing *d, ms_arena *scratch) {
     const ms_platform *platform = d->what->platform;
     int gpus = platform->gpus_per_node;
@@ -172,11 +181,11 @@ static void add_gpu(const mesh_drawing *d, const double at[2], int gpu) {
     const char *fill = is_spare(p, gpu) ? SPARE : IDLE;
     snprintf(title, sizeof title, "GPU %d: %s", gpu, word);
     if (rank >= 0) {
-        int group = group_of(p->mesh, p->axis, rank);
+        int group = group_of(p->mesh, d->axis, rank);
         fill = colour_of(group);
         coordinates_of(p->mesh, rank, true, coordinates);
         snprintf(title, sizeof title, "GPU %d: rank %d, %s; group %d of %s", gpu, rank, coordinates,
-                 group, p->mesh->names[p->axis]);
+                 group, p->mesh->names[d->axis]);
     }
     /* halfway to white, so that black letters are read on all colours */
     ms_buffer_printf(d->out,
@@ -261,7 +270,7 @@ static void add_axis(const mesh_drawing *d, int axis, double y) {
     snprintf(text, sizeof text, "%s: %d group%s of %d%s%s%s", p->mesh->names[axis], groups,
              plural(groups), p->mesh->sizes[axis], tier < 0 ? "" : " over ",
              tier < 0 ? "" : p->platform->tiers[tier].name,
-             axis == p->axis ? "; a colour for each group, seven in turn" : "");
+             axis == d->axis ? "; a colour for each group, seven in turn" : "");
     add_line(d, y, 13, text);
 }
 
@@ -308,7 +317,7 @@ static double add_head(const mesh_drawing *d) {
 void ms_mesh_picture_write(const ms_mesh_picture *picture, ms_arena *scratch, ms_buffer *out) {
     ms_buffer body;
     ms_buffer_init(&body);
-    mesh_drawing d = {.what = picture, .out = &body};
+    mesh_drawing d = {.what = picture, .axis = coloured_axis(picture), .out = &body};
     lay_out(&d, scratch);
     if (d.ranks != NULL) {
         double end = add_nodes(&d, add_head(&d)) + LINE + 4;

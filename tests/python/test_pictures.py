@@ -154,6 +154,14 @@ class OfMeshes(unittest.TestCase):
         text = meshsim("mesh", "--shape", "a<b=2", "--order", "a<b", "--platform", "dgx-a100", "--set", "platform.nodes=1", "--svg", "-")
         self.assertIn("a<b 1", titles_of(text)[1])
 
+    def test_a_workload_is_drawn_as_its_mesh(self):
+        for word in ("pp", "tp"):
+            order = {"pp": "[tp, dp, pp]", "tp": "[pp, dp, tp]"}[word]
+            text = meshsim("check", "tiny", "--set", f"mesh.order={order}", "--mesh-svg", "-")
+            self.assertEqual(text, meshsim("mesh", "--shape", "dp=2,pp=2,tp=2", "--order", order[1:-1].replace(" ", ""), "--platform", "dgx-a100",
+                                           "--set", "platform.nodes=1", "--groups", word, "--svg", "-"))
+            self.assertIn(f"of {word}", titles_of(text)[0])
+
     def test_without_a_platform_there_is_nothing_to_draw(self):
         self.assertIn("name it with --platform", meshsim("mesh", "--shape", "dp=2", "--svg", "-", code=2))
 
