@@ -86,6 +86,11 @@ typedef struct ms_hint {
  *  word, candidates, count: as in ms_nearest_word; word: NULL has no hint. */
 ms_hint ms_nearest_hint(const char *word, const char *const *candidates, size_t count);
 
+/** Report a word that is none of those known: "unknown kind 'x'; did you mean 'y'? (known: y, z)".
+ *  what: "kind".  known: [count] C strings. */
+void ms_diag_unknown(ms_diag *diag, const char *what, const char *word, const char *const *known,
+                     size_t count);
+
 MS_END_DECLS
 
 #endif

@@ -273,3 +273,15 @@ ms_hint ms_nearest_hint(const char *word, const char *const *candidates, size_t 
     }
     return hint;
 }
+
+void ms_diag_unknown(ms_diag *diag, const char *what, const char *word, const char *const *known,
+                     size_t count) {
+    ms_buffer list;
+    ms_buffer_init(&list);
+    for (size_t i = 0; i < count; i++) {
+        ms_buffer_printf(&list, "%s%s", i == 0 ? "" : ", ", known[i]);
+    }
+    ms_diag_error(diag, "unknown %s '%s'%s (known: %s)", what, word,
+                  ms_nearest_hint(word, known, count).text, ms_buffer_text(&list));
+    ms_buffer_release(&list);
+}

@@ -7,8 +7,8 @@ usage: test_import.py MESHSIM [unittest arguments]
 import json
 import re
 
-import imports
-from imports import ROOT
+import programs
+from programs import ROOT
 
 CONFIGS = ROOT / "tests" / "import" / "hf"
 PUBLISHED = re.compile(r"^\| `(\S+\.json)` \| [^|]+ \| ([0-9.e+]+) \| ([0-9.e]*) *\|", re.M)
@@ -28,7 +28,7 @@ LLAMA = {
 WHERE = ["--set", "platform={file: dgx-h100, nodes: 2}", "--set", "mesh={dp: 4, tp: 4}", "--set", "batch.global=64"]
 
 
-class Import(imports.ImportTest):
+class Import(programs.ProgramTest):
     source = "config.json"
 
     def imported(self, config):
@@ -210,4 +210,4 @@ class Import(imports.ImportTest):
 
 
 if __name__ == "__main__":
-    imports.main(__doc__)
+    programs.main(__doc__)

@@ -7,15 +7,15 @@ usage: test_import_megatron.py MESHSIM [unittest arguments]
 import json
 import shlex
 
-import imports
+import programs
 import yaml
-from imports import ROOT
+from programs import ROOT
 
 LINE = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --micro-batch-size 1 --global-batch-size 16 --bf16 "
 WHERE = ["--set", "platform={file: dgx-a100, nodes: 1}", "--set", "model.vocab=51200"]
 
 
-class ImportMegatron(imports.ImportTest):
+class ImportMegatron(programs.ProgramTest):
     source = "train.sh"
 
     def imported(self, text, *more, name="train.sh"):
@@ -88,4 +88,4 @@ class ImportMegatron(imports.ImportTest):
 
 
 if __name__ == "__main__":
-    imports.main(__doc__)
+    programs.main(__doc__)

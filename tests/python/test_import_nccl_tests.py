@@ -7,7 +7,7 @@ usage: test_import_nccl_tests.py MESHSIM [unittest arguments]
 import csv
 import json
 
-import imports
+import programs
 
 GPU = "NVIDIA H100 80GB HBM3"
 # Source: the layout of NVIDIA/nccl-tests, src/common.cu; what mpirun --tag-output and srun --label put before a line
@@ -37,7 +37,7 @@ def log_of(op, ranks, node, times, starting=True):
     return text + END
 
 
-class ImportNcclTests(imports.ImportTest):
+class ImportNcclTests(programs.ProgramTest):
     source = "x.log"
 
     def rows(self, *logs):
@@ -129,4 +129,4 @@ class ImportNcclTests(imports.ImportTest):
 
 
 if __name__ == "__main__":
-    imports.main(__doc__)
+    programs.main(__doc__)

@@ -7,7 +7,7 @@ usage: test_import_slurm.py MESHSIM [unittest arguments]
 
 import json
 
-import imports
+import programs
 import yaml
 
 # Source of both forms: Slurm, topology.conf(5)
@@ -59,7 +59,7 @@ DGX_H100 = node(90, "0x2330", HGX)
 TRAY = system("".join(gpu(i, 100, "0x2941", [("ff", 18)], extra='<c2c bw="44712" count="5"/>\n') + nic(i) for i in range(4)), arch="arm64", vendor="")
 
 
-class ImportSlurm(imports.ImportTest):
+class ImportSlurm(programs.ProgramTest):
     source = "topology.conf"
 
     def imported(self, conf, *xmls, sets=(), code=0):
@@ -100,7 +100,7 @@ class ImportSlurm(imports.ImportTest):
 
     def test_racks_of_gb200_are_nodes(self):
         found = self.platform(BLOCKS, TRAY)
-        shipped = yaml.safe_load((imports.ROOT / "platforms" / "gb200-nvl72.yaml").read_text(encoding="utf-8"))
+        shipped = yaml.safe_load((programs.ROOT / "platforms" / "gb200-nvl72.yaml").read_text(encoding="utf-8"))
         self.assertEqual((found["nodes"], found["node"]["gpus"], found["node"]["nics"]), (16, 72, 72))
         self.assertEqual(found["gpu"]["type"], shipped["gpu"]["type"])
         self.assertEqual(found["gpu"]["pcie"], "223.6 GB/s")
@@ -173,7 +173,7 @@ class ImportSlurm(imports.ImportTest):
         self.assertEqual(json.loads(self.meshsim("import", "slurm", "topology.conf", "--json", "--quiet").stdout)["missing"], lacks)
         sets = ["node.gpus=8", "node.nics=8", "gpu.type=h100-sxm5-80gb", "library=nccl-2"] + [f"{key}=400 Gbit/s" for key in lacks[3:]]
         self.assertEqual(self.platform(TREE, sets=sets)["fabric"]["units_per_pod"], 2)
-        self.meshsim("run", str(imports.ROOT / "workloads" / "tiny.yaml"), "--platform", "./p.yaml", "--set", "platform.nodes=1")
+        self.meshsim("run", str(programs.ROOT / "workloads" / "tiny.yaml"), "--platform", "./p.yaml", "--set", "platform.nodes=1")
         self.assertIn("expected a unit after the number", self.imported(TREE, sets=[*sets, "tiers.core.bandwidth=3"], code=3).stderr)
         # a chip that nobody knows, and links of a generation to come
         self.assertEqual(self.platform(TREE, DGX_H100.replace("0x2330", "0x9999"))["gpu"]["type"], "required")
@@ -272,4 +272,4 @@ class ImportSlurm(imports.ImportTest):
 
 
 if __name__ == "__main__":
-    imports.main(__doc__)
+    programs.main(__doc__)

@@ -6,16 +6,12 @@ usage: tests/python/test_markdown.py MESHSIM
 
 import json
 import re
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+import programs
+from programs import ROOT
+
 TINY = ROOT / "workloads/tiny.yaml"
 NASTY = "a|b `c` *d* <e> [f](g) \\h"
-PROGRAM = ""
 
 
 def cells(line):
@@ -41,17 +37,7 @@ def tables(text):
     return found
 
 
-class Markdown(unittest.TestCase):
-    def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
-
-    def meshsim(self, *words, exits=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], check=False, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
-        self.assertEqual(done.returncode, exits, done.stderr)
-        return done
-
+class Markdown(programs.ProgramTest):
     def test_every_row_has_as_many_cells_as_its_head(self):
         for name in "ab":
             self.meshsim("run", TINY, "--set", f"batch.global={16 if name == 'a' else 32}", "--trace", "summary", "-o", f"{name}.h5")
@@ -59,7 +45,7 @@ class Markdown(unittest.TestCase):
         for words, code in ((("run", TINY, "--whatif"), 0), (("check", TINY), 0), (("compare", "a.h5", "b.h5"), 1), (("sweep", "sweep.yaml"), 0), (("search", TINY, "--vary", "mesh.tp=1,2,3", "--whatif"), 0),
                             (("validate", ROOT / "workloads/validation/cases.yaml", "--group", "korthikanti22"), 0), (("schedule", "zbv", "-p", 4, "-m", 8), 0), (("schedule", "--compare", "all", "-p", 4, "-m", 9), 0),
                             (("schedule", "search", "-p", 4, "-m", 8), 0), (("collective", "p2p", "--platform", ROOT / "platforms/flat.yaml", "-e", "4MiB"), 0)):
-            text = self.meshsim(*words, "--markdown", exits=code).stdout
+            text = self.meshsim(*words, "--markdown", code=code).stdout
             self.assertTrue(text.startswith(f"## meshsim {words[0]}"), text[:60])
             found = tables(text)
             self.assertTrue(found, words)
@@ -86,11 +72,11 @@ class Markdown(unittest.TestCase):
     def test_a_sweep_whose_first_points_are_refused(self):
         for axis, name, why, code in (("batch.micro: [3, 1]", "tiny", "batch.global: 16 sequences do not divide", 0), ("mesh.order: ['[pp, dp, tp]']", "", "mesh.order: expected a sequence", 1)):
             (self.folder / "sweep.yaml").write_text(f"workload: {TINY}\naxes:\n  - {axis}\n", encoding="utf-8")
-            self.assertEqual(json.loads(self.meshsim("sweep", "sweep.yaml", "--json", exits=code).stdout)["workload"], name)
-            head, *rows = tables(self.meshsim("sweep", "sweep.yaml", "--markdown", exits=code).stdout)[""]
+            self.assertEqual(json.loads(self.meshsim("sweep", "sweep.yaml", "--json", code=code).stdout)["workload"], name)
+            head, *rows = tables(self.meshsim("sweep", "sweep.yaml", "--markdown", code=code).stdout)[""]
             self.assertEqual(head[-1], "left out, as")
             self.assertTrue(rows[0][-1].startswith(why), rows[0])
-            self.meshsim("sweep", "sweep.yaml", "--html", "p.html", exits=code)
+            self.meshsim("sweep", "sweep.yaml", "--html", "p.html", code=code)
 
     def test_names_stay_in_their_cells(self):
         workload = self.folder / "w.yaml"
@@ -104,10 +90,9 @@ class Markdown(unittest.TestCase):
 
     def test_one_form_at_a_time(self):
         for words in (("run", TINY), ("sweep", "s.yaml"), ("schedule", "1f1b", "-p", 2, "-m", 4)):
-            self.assertIn("'--json' and '--markdown' both want the standard output", self.meshsim(*words, "--json", "--markdown", exits=2).stderr)
-        self.assertIn("both want the standard output", self.meshsim("search", TINY, "--markdown", "--csv", "-", exits=2).stderr)
+            self.assertIn("'--json' and '--markdown' both want the standard output", self.meshsim(*words, "--json", "--markdown", code=2).stderr)
+        self.assertIn("both want the standard output", self.meshsim("search", TINY, "--markdown", "--csv", "-", code=2).stderr)
 
 
 if __name__ == "__main__":
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    programs.main(__doc__)

@@ -4,32 +4,16 @@
 usage: test_picture_files.py MESHSIM [unittest arguments]
 """
 
-import os
 import re
 import struct
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = ""
+import programs
+from programs import ROOT
 
 
-class PictureFiles(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-picture-")))
-
-    def meshsim(self, *words, code=0, **environment):
-        """What was said to stderr."""
-        done = subprocess.run([PROGRAM, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT), **environment), timeout=100)
-        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-        return done.stderr
-
+class PictureFiles(programs.ProgramTest):
     def draw(self, name, **how):
-        return self.meshsim("schedule", "1f1b", "-p4", "-m8", "--gantt", name, **how)
+        return self.meshsim("schedule", "1f1b", "-p4", "-m8", "--gantt", name, **how).stderr
 
     def test_png_has_two_pixels_for_each_unit(self):
         self.draw("order.svg")
@@ -68,7 +52,4 @@ class PictureFiles(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    programs.main(__doc__)

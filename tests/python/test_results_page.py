@@ -10,35 +10,20 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
 
 import page_data
+import programs
+from programs import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "workloads/tiny.yaml"
 LINKS = ROOT / "workloads/studies/tiny-links.yaml"
 SMALL = ("--vary", "mesh.tp=1,2", "--vary", "mesh.pp=1")
-PROGRAM = ""
 
 
-class ResultsPage(unittest.TestCase):
-    def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
-
-    def meshsim(self, *words, exits=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], check=False, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
-        self.assertEqual(done.returncode, exits, done.stderr)
-        return done
-
+class ResultsPage(programs.ProgramTest):
     def make(self, *words, exits=0):
         """(text of a page, its data, what --json prints beside it)."""
-        printed = self.meshsim(*words, "--json", "--html", "p.html", exits=exits).stdout
+        printed = self.meshsim(*words, "--json", "--html", "p.html", code=exits).stdout
         text = (self.folder / "p.html").read_text(encoding="utf-8")
         return text, page_data.data(text), json.loads(printed)
 
@@ -103,12 +88,11 @@ class ResultsPage(unittest.TestCase):
     def test_where_it_goes(self):
         done = self.meshsim("search", TINY, *SMALL, "--html", "-")
         self.assertTrue(done.stdout.startswith("<!DOCTYPE html>") and done.stdout.rstrip().endswith("</html>"), "the page alone, and whole")
-        self.assertIn("both want the standard output", self.meshsim("sweep", LINKS, "--html", "-", "--json", exits=2).stderr)
-        self.assertIn("--html p.html' writes it", self.meshsim("search", TINY, "-o", "p.html", exits=2).stderr)
-        self.meshsim("sweep", LINKS, "--html", "no/such/folder/p.html", exits=4)
+        self.assertIn("both want the standard output", self.meshsim("sweep", LINKS, "--html", "-", "--json", code=2).stderr)
+        self.assertIn("--html p.html' writes it", self.meshsim("search", TINY, "-o", "p.html", code=2).stderr)
+        self.meshsim("sweep", LINKS, "--html", "no/such/folder/p.html", code=4)
         self.assertEqual(sorted(self.folder.iterdir()), [])
 
 
 if __name__ == "__main__":
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    programs.main(__doc__)

@@ -14,22 +14,15 @@ const ms_export_kind *const *ms_export_kinds(void) {
 }
 
 const ms_export_kind *ms_export_find(const char *name, ms_diag *diag) {
-    const char *names[KIND_MAX] = {NULL};
-    ms_buffer known;
-    ms_buffer_init(&known);
+    const char *names[KIND_MAX];
+    size_t count = 0;
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         if (strcmp(KINDS[i]->name, name) == 0) {
-            ms_buffer_release(&known);
             return KINDS[i];
         }
-        names[i] = KINDS[i]->name;
-        ms_buffer_printf(&known, "%s%s", i == 0 ? "" : ", ", KINDS[i]->name);
+        names[count++] = KINDS[i]->name;
     }
-    const char *nearest = ms_nearest_word(name, names, KIND_MAX);
-    ms_diag_error(diag, "unknown kind '%s'%s%s%s (known: %s)", name,
-                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?", ms_buffer_text(&known));
-    ms_buffer_release(&known);
+    ms_diag_unknown(diag, "kind", name, names, count);
     return NULL;
 }
 

@@ -15,32 +15,20 @@ static const ms_import_kind *const KINDS[] = {&ms_import_hf,
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 
-static void report_kind(const char *name, ms_diag *diag) {
-    const char *names[KIND_MAX] = {NULL};
-    ms_buffer known;
-    ms_buffer_init(&known);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        names[i] = KINDS[i]->name;
-        ms_buffer_printf(&known, "%s%s", i == 0 ? "" : ", ", KINDS[i]->name);
-    }
-    const char *nearest = ms_nearest_word(name, names, KIND_MAX);
-    ms_diag_error(diag, "unknown kind '%s'%s%s%s (known: %s)", name,
-                  nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest,
-                  nearest == NULL ? "" : "'?", ms_buffer_text(&known));
-    ms_buffer_release(&known);
-}
-
 const ms_import_kind *const *ms_import_kinds(void) {
     return KINDS;
 }
 
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag) {
+    const char *names[KIND_MAX];
+    size_t count = 0;
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         if (strcmp(KINDS[i]->name, name) == 0) {
             return KINDS[i];
         }
+        names[count++] = KINDS[i]->name;
     }
-    report_kind(name, diag);
+    ms_diag_unknown(diag, "kind", name, names, count);
     return NULL;
 }
 

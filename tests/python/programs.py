@@ -1,4 +1,4 @@
-"""What the tests of importers share: a folder of their own, the program run in it, a file written there."""
+"""What tests of the program share: a folder of their own, the program run in it, a file written there."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-class ImportTest(unittest.TestCase):
-    """Tests of one kind of source, each in an empty folder."""
+class ProgramTest(unittest.TestCase):
+    """Tests that run the program, each in an empty folder."""
 
     program = ""
     source = ""  # how a test's file is called where it does not matter
 
     def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-")))
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-test-")))
 
-    def meshsim(self, *words, code=0):
+    def meshsim(self, *words, code=0, **environment):
         """The finished process, which must have ended with `code`."""
-        done = subprocess.run([self.program, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
+        done = subprocess.run([self.program, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              encoding="utf-8", env=dict(os.environ, MESHSIM_DATA=str(ROOT), **environment), timeout=100)
         self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
         return done
 
@@ -38,5 +38,5 @@ def main(usage):
     """Run the tests of the script that was called with the program and arguments of unittest."""
     if len(sys.argv) < 2:
         sys.exit(usage)
-    ImportTest.program = str(Path(sys.argv.pop(1)).resolve())
+    ProgramTest.program = str(Path(sys.argv.pop(1)).resolve())
     unittest.main()
