@@ -5,18 +5,12 @@
 static const ms_option OPTIONS[] = {{0}};
 
 static ms_status refuse(const ms_invocation *call, const char *kind) {
-    ms_buffer known;
-    ms_buffer_init(&known);
     const char *const *kinds = ms_schema_kinds();
     size_t count = 0;
-    for (; kinds[count] != NULL; count++) {
-        ms_buffer_printf(&known, "%s%s", count == 0 ? "" : ", ", kinds[count]);
+    while (kinds[count] != NULL) {
+        count++;
     }
-    const char *near = ms_nearest_word(kind, kinds, count);
-    ms_diag_error(call->diag, "no schema of '%s'%s%s%s; expected one of %s", kind,
-                  near == NULL ? "" : "; did you mean '", near == NULL ? "" : near,
-                  near == NULL ? "" : "'?", ms_buffer_text(&known));
-    ms_buffer_release(&known);
+    ms_diag_unknown(call->diag, "schema", kind, kinds, count);
     return MS_E_USAGE;
 }
 

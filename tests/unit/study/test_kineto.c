@@ -77,8 +77,8 @@ static void end(fixture *f) {
     ms_buffer_release(&f->text);
 }
 
-#define NEAR(a, b) cr_assert_float_eq((a), (b), 1e-12, "%s is %.9g, not %.9g", #a, (double)(a),   \
-                                     (double)(b))
+#define NEAR(a, b)                                                                                 \
+    cr_assert_float_eq((a), (b), 1e-12, "%s is %.9g, not %.9g", #a, (double)(a), (double)(b))
 
 static const char PRODUCT[] = "\"Input Dims\": [[64, 32], [32, 16]], \"Input type\": "
                               "[\"c10::BFloat16\", \"c10::BFloat16\"]";
