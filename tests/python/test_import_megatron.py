@@ -67,6 +67,20 @@ class ImportMegatron(programs.ProgramTest):
         self.assertIn("train.sh:1:", alone)
         self.assertIn("expected a count of 1 or more, got '$TP', which the file does not set", alone)
 
+    def test_defaults_have_quotes_and_defaults_of_their_own(self):
+        script = 'NODES=${SLURM_NNODES:-"${WORLD:-3}"}\nGPUS=${GPUS:-\'8\'}\nTP="${TP:-"2"}"\n' \
+                 f"torchrun --nproc_per_node $GPUS --nnodes $NODES pretrain_gpt.py {LINE.replace('batch-size 16', 'batch-size 24')}" \
+                 "--tensor-model-parallel-size $TP\n"
+        done = self.imported(script, "--set", "platform={file: dgx-a100, nodes: 3}", "--set", "model.vocab=51200")
+        self.assertEqual(yaml.safe_load(done["workload"])["mesh"]["dp"], 12)
+        deep = f"{LINE} --lr " + "${A:-" * 5000 + "1" + "}" * 5000
+        self.meshsim("import", "megatron", self.write(deep), *WHERE, "--set", "mesh.dp=8")
+
+    def test_ranks_of_experts_without_experts_are_refused(self):
+        script = f"fill() {{\n  MOE=(--num-experts 8)\n}}\nMOE=()\nfill\npretrain_gpt.py {LINE} ${{MOE[@]}} --expert-model-parallel-size 4\n"
+        refused = self.meshsim("import", "megatron", self.write(script), *WHERE, code=3).stderr
+        self.assertIn("expected --num-experts beside it", refused)
+
     def test_an_older_software_has_its_profile(self):
         self.assertIn("framework: megatron-lm-2021", self.imported(LINE + "--checkpoint-activations", *WHERE)["workload"])
         later = self.imported(LINE, *WHERE, "--set", "framework=megatron-core-2025")["workload"]

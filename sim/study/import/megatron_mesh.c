@@ -86,6 +86,13 @@ void ms_megatron_set_mesh(ms_megatron_run *run) {
     run->pp = ms_megatron_count(run, "--pipeline-model-parallel-size", 1, 1);
     run->cp = ms_megatron_count(run, "--context-parallel-size", 1, 1);
     run->ep = run->experts > 0 ? ms_megatron_count(run, "--expert-model-parallel-size", 1, 1) : 1;
+    if (!ms_megatron_given(run, "--num-experts") &&
+        ms_megatron_count(run, "--expert-model-parallel-size", 1, 1) > 1) {
+        ms_megatron_fault(
+            run, "--expert-model-parallel-size",
+            "expected --num-experts beside it, as Megatron-LM does; a list that only a "
+            "function of the script fills is not seen");
+    }
     run->has_sequence = ms_megatron_given(run, "--sequence-parallel") && run->tp > 1;
     int etp = run->experts > 0 ? ms_megatron_count(run, "--expert-tensor-parallel-size", 1, run->tp)
                                : run->tp;

@@ -7,7 +7,7 @@
 
 /* Words of one command at most, variables put in: keeps what puts itself in again and again from
  * filling the memory. */
-enum { WORDS_MAX = 20000, WORD_MAX_B = 1 << 16, TOTAL_MAX_B = 1 << 22 };
+enum { WORDS_MAX = 20000, WORD_MAX_B = 1 << 16, TOTAL_MAX_B = 1 << 22, DEPTH_MAX = 16 };
 
 typedef struct shell_reading {
     const ms_text *text;
@@ -17,6 +17,7 @@ typedef struct shell_reading {
     ms_diag *diag;
     ms_shell *out;
     size_t total_B; /* of all words, so far */
+    int depth;      /* of defaults in defaults */
     /* the word under construction */
     ms_buffer word;
     ms_mark mark;
@@ -179,6 +180,25 @@ static void skip_to(shell_reading *r, const char *to) {
     }
 }
 
+static bool read_piece(shell_reading *r);
+
+/* A default, which has quotes, variables and defaults of its own. */
+static void put_default(shell_reading *r, const char *from, const char *to, bool is_in_quotes) {
+    const char *end = r->end;
+    skip_to(r, from);
+    r->end = to;
+    r->depth++;
+    while (r->at < r->end && r->status == MS_OK) {
+        bool is_plain = r->depth > DEPTH_MAX || (is_in_quotes && *r->at == '\'');
+        if (is_plain || !read_piece(r)) {
+            put(r, r->at, 1);
+            skip_to(r, r->at + 1);
+        }
+    }
+    r->depth--;
+    r->end = end;
+}
+
 /* "${NAME}", "${NAME[@]}", "${NAME:-default}": its variable, or the default where it has one. */
 static void put_braced(shell_reading *r, bool is_in_quotes) {
     const char *from = r->at;
@@ -197,7 +217,7 @@ static void put_braced(shell_reading *r, bool is_in_quotes) {
         put_variable(r, variable, is_in_quotes);
     } else if (has_default) {
         rest += *rest == ':' ? 2 : 1;
-        put(r, rest, rest < end ? (size_t)(end - 1 - rest) : 0);
+        put_default(r, rest, end - 1, is_in_quotes);
     } else {
         put(r, from, (size_t)(end - from));
     }
@@ -232,19 +252,12 @@ static void read_dollar(shell_reading *r, bool is_in_quotes) {
 
 /* ---- quotes ---- */
 
-static void next_line(shell_reading *r) {
-    r->line++;
-    r->line_start = r->at + 1;
-}
-
 /* A backslash: joins lines, or takes the next letter as it is. */
 static void read_escape(shell_reading *r, bool is_in_quotes) {
     const char *next = r->at + 1;
     bool is_return = next + 1 < r->end && next[0] == '\r' && next[1] == '\n';
     if (is_return || (next < r->end && *next == '\n')) {
-        r->at += is_return ? 2 : 1;
-        next_line(r);
-        r->at++;
+        skip_to(r, next + (is_return ? 2 : 1));
         return;
     }
     bool is_kept = is_in_quotes && (next >= r->end || strchr("$`\"\\", *next) == NULL);
@@ -270,10 +283,7 @@ static void read_quotes(shell_reading *r) {
             begin_word(r);
         } else {
             put(r, r->at, 1);
-            if (*r->at == '\n') {
-                next_line(r);
-            }
-            r->at++;
+            skip_to(r, r->at + 1);
         }
     }
     if (r->at >= r->end && r->status == MS_OK) {
@@ -306,20 +316,10 @@ static bool read_piece(shell_reading *r) {
         skip_to(r, end);
         return true;
     }
-    case ' ':
-    case '\t':
-    case '\r':
-    case '\n':
-    case ';':
-    case '|':
-    case '&':
-    case '(':
-    case ')':
-    case '<':
-    case '>':
-    case '\0':
-        return false;
     default:
+        if (strchr(" \t\r\n;|&()<>", *r->at) != NULL) { /* or '\0' */
+            return false;
+        }
         put(r, r->at, 1);
         r->at++;
         return true;
@@ -353,10 +353,7 @@ static void read_array(shell_reading *r) {
             skip_comment(r);
         } else if (!read_piece(r)) {
             end_word(r);
-            if (*r->at == '\n') {
-                next_line(r);
-            }
-            r->at++;
+            skip_to(r, r->at + 1);
         }
     }
     end_word(r);
@@ -528,9 +525,6 @@ static void read_separator(shell_reading *r) {
     end_word(r);
     switch (*r->at) {
     case '\n':
-        end_command(r);
-        next_line(r);
-        break;
     case ';':
     case '|':
     case '(':
@@ -549,7 +543,7 @@ static void read_separator(shell_reading *r) {
     default:
         break;
     }
-    r->at++;
+    skip_to(r, r->at + 1);
 }
 
 static void read_text(shell_reading *r, const ms_text *text) {
