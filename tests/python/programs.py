@@ -27,6 +27,10 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
         return done
 
+    def is_sanitized(self):
+        """Whether the program was built with AddressSanitizer, which needs more memory and time."""
+        return b"__asan_init" in Path(self.program).read_bytes()
+
     def write(self, content, name=""):
         """Write a text, or anything else as JSON, into the folder. Returns its name."""
         name = name or self.source

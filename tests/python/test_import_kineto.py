@@ -10,28 +10,17 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+import programs
+from programs import ROOT
+
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import kineto_trace  # noqa: E402
 
-PROGRAM = ""
 US = 1e-6
 
 
-class ImportKineto(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="meshsim-import-kineto-")))
-
-    def meshsim(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
-                              env=dict(os.environ, MESHSIM_DATA=str(ROOT)), timeout=100)
-        self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-        return done
-
+class ImportKineto(programs.ProgramTest):
     def read(self, *words):
         return json.loads(self.meshsim("import", "kineto", *words, "--json").stdout)
 
@@ -39,7 +28,7 @@ class ImportKineto(unittest.TestCase):
         """Most memory that an import ever had."""
         code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); " \
                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-        done = subprocess.run([sys.executable, "-c", code, PROGRAM, "import", "kineto", *map(str, words)], cwd=self.folder,
+        done = subprocess.run([sys.executable, "-c", code, self.program, "import", "kineto", *map(str, words)], cwd=self.folder,
                               capture_output=True, check=True, text=True, timeout=100)
         return 1024 * int(done.stdout)
 
@@ -113,6 +102,8 @@ class ImportKineto(unittest.TestCase):
         self.assertEqual((found["ranks"][0]["steps"], found["steps"][0]["step"]), (0, -1))
 
     def test_memory_follows_the_kernels_not_the_file(self):
+        if self.is_sanitized():
+            self.skipTest("sanitizers keep what is freed")
         kineto_trace.write(self.folder / "small.json", steps=1, layers=5)
         size_MB = int(os.environ.get("MS_TRACE_MB", "5"))
         kineto_trace.write(self.folder / "host.json", steps=1, layers=20 * size_MB, host=220)
@@ -245,5 +236,4 @@ class ImportKineto(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    programs.main(__doc__)
