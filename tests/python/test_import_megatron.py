@@ -39,6 +39,13 @@ class ImportMegatron(programs.ProgramTest):
                 as_lines = [line for line in done["workload"].splitlines() if not line.startswith("#")]
                 self.assertEqual([line for line in same["workload"].splitlines() if not line.startswith("#")], as_lines)
 
+    def test_what_an_override_says_is_no_longer_required(self):
+        line = f"torchrun --nproc_per_node 8 pretrain_gpt.py {LINE}\n"
+        self.assertIn("# required: model.vocab", self.imported(line)["workload"])
+        said = self.imported(line, "--set", "model.vocab=32000")["workload"]
+        self.assertNotIn("required: model.vocab", said)
+        self.assertIn("# required: platform", said)
+
     def test_two_commands_from_a_script_to_an_answer(self):
         script = f"GPUS=8\nARGS=(\n  {LINE}\n  --tensor-model-parallel-size 2 # of a node\n)\n" \
                  "torchrun --nproc_per_node $GPUS pretrain_gpt.py ${ARGS[@]} --made-up 1 2>&1 | tee log\n"

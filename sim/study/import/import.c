@@ -1,4 +1,5 @@
 /* What all kinds of imports share: the table of kinds, overrides, the file that is written. */
+#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/platform.h"
@@ -13,7 +14,7 @@ static const ms_import_kind *const KINDS[] = {&ms_import_hf,
                                               &ms_import_slurm,
                                               NULL};
 
-enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
+enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0], PATH_B = 256 };
 
 const ms_import_kind *const *ms_import_kinds(void) {
     return KINDS;
@@ -180,6 +181,33 @@ static void write_platform(const ms_imported *imported, ms_buffer *out) {
     }
 }
 
+/* Whether a line names a key as required that an override has said since. */
+static bool is_said(const char *line, const ms_node *root) {
+    static const char REQUIRED[] = "# required: ";
+    char path[PATH_B];
+    if (strncmp(line, REQUIRED, sizeof REQUIRED - 1) != 0) {
+        return false;
+    }
+    line += sizeof REQUIRED - 1;
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(line, " \n"), line);
+    bool is_there = false;
+    const ms_node *node = ms_node_at(root, path, &is_there);
+    return is_there &&
+           !(node->type == MS_NODE_SCALAR && strcmp(node->text, MS_IMPORT_REQUIRED) == 0);
+}
+
+static void write_remarks(const ms_imported *imported, ms_buffer *out) {
+    const char *line = imported->remarks;
+    while (line != NULL && *line != '\0') {
+        size_t length = strcspn(line, "\n");
+        length += line[length] == '\n';
+        if (!is_said(line, imported->root)) {
+            ms_buffer_add(out, line, length);
+        }
+        line += length;
+    }
+}
+
 void ms_import_write(const ms_imported *imported, ms_buffer *out) {
     if (imported->product == MS_IMPORT_TABLE) {
         ms_table_write_csv(&imported->table, out);
@@ -188,7 +216,7 @@ void ms_import_write(const ms_imported *imported, ms_buffer *out) {
     ms_buffer_puts(out, "# Imported by meshsim from ");
     write_comment(imported->about, out);
     ms_buffer_puts(out, ".\n");
-    ms_buffer_puts(out, imported->remarks == NULL ? "" : imported->remarks);
+    write_remarks(imported, out);
     if (imported->product == MS_IMPORT_PLATFORM) {
         write_platform(imported, out);
     } else {
