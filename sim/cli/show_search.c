@@ -226,7 +226,10 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
     if (shown->explained > 0 && result->row_count > 0) {
         add_explanation(shown, shown->explained, out);
     }
-    if (result->row_count == 0 && result->counts.does_not_fit > 0) {
+    if (result->row_count == 0 && result->counts.beyond_limits > 0) {
+        ms_buffer_printf(out, "%lld candidates fit in memory, and none of them keeps to the limits\n",
+                         (long long)result->counts.beyond_limits);
+    } else if (result->row_count == 0 && result->counts.does_not_fit > 0) {
         char least[32];
         ms_buffer_printf(out, "the least memory that a legal candidate needs: %s\n",
                          ms_unit_format(result->smallest_B, MS_DIM_BYTES, least, sizeof least));

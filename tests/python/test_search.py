@@ -252,6 +252,12 @@ class Answers(unittest.TestCase):
         code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=3", "--json")
         self.assertEqual((code, json.loads(out)["counts"]["enumerated"]), (1, 0))
 
+    def test_what_fits_and_keeps_to_no_limit_is_told(self):
+        code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=1,2", "--max", "step_time_s=1 ms")
+        self.assertEqual(code, 1)
+        self.assertIn("2 candidates fit in memory, and none of them keeps to the limits", out)
+        self.assertNotIn("the least memory", out)
+
     def test_illegal_candidates_are_counted_by_reason(self):
         found = search("workloads/tiny.yaml", "--vary", "batch.micro=1,3,5,7")
         self.assertEqual(found["counts"]["illegal"], 3)
