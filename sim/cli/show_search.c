@@ -227,7 +227,8 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
         add_explanation(shown, shown->explained, out);
     }
     if (result->row_count == 0 && result->counts.beyond_limits > 0) {
-        ms_buffer_printf(out, "%lld candidates fit in memory, and none of them keeps to the limits\n",
+        ms_buffer_printf(out,
+                         "%lld candidates fit in memory, and none of them keeps to the limits\n",
                          (long long)result->counts.beyond_limits);
     } else if (result->row_count == 0 && result->counts.does_not_fit > 0) {
         char least[32];

@@ -21,8 +21,13 @@ ms_status ms_caption_keep(const ms_trace *trace, ms_arena *arena, ms_trace *kept
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+const char *ms_caption_short(const char *name) {
+    const char *slash = strncmp(name, "csv:", 4) == 0 ? strrchr(name, '/') : NULL;
+    return slash == NULL ? name : slash + 1;
+}
+
 static void add_value(const ms_value *value, ms_buffer *line) {
-    const char *text = value == NULL ? "nothing" : value->as.string;
+    const char *text = value == NULL ? "nothing" : ms_caption_short(value->as.string);
     size_t length = strlen(text);
     bool is_long = length > VALUE_B;
     length = is_long ? VALUE_B : length;

@@ -13,4 +13,8 @@ ms_status ms_caption_keep(const ms_trace *trace, ms_arena *arena, ms_trace *kept
 ms_status ms_caption_make(const ms_trace *first, const ms_trace *trace, ms_arena *arena,
                           ms_diag *diag, const char **caption_out);
 
+/* A schedule's name, of a file without its folders: "eager.csv" of "csv:/home/me/eager.csv",
+ * because a picture is no other one where the file lay elsewhere. */
+const char *ms_caption_short(const char *name);
+
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "meshsim/report.h"
+#include "report/caption.h"
 #include "report/passes.h"
 #include "report/rows.h"
 
@@ -29,23 +30,16 @@ static void list_ranks(const ms_trace *trace, const ms_shown_rows *rows, char *t
     snprintf(text_out + used, TITLE_B - used, ")");
 }
 
-/* A schedule's name for a title: of a file, in which folder it lay is of no interest there. */
-static const char *short_schedule(const ms_value *summary) {
-    const char *name = text_at(summary, "schedule", "schedule");
-    const char *slash = strncmp(name, "csv:", 4) == 0 ? strrchr(name, '/') : NULL;
-    return slash == NULL ? name : slash + 1;
-}
-
 static const char *make_title(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena) {
     const ms_value *s = trace->summary;
     char ranks[TITLE_B] = "";
     if (rows->is_choice) {
         list_ranks(trace, rows, ranks);
     }
-    return ms_arena_printf(arena, "%s: %s, %.0f pipeline ranks%s, %.0f microbatches",
-                           text_at(s, "workload", "trace"), short_schedule(s),
-                           ms_value_number(s, "mesh.pp", 1.0), ranks,
-                           ms_value_number(s, "num_microbatches", 0.0));
+    return ms_arena_printf(
+        arena, "%s: %s, %.0f pipeline ranks%s, %.0f microbatches", text_at(s, "workload", "trace"),
+        ms_caption_short(text_at(s, "schedule", "schedule")), ms_value_number(s, "mesh.pp", 1.0),
+        ranks, ms_value_number(s, "num_microbatches", 0.0));
 }
 
 static const char *make_subtitle(const ms_trace *trace, const ms_shown_rows *rows,
