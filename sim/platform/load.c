@@ -1,5 +1,4 @@
-/* Platform files: field tables, tiers, and where files are found. */
-#include <math.h>
+/* Platform files: field tables, and where files are found. */
 #include <stddef.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "meshsim/input.h"
 #include "platform/fabric.h"
 #include "platform/files.h"
+#include "platform/tiers.h"
 
 enum { PLACES_MAX = 16 };
 
@@ -103,49 +103,9 @@ static const ms_field SLOW_FIELDS[] = {
     {.key = NULL},
 };
 
-static const char *const UNLIMITED[] = {"unlimited", NULL};
-static const ms_field UNLIMITED_ROW = {
-    .key = "bandwidth", .type = MS_FIELD_ENUM, .words = UNLIMITED};
-static const ms_field_shape BANDWIDTH = {.also = &UNLIMITED_ROW};
-
-static const ms_field TIER_FIELDS[] = {
-    {.key = "bandwidth",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_BANDWIDTH,
-     .offset = offsetof(ms_tier, bandwidth_Bps),
-     .shape = &BANDWIDTH,
-     .is_required = true,
-     .minimum = 1,
-     .maximum = 1e18,
-     .help = "nominal capacity of one link per direction, or 'unlimited'"},
-    {.key = "efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, efficiency),
-     .fallback = "1",
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of the bandwidth that transfers achieve"},
-    {.key = "exchange_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, exchange_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of it that all-to-alls achieve, where that is less; not given: as others"},
-    {.key = "latency",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(ms_tier, latency_s),
-     .fallback = "0 s",
-     .minimum = 0,
-     .maximum = 3600,
-     .help = "of one link crossing"},
-    {.key = NULL},
-};
-
-static const ms_field TIER_ROW = {.key = "tier", .type = MS_FIELD_MAP, .fields = TIER_FIELDS};
 static const ms_field NAME_ROW = {.key = "name", .type = MS_FIELD_STRING};
 static const ms_field_shape GPU = {.file_key = "type"};
-static const ms_field_shape TIERS = {.each = &TIER_ROW};
+static const ms_field_shape TIERS = {.each = &MS_TIER_ROW};
 static const ms_field_shape FABRIC = {.variant = ms_fabric_variant};
 static const ms_field_shape LIBRARY = {.also = &NAME_ROW, .file_key = "file"};
 
@@ -256,84 +216,6 @@ const ms_field MS_PLATFORM_FIELDS[] = {
     {.key = NULL},
 };
 
-/* The same with the bandwidth taken as it is: used where it reads 'unlimited'. */
-typedef struct unlimited_tier {
-    ms_tier tier;
-    const ms_node *bandwidth;
-} unlimited_tier;
-
-static ms_status read_unlimited_tier(const ms_node *mapping, const char *key_path, ms_arena *arena,
-                                     ms_diag *diag, ms_tier *tier_out) {
-    ms_field fields[sizeof TIER_FIELDS / sizeof TIER_FIELDS[0]];
-    memcpy(fields, TIER_FIELDS, sizeof fields);
-    fields[0].type = MS_FIELD_NODE;
-    fields[0].offset = offsetof(unlimited_tier, bandwidth);
-    fields[1].offset = offsetof(unlimited_tier, tier.efficiency);
-    fields[2].offset = offsetof(unlimited_tier, tier.exchange_efficiency);
-    fields[3].offset = offsetof(unlimited_tier, tier.latency_s);
-    unlimited_tier read = {0};
-    ms_status status = ms_config_read(mapping, fields, key_path, &read, arena, diag);
-    if (status == MS_OK) {
-        *tier_out = read.tier;
-        tier_out->bandwidth_Bps = INFINITY;
-    }
-    return status;
-}
-
-static bool is_name(const char *text) {
-    static const char ALLOWED[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    return text[0] != '\0' && text[strspn(text, ALLOWED)] == '\0';
-}
-
-static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *diag,
-                           ms_tier *tier_out) {
-    const char *key_path = ms_arena_printf(arena, "tiers.%s", mapping->key);
-    if (key_path == NULL) {
-        return MS_E_NOMEM;
-    }
-    if (!is_name(mapping->key)) {
-        return ms_config_fault(diag, mapping, key_path,
-                               "a tier's name has letters, digits, '_' and '-' only");
-    }
-    if (mapping->type != MS_NODE_MAPPING) {
-        return ms_config_fault(diag, mapping, key_path,
-                               "expected a mapping with bandwidth, efficiency and latency");
-    }
-    const ms_node *bandwidth = ms_node_get(mapping, "bandwidth");
-    bool is_unlimited = bandwidth != NULL && bandwidth->type == MS_NODE_SCALAR &&
-                        strcmp(bandwidth->text, UNLIMITED[0]) == 0;
-    ms_tier tier = {0};
-    ms_status status = is_unlimited
-                           ? read_unlimited_tier(mapping, key_path, arena, diag, &tier)
-                           : ms_config_read(mapping, TIER_FIELDS, key_path, &tier, arena, diag);
-    if (status == MS_OK) {
-        *tier_out = tier;
-        tier_out->name = mapping->key;
-        tier_out->is_in_bits = bandwidth != NULL && strstr(bandwidth->text, "bit") != NULL;
-    }
-    return status;
-}
-
-static ms_status read_tiers(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
-                            ms_platform *platform) {
-    if (tiers->type != MS_NODE_MAPPING || tiers->count == 0) {
-        return ms_config_fault(diag, tiers, "tiers",
-                               "expected a mapping of tiers, innermost first");
-    }
-    if (tiers->count > MS_TIER_MAX) {
-        return ms_config_fault(diag, tiers, "tiers", "%zu tiers; at most %d are supported",
-                               tiers->count, (int)MS_TIER_MAX);
-    }
-    ms_status first = MS_OK;
-    for (const ms_node *child = tiers->first; child != NULL; child = child->next) {
-        ms_status status = read_tier(child, arena, diag, &platform->tiers[platform->tier_count]);
-        platform->tier_count++;
-        first = first == MS_OK ? status : first;
-    }
-    return first;
-}
-
 /* Folders where GPU types are looked up: that of the platform's file first. */
 static ms_status gather_places(const char *path, const char *const *folders, ms_arena *arena,
                                const char *places[PLACES_MAX + 2]) {
@@ -352,34 +234,6 @@ static ms_status gather_places(const char *path, const char *const *folders, ms_
     }
     places[count] = NULL;
     return MS_OK;
-}
-
-/* A misspelt tier among the overrides would become a new, outermost level: refuse names that are
- * near to a tier's. */
-static ms_status check_tier_names(const ms_node *root, const ms_node *overrides, ms_diag *diag) {
-    const ms_node *tiers = ms_node_get(root, "tiers");
-    const ms_node *changed = ms_node_get(overrides, "tiers");
-    if (tiers == NULL || changed == NULL || changed->type != MS_NODE_MAPPING) {
-        return MS_OK; /* found later, with everything else that is missing or mistyped */
-    }
-    ms_status status = MS_OK;
-    for (const ms_node *child = changed->first; child != NULL; child = child->next) {
-        if (ms_node_get(tiers, child->key) != NULL) {
-            continue;
-        }
-        const char *nearest = NULL;
-        for (const ms_node *tier = tiers->first; tier != NULL; tier = tier->next) {
-            const char *pair[2] = {nearest, tier->key};
-            nearest = ms_nearest_word(child->key, pair, 2);
-        }
-        if (nearest != NULL) {
-            const ms_node at = {.mark = child->key_mark};
-            status = ms_config_fault(diag, &at, "tiers",
-                                     "the platform has no tier '%s'; did you mean '%s'?",
-                                     child->key, nearest);
-        }
-    }
-    return status;
 }
 
 /* A platform's name and who asks. */
@@ -466,7 +320,7 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
         status = status == MS_OK ? gpu_status : status;
     }
     if (file.tiers != NULL) {
-        ms_status tier_status = read_tiers(file.tiers, arena, diag, platform);
+        ms_status tier_status = ms_tiers_read(file.tiers, arena, diag, platform);
         status = status == MS_OK ? tier_status : status;
     }
     platform->name = file.name;
@@ -525,7 +379,7 @@ static ms_status load_base(const lookup *l, int depth, const ms_node *base,
     wanted.place = base;
     ms_status status =
         wanted.name == NULL ? MS_E_NOMEM : load_document(&wanted, depth + 1, inner, &below);
-    status = status == MS_OK ? check_tier_names(below, *root, l->diag) : status;
+    status = status == MS_OK ? ms_tiers_check_names(below, *root, l->diag) : status;
     status = status == MS_OK ? overlay(below, *root, l->arena, l->diag) : status;
     if (status != MS_OK) {
         return status;
@@ -572,7 +426,7 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
                            .diag = diag};
     ms_status status = load_document(&wanted, 1, places, &root);
     if (status == MS_OK && overrides != NULL) {
-        status = check_tier_names(root, overrides, diag);
+        status = ms_tiers_check_names(root, overrides, diag);
     }
     if (status == MS_OK && overrides != NULL) {
         status = overlay(root, overrides, arena, diag);
