@@ -461,6 +461,10 @@ double ms_model_parameters(const ms_model *model);
  */
 double ms_model_active_parameters(const ms_model *model);
 
+/** Whether the MLP of a layer is a mixture of experts.  layer: 0-based; those behind the last one
+ * (MTP modules) are as the last one. */
+bool ms_layer_is_moe(const ms_model *model, int layer);
+
 /** Layers with experts [count]. */
 int ms_model_expert_layers(const ms_model *model);
 

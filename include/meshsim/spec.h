@@ -298,6 +298,12 @@ int ms_job_spec_missing(const ms_node *root, const char *keys_out[MS_MISSING_MAX
  * count.  O(size of their lists). */
 bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
 
+/** Index of an axis of the mesh by name, -1 if it has none. */
+int ms_spec_axis(const ms_spec_mesh *mesh, const char *name);
+
+/** Size of an axis of the mesh by name, 1 if it has none. */
+int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
+
 /** Set the size of an axis: copy a spec, set its axes and other fields, and lay it out again.
  *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
  * changed. */

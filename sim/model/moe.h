@@ -19,10 +19,6 @@ typedef struct ms_moe_load {
     double delivered; /**< of `sent`, copies of tokens; the rest is padding */
 } ms_moe_load;
 
-/** Whether the MLP of a layer is a mixture of experts.  layer: 0-based; those behind the last one
- * (MTP modules) are as the last one. */
-bool ms_layer_is_moe(const ms_model *model, int layer);
-
 /** Expert-parallel degree, at least 1. */
 int ms_ep_of(const ms_model_layout *layout);
 

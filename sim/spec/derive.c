@@ -9,12 +9,25 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec) {
     return derived;
 }
 
-ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size) {
-    for (int axis = 0; axis < spec->mesh.axes; axis++) {
-        if (strcmp(spec->mesh.names[axis], name) == 0) {
-            spec->mesh.sizes[axis] = size;
-            return MS_OK;
+int ms_spec_axis(const ms_spec_mesh *mesh, const char *name) {
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (strcmp(mesh->names[axis], name) == 0) {
+            return axis;
         }
     }
-    return MS_E_RANGE;
+    return -1;
+}
+
+int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name) {
+    int axis = ms_spec_axis(mesh, name);
+    return axis < 0 ? 1 : mesh->sizes[axis];
+}
+
+ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size) {
+    int axis = ms_spec_axis(&spec->mesh, name);
+    if (axis < 0) {
+        return MS_E_RANGE;
+    }
+    spec->mesh.sizes[axis] = size;
+    return MS_OK;
 }

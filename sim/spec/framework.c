@@ -238,15 +238,6 @@ static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
     return is_idle && (root == NULL || holder != NULL);
 }
 
-static int size_of(const ms_spec_mesh *mesh, const char *name) {
-    for (int axis = 0; axis < mesh->axes; axis++) {
-        if (strcmp(mesh->names[axis], name) == 0) {
-            return mesh->sizes[axis];
-        }
-    }
-    return 1;
-}
-
 /* Whether an order goes through groups of microbatches, and takes any number of virtual stages. */
 static bool is_interleaved(const ms_spec_schedule *schedule) {
     return schedule->kind != MS_SCHEDULE_CUSTOM &&
@@ -279,7 +270,7 @@ static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
 }
 
 static void fit_tensor(ms_node *root, ms_job_spec *spec) {
-    bool is_alone = size_of(&spec->mesh, "tp") <= 1;
+    bool is_alone = ms_spec_axis_size(&spec->mesh, "tp") <= 1;
     ms_spec_tensor *tensor = &spec->tensor;
     if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
         tensor->has_sequence_parallel = false;
@@ -288,14 +279,15 @@ static void fit_tensor(ms_node *root, ms_job_spec *spec) {
                    (choice_key){"tensor_parallel", "overlap"})) {
         tensor->overlap = MS_TP_OVERLAP_NONE;
     }
-    bool is_whole = is_alone || size_of(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
+    bool is_whole =
+        is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
     if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
         spec->has_scatter_gather = false;
     }
 }
 
 static void fit_context(ms_node *root, ms_job_spec *spec) {
-    bool is_alone = size_of(&spec->mesh, "cp") <= 1;
+    bool is_alone = ms_spec_axis_size(&spec->mesh, "cp") <= 1;
     if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
         spec->context.kind = MS_CP_RING;
     }
@@ -308,7 +300,8 @@ static void fit_context(ms_node *root, ms_job_spec *spec) {
  * backward passes. */
 static void fit_schedule(ms_node *root, ms_job_spec *spec) {
     ms_spec_schedule *schedule = &spec->schedule;
-    if (takes_back(root, size_of(&spec->mesh, "pp") <= 1, (choice_key){"schedule", "kind"})) {
+    if (takes_back(root, ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                   (choice_key){"schedule", "kind"})) {
         schedule->kind = MS_SCHEDULE_1F1B;
         schedule->csv = NULL;
     }

@@ -189,8 +189,8 @@ static void say_zero(deepspeed_export *x) {
 
 static void say_axes(deepspeed_export *x) {
     const ms_spec_mesh *mesh = &x->spec->mesh;
-    int tp = ms_export_axis(mesh, "tp"), cp = ms_export_axis(mesh, "cp");
-    int pp = ms_export_axis(mesh, "pp");
+    int tp = ms_spec_axis_size(mesh, "tp"), cp = ms_spec_axis_size(mesh, "cp");
+    int pp = ms_spec_axis_size(mesh, "pp");
     if (tp > 1) {
         say_count(x, MS_DEEPSPEED_TENSOR, tp);
     }

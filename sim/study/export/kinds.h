@@ -76,10 +76,4 @@ void ms_export_name(const ms_export_source *source, const char *line, ms_buffer 
 /* Append what is unsaid as lines of comments, each of one line whatever its texts hold. */
 void ms_export_comment(const ms_vector *unsaid, const char *software, ms_buffer *out);
 
-/* Whether a layer has experts. */
-bool ms_export_has_experts(const ms_moe *moe, int layer);
-
-/* Size of an axis of a mesh by its name; 1 where it has none. */
-int ms_export_axis(const ms_spec_mesh *mesh, const char *name);
-
 #endif

@@ -10,7 +10,7 @@ static bool is_dp_outermost(const ms_spec_mesh *mesh) {
     for (int axis = 0; axis < mesh->axes; axis++) {
         bool is_dp = strcmp(mesh->names[axis], "dp") == 0;
         if (is_dp || strcmp(mesh->names[axis], "pp") == 0) {
-            return is_dp && ms_export_axis(mesh, "pp") > 1;
+            return is_dp && ms_spec_axis_size(mesh, "pp") > 1;
         }
     }
     return false;
@@ -20,7 +20,7 @@ static bool is_dp_outermost(const ms_spec_mesh *mesh) {
  * Megatron-LM asks for sequence parallelism, whether the job has it or not. */
 static void say_experts(ms_megatron_export *x, int tp) {
     const ms_expert_axes *experts = &x->spec->experts;
-    int axis = ms_export_axis(&x->spec->mesh, "ep");
+    int axis = ms_spec_axis_size(&x->spec->mesh, "ep");
     int etp = experts->ep > 0 ? experts->tp : tp;
     int ep = experts->ep > 0 ? experts->ep : axis;
     if (x->spec->model.moe.experts == 0) {
@@ -33,11 +33,11 @@ static void say_experts(ms_megatron_export *x, int tp) {
 void ms_megatron_say_mesh(ms_megatron_export *x) {
     const ms_job_spec *spec = x->spec;
     const ms_spec_mesh *mesh = &spec->mesh;
-    int tp = ms_export_axis(mesh, "tp"), cp = ms_export_axis(mesh, "cp");
+    int tp = ms_spec_axis_size(mesh, "tp"), cp = ms_spec_axis_size(mesh, "cp");
     bool has_experts =
-        spec->model.moe.experts > 0 && (spec->experts.ep > 0 || ms_export_axis(mesh, "ep") > 1);
+        spec->model.moe.experts > 0 && (spec->experts.ep > 0 || ms_spec_axis_size(mesh, "ep") > 1);
     ms_megatron_say_count(x, "--tensor-model-parallel-size", tp, 1);
-    ms_megatron_say_count(x, "--pipeline-model-parallel-size", ms_export_axis(mesh, "pp"), 1);
+    ms_megatron_say_count(x, "--pipeline-model-parallel-size", ms_spec_axis_size(mesh, "pp"), 1);
     ms_megatron_say_count(x, "--context-parallel-size", cp, 1);
     say_experts(x, tp);
     ms_megatron_say_if(x, "--use-tp-pp-dp-mapping", is_dp_outermost(mesh));
@@ -68,7 +68,7 @@ typedef struct stage_list {
 static bool list_stages(const ms_megatron_export *x, stage_list *out) {
     const ms_program *program = &x->source->job->program;
     const int *layers = x->source->job->layout.stage_layers;
-    int pp = ms_export_axis(&x->spec->mesh, "pp");
+    int pp = ms_spec_axis_size(&x->spec->mesh, "pp");
     int stages = program->model_stages;
     bool is_dealt = layers != NULL && stages % pp == 0;
     for (int stage = 0; stage < stages && is_dealt; stage++) {

@@ -94,8 +94,8 @@ static void say_frequency(ms_megatron_export *x, const ms_model *model) {
     bool has_dense = false;
     ms_buffer_init(&list);
     for (int from = 0, to = 0; from < model->layers; from = to) {
-        bool is_one = ms_export_has_experts(&model->moe, from);
-        while (to < model->layers && ms_export_has_experts(&model->moe, to) == is_one) {
+        bool is_one = ms_layer_is_moe(model, from);
+        while (to < model->layers && ms_layer_is_moe(model, to) == is_one) {
             to++;
         }
         has_dense = has_dense || !is_one;

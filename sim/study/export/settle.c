@@ -18,7 +18,7 @@ static void drop_axis(ms_spec_mesh *mesh, int axis) {
 /* Of a single pipeline rank the place among the others says nothing. */
 static ms_status settle_order(ms_job_spec *spec, const char *const *order, size_t count,
                               ms_arena *arena) {
-    bool has_stages = ms_export_axis(&spec->mesh, "pp") > 1;
+    bool has_stages = ms_spec_axis_size(&spec->mesh, "pp") > 1;
     const char **items = MS_NEW(arena, const char *, count + 1);
     size_t kept = 0;
     for (size_t i = 0; items != NULL && i < count; i++) {
@@ -30,33 +30,24 @@ static ms_status settle_order(ms_job_spec *spec, const char *const *order, size_
     return items == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static int find_axis(const ms_spec_mesh *mesh, const char *name) {
-    for (int axis = 0; axis < mesh->axes; axis++) {
-        if (strcmp(mesh->names[axis], name) == 0) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
 /* The order of the experts' axes that an axis ep of the mesh makes.  order: [4]. */
 static size_t order_of_axes(const ms_spec_mesh *mesh, const char **order) {
     size_t count = 0;
-    if (find_axis(mesh, "pp") < 0) {
+    if (ms_spec_axis(mesh, "pp") < 0) {
         order[count++] = "pp";
     }
     for (int axis = 0; axis < mesh->axes; axis++) {
         const char *name = mesh->names[axis];
         bool is_one = strcmp(name, "pp") == 0 || strcmp(name, "dp") == 0 ||
                       strcmp(name, "ep") == 0 || strcmp(name, "tp") == 0;
-        if (strcmp(name, "ep") == 0 && find_axis(mesh, "dp") < 0) {
+        if (strcmp(name, "ep") == 0 && ms_spec_axis(mesh, "dp") < 0) {
             order[count++] = "dp";
         }
         if (is_one && count < 4) {
             order[count++] = name;
         }
     }
-    if (find_axis(mesh, "tp") < 0 && count < 4) {
+    if (ms_spec_axis(mesh, "tp") < 0 && count < 4) {
         order[count++] = "tp";
     }
     return count;
@@ -64,7 +55,7 @@ static size_t order_of_axes(const ms_spec_mesh *mesh, const char **order) {
 
 /* Replicas on the ep axis become replicas on dp. */
 static void fold_replicas(ms_spec_mesh *mesh, int ep) {
-    int at = find_axis(mesh, "ep"), dp = find_axis(mesh, "dp");
+    int at = ms_spec_axis(mesh, "ep"), dp = ms_spec_axis(mesh, "dp");
     if (dp < 0) {
         mesh->names[at] = "dp";
     } else {
@@ -79,8 +70,8 @@ static ms_status settle_experts(ms_job_spec *spec, ms_arena *arena) {
     static const char *const USUAL[] = {"pp", "dp", "ep", "tp"};
     const char *order[4] = {NULL};
     ms_spec_mesh *mesh = &spec->mesh;
-    int ep = ms_export_axis(mesh, "ep"), tp = ms_export_axis(mesh, "tp");
-    if (ep > 1 && ms_export_axis(mesh, "cp") == 1) {
+    int ep = ms_spec_axis_size(mesh, "ep"), tp = ms_spec_axis_size(mesh, "tp");
+    if (ep > 1 && ms_spec_axis_size(mesh, "cp") == 1) {
         size_t count = order_of_axes(mesh, order);
         fold_replicas(mesh, ep);
         spec->experts = (ms_expert_axes){.ep = ep, .tp = tp};
@@ -101,7 +92,7 @@ static ms_status settle_experts(ms_job_spec *spec, ms_arena *arena) {
 static ms_status list_layers(ms_job_spec *spec, ms_arena *arena) {
     ms_spec_partition *partition = &spec->schedule.partition;
     int chunks = spec->schedule.chunks < 1 ? 1 : spec->schedule.chunks;
-    int stages = ms_export_axis(&spec->mesh, "pp") * chunks;
+    int stages = ms_spec_axis_size(&spec->mesh, "pp") * chunks;
     if (stages <= 1 || partition->stage_layers.count > 0) {
         return MS_OK;
     }
@@ -119,7 +110,7 @@ static ms_status list_layers(ms_job_spec *spec, ms_arena *arena) {
 
 static ms_status settle_schedule(ms_job_spec *spec, ms_arena *arena) {
     ms_spec_schedule *schedule = &spec->schedule;
-    int pp = ms_export_axis(&spec->mesh, "pp");
+    int pp = ms_spec_axis_size(&spec->mesh, "pp");
     ms_status status = list_layers(spec, arena);
     schedule->chunks = schedule->chunks <= 1 ? 0 : schedule->chunks;
     schedule->group = schedule->group == pp ? 0 : schedule->group;
@@ -136,7 +127,7 @@ static ms_status settle_schedule(ms_job_spec *spec, ms_arena *arena) {
 static ms_status settle_model(ms_job_spec *spec, ms_arena *arena) {
     ms_model *model = &spec->model;
     ms_moe *moe = &model->moe;
-    const double multiple = 128.0 * ms_export_axis(&spec->mesh, "tp");
+    const double multiple = 128.0 * ms_spec_axis_size(&spec->mesh, "tp");
     model->vocab = (int)(ceil(model->vocab / multiple) * multiple);
     if (moe->experts == 0) {
         return MS_OK;
@@ -144,7 +135,7 @@ static ms_status settle_model(ms_job_spec *spec, ms_arena *arena) {
     int *dense = MS_NEW(arena, int, model->layers);
     size_t count = 0;
     for (int layer = 0; dense != NULL && layer < model->layers; layer++) {
-        if (!ms_export_has_experts(moe, layer)) {
+        if (!ms_layer_is_moe(model, layer)) {
             dense[count++] = layer;
         }
     }
@@ -158,12 +149,12 @@ static ms_status settle_model(ms_job_spec *spec, ms_arena *arena) {
 /* What is usual where nothing is said. */
 static void settle_choices(ms_job_spec *spec) {
     ms_spec_data *data = &spec->data;
-    bool has_stages = ms_export_axis(&spec->mesh, "pp") > 1;
+    bool has_stages = ms_spec_axis_size(&spec->mesh, "pp") > 1;
     if (data->reduce == MS_SPEC_USUAL) {
         data->reduce = data->zero >= 2 && !has_stages ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
     }
     data->gather_stages = data->gather_stages == MS_SPEC_USUAL ? 0 : data->gather_stages;
-    if (ms_export_axis(&spec->mesh, "cp") == 1) {
+    if (ms_spec_axis_size(&spec->mesh, "cp") == 1) {
         spec->context = (ms_spec_context){.kind = MS_CP_RING, .overlap = MS_SPEC_USUAL};
     } else if (spec->context.overlap == (spec->context.kind == MS_CP_RING)) {
         spec->context.overlap = MS_SPEC_USUAL;

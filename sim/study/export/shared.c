@@ -39,24 +39,6 @@ void ms_export_name(const ms_export_source *source, const char *line, ms_buffer 
     ms_buffer_puts(out, "\n");
 }
 
-int ms_export_axis(const ms_spec_mesh *mesh, const char *name) {
-    for (int axis = 0; axis < mesh->axes; axis++) {
-        if (strcmp(mesh->names[axis], name) == 0) {
-            return mesh->sizes[axis];
-        }
-    }
-    return 1;
-}
-
-bool ms_export_has_experts(const ms_moe *moe, int layer) {
-    bool is_turn = layer >= moe->first_dense_layers &&
-                   (layer - moe->first_dense_layers) % moe->every == moe->every - 1;
-    for (size_t i = 0; i < moe->parts.dense_layers.count && is_turn; i++) {
-        is_turn = moe->parts.dense_layers.items[i] != layer;
-    }
-    return moe->experts > 0 && is_turn;
-}
-
 const char *ms_export_override(ms_arena *arena, const char *key, const char *value) {
     return ms_arena_printf(arena, "%s=%s", key, value);
 }

@@ -140,7 +140,7 @@ static void say_replicas(titan_export *x) {
     const ms_job_spec *spec = x->spec;
     const ms_spec_mesh *mesh = &spec->mesh;
     const char *other = NULL;
-    int dp = ms_export_axis(mesh, "dp"), copies = 1;
+    int dp = ms_spec_axis_size(mesh, "dp"), copies = 1;
     for (int axis = 0; axis < mesh->axes; axis++) {
         bool is_own = strcmp(mesh->names[axis], "dp") != 0 &&
                       strcmp(mesh->names[axis], "pp") != 0 &&
@@ -173,7 +173,7 @@ static void say_replicas(titan_export *x) {
 
 static void say_axes(titan_export *x) {
     const ms_job_spec *spec = x->spec;
-    int tp = ms_export_axis(&spec->mesh, "tp"), cp = ms_export_axis(&spec->mesh, "cp");
+    int tp = ms_spec_axis_size(&spec->mesh, "tp"), cp = ms_spec_axis_size(&spec->mesh, "cp");
     bool is_ring = spec->context.kind == MS_CP_RING;
     if (tp > 1) {
         say_int(x, "tensor_parallel_degree", tp);
@@ -218,7 +218,7 @@ typedef struct titan_stages {
 static bool list_stages(const titan_export *x, bool is_known, titan_stages *out) {
     const ms_program *program = &x->source->job->program;
     const int *layers = x->source->job->layout.stage_layers;
-    int pp = ms_export_axis(&x->spec->mesh, "pp"), stages = program->model_stages;
+    int pp = ms_spec_axis_size(&x->spec->mesh, "pp"), stages = program->model_stages;
     bool is_dealt = true;
     for (int stage = 0; stage < stages && is_dealt; stage++) {
         is_dealt = program->stage_rank[stage] == stage % pp;
@@ -267,7 +267,7 @@ static void claim_layers(titan_export *x, const titan_stages *stages) {
 
 static void say_pipeline(titan_export *x) {
     const ms_job_spec *spec = x->spec;
-    int pp = ms_export_axis(&spec->mesh, "pp");
+    int pp = ms_spec_axis_size(&spec->mesh, "pp");
     const char *name = NULL;
     titan_stages stages;
     for (size_t i = 0; i < sizeof SCHEDULES / sizeof SCHEDULES[0]; i++) {
