@@ -53,6 +53,13 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
     ms_buffer_add(buffer, text, strlen(text));
 }
 
+void ms_buffer_puts_inline(ms_buffer *buffer, const char *text) {
+    for (; *text != '\0'; text++) {
+        bool is_control = (unsigned char)*text < ' ' || *text == 0x7f;
+        ms_buffer_add(buffer, is_control ? "?" : text, 1);
+    }
+}
+
 void ms_buffer_printf(ms_buffer *buffer, const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -3,39 +3,31 @@
 
 #include "study/export/kinds.h"
 
-/* A text on one line: names may hold anything. */
-static void put_line(const char *text, ms_buffer *out) {
-    for (; *text != '\0'; text++) {
-        char letter = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
-        ms_buffer_add(out, &letter, 1);
-    }
-}
-
 void ms_export_comment(const ms_vector *unsaid, const char *software, ms_buffer *out) {
     for (size_t i = 0; i < unsaid->count; i++) {
         const ms_unsaid *row = &MS_AT(unsaid, ms_unsaid, i);
         ms_buffer_puts(out, "# ");
-        put_line(row->key, out);
+        ms_buffer_puts_inline(out, row->key);
         if (row->value != NULL) {
             ms_buffer_puts(out, " = ");
-            put_line(row->value, out);
+            ms_buffer_puts_inline(out, row->value);
         }
         if (row->instead != NULL) {
             ms_buffer_printf(out, " (%s: ", software);
-            put_line(row->instead, out);
+            ms_buffer_puts_inline(out, row->instead);
             ms_buffer_puts(out, ")");
         }
         ms_buffer_puts(out, ": ");
-        put_line(row->why, out);
+        ms_buffer_puts_inline(out, row->why);
         ms_buffer_puts(out, "\n");
     }
 }
 
 void ms_export_name(const ms_export_source *source, const char *line, ms_buffer *out) {
     ms_buffer_printf(out, "%s# ", line);
-    put_line(source->path, out);
+    ms_buffer_puts_inline(out, source->path);
     ms_buffer_puts(out, ": ");
-    put_line(source->job->name, out);
+    ms_buffer_puts_inline(out, source->job->name);
     ms_buffer_puts(out, "\n");
 }
 

@@ -447,10 +447,7 @@ static void set_recompute(deepspeed_run *run) {
 
 static void remark(deepspeed_run *run, const char *path, const char *what, const char *why) {
     ms_buffer_puts(&run->job->remarks, "# ");
-    for (const char *at = path; *at != '\0'; at++) { /* a name may hold anything */
-        char letter = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
-        ms_buffer_add(&run->job->remarks, &letter, 1);
-    }
+    ms_buffer_puts_inline(&run->job->remarks, path);
     ms_buffer_printf(&run->job->remarks, ": %s%s\n", what, why);
 }
 

@@ -126,23 +126,16 @@ ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_ar
     return status;
 }
 
-/* A part of a comment: a file's name may hold anything, also the end of a line. */
-static void write_comment(const char *text, ms_buffer *out) {
-    for (; *text != '\0'; text++) {
-        ms_buffer_add(out, (unsigned char)*text < ' ' || *text == 127 ? "?" : text, 1);
-    }
-}
-
 /* What a value comes from, with its place in the source. */
 static void write_origin(const ms_node *node, ms_buffer *out) {
     const char *origin = node->origin == NULL ? "" : node->origin;
     bool has_place = node->mark.file != NULL && node->mark.line > 0 && strcmp(origin, "--set") != 0;
     ms_buffer_puts(out, "  # ");
-    write_comment(origin, out);
+    ms_buffer_puts_inline(out, origin);
     if (has_place) {
         const char *slash = strrchr(node->mark.file, '/');
         ms_buffer_puts(out, " (");
-        write_comment(slash == NULL ? node->mark.file : slash + 1, out);
+        ms_buffer_puts_inline(out, slash == NULL ? node->mark.file : slash + 1);
         ms_buffer_printf(out, ":%d)", node->mark.line);
     }
 }
@@ -214,7 +207,7 @@ void ms_import_write(const ms_imported *imported, ms_buffer *out) {
         return;
     }
     ms_buffer_puts(out, "# Imported by meshsim from ");
-    write_comment(imported->about, out);
+    ms_buffer_puts_inline(out, imported->about);
     ms_buffer_puts(out, ".\n");
     write_remarks(imported, out);
     if (imported->product == MS_IMPORT_PLATFORM) {

@@ -82,6 +82,12 @@ static ms_status hang_settings(const megatron_import *m) {
 
 /* ---- what became of the arguments ---- */
 
+static void remark(ms_buffer *remarks, const char *name, const char *what) {
+    ms_buffer_puts(remarks, "# ");
+    ms_buffer_puts_inline(remarks, name);
+    ms_buffer_printf(remarks, ": %s\n", what == NULL ? "" : what); /* NULL: a short arena */
+}
+
 static ms_status tell_argument(const megatron_import *m, const ms_megatron_argument *argument,
                                ms_buffer *remarks) {
     static const ms_source_fate FATES[] = {MS_SOURCE_UNKNOWN, MS_SOURCE_USED, MS_SOURCE_IGNORED,
@@ -89,9 +95,9 @@ static ms_status tell_argument(const megatron_import *m, const ms_megatron_argum
     const char *why = argument->why;
     if (argument->use == MS_MEGATRON_DIFFERENT) {
         why = ms_arena_printf(m->arena, "simulated otherwise: %s", argument->why);
-        ms_buffer_printf(remarks, "# %s: simulated otherwise: %s\n", argument->name, argument->why);
+        remark(remarks, argument->name, why);
     } else if (argument->use == MS_MEGATRON_UNKNOWN) {
-        ms_buffer_printf(remarks, "# %s: not known\n", argument->name);
+        remark(remarks, argument->name, "not known");
     }
     const ms_source_key key = {.key = argument->name,
                                .value = argument->value[0] == '\0' ? NULL : argument->value,
@@ -115,11 +121,6 @@ static ms_status tell_all(const megatron_import *m) {
     }
     for (size_t i = 0; i < m->arguments.items.count && status == MS_OK; i++) {
         status = tell_argument(m, &MS_AT(&m->arguments.items, ms_megatron_argument, i), &remarks);
-    }
-    for (size_t i = 0; i < remarks.length; i++) { /* a name may hold anything */
-        unsigned char letter = (unsigned char)remarks.data[i];
-        bool is_next = letter != '\n' || i + 1 == remarks.length || remarks.data[i + 1] == '#';
-        remarks.data[i] = (letter < ' ' && letter != '\n') || !is_next ? '?' : remarks.data[i];
     }
     m->out->remarks = remarks.failed ? NULL : ms_arena_strdup(m->arena, ms_buffer_text(&remarks));
     ms_buffer_release(&remarks);
