@@ -52,15 +52,23 @@ enum { MS_IMPORT_MISSING_MAX = 16 };
  * names the place. */
 #define MS_IMPORT_REQUIRED "required"
 
+/** A key that the source leaves open: required until an override says it. */
+typedef struct ms_import_open {
+    const char *key; /**< dotted path */
+    const char *why; /**< what would say it, for the file's comment */
+    struct ms_import_open *next;
+} ms_import_open;
+
 /** What came of it. */
 typedef struct ms_imported {
     ms_import_product product;
     const char *about;   /**< one line on where it comes from, for the file's first comment */
     const char *summary; /**< lines of a page, each a word and what is to say of it; NULL: none */
     const char *remarks; /**< further comments, lines that begin with '#'; NULL: none */
-    ms_words open;  /**< paths of keys that are MS_IMPORT_REQUIRED unless an override says them */
-    ms_node *root;  /**< the workload's tree, which may lack keys; NULL: a table */
-    ms_table table; /**< of MS_IMPORT_TABLE; else without columns */
+    ms_import_open *first_open, *last_open; /**< keys that are MS_IMPORT_REQUIRED unless an override
+                                               says them, in the order of the file; NULL: none */
+    ms_node *root;       /**< the workload's tree, which may lack keys; NULL: a table */
+    ms_table table;      /**< of MS_IMPORT_TABLE; else without columns */
     ms_source_keys keys; /**< those of the source */
     bool has_model;
     ms_model model;                             /**< as its `model:` says it */

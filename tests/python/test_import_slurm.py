@@ -175,6 +175,12 @@ class ImportSlurm(programs.ProgramTest):
         self.assertEqual(self.platform(TREE, sets=sets)["fabric"]["units_per_pod"], 2)
         self.meshsim("run", str(programs.ROOT / "workloads" / "tiny.yaml"), "--platform", "./p.yaml", "--set", "platform.nodes=1")
         self.assertIn("expected a unit after the number", self.imported(TREE, sets=[*sets, "tiers.core.bandwidth=3"], code=3).stderr)
+        self.assertNotIn("# required", self.text())
+        # what is owed comes before what else is to say, as in every file that is imported
+        uneven = self.imported(TREE.replace("033-064", "033-048").replace("065-096", "065-070"))
+        comments = [line.partition(":")[0] for line in self.text().splitlines() if line.startswith("#")]
+        self.assertEqual(comments[1:1 + len(lacks)], ["# required"] * len(lacks), uneven.stderr)
+        self.assertGreater(len(comments), 1 + len(lacks))
         # a chip that nobody knows, and links of a generation to come
         self.assertEqual(self.platform(TREE, DGX_H100.replace("0x2330", "0x9999"))["gpu"]["type"], "required")
         self.assertEqual(self.platform(TREE, DGX_H100.replace('sm="90"', 'sm="120"'))["tiers"]["nvlink"]["bandwidth"], "required")

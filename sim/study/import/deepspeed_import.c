@@ -48,37 +48,15 @@ static ms_status load(const ms_import_source *source, ms_arena *arena, ms_diag *
 
 static ms_status hang_settings(const ms_deepspeed_job *job, ms_arena *arena, ms_diag *diag,
                                ms_imported *out) {
-    size_t count = job->settings.count;
     const ms_import_setting framework = {.key = "framework", .value = FRAMEWORK};
-    out->open.items = MS_NEW(arena, const char *, count + 1);
-    ms_status status = out->open.items == NULL ? ms_diag_no_memory(diag)
-                                               : ms_import_set(out->root, &framework, arena, diag);
-    for (size_t i = 0; i < count && status == MS_OK; i++) {
+    ms_status status = ms_import_set(out, &framework, arena, diag);
+    for (size_t i = 0; i < job->settings.count && status == MS_OK; i++) {
         const ms_deepspeed_setting *setting = &MS_AT(&job->settings, ms_deepspeed_setting, i);
-        const ms_import_setting one = {setting->key, setting->value, setting->mark};
-        status = ms_import_set(out->root, &one, arena, diag);
-        if (setting->value == NULL) {
-            out->open.items[out->open.count++] = setting->key;
-        }
+        const ms_import_setting one = {setting->key, setting->value, setting->what, setting->mark};
+        status = ms_import_set(out, &one, arena, diag);
     }
-    return status;
-}
-
-/* Comments: what is open, then what the translation had to remark. */
-static ms_status write_remarks(const ms_deepspeed_job *job, ms_arena *arena, ms_diag *diag,
-                               ms_imported *out) {
-    ms_buffer remarks;
-    ms_buffer_init(&remarks);
-    for (size_t i = 0; i < job->settings.count; i++) {
-        const ms_deepspeed_setting *setting = &MS_AT(&job->settings, ms_deepspeed_setting, i);
-        if (setting->value == NULL) {
-            ms_buffer_printf(&remarks, "# required: %s  # %s\n", setting->key, setting->what);
-        }
-    }
-    ms_buffer_puts(&remarks, ms_buffer_text(&job->remarks));
-    out->remarks = remarks.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&remarks));
-    ms_buffer_release(&remarks);
-    return out->remarks == NULL ? ms_diag_no_memory(diag) : MS_OK;
+    out->remarks = ms_arena_strdup(arena, ms_buffer_text(&job->remarks));
+    return status == MS_OK && out->remarks == NULL ? ms_diag_no_memory(diag) : status;
 }
 
 /* The model's keys, and the size that buckets follow from. */
@@ -116,7 +94,6 @@ static ms_status import(const ms_import_source *source, ms_arena *arena, ms_diag
     status = status == MS_OK ? ms_deepspeed_translate(files.config, files.hidden, arena, diag, job)
                              : status;
     status = status == MS_OK ? hang_settings(job, arena, diag, out) : status;
-    status = status == MS_OK ? write_remarks(job, arena, diag, out) : status;
     out->keys = job->keys;
     for (const ms_source_key *key = files.keys.first; key != NULL && status == MS_OK;
          key = key->next) {

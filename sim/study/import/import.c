@@ -1,5 +1,4 @@
 /* What all kinds of imports share: the table of kinds, overrides, the file that is written. */
-#include <stdio.h>
 #include <string.h>
 
 #include "meshsim/platform.h"
@@ -14,7 +13,7 @@ static const ms_import_kind *const KINDS[] = {&ms_import_hf,
                                               &ms_import_slurm,
                                               NULL};
 
-enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0], PATH_B = 256 };
+enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 
 const ms_import_kind *const *ms_import_kinds(void) {
     return KINDS;
@@ -33,18 +32,22 @@ const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag) {
     return NULL;
 }
 
-/* Keys of mappings that no override has said; the model is not complete without its own. */
+/* Whether no override has said a key since. */
+static bool is_open(const ms_imported *imported, const ms_import_open *open) {
+    bool is_there = false;
+    const ms_node *node = ms_node_at(imported->root, open->key, &is_there);
+    return is_there && node->type == MS_NODE_SCALAR && strcmp(node->text, MS_IMPORT_REQUIRED) == 0;
+}
+
+/* Keys of mappings that are missing; the model is not complete without its own. */
 static bool find_open(ms_imported *out) {
     bool is_model_open = false;
-    for (size_t i = 0; i < out->open.count; i++) {
-        bool is_there = false;
-        const ms_node *node = ms_node_at(out->root, out->open.items[i], &is_there);
-        bool is_open =
-            is_there && node->type == MS_NODE_SCALAR && strcmp(node->text, MS_IMPORT_REQUIRED) == 0;
-        if (is_open && out->missing_count < MS_IMPORT_MISSING_MAX) {
-            out->missing[out->missing_count++] = out->open.items[i];
+    for (const ms_import_open *open = out->first_open; open != NULL; open = open->next) {
+        bool is_missing = is_open(out, open);
+        if (is_missing && out->missing_count < MS_IMPORT_MISSING_MAX) {
+            out->missing[out->missing_count++] = open->key;
         }
-        is_model_open = is_model_open || (is_open && strncmp(out->open.items[i], "model.", 6) == 0);
+        is_model_open = is_model_open || (is_missing && strncmp(open->key, "model.", 6) == 0);
     }
     return is_model_open;
 }
@@ -99,8 +102,8 @@ static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_di
     status = status == MS_OK ? override(source, arena, diag, out->root) : status;
     const ms_node *model = ms_node_get(out->root, "model");
     out->missing_count = ms_job_spec_missing(out->root, out->missing);
-    bool is_open = find_open(out);
-    if (status == MS_OK && model != NULL && !is_open) {
+    bool is_model_open = find_open(out);
+    if (status == MS_OK && model != NULL && !is_model_open) {
         out->has_model = true;
         status = ms_model_read(model, "model", arena, diag, &out->model);
     }
@@ -174,31 +177,16 @@ static void write_platform(const ms_imported *imported, ms_buffer *out) {
     }
 }
 
-/* Whether a line names a key as required that an override has said since. */
-static bool is_said(const char *line, const ms_node *root) {
-    static const char REQUIRED[] = "# required: ";
-    char path[PATH_B];
-    if (strncmp(line, REQUIRED, sizeof REQUIRED - 1) != 0) {
-        return false;
-    }
-    line += sizeof REQUIRED - 1;
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(line, " \n"), line);
-    bool is_there = false;
-    const ms_node *node = ms_node_at(root, path, &is_there);
-    return is_there &&
-           !(node->type == MS_NODE_SCALAR && strcmp(node->text, MS_IMPORT_REQUIRED) == 0);
-}
-
-static void write_remarks(const ms_imported *imported, ms_buffer *out) {
-    const char *line = imported->remarks;
-    while (line != NULL && *line != '\0') {
-        size_t length = strcspn(line, "\n");
-        length += line[length] == '\n';
-        if (!is_said(line, imported->root)) {
-            ms_buffer_add(out, line, length);
+/* What the user owes first, then what else is to say of the source. */
+static void write_comments(const ms_imported *imported, ms_buffer *out) {
+    for (const ms_import_open *open = imported->first_open; open != NULL; open = open->next) {
+        if (is_open(imported, open)) {
+            ms_buffer_printf(out, "# required: %s  # ", open->key);
+            ms_buffer_puts_inline(out, open->why);
+            ms_buffer_puts(out, "\n");
         }
-        line += length;
     }
+    ms_buffer_puts(out, imported->remarks == NULL ? "" : imported->remarks);
 }
 
 void ms_import_write(const ms_imported *imported, ms_buffer *out) {
@@ -209,7 +197,7 @@ void ms_import_write(const ms_imported *imported, ms_buffer *out) {
     ms_buffer_puts(out, "# Imported by meshsim from ");
     ms_buffer_puts_inline(out, imported->about);
     ms_buffer_puts(out, ".\n");
-    write_remarks(imported, out);
+    write_comments(imported, out);
     if (imported->product == MS_IMPORT_PLATFORM) {
         write_platform(imported, out);
     } else {

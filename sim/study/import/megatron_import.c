@@ -62,20 +62,12 @@ static const char *framework_of(const ms_import_source *source) {
 /* ---- the tree ---- */
 
 static ms_status hang_settings(const megatron_import *m) {
-    size_t count = m->job.settings.count;
-    ms_imported *out = m->out;
-    out->open.items = MS_NEW(m->arena, const char *, count + 1);
     const ms_import_setting framework = {.key = "framework", .value = m->job.framework};
-    ms_status status = out->open.items == NULL
-                           ? ms_diag_no_memory(m->diag)
-                           : ms_import_set(out->root, &framework, m->arena, m->diag);
-    for (size_t i = 0; i < count && status == MS_OK; i++) {
+    ms_status status = ms_import_set(m->out, &framework, m->arena, m->diag);
+    for (size_t i = 0; i < m->job.settings.count && status == MS_OK; i++) {
         const ms_megatron_setting *setting = &MS_AT(&m->job.settings, ms_megatron_setting, i);
-        const ms_import_setting one = {setting->key, setting->value, setting->mark};
-        status = ms_import_set(out->root, &one, m->arena, m->diag);
-        if (setting->value == NULL) {
-            out->open.items[out->open.count++] = setting->key;
-        }
+        const ms_import_setting one = {setting->key, setting->value, setting->from, setting->mark};
+        status = ms_import_set(m->out, &one, m->arena, m->diag);
     }
     return status;
 }
@@ -108,17 +100,11 @@ static ms_status tell_argument(const megatron_import *m, const ms_megatron_argum
     return status == MS_OK ? MS_OK : ms_diag_no_memory(m->diag);
 }
 
-/* Comments name what is open, and what is simulated otherwise. */
+/* Comments name what is simulated otherwise. */
 static ms_status tell_all(const megatron_import *m) {
     ms_buffer remarks;
     ms_buffer_init(&remarks);
     ms_status status = MS_OK;
-    for (size_t i = 0; i < m->job.settings.count; i++) {
-        const ms_megatron_setting *setting = &MS_AT(&m->job.settings, ms_megatron_setting, i);
-        if (setting->value == NULL) {
-            ms_buffer_printf(&remarks, "# required: %s  # %s\n", setting->key, setting->from);
-        }
-    }
     for (size_t i = 0; i < m->arguments.items.count && status == MS_OK; i++) {
         status = tell_argument(m, &MS_AT(&m->arguments.items, ms_megatron_argument, i), &remarks);
     }

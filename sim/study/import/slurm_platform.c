@@ -8,7 +8,7 @@
 #include "study/import/kinds.h"
 
 /* NVLink SHARP came with Hopper's switches. Source: NVIDIA H100 whitepaper. */
-enum { OPEN_MAX = MS_IMPORT_MISSING_MAX, NVIDIA = 0x10de, NVLS_SM_MIN = 90 };
+enum { NVIDIA = 0x10de, NVLS_SM_MIN = 90 };
 
 static const double GB_S_IN_BPS = 1e9, GBIT_S_IN_BPS = 125e6, US_IN_S = 1e-6;
 
@@ -56,7 +56,7 @@ typedef struct platform_builder {
     const ms_nccl_machine *machine; /* NULL: not known */
     ms_arena *arena;
     ms_imported *out;
-    ms_buffer remarks, required;
+    ms_buffer remarks;
     int nodes, hosts_per_node; /* of the platform; Slurm's nodes in one of them */
     int gpus, nics;            /* of a node */
     int tiers;
@@ -108,9 +108,8 @@ static const char *last_part(const char *path) {
 /* A key that nothing says. */
 static void require(platform_builder *b, ms_node *parent, const char *path, const char *why) {
     add(b, parent, last_part(path), MS_IMPORT_REQUIRED, (value_origin){why, NULL});
-    ms_buffer_printf(&b->required, "# required: %s  # %s\n", path, why);
-    if (b->out->open.items != NULL && b->out->open.count < OPEN_MAX) {
-        b->out->open.items[b->out->open.count++] = path;
+    if (path != NULL && why != NULL) { /* a short arena shows at the end */
+        ms_import_open_key(b->out, path, why, b->arena);
     }
 }
 
@@ -443,21 +442,17 @@ ms_status ms_slurm_platform(const ms_slurm_topology *topology, const ms_nccl_mac
     platform_builder b = {
         .topology = topology, .machine = machine, .arena = arena, .out = out, .hosts_per_node = 1};
     out->root = ms_import_new_mapping(arena);
-    out->open.items = MS_NEW(arena, const char *, OPEN_MAX);
-    if (out->root == NULL || out->open.items == NULL) {
+    if (out->root == NULL) {
         return ms_diag_no_memory(diag);
     }
     ms_buffer_init(&b.remarks);
-    ms_buffer_init(&b.required);
     ms_buffer_puts(&b.remarks, topology->remarks);
     find_sizes(&b);
     find_fabric(&b);
     write_root(&b);
-    ms_buffer_puts(&b.remarks, ms_buffer_text(&b.required));
     out->remarks = ms_arena_strdup(arena, ms_buffer_text(&b.remarks));
     out->summary = sum_up(&b);
-    bool is_short = b.remarks.failed || b.required.failed || arena->has_failed;
+    bool is_short = b.remarks.failed || arena->has_failed;
     ms_buffer_release(&b.remarks);
-    ms_buffer_release(&b.required);
     return is_short ? ms_diag_no_memory(diag) : MS_OK;
 }

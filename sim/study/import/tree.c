@@ -31,16 +31,35 @@ static void place(ms_node *root, const char *key, const ms_mark *mark) {
     }
 }
 
-ms_status ms_import_set(ms_node *root, const ms_import_setting *setting, ms_arena *arena,
+ms_status ms_import_open_key(ms_imported *out, const char *key, const char *why, ms_arena *arena) {
+    ms_import_open *open = MS_NEW(arena, ms_import_open, 1);
+    if (open == NULL) {
+        return MS_E_NOMEM;
+    }
+    *open = (ms_import_open){.key = key, .why = why};
+    if (out->last_open == NULL) {
+        out->first_open = open;
+    } else {
+        out->last_open->next = open;
+    }
+    out->last_open = open;
+    return MS_OK;
+}
+
+ms_status ms_import_set(ms_imported *out, const ms_import_setting *setting, ms_arena *arena,
                         ms_diag *diag) {
     const char *value = setting->value == NULL ? MS_IMPORT_REQUIRED : setting->value;
     const char *text = ms_arena_printf(arena, "%s=%s", setting->key, value);
     if (text == NULL) {
         return ms_diag_no_memory(diag);
     }
-    ms_status status = ms_node_set(root, text, arena, diag);
-    if (status == MS_OK) {
-        place(root, setting->key, &setting->mark);
+    ms_status status = ms_node_set(out->root, text, arena, diag);
+    if (status != MS_OK) {
+        return status;
     }
-    return status;
+    place(out->root, setting->key, &setting->mark);
+    return setting->value != NULL ||
+                   ms_import_open_key(out, setting->key, setting->why, arena) == MS_OK
+               ? MS_OK
+               : ms_diag_no_memory(diag);
 }
