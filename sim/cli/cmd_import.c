@@ -190,7 +190,7 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
     }
     if (status == MS_OK && has_json) {
         status = print_json(call, imported, &text);
-    } else if (status == MS_OK && strcmp(path, "-") != 0) {
+    } else if (status == MS_OK && path != NULL && strcmp(path, "-") != 0) {
         status = print_page(call, imported);
     }
     ms_buffer_release(&text);

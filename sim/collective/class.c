@@ -298,6 +298,7 @@ static ms_status find_slowest(const class_layout *c, ms_coll_class *together) {
 }
 
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              // NOLINTNEXTLINE(readability-non-const-parameter): a struct of it
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out) {
     class_layout c = {platform, first, groups, link_load, arena, diag};

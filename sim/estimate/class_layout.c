@@ -315,13 +315,15 @@ static ms_status find_times(class_plans *c, ms_class_times *times) {
     if (status == MS_OK && is_new) {
         status = ms_vector_add(&c->space->known_layouts, NULL, 1) == NULL ? MS_E_NOMEM : MS_OK;
     }
-    known_layout *known =
-        status == MS_OK ? &MS_AT(&c->space->known_layouts, known_layout, number) : NULL;
-    if (known != NULL && known->gpus != NULL && memcmp(known->gpus, c->gpus, gpus_B) == 0) {
+    if (status != MS_OK) {
+        return status;
+    }
+    known_layout *known = &MS_AT(&c->space->known_layouts, known_layout, number);
+    if (known->gpus != NULL && memcmp(known->gpus, c->gpus, gpus_B) == 0) {
         *times = known->times;
         return MS_OK;
     }
-    status = status == MS_OK ? time_class(c, times) : status;
+    status = time_class(c, times);
     if (status == MS_OK && known->gpus == NULL) {
         int *gpus = ms_arena_alloc(&c->space->kept, 1, gpus_B);
         if (gpus == NULL) {

@@ -165,7 +165,8 @@ static bool has_asked(const ms_field *fields) {
 
 static void add_required(ms_value *out, const ms_field *fields) {
     ms_value *list = has_asked(fields) ? ms_value_add(out, "required", MS_VALUE_ARRAY) : NULL;
-    for (const ms_field *field = fields; list != NULL && field->key != NULL; field++) {
+    for (const ms_field *field = fields; list != NULL && field != NULL && field->key != NULL;
+         field++) {
         if (is_asked(field)) {
             ms_value_add_string(list, NULL, field->key);
         }

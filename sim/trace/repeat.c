@@ -156,8 +156,9 @@ static int32_t cause_of(const unfolding *u, const event_copy *p) {
 /* Fill a column anew, if it was asked for. */
 #define COPY_COLUMN(column_, type_, value_)                                                        \
     do {                                                                                           \
-        const type_ *old_ = u->old.column_;                                                        \
-        type_ *new_ = old_ == NULL ? NULL : MS_NEW(u->arena, type_, u->count);                     \
+        typedef type_ cell;                                                                        \
+        const cell *old_ = u->old.column_;                                                         \
+        cell *new_ = old_ == NULL ? NULL : MS_NEW(u->arena, cell, u->count);                       \
         if (old_ != NULL && new_ == NULL) {                                                        \
             return MS_E_NOMEM;                                                                     \
         }                                                                                          \

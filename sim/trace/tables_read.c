@@ -187,6 +187,7 @@ static void read_whatif(tables_reader *read) {
     }
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): written through a struct, which it does not see
 ms_status ms_tables_read(hid_t file, ms_arena *arena, ms_value **object_out, char cause_out[256]) {
     tables_reader read = {.file = file,
                           .arena = arena,

@@ -312,10 +312,13 @@ static void add_inner_tier(platform_builder *b, ms_node *tiers) {
     assume(b, tier, "tiers.nvlink.latency", NVLINK_LATENCY, WHY);
 }
 
+static const char *const OUTER_TIERS[] = {"rail", "spine", "core"};
+
+enum { OUTER_MAX = sizeof OUTER_TIERS / sizeof OUTER_TIERS[0] };
+
 /* A tier of the network. The first is the NIC's link; those above are taken to be of its speed. */
 static void add_outer_tier(platform_builder *b, ms_node *tiers, int layer) {
-    static const char *const NAMES[] = {"rail", "spine", "core"};
-    const char *name = NAMES[layer];
+    const char *name = OUTER_TIERS[layer];
     const char *path = ms_arena_printf(b->arena, "tiers.%s.bandwidth", name);
     const ms_nccl_nics *nics = b->machine == NULL ? NULL : &b->machine->nics;
     ms_node *tier = add_mapping(b, tiers, name);
@@ -416,7 +419,7 @@ static void write_root(platform_builder *b) {
     add_library(b, root);
     ms_node *tiers = add_mapping(b, root, "tiers");
     add_inner_tier(b, tiers);
-    for (int layer = 0; layer + 1 < b->tiers; layer++) {
+    for (int layer = 0; layer + 1 < b->tiers && layer < OUTER_MAX; layer++) {
         add_outer_tier(b, tiers, layer);
     }
     add_fabric(b, root);

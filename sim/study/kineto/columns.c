@@ -5,13 +5,19 @@
 
 #define TIME(row, key, field)                                                                      \
     {                                                                                              \
-        .name = key, .type = MS_COLUMN_NUMBER, .offset = offsetof(row, field),                     \
+        .name = (key), .type = MS_COLUMN_NUMBER, .offset = offsetof(row, field),                   \
         .sort = MS_SORT_HIGHEST, .print = MS_PRINT_UNIT, .dim = MS_DIM_TIME                        \
     }
 #define WORD(row, key, field)                                                                      \
-    { .name = key, .type = MS_COLUMN_TEXT, .offset = offsetof(row, field), .sort = MS_SORT_LOWEST }
+    {                                                                                              \
+        .name = (key), .type = MS_COLUMN_TEXT, .offset = offsetof(row, field),                     \
+        .sort = MS_SORT_LOWEST                                                                     \
+    }
 #define WHOLE(row, key, field)                                                                     \
-    { .name = key, .type = MS_COLUMN_INT, .offset = offsetof(row, field), .sort = MS_SORT_HIGHEST }
+    {                                                                                              \
+        .name = (key), .type = MS_COLUMN_INT, .offset = offsetof(row, field),                      \
+        .sort = MS_SORT_HIGHEST                                                                    \
+    }
 
 const ms_table_column MS_KINETO_KERNEL_COLUMNS[] = {
     WORD(ms_kineto_kernel, "name", name),
@@ -105,7 +111,7 @@ const ms_table_column MS_KINETO_PART_COLUMNS[] = {
 
 #define CALLS(key, field)                                                                          \
     {                                                                                              \
-        .name = key, .type = MS_COLUMN_NUMBER, .offset = offsetof(ms_kineto_matched, field),       \
+        .name = (key), .type = MS_COLUMN_NUMBER, .offset = offsetof(ms_kineto_matched, field),     \
         .sort = MS_SORT_HIGHEST, .print = MS_PRINT_DIGITS, .digits = 4                             \
     }
 

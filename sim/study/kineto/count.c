@@ -50,7 +50,7 @@ static void link_records(ms_kineto_file *file) {
 /* The one with most work: a process of a training job has one, and copies that it takes part in on
  * others. *others_out: events of these. */
 static int32_t find_device(const ms_kineto_file *file, size_t *others_out) {
-    int32_t devices[DEVICES_MAX];
+    int32_t devices[DEVICES_MAX] = {0};
     size_t counts[DEVICES_MAX] = {0}, known = 0, best = 0;
     for (size_t i = 0; i < file->records.count; i++) {
         int32_t device = MS_AT(&file->records, ms_kineto_record, i).device;
