@@ -152,8 +152,7 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
     *spec_out = (*found)->spec;
     ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
     for (size_t i = 0; i < space->axis_count; i++) {
-        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as many axes as take_apart saw,
-        // which nothing changes
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): take_apart has set as many
         for (size_t s = 0; s < digits.values[i]->count; s++) {
             const space_setting *setting = &digits.values[i]->settings[s];
             if (setting->set != NULL) {
