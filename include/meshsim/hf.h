@@ -30,6 +30,10 @@ ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node *
 ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_source_keys *keys,
                       ms_node **model_out);
 
+/** What of a config's type of models is not simulated, in a few words.
+ *  config: one that ms_hf_model takes.  Returns a text of static life; NULL: nothing. */
+const char *ms_hf_left_out(const ms_node *config);
+
 MS_END_DECLS
 
 #endif

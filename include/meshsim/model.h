@@ -131,12 +131,17 @@ typedef enum ms_bias {
     MS_BIAS_ATTENTION_OUTPUT = 2, /**< behind the attention */
     MS_BIAS_MLP = 4,              /**< of dense layers */
     MS_BIAS_HEAD = 8,
+    MS_BIAS_EXPERTS = 16, /**< both products of every routed expert */
 } ms_bias;
 
 /** Parts of layers that some families of models have. */
 typedef struct ms_layer_parts {
     unsigned biases;       /**< MS_BIAS_ bits, besides those of ms_model.has_bias */
     bool has_qk_norms;     /**< queries and keys are normed head by head before the attention */
+    bool has_own_qk_gains; /**< each head has gains of its own there, else all share one head's */
+    bool has_gain_norms;   /**< layer norms without bias */
+    int window_skip_freq;  /**< each so many-th layer attends to all before a token, whatever the
+                              window; 0: none does */
     bool has_post_norms;   /**< results of attention and MLP are normed before they are added */
     bool has_branch_norms; /**< side by side, attention and MLP have a norm each */
 } ms_layer_parts;
@@ -153,16 +158,17 @@ typedef struct ms_model {
     bool is_gated; /**< MLP with three matrices (SwiGLU) instead of two */
     bool has_bias; /**< biases in all linear layers but the head */
     ms_layer_parts parts;
-    bool is_rms_norm;         /**< norms without bias */
-    bool is_plain_norm;       /**< norms with neither gain nor bias */
-    bool has_positions;       /**< learned position embeddings */
-    bool has_alibi;           /**< linear biases on attention scores; else, without learned
-                                 positions, queries and keys are rotated */
-    bool has_parallel_block;  /**< attention and MLP side by side behind one norm */
-    int vocab;                /**< tokens; 0: no embedding, head or loss */
-    int window;               /**< latest keys that a query meets, its own among them; 0: all */
-    int sequence;             /**< s, tokens per sequence */
-    bool has_tied_embeddings; /**< the head uses the word embedding's weights */
+    bool is_rms_norm;              /**< norms without bias */
+    bool is_plain_norm;            /**< norms with neither gain nor bias */
+    bool has_positions;            /**< learned position embeddings */
+    bool has_alibi;                /**< linear biases on attention scores; else, without learned
+                                      positions, queries and keys are rotated */
+    bool has_parallel_block;       /**< attention and MLP side by side behind one norm */
+    int vocab;                     /**< tokens; 0: no embedding, head or loss */
+    int window;                    /**< latest keys that a query meets, its own among them; 0: all.
+                                      Which layers have it: parts.window_skip_freq */
+    int sequence;                  /**< s, tokens per sequence */
+    bool has_tied_embeddings;      /**< the head uses the word embedding's weights */
     ms_attention_kernel attention; /**< fused kernels keep no s*s activations */
     bool has_fused_accumulation; /**< weight-gradient products add into the gradient buffer; else a
                                     kernel of its own does */

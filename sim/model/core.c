@@ -15,14 +15,20 @@ typedef struct attention_work {
     double share;   /* of queries x whole sequence, before the causal mask */
 } attention_work;
 
+/* Of the layer that is being added. */
+static int window_of(const ms_cost_builder *builder) {
+    return ms_layer_window(builder->model, builder->product.layer);
+}
+
 /* Rows of queries of all heads, counted in full ones: of a causal problem half; a ring's later
  * steps do half the queries or half the keys, all in full; a slice's rows lack half of its own
  * keys.
  */
 static double full_rows(const ms_cost_builder *builder, const attention_work *work) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
-    bool has_window = builder->model->window > 0 && work->share < 1; /* a full row is as long */
-    double row = has_window ? fmin(builder->model->window, work->keys) : work->keys;
+    int window = window_of(builder);
+    bool has_window = window > 0 && work->share < 1; /* a full row is as long */
+    double row = has_window ? fmin(window, work->keys) : work->keys;
     return builder->shard.batch * work->heads * pairs / row;
 }
 
@@ -57,9 +63,9 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
                work->queries < shard->sequence) { /* each step is a piece of the same square */
         used += snprintf(text + used, size - (size_t)used, "/%.0f", 1 / work->share);
     }
-    bool has_window = builder->model->window > 0 && builder->model->window < shard->sequence;
-    if (has_window) {
-        used += snprintf(text + used, size - (size_t)used, " w%d", builder->model->window);
+    int window = window_of(builder);
+    if (window > 0 && window < shard->sequence) {
+        used += snprintf(text + used, size - (size_t)used, " w%d", window);
     }
     used += snprintf(text + used, size - (size_t)used, " a%.0f kv%.0f d%.0f", work->heads,
                      work->kv_heads, work->core->query_dim);
@@ -225,7 +231,7 @@ static attention_work whole_work(const ms_cost_builder *builder, const ms_core *
                             .queries = shard->sequence / shard->cp / shard->slice.count,
                             .keys = shard->slice.keys,
                             .share = (2 * shard->slice.index + 1) / shard->slice.count *
-                                     ms_window_share(builder->model, shard->sequence)};
+                                     ms_window_share(window_of(builder), shard->sequence)};
 }
 
 static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {

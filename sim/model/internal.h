@@ -61,9 +61,12 @@ void ms_shard_set_slice(ms_shard *shard, int slice);
  * what it is given. */
 bool ms_is_single(const ms_shard *shard);
 
-/** Pairs of a query and a key inside the model's window, over all that the causal mask leaves of a
- * sequence of `sequence` tokens: w (2 s - w) / s^2. */
-double ms_window_share(const ms_model *model, double sequence);
+/** The window of a layer, counted from 0; 0: none. */
+int ms_layer_window(const ms_model *model, int layer);
+
+/** Pairs of a query and a key inside a window, over all that the causal mask leaves of a sequence
+ * of `sequence` tokens: w (2 s - w) / s^2. */
+double ms_window_share(int window, double sequence);
 
 /** Parameters of one transformer layer on one rank besides its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer);
@@ -118,7 +121,7 @@ typedef struct ms_layer_pieces {
 } ms_layer_pieces;
 
 /** Kinds of layers that a model can mix (see kind_of in layer.c). */
-enum { MS_LAYER_KINDS = 8 };
+enum { MS_LAYER_KINDS = 16 };
 
 /** Where a pass under construction stands among its units. */
 typedef struct ms_unit_progress {

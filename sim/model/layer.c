@@ -126,7 +126,8 @@ void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool 
  * unevenly, in each layer in a way of its own. */
 static int kind_of(const ms_cost_builder *builder, int layer, bool is_recomputed) {
     return (is_recomputed ? 1 : 0) + (ms_layer_is_moe(builder->model, layer) ? 2 : 0) +
-           (ms_has_plain_products(builder, layer) ? 4 : 0);
+           (ms_has_plain_products(builder, layer) ? 4 : 0) +
+           (ms_layer_window(builder->model, layer) > 0 ? 8 : 0);
 }
 
 static bool is_unique(const ms_cost_builder *builder, int layer) {

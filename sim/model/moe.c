@@ -234,18 +234,21 @@ static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_na
                         (ms_grouped_gemm){.mean = {out, in, mean, experts},
                                           .busiest = {out, in, busiest, experts},
                                           .is_weight_gradient = true});
+        if (ms_has_bias(half->builder->model, MS_BIAS_EXPERTS)) {
+            add_copies(half, names->bias, out * half->builder->shard.element_B);
+        }
     }
 }
 
 static void add_expert_up(const moe_half *half, unsigned parts) {
     static const ms_linear_names UP = {"expert_up", "expert_up_input_grad", "expert_up_weight_grad",
-                                       NULL};
+                                       "expert_up_bias_grad"};
     add_grouped(half, parts, &UP, (ms_gemm_shape){.n = half->up, .k = half->builder->shard.hidden});
 }
 
 static void add_expert_down(const moe_half *half, unsigned parts) {
     static const ms_linear_names DOWN = {"expert_down", "expert_down_input_grad",
-                                         "expert_down_weight_grad", NULL};
+                                         "expert_down_weight_grad", "expert_down_bias_grad"};
     add_grouped(half, parts, &DOWN,
                 (ms_gemm_shape){.n = half->builder->shard.hidden, .k = half->ffn});
 }

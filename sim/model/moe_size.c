@@ -15,7 +15,10 @@ double ms_moe_gather_ranks(const ms_model_layout *layout) {
 double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *layout) {
     const ms_moe *moe = &model->moe;
     double width = moe->ffn / ms_expert_tp(layout);
-    return matrices_of(model) * model->hidden * width * moe->experts / ms_ep_of(layout);
+    double biases = ms_has_bias(model, MS_BIAS_EXPERTS)
+                        ? (matrices_of(model) - 1) * width + model->hidden
+                        : 0; /* those behind the second product are not split */
+    return (matrices_of(model) * model->hidden * width + biases) * moe->experts / ms_ep_of(layout);
 }
 
 double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {

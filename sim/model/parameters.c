@@ -8,10 +8,12 @@ bool ms_has_bias(const ms_model *model, ms_bias bias) {
     return is_in_all || (model->parts.biases & (unsigned)bias) != 0;
 }
 
-/* Gains, and biases, of the norms of a head's queries and keys, which all heads share. */
-static double head_norm_parameters(const ms_model *model) {
-    double share = 2.0 * model->head_dim / model->hidden;
-    return model->parts.has_qk_norms ? share * ms_norm_parameters(model) : 0;
+/* Gains, and biases, of the norms of queries and keys: of one head, which all heads of a rank
+ * share, or of each. */
+static double head_norm_parameters(const ms_model *model, const ms_shard *shard) {
+    double width =
+        model->parts.has_own_qk_gains ? shard->q_width + shard->kv_width : 2.0 * model->head_dim;
+    return model->parts.has_qk_norms ? width / model->hidden * ms_norm_parameters(model) : 0;
 }
 
 static double attention_parameters(const ms_model *model, const ms_shard *shard) {
@@ -22,7 +24,7 @@ static double attention_parameters(const ms_model *model, const ms_shard *shard)
     double biases = ms_has_bias(model, MS_BIAS_QKV) ? shard->qkv_width : 0;
     biases += ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? shard->hidden : 0;
     return shard->hidden * (shard->qkv_width + shard->q_width) + biases +
-           head_norm_parameters(model);
+           head_norm_parameters(model, shard);
 }
 
 static double mlp_parameters(const ms_model *model, const ms_shard *shard, int layer) {
@@ -56,8 +58,9 @@ double ms_layer_split_parameters(const ms_model *model, int layer) {
     double biases = ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? model->hidden : 0;
     biases += ms_has_bias(model, MS_BIAS_MLP) && !is_moe ? model->hidden : 0;
     double gates = (double)model->moe.experts + (model->moe.parts.has_shared_gate ? 1 : 0);
+    double heads = model->parts.has_own_qk_gains ? 0 : head_norm_parameters(model, NULL);
     return layer_norms(model) * ms_norm_parameters(model) + biases +
-           (ms_is_mla(model) ? ms_mla_split_parameters(model) : head_norm_parameters(model)) +
+           (ms_is_mla(model) ? ms_mla_split_parameters(model) : heads) +
            (is_moe ? gates * model->hidden : 0);
 }
 
@@ -128,7 +131,9 @@ static double layer_weights(const ms_model *model, int layer) {
 
 double ms_model_active_parameters(const ms_model *model) {
     double sum = ms_model_parameters(model);
-    double expert = (model->is_gated ? 3.0 : 2.0) * model->hidden * model->moe.ffn;
+    const ms_model_layout whole = {.tp = 1};
+    double expert =
+        model->moe.experts > 0 ? ms_moe_expert_parameters(model, &whole) / model->moe.experts : 0;
     for (int layer = 0; layer < model->layers + model->mtp_layers; layer++) {
         bool is_moe = ms_layer_is_moe(model, layer);
         sum -= is_moe ? expert * (model->moe.experts - model->moe.top_k) : 0;
@@ -136,22 +141,29 @@ double ms_model_active_parameters(const ms_model *model) {
     return sum;
 }
 
-double ms_window_share(const ms_model *model, double sequence) {
-    double window = model->window > 0 ? fmin(model->window / sequence, 1) : 1;
-    return window * (2 - window);
+int ms_layer_window(const ms_model *model, int layer) {
+    int every = model->parts.window_skip_freq;
+    return every > 0 && (layer + 1) % every == 0 ? 0 : model->window;
+}
+
+double ms_window_share(int window, double sequence) {
+    double share = window > 0 ? fmin(window / sequence, 1) : 1;
+    return share * (2 - share);
 }
 
 /* FLOP of one sequence in one layer's attention proper: scores and context. */
-static double core_flop(const ms_model *model) {
+static double core_flop(const ms_model *model, int layer) {
     double s = model->sequence;
     double dims =
         ms_is_mla(model) ? ms_mla_query_dim(model) + model->mla.v_dim : 2.0 * model->head_dim;
-    return 2 * s * s * ms_window_share(model, s) * model->heads * dims;
+    double share = ms_window_share(ms_layer_window(model, layer), s);
+    return 2 * s * s * share * model->heads * dims;
 }
 
 /* FLOP of one sequence that the backward pass repeats. */
 static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
-    double sum = 0, part = layout->recompute == MS_RECOMPUTE_SELECTIVE ? core_flop(model) : 0;
+    double sum = 0, part = 0;
+    bool is_selective = layout->recompute == MS_RECOMPUTE_SELECTIVE;
     if (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) {
         part += 2.0 * model->sequence * ms_mla_up_weights(model);
     }
@@ -164,8 +176,9 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
     for (int stage = 0; stage < stages; stage++) {
         int modules = stage == stages - 1 ? model->mtp_layers : 0;
         for (int i = 0; i < layout->stage_layers[stage] + modules; i++, layer++) {
-            double flop = 2.0 * model->sequence * layer_weights(model, layer) + core_flop(model);
-            sum += ms_is_recomputed(layout, i) ? flop : part;
+            double core = core_flop(model, layer);
+            double whole = 2.0 * model->sequence * layer_weights(model, layer) + core;
+            sum += ms_is_recomputed(layout, i) ? whole : part + (is_selective ? core : 0);
         }
     }
     return sum;
@@ -174,11 +187,12 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
 void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs) {
     double s = model->sequence, h = model->hidden;
     int count = model->layers + model->mtp_layers;
-    double weights = 0;
+    double weights = 0, attention = 0;
     for (int layer = 0; layer < count; layer++) {
         weights += layer_weights(model, layer);
+        attention += core_flop(model, layer);
     }
-    costs->attention_flop = count * core_flop(model);
+    costs->attention_flop = attention;
     double layers = 2 * s * weights + costs->attention_flop;
     /* a module merges two hidden states into one and has the head's product again */
     double modules = model->mtp_layers * (2 * s * 2 * h * h + 2 * s * h * model->vocab);

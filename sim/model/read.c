@@ -6,24 +6,25 @@
 #include "model/read_moe.h"
 
 enum { TYPE_GPT, TYPE_LLAMA };
-enum { NORM_LAYER, NORM_RMS, NORM_PLAIN };
+enum { NORM_LAYER, NORM_RMS, NORM_PLAIN, NORM_GAIN };
 enum { POSITIONS_LEARNED, POSITIONS_ROTARY, POSITIONS_ALIBI };
 
 static const char *const TYPES[] = {"gpt", "llama", NULL};
-static const char *const NORMS[] = {"layer", "rms", "plain", NULL};
+static const char *const NORMS[] = {"layer", "rms", "plain", "gain", NULL};
 static const char *const POSITIONS[] = {"learned", "rotary", "alibi", NULL};
 static const char *const ATTENTIONS[] = {"unfused", "fused", "flash1", "flash2",
                                          "flash3",  "cudnn", "triton", NULL};
 static const char *const LOSSES[] = {"vocab_parallel",     "plain", "fused", "compiled",
                                      "transformer_engine", NULL};
 static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
-static const char *const BIASES[] = {"qkv", "attention_output", "mlp", "head",
-                                     NULL}; /* bits as ms_bias */
+static const char *const BIASES[] = {"qkv",  "attention_output", "mlp",
+                                     "head", "experts",          NULL}; /* bits as ms_bias */
+static const char *const QK_GAINS[] = {"shared", "own", NULL};
 static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", NULL};
 
 typedef struct model_text {
     const char *hf; /* taken out by who reads workloads; here it is a fault */
-    int type, norm, positions, attention, loss, kernels, projections;
+    int type, norm, positions, attention, loss, kernels, projections, qk_gains;
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -155,8 +156,10 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.parts.biases),
      .words = BIASES,
      .help = "linear layers that have one where 'bias' is false, or besides: some of"},
-    WORD_FIELD("norm", norm, NORMS,
-               "layer (gain and bias), rms (gain) or plain (neither); default layer for gpt"),
+    WORD_FIELD(
+        "norm", norm, NORMS,
+        "layer (gain and bias), gain (a layer norm without bias), rms (gain) or plain (neither); "
+        "default layer for gpt"),
     WORD_FIELD("positions", positions, POSITIONS,
                "learned embedding (default for gpt), rotary, or alibi, biases on attention scores"),
     FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
@@ -166,8 +169,14 @@ const ms_field MS_MODEL_FIELDS[] = {
      .fallback = "0",
      .minimum = 0,
      .maximum = 1 << 28,
-     .help = "sliding window: latest tokens that a token attends to in every layer; 0: all before "
-             "it"},
+     .help = "sliding window: latest tokens that a token attends to; 0: all before it"},
+    {.key = "window_skip_freq",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(model_text, model.parts.window_skip_freq),
+     .fallback = "0",
+     .minimum = 0,
+     .maximum = 100000,
+     .help = "each so many-th layer has no window (Gemma 3: 6, gpt-oss: 2); 0: every layer has it"},
     {.key = "parallel_block",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(model_text, model.has_parallel_block),
@@ -183,6 +192,12 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.parts.has_qk_norms),
      .fallback = "false",
      .help = "queries and keys are normed head by head before the attention (Qwen 3, Gemma 3)"},
+    {.key = "qk_gains",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(model_text, qk_gains),
+     .fallback = "shared",
+     .words = QK_GAINS,
+     .help = "all heads share the gains of these norms, or each has its own (OLMo 2, Command R+)"},
     {.key = "post_norms",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(model_text, model.parts.has_post_norms),
@@ -256,6 +271,8 @@ static void derive(model_text *text) {
     }
     model->is_rms_norm = text->norm == NORM_RMS;
     model->is_plain_norm = text->norm == NORM_PLAIN;
+    model->parts.has_gain_norms = text->norm == NORM_GAIN;
+    model->parts.has_own_qk_gains = text->qk_gains == 1;
     model->attention = (ms_attention_kernel)text->attention;
     model->loss = (ms_loss)text->loss;
     model->kernels = (ms_kernels)text->kernels;
@@ -311,13 +328,19 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
     return status;
 }
 
+static int norm_of(const ms_model *model) {
+    if (model->is_plain_norm) {
+        return NORM_PLAIN;
+    }
+    int with_mean = model->parts.has_gain_norms ? NORM_GAIN : NORM_LAYER;
+    return model->is_rms_norm ? NORM_RMS : with_mean;
+}
+
 /* The model as its keys say it. The family only sets defaults: every flag that it would decide is
  * there. */
 static model_text text_of(const ms_model *model) {
     return (model_text){.type = model->is_gated ? TYPE_LLAMA : TYPE_GPT,
-                        .norm = model->is_plain_norm ? NORM_PLAIN
-                                : model->is_rms_norm ? NORM_RMS
-                                                     : NORM_LAYER,
+                        .norm = norm_of(model),
                         .positions = model->has_positions ? POSITIONS_LEARNED
                                      : model->has_alibi   ? POSITIONS_ALIBI
                                                           : POSITIONS_ROTARY,
@@ -325,6 +348,7 @@ static model_text text_of(const ms_model *model) {
                         .loss = (int)model->loss,
                         .kernels = (int)model->kernels,
                         .projections = (int)model->projections,
+                        .qk_gains = model->parts.has_own_qk_gains ? 1 : 0,
                         .moe = ms_moe_text_of(&model->moe),
                         .model = *model};
 }

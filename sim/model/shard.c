@@ -73,5 +73,6 @@ double ms_norm_parameters(const ms_model *model) {
     if (model->is_plain_norm) {
         return 0;
     }
-    return model->is_rms_norm ? model->hidden : 2.0 * model->hidden;
+    bool has_gain_only = model->is_rms_norm || model->parts.has_gain_norms;
+    return has_gain_only ? model->hidden : 2.0 * model->hidden;
 }

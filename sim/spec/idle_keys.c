@@ -339,6 +339,14 @@ static void check_model(finding *f) {
     note(f, "model.biases", model->parts.biases == MS_BIAS_HEAD && model->vocab == 0, NO_VOCAB);
     note(f, "model.branch_norms", model->parts.has_branch_norms && !model->has_parallel_block,
          "without 'model.parallel_block' attention and MLP have a norm each anyway");
+    note(f, "model.biases",
+         model->parts.biases == MS_BIAS_EXPERTS && model->moe.experts == 0 && !model->has_bias,
+         "no layer has experts");
+    note(f, "model.window_skip_freq", model->parts.window_skip_freq > 0 && model->window == 0,
+         "no layer has a window: model.window is 0");
+    note(f, "model.qk_gains",
+         model->parts.has_own_qk_gains && (!model->parts.has_qk_norms || is_latent),
+         "queries and keys are not normed head by head");
     note(f, "model.window", model->window >= model->sequence && model->sequence > 0,
          "the window is not smaller than the sequence");
     note(f, "model.loss_metrics", model->loss_metrics > 0 && model->vocab == 0, NO_VOCAB);

@@ -65,9 +65,11 @@ def draw_model(draw):
                         "loss": ["vocab_parallel", "compiled", "transformer_engine"], "window": [0, 256], "mtp_layers": [0, 1]}.items():
         if draw.random() < 0.4:
             model[key] = draw.choice(values)
+    if model.get("window"):
+        model["window_skip_freq"] = draw.choice([0, 2, 6])
     if draw.random() < 0.3:
         model["mla"] = {"kv_rank": 128, "qk_nope": 64, "qk_rope": 32, "v_dim": 64, "q_rank": draw.choice([0, 256])}
-        for key in ("kv_heads", "head_dim", "window", "qk_norm"):
+        for key in ("kv_heads", "head_dim", "window", "window_skip_freq", "qk_norm"):
             model.pop(key, None)
     if draw.random() < 0.4:
         model["moe"] = draw_experts(draw, layers)

@@ -4,24 +4,28 @@
 #include <sys/stat.h>
 
 #include "model/hf/layers.h"
+#include "model/hf/windows.h"
 
 /* Without a word of the config on what it is trained with, sequences are as long as pretraining's
  * usually are at most (Llama 3, arXiv:2407.21783, section 3.4: 8K before long contexts). */
 enum { USUAL_SEQUENCE = 8192, LENGTH_MAX = 1 << 28 };
 
 /* Names of a key in the configs of several types of models. */
-static const char *const HIDDEN[] = {"hidden_size", "n_embd", "d_model", NULL};
-static const char *const LAYERS[] = {"num_hidden_layers", "n_layer", "num_layers", NULL};
-static const char *const HEADS[] = {"num_attention_heads", "n_head", NULL};
-static const char *const FFN[] = {"intermediate_size", "n_inner", NULL};
+static const char *const HIDDEN[] = {"hidden_size", "n_embd", "d_model", "n_embed", NULL};
+static const char *const LAYERS[] = {"num_hidden_layers", "n_layer", "num_layers", "n_layers",
+                                     NULL};
+static const char *const HEADS[] = {"num_attention_heads", "n_head", "n_heads", NULL};
+static const char *const KV_HEADS[] = {"num_key_value_heads", "num_kv_heads", "n_head_kv", NULL};
+static const char *const FFN[] = {"intermediate_size", "n_inner", "ffn_hidden_size", NULL};
 static const char *const POSITIONS[] = {"max_position_embeddings", "n_positions", NULL};
 static const char *const EXPERTS[] = {"num_local_experts", "num_experts", "n_routed_experts", NULL};
-static const char *const TOP_K[] = {"num_experts_per_tok", "num_experts_per_token", NULL};
+static const char *const TOP_K[] = {"num_experts_per_tok", "num_experts_per_token",
+                                    "experts_per_token", NULL};
 static const char *const SHARED[] = {"n_shared_experts", "num_shared_experts", NULL};
 static const char *const DROPOUT[] = {"resid_pdrop", "hidden_dropout", "residual_dropout", NULL};
 
 static bool has(const ms_hf_reader *r, ms_hf_trait trait) {
-    return (r->family->traits & (unsigned)trait) != 0;
+    return (r->traits & (unsigned)trait) != 0;
 }
 
 /* A size that goes into the model as it stands; without one its absence is a fault. */
@@ -31,7 +35,8 @@ static void copy_size(ms_hf_reader *r, const char *const *names, const char *map
     if (ms_hf_int(r, names, goal, &value)) {
         ms_hf_put_int(r, map, key, ms_hf_take(r, names, goal), value);
     } else if (r->status == MS_OK || ms_hf_take(r, names, goal) == NULL) {
-        ms_hf_fault(r, r->config, names[0], "key is missing: Transformers has no default for %s",
+        ms_hf_fault(r, r->config, names[0],
+                    "key is missing, and no default for %s is known: expected a whole number",
                     r->family->model_type);
     }
 }
@@ -82,11 +87,12 @@ static void read_heads(ms_hf_reader *r) {
         return;
     }
     (void)ms_hf_int(r, HEADS, "model.heads", &heads);
-    const char *const *names = (const char *const[]){"num_key_value_heads", "num_kv_heads", NULL};
-    if (ms_hf_int(r, names, "model.kv_heads", &kv_heads) && kv_heads != heads) {
-        ms_hf_put_int(r, NULL, "kv_heads", ms_hf_take(r, names, "model.kv_heads"), kv_heads);
+    if (has(r, MS_HF_MULTI_QUERY)) {
+        ms_hf_put_int(r, NULL, "kv_heads", NULL, 1);
+    } else if (ms_hf_int(r, KV_HEADS, "model.kv_heads", &kv_heads) && kv_heads != heads) {
+        ms_hf_put_int(r, NULL, "kv_heads", ms_hf_take(r, KV_HEADS, "model.kv_heads"), kv_heads);
     }
-    names = MS_HF_NAME("head_dim");
+    const char *const *names = MS_HF_NAME("head_dim");
     if (ms_hf_int(r, names, "model.head_dim", &head_dim)) {
         ms_hf_put_int(r, NULL, "head_dim", ms_hf_take(r, names, "model.head_dim"), head_dim);
     }
@@ -119,8 +125,11 @@ static bool flag_of(ms_hf_reader *r, const char *key, const char *goal) {
 /* Which linear layers have biases: all but the head by `bias`, else those of a list. */
 static void read_biases(ms_hf_reader *r) {
     static const char GOAL[] = "model.bias, model.biases";
-    bool is_attention = flag_of(r, "attention_bias", GOAL);
-    bool is_qkv = flag_of(r, "qkv_bias", GOAL) || has(r, MS_HF_QKV_BIASES);
+    bool is_said = flag_of(r, "attention_bias", GOAL), is_narrow = has(r, MS_HF_ATTENTION_QKV);
+    bool is_attention = has(r, MS_HF_ATTENTION_BIASES) || (is_said && !is_narrow);
+    bool is_output = is_attention || flag_of(r, "attention_out_bias", GOAL);
+    bool is_qkv = flag_of(r, "qkv_bias", GOAL) || flag_of(r, "use_qkv_bias", GOAL) ||
+                  has(r, MS_HF_QKV_BIASES) || (is_said && is_narrow);
     bool is_mlp = flag_of(r, "mlp_bias", GOAL) || has(r, MS_HF_MLP_BIASES);
     bool is_head = flag_of(r, "lm_head_bias", GOAL) || has(r, MS_HF_HEAD_BIAS);
     bool has_all = has(r, MS_HF_ALL_BIASES) || (is_attention && is_mlp);
@@ -128,10 +137,11 @@ static void read_biases(ms_hf_reader *r) {
         bool is_there;
         const char *word;
     } PARTS[] = {{!has_all && (is_attention || is_qkv), "qkv"},
-                 {!has_all && is_attention, "attention_output"},
+                 {!has_all && is_output, "attention_output"},
                  {!has_all && is_mlp, "mlp"},
-                 {is_head, "head"}};
-    const char *words[4];
+                 {is_head, "head"},
+                 {has(r, MS_HF_EXPERT_BIASES), "experts"}};
+    const char *words[sizeof PARTS / sizeof PARTS[0]];
     size_t count = 0;
     for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
         if (PARTS[i].is_there) {
@@ -144,53 +154,58 @@ static void read_biases(ms_hf_reader *r) {
     }
 }
 
+static const char *norm_of(const ms_hf_reader *r) {
+    if (has(r, MS_HF_PLAIN_NORMS)) {
+        return "plain";
+    }
+    const char *with_gain = has(r, MS_HF_GAIN_NORMS) ? "gain" : "rms";
+    return has(r, MS_HF_LAYER_NORM) ? "layer" : with_gain;
+}
+
 static void read_norms(ms_hf_reader *r) {
-    bool is_side_by_side = flag_of(r, "use_parallel_residual", "model.parallel_block");
-    ms_hf_put(r, NULL, "norm", NULL, has(r, MS_HF_LAYER_NORM) ? "layer" : "rms");
-    if (is_side_by_side || has(r, MS_HF_PARALLEL)) {
+    static const char QK_GOAL[] = "model.qk_norm";
+    bool is_side_by_side =
+        flag_of(r, "use_parallel_residual", "model.parallel_block") || has(r, MS_HF_PARALLEL);
+    ms_hf_put(r, NULL, "norm", NULL, norm_of(r));
+    if (is_side_by_side) {
         ms_hf_put_flag(r, "parallel_block", NULL, true);
     }
-    if (is_side_by_side) {
+    if (is_side_by_side && has(r, MS_HF_BRANCH_NORMS)) {
         ms_hf_put_flag(r, "branch_norms", NULL, true);
     }
-    if (flag_of(r, "qk_layernorm", "model.qk_norm") || has(r, MS_HF_QK_NORMS)) {
+    bool is_layer = flag_of(r, "qk_layernorm", QK_GOAL),
+         is_used = flag_of(r, "use_qk_norm", QK_GOAL);
+    if (is_layer || is_used || has(r, MS_HF_QK_NORMS)) {
         ms_hf_put_flag(r, "qk_norm", NULL, true);
+        if (has(r, MS_HF_OWN_QK_GAINS)) {
+            ms_hf_put(r, NULL, "qk_gains", NULL, "own");
+        }
     }
     if (has(r, MS_HF_POST_NORMS)) {
         ms_hf_put_flag(r, "post_norms", NULL, true);
     }
 }
 
-/* A window that every layer has. */
-static void read_window(ms_hf_reader *r) {
-    static const char GOAL[] = "model.window";
-    int window = 0, from_layer = -1;
-    if (!has(r, MS_HF_WINDOW)) {
-        bool is_on = flag_of(r, "use_sliding_window", GOAL);
-        (void)ms_hf_int(r, MS_HF_NAME("max_window_layers"), GOAL, &from_layer);
-        if (!is_on || from_layer != 0) {
-            return;
-        }
-    }
-    const char *const *names = MS_HF_NAME("sliding_window");
-    if (ms_hf_int(r, names, GOAL, &window)) {
-        ms_hf_put_int(r, NULL, "window", ms_hf_take(r, names, GOAL), window);
-    }
+static const char *positions_of(const ms_hf_reader *r) {
+    const char *relative = has(r, MS_HF_ALIBI) ? "alibi" : "rotary";
+    return has(r, MS_HF_LEARNED) ? "learned" : relative;
 }
 
 /* How layers are made. */
 static void read_manner(ms_hf_reader *r) {
     bool is_tied = false;
+    int layers = 0;
     const ms_node *dropout = ms_hf_take(r, DROPOUT, "model.dropout");
     const char *const *tied = MS_HF_NAME("tie_word_embeddings");
     (void)ms_hf_flag(r, tied, "model.tied_embeddings", &is_tied);
     ms_hf_put_flag(r, "tied_embeddings", ms_hf_take(r, tied, ""), is_tied);
     read_biases(r);
     read_norms(r);
-    ms_hf_put(r, NULL, "positions", NULL, has(r, MS_HF_LEARNED) ? "learned" : "rotary");
+    ms_hf_put(r, NULL, "positions", NULL, positions_of(r));
     ms_hf_put_flag(r, "gated", NULL, has(r, MS_HF_GATED));
     ms_hf_put(r, NULL, "dropout", dropout, dropout == NULL ? "0" : NULL);
-    read_window(r);
+    (void)ms_hf_int(r, LAYERS, "model.layers", &layers);
+    ms_hf_put_windows(r, layers, has(r, MS_HF_WINDOW));
 }
 
 /* Experts that every token passes: some of the routed ones' size, or one of a size of its own. */
@@ -200,6 +215,8 @@ static void read_shared_experts(ms_hf_reader *r) {
     const char *const *size = MS_HF_NAME("shared_expert_intermediate_size");
     if (ms_hf_int(r, SHARED, GOAL, &shared)) {
         ms_hf_put_int(r, "moe", "shared_experts", ms_hf_take(r, SHARED, GOAL), shared);
+    } else if (has(r, MS_HF_ONE_SHARED)) {
+        ms_hf_put(r, "moe", "shared_experts", NULL, "1");
     } else if (ms_hf_int(r, size, "model.moe.shared_experts, model.moe.shared_ffn", &ffn) &&
                ffn > 0) {
         ms_hf_put(r, "moe", "shared_experts", NULL, "1");
@@ -227,7 +244,7 @@ static bool read_experts(ms_hf_reader *r) {
 }
 
 static void read_latents(ms_hf_reader *r) {
-    int q_rank = 0, modules = 0;
+    int q_rank = 0;
     const char *const *names = MS_HF_NAME("q_lora_rank");
     if (ms_hf_int(r, names, "model.mla.q_rank", &q_rank)) {
         ms_hf_put_int(r, "mla", "q_rank", ms_hf_take(r, names, ""), q_rank);
@@ -236,8 +253,12 @@ static void read_latents(ms_hf_reader *r) {
     copy_size(r, MS_HF_NAME("qk_nope_head_dim"), "mla", "qk_nope", "model.mla.qk_nope");
     copy_size(r, MS_HF_NAME("qk_rope_head_dim"), "mla", "qk_rope", "model.mla.qk_rope");
     copy_size(r, MS_HF_NAME("v_head_dim"), "mla", "v_dim", "model.mla.v_dim");
-    names = MS_HF_NAME("num_nextn_predict_layers");
-    if (ms_hf_int(r, names, "model.mtp_layers", &modules)) {
+}
+
+static void read_modules(ms_hf_reader *r) {
+    const char *const *names = MS_HF_NAME("num_nextn_predict_layers");
+    int modules = 0;
+    if (ms_hf_int(r, names, "model.mtp_layers", &modules) && modules > 0) {
         ms_hf_put_int(r, NULL, "mtp_layers", ms_hf_take(r, names, ""), modules);
     }
 }
@@ -252,6 +273,7 @@ static void read_model(ms_hf_reader *r) {
     if (has(r, MS_HF_LATENT)) {
         read_latents(r);
     }
+    read_modules(r);
 }
 
 /* ---- the whole ---- */
@@ -285,33 +307,80 @@ static void list_lacking(const ms_node *config, ms_buffer *out) {
     }
 }
 
-static ms_status find_family(ms_hf_reader *r) {
-    const ms_node *type = ms_node_get(r->config, "model_type");
-    type = type == NULL ? ms_node_get(r->root, "model_type") : type;
+/* Tell of a type of models that no row has.  type: NULL: the config names none. */
+static void refuse_type(ms_hf_reader *r, const ms_node *type) {
+    const char *word = type != NULL && type->type == MS_NODE_SCALAR ? type->text : NULL;
+    const char *unbuilt = word == NULL ? NULL : ms_hf_unbuilt(word);
     ms_buffer known, lacking;
     ms_buffer_init(&known);
     ms_buffer_init(&lacking);
     ms_hf_list_families(&known);
     list_lacking(r->config, &lacking);
-    bool is_text = type != NULL && type->type == MS_NODE_SCALAR;
-    r->family = is_text ? ms_hf_family_of(type->text) : NULL;
-    if (r->family == NULL) {
-        ms_hf_fault(
-            r, type == NULL ? r->config : type, "model_type", "%s%s%s, expected one of %s%s",
-            type == NULL ? "key is missing" : "unknown type of models '", is_text ? type->text : "",
-            type == NULL ? "" : "'", ms_buffer_text(&known), ms_buffer_text(&lacking));
+    const ms_hint hint = ms_hf_hint(word);
+    const ms_node *place = type == NULL ? r->config : type;
+    if (unbuilt != NULL) {
+        ms_hf_fault(r, place, "model_type", "'%s' has %s, which are not built", word, unbuilt);
+    } else if (type == NULL) {
+        ms_hf_fault(r, place, "model_type", "key is missing%s; expected one of %s",
+                    ms_buffer_text(&lacking), ms_buffer_text(&known));
     } else {
-        (void)ms_hf_take(r, MS_HF_NAME("model_type"), "model.type");
-        r->place = type;
+        ms_hf_fault(
+            r, place, "model_type", "unknown type of models '%.80s'%s%s; expected one of %s",
+            word == NULL ? "" : word, hint.text, ms_buffer_text(&lacking), ms_buffer_text(&known));
     }
     ms_buffer_release(&known);
     ms_buffer_release(&lacking);
+}
+
+static ms_status find_family(ms_hf_reader *r) {
+    const ms_node *type = ms_node_get(r->config, "model_type");
+    type = type == NULL ? ms_node_get(r->root, "model_type") : type;
+    bool is_text = type != NULL && type->type == MS_NODE_SCALAR;
+    r->family = is_text ? ms_hf_family_of(type->text) : NULL;
+    if (r->family == NULL) {
+        refuse_type(r, type);
+        return r->status;
+    }
+    const char *left_out = r->family->left_out;
+    const char *goal = left_out == NULL
+                           ? "model.type"
+                           : ms_arena_printf(r->arena, "model.type; not simulated: %s", left_out);
+    (void)ms_hf_take(r, MS_HF_NAME("model_type"), goal == NULL ? "" : goal);
+    r->place = type;
+    r->traits = r->family->traits;
+    if (r->family->adapt != NULL) {
+        r->family->adapt(r);
+    }
     return r->status;
+}
+
+/* The mapping that holds the text model's keys, by the names that it has in configs of several
+ * models; NULL: there is none. */
+static const ms_node *text_of(const ms_node *config, const char **key_out) {
+    static const char *const TEXTS[] = {"text_config", "llm_config", "language_config", NULL};
+    for (size_t i = 0; TEXTS[i] != NULL; i++) {
+        *key_out = TEXTS[i];
+        if (ms_node_get(config, TEXTS[i]) != NULL) {
+            return ms_node_get(config, TEXTS[i]);
+        }
+    }
+    return NULL;
+}
+
+const char *ms_hf_left_out(const ms_node *config) {
+    const char *place = NULL;
+    const ms_node *text = text_of(config, &place);
+    const ms_node *type = text == NULL ? NULL : ms_node_get(text, "model_type");
+    type = type == NULL ? ms_node_get(config, "model_type") : type;
+    bool is_text = type != NULL && type->type == MS_NODE_SCALAR;
+    const ms_hf_family *family = is_text ? ms_hf_family_of(type->text) : NULL;
+    return family == NULL ? NULL : family->left_out;
 }
 
 ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_source_keys *keys,
                       ms_node **model_out) {
-    const ms_node *text = ms_node_get(config, "text_config");
+    const char *place = NULL;
+    const ms_node *text = text_of(config, &place);
     bool is_nested = text != NULL && text->type == MS_NODE_MAPPING;
     ms_hf_reader *r = MS_NEW(arena, ms_hf_reader, 1);
     ms_node *model = MS_NEW(arena, ms_node, 1);
@@ -320,7 +389,7 @@ ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_
     }
     *r = (ms_hf_reader){.root = config,
                         .config = is_nested ? text : config,
-                        .prefix = is_nested ? "text_config." : "",
+                        .prefix = is_nested ? ms_arena_printf(arena, "%s.", place) : "",
                         .arena = arena,
                         .diag = diag,
                         .model = model};

@@ -74,16 +74,34 @@ static int read_step(ms_hf_reader *r, const char *key) {
     return step;
 }
 
+/* The last layer with experts; -1 says that of the model.  Source: Transformers, ernie4_5_moe. */
+static void read_end(ms_hf_reader *r, int *last_out) {
+    const char *const *names = MS_HF_NAME("moe_layer_end_index");
+    const ms_node *node = ms_hf_take(r, names, GOAL);
+    bool is_whole = node != NULL && node->type == MS_NODE_SCALAR && strcmp(node->text, "-1") == 0;
+    if (!is_whole) {
+        (void)ms_hf_int(r, names, GOAL, last_out);
+    }
+}
+
 /* Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it divides have
- * experts); DeepSeek-V2's modeling (behind first_k_dense_replace those whose number from 0
- * moe_layer_freq divides). */
+ * experts), llama4 and ernie4_5_moe (the same by other names); DeepSeek-V2's modeling (behind
+ * first_k_dense_replace those whose number from 0 moe_layer_freq divides). */
 static void mark_all(ms_hf_reader *r, dense_layers *dense) {
-    int front = 0;
-    int every = read_step(r, "decoder_sparse_step"), freq = read_step(r, "moe_layer_freq");
+    int front = 0, last = dense->count - 1;
+    long every =
+        (long)read_step(r, "decoder_sparse_step") * read_step(r, "interleave_moe_layer_step");
+    every = every > LAYERS_MAX ? LAYERS_MAX : every;
+    every *= read_step(r, "moe_layer_interval");
+    int freq = read_step(r, "moe_layer_freq");
     const ms_node *pattern = ms_hf_take(r, MS_HF_NAME("moe_layer_freq"), GOAL);
     (void)ms_hf_int(r, MS_HF_NAME("first_k_dense_replace"), GOAL, &front);
+    (void)ms_hf_int(r, MS_HF_NAME("moe_layer_start_index"), GOAL, &front);
+    (void)ms_hf_int(r, MS_HF_NAME("moe_layer_num_skipped"), GOAL, &front);
+    read_end(r, &last);
     for (int layer = 0; layer < dense->count; layer++) {
-        dense->is_dense[layer] = layer < front || layer % freq != 0 || (layer + 1) % every != 0;
+        dense->is_dense[layer] =
+            layer < front || layer > last || layer % freq != 0 || (layer + 1) % every != 0;
     }
     if (pattern != NULL && pattern->type == MS_NODE_SEQUENCE) {
         mark_pattern(r, pattern, dense);

@@ -8,7 +8,7 @@
 
 #include "model/hf/hf.h"
 
-enum { PATH_SIZE = 160, MESSAGE_SIZE = 600, SHOWN_SIZE = 48 };
+enum { PATH_SIZE = 160, MESSAGE_SIZE = 1600, SHOWN_SIZE = 48 };
 
 static void fail(ms_hf_reader *r, ms_status status) {
     r->status = r->status == MS_OK ? status : r->status;
@@ -48,13 +48,34 @@ static bool is_null(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
 }
 
-static const char *default_of(const ms_hf_reader *r, const char *key) {
-    for (const ms_hf_default *row = r->family->defaults; row->key != NULL; row++) {
-        if (strcmp(row->key, key) == 0) {
-            return row->text;
+/* What stands behind a word in a list of pairs, in the arena; NULL: it is not there. */
+static const char *behind(ms_hf_reader *r, const char *pairs, const char *word) {
+    size_t length = strlen(word);
+    while (pairs != NULL && *pairs != '\0') {
+        size_t first = strcspn(pairs, " ");
+        const char *second = pairs + first + 1;
+        size_t second_length = strcspn(second, " ");
+        if (first == length && strncmp(pairs, word, length) == 0) {
+            const char *found = ms_arena_strndup(r->arena, second, second_length);
+            if (found == NULL) {
+                fail(r, MS_E_NOMEM);
+            }
+            return found;
         }
+        pairs = second + second_length;
+        pairs += *pairs == ' ';
     }
     return NULL;
+}
+
+/* A key by its name, or by its path where that has a dot. */
+static const ms_node *node_of(const ms_hf_reader *r, const char *name) {
+    bool is_there = false;
+    const ms_node *node = strchr(name, '.') == NULL ? ms_node_get(r->config, name)
+                                                    : ms_node_at(r->config, name, &is_there);
+    node = strchr(name, '.') == NULL || is_there ? node : NULL;
+    bool is_whole = strcmp(name, "tie_word_embeddings") == 0; /* the whole model's to say, too */
+    return node == NULL && is_whole ? ms_node_get(r->root, name) : node;
 }
 
 static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
@@ -68,9 +89,9 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     }
 }
 
-/* Transformers' default as if it stood in the config. */
+/* Transformers' default as if it stood in the config.  goal: NULL: nobody uses it. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
-    const char *text = default_of(r, key);
+    const char *text = behind(r, r->family->defaults, key);
     if (text == NULL) {
         return NULL;
     }
@@ -81,17 +102,24 @@ static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal)
     }
     *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "hf"};
     node->mark = node->key_mark = r->place->mark;
-    remember(r, &(ms_hf_taken){.key = key, .node = node, .goal = goal, .is_assumed = true});
+    if (goal != NULL) {
+        remember(r, &(ms_hf_taken){.key = key, .node = node, .goal = goal, .is_assumed = true});
+    }
     return node;
+}
+
+const ms_node *ms_hf_look(ms_hf_reader *r, const char *key) {
+    const ms_node *node = node_of(r, key);
+    node = node == NULL ? assume(r, key, NULL) : node;
+    return node == NULL || is_null(node) ? NULL : node;
 }
 
 const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char *goal) {
     const ms_node *found = NULL;
+    const char *own[] = {behind(r, r->family->aliases, names[0]), NULL};
+    names = own[0] == NULL ? names : own;
     for (size_t i = 0; names[i] != NULL; i++) {
-        const ms_node *node = ms_node_get(r->config, names[i]);
-        if (node == NULL && strcmp(names[i], "tie_word_embeddings") == 0) {
-            node = ms_node_get(r->root, names[i]); /* the whole model's to say, too */
-        }
+        const ms_node *node = node_of(r, names[i]);
         if (node == NULL) {
             continue;
         }
@@ -108,6 +136,15 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char 
     return found == NULL || is_null(found) ? NULL : found;
 }
 
+/* The name under which a config has a key, for messages. */
+static const char *said_name(ms_hf_reader *r, const char *const *names, const ms_node *node) {
+    const char *own = behind(r, r->family->aliases, names[0]);
+    for (size_t i = 0; names[i] != NULL && own == NULL; i++) {
+        own = node_of(r, names[i]) == node ? names[i] : NULL;
+    }
+    return own == NULL ? names[0] : own;
+}
+
 /* ---- types ---- */
 
 /* What came, for a message. */
@@ -121,8 +158,22 @@ static const char *shown(const ms_node *node, char *out) {
     return out;
 }
 
+/* What layers have in common that a list says one by one; NULL, reported: they differ. */
+static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char *key) {
+    for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
+        if (!ms_node_is_equal(entry, list->first)) {
+            ms_hf_fault(r, list, key, "layers that differ in it are not built");
+            return NULL;
+        }
+    }
+    return list->first == NULL ? list : list->first;
+}
+
 bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int *out) {
     const ms_node *node = ms_hf_take(r, names, goal);
+    if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
+        node = common_of(r, node, said_name(r, names, node));
+    }
     if (node == NULL) {
         return false;
     }
@@ -132,8 +183,8 @@ bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int 
     long value = is_number ? strtol(node->text, NULL, 10) : -1;
     if (!is_number || errno != 0 || value > INT_MAX) {
         char text[SHOWN_SIZE];
-        ms_hf_fault(r, node, names[0], "expected a whole number, 0 to %d, got %s", INT_MAX,
-                    shown(node, text));
+        ms_hf_fault(r, node, said_name(r, names, node), "expected a whole number, 0 to %d, got %s",
+                    INT_MAX, shown(node, text));
         return false;
     }
     *out = (int)value;
@@ -149,7 +200,8 @@ bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, boo
     bool is_true = is_plain && strcmp(node->text, "true") == 0;
     if (!is_true && !(is_plain && strcmp(node->text, "false") == 0)) {
         char text[SHOWN_SIZE];
-        ms_hf_fault(r, node, names[0], "expected true or false, got %s", shown(node, text));
+        ms_hf_fault(r, node, said_name(r, names, node), "expected true or false, got %s",
+                    shown(node, text));
         return false;
     }
     *out = is_true;
@@ -232,15 +284,45 @@ static void add_key(ms_hf_reader *r, ms_source_keys *keys, const ms_source_key *
     }
 }
 
-/* Keys of a mapping.  is_text: it is the text model's; else what its config stands in. */
-static void list_mapping(ms_hf_reader *r, const ms_node *mapping, bool is_text,
+/* Whether a key below this one was looked up. */
+static bool is_taken_apart(const ms_hf_reader *r, const char *path) {
+    size_t length = strlen(path);
+    for (int i = 0; i < r->taken_count; i++) {
+        const char *key = r->taken[i].key;
+        bool is_below = strncmp(key, path, length) == 0 && key[length] == '.';
+        if (is_below && !r->taken[i].is_assumed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keys of a mapping.  path: of the mapping, with a dot behind it, within what holds the text
+ * model's keys; NULL: it is what their config stands in. */
+static void list_mapping(ms_hf_reader *r, const ms_node *mapping, const char *path,
                          ms_source_keys *keys) {
     for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
-        const ms_hf_taken *taken = find_taken(r, node->key);
+        const char *own =
+            path == NULL ? node->key : ms_arena_printf(r->arena, "%s%s", path, node->key);
+        if (own == NULL) {
+            fail(r, MS_E_NOMEM);
+            return;
+        }
+        bool is_apart = path != NULL && path[0] == '\0' && node->type == MS_NODE_MAPPING;
+        if (is_apart && is_taken_apart(r, own)) {
+            const char *inner = ms_arena_printf(r->arena, "%s.", own);
+            if (inner != NULL) {
+                list_mapping(r, node, inner, keys);
+            } else {
+                fail(r, MS_E_NOMEM);
+            }
+            continue;
+        }
+        const ms_hf_taken *taken = find_taken(r, own);
         bool is_used = taken != NULL && taken->node == node;
-        const char *why = is_used ? taken->goal : ms_hf_ignored_why(node->key);
+        const char *why = is_used ? taken->goal : ms_hf_ignored_why(own);
         ms_source_key key = {
-            .key = is_text ? ms_arena_printf(r->arena, "%s%s", r->prefix, node->key) : node->key,
+            .key = path == NULL ? own : ms_arena_printf(r->arena, "%s%s", r->prefix, own),
             .value = node->text,
             .fate = is_used       ? MS_SOURCE_USED
                     : why != NULL ? MS_SOURCE_IGNORED
@@ -259,9 +341,9 @@ static void list_mapping(ms_hf_reader *r, const ms_node *mapping, bool is_text,
 
 void ms_hf_list_keys(ms_hf_reader *r, const ms_node *root, ms_source_keys *keys) {
     if (root != r->config) {
-        list_mapping(r, root, false, keys);
+        list_mapping(r, root, NULL, keys);
     }
-    list_mapping(r, r->config, true, keys);
+    list_mapping(r, r->config, "", keys);
     const char *why =
         ms_arena_printf(r->arena, "Transformers' default for %s", r->family->model_type);
     if (why == NULL) {

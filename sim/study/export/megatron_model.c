@@ -49,6 +49,7 @@ static void say_parts(ms_megatron_export *x, const ms_model *model) {
     ms_megatron_say(x, "--attention-dropout", "%.15g", model->dropout);
     if (model->window > 1) {
         ms_megatron_say(x, "--window-size", "%d,0", model->window - 1);
+        ms_megatron_say_count(x, "--window-attn-skip-freq", model->parts.window_skip_freq, 0);
     }
     if (has_latent) {
         ms_megatron_say_if(x, "--multi-latent-attention", true);

@@ -19,6 +19,13 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
     if (out->root == NULL || out->about == NULL) {
         return ms_diag_no_memory(diag);
     }
+    const char *left_out = ms_hf_left_out(config);
+    if (left_out != NULL) {
+        out->remarks = ms_arena_printf(arena, "# not simulated: %s\n", left_out);
+        if (out->remarks == NULL) {
+            return ms_diag_no_memory(diag);
+        }
+    }
     model->key = "model";
     ms_node_append(out->root, model);
     return MS_OK;

@@ -31,7 +31,8 @@ static const flag_list LISTS[] = {
      " num-layers encoder-num-layers hidden-size ffn-hidden-size num-attention-heads kv-channels "
      "num-query-groups attention-backend position-embedding-type make-vocab-size-divisible-by "
      "normalization mtp-num-layers vocab-size padded-vocab-size seq-length encoder-seq-length "
-     "micro-batch-size global-batch-size step-batch-size-schedule window-size hidden-dropout "
+     "micro-batch-size global-batch-size step-batch-size-schedule window-size "
+     "window-attn-skip-freq hidden-dropout "
      "attention-dropout max-position-embeddings optimizer world-size data-parallel-size "
      "virtual-pipeline-model-parallel-size "},
     {MS_TAKES_NONE, NULL,
@@ -215,7 +216,6 @@ static const struct {
     const char *name, *why;
 } DIFFERENT[] = {
     {MS_TAKES_NONE, "qk-l2-norm", "queries and keys are not normalised"},
-    {MS_TAKES_ONE, "window-attn-skip-freq", "every layer has the window"},
     {MS_TAKES_MANY, "hierarchical-context-parallel-sizes", "context parallelism has one level"},
     {MS_TAKES_NONE, "no-masked-softmax-fusion", "the softmax is fused"},
     {MS_TAKES_NONE, "no-bias-gelu-fusion", "bias and activation are fused"},

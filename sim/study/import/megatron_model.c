@@ -165,6 +165,19 @@ static void set_dropout(ms_megatron_run *run) {
     ms_megatron_set(run, "model.dropout", "--hidden-dropout --attention-dropout", "%.15g", hidden);
 }
 
+/* Each so many-th layer attends to everything.
+ * Source: Megatron-LM, megatron.core.transformer.utils (is_layer_window_attention). */
+static void set_window_skips(ms_megatron_run *run) {
+    static const char FLAG[] = "--window-attn-skip-freq";
+    const char *text = ms_megatron_value(run, FLAG);
+    if (text != NULL && strchr(text, '[') != NULL) {
+        ms_megatron_differs(run, FLAG, "every layer has the window: its list is not read");
+    } else if (text != NULL) {
+        int every = ms_megatron_count(run, FLAG, 1, 0);
+        ms_megatron_set(run, "model.window_skip_freq", FLAG, "%d", every);
+    }
+}
+
 /* Tokens to the left of a token and itself. */
 static void set_window(ms_megatron_run *run) {
     const char *window = ms_megatron_value(run, "--window-size");
@@ -178,6 +191,7 @@ static void set_window(ms_megatron_run *run) {
                           window);
     } else if (left > 0 && left < 1 << 28) {
         ms_megatron_set(run, "model.window", "--window-size", "%d", left + 1);
+        set_window_skips(run);
     }
 }
 

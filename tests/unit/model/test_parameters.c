@@ -112,6 +112,7 @@ Test(parameters, parts_of_families_count) {
         double layer, model;
     } CASES[] = {
         {{.has_qk_norms = true}, 2 * 64, 0},
+        {{.has_qk_norms = true, .has_own_qk_gains = true}, 1024 + 256, 0},
         {{.has_post_norms = true}, 2 * 1024, 0},
         {{.has_branch_norms = true}, 0, 0},
         {{.biases = MS_BIAS_QKV}, 1024 + 2 * 256, 0},
@@ -169,6 +170,54 @@ Test(parameters, layers_without_experts_and_gates_count) {
     cr_assert_eq(ms_model_expert_layers(&model), 2);
     double experts = 1024.0 * (8 * 3 * 512 + 8 + 3 * 640), mlp = 3.0 * 1024 * 2816;
     cr_assert_eq(all - ms_model_parameters(&model), 2 * (experts - mlp));
+}
+
+/* OLMo 2's gains of queries and keys go with the heads, which ranks share out. */
+Test(parameters, gains_of_each_head_are_split_over_tp) {
+    ms_model model = with_parts((ms_layer_parts){.has_qk_norms = true, .has_own_qk_gains = true});
+    model.vocab = 128 * 4;
+    fixture_costs fixture;
+    fixture_init(&fixture);
+    ms_gpu_type gpu = fixture_a100();
+    fixture.layout.tp = 4;
+    fixture_run(&fixture, &model, &gpu);
+    cr_assert_eq(fixture.status, MS_OK);
+    double copied = 4 * 2 * 1024.0 + 1024;
+    cr_assert_eq(4 * (fixture.costs.stage[0].parameters - copied) + copied,
+                 ms_model_parameters(&model));
+    fixture_clear(&fixture);
+}
+
+/* A layer norm with a gain alone has as many parameters as one of root mean squares, and takes as
+ * long as one with a bias. */
+Test(parameters, layer_norms_without_bias) {
+    ms_model rms = with_parts((ms_layer_parts){.biases = 0}), gain = rms, both = rms;
+    gain.is_rms_norm = both.is_rms_norm = false;
+    gain.parts.has_gain_norms = true;
+    cr_assert_eq(ms_model_parameters(&gain), ms_model_parameters(&rms));
+    cr_assert_eq(ms_model_parameters(&both) - ms_model_parameters(&gain), (4 * 2 + 1) * 1024);
+}
+
+/* Biases of experts: of both columns of the first product and of the hidden state behind the
+ * second; a token meets those of its own experts. */
+Test(parameters, biases_of_experts_count) {
+    ms_model model = fixture_llama(4, 1024, 16, 4, 2816);
+    model.moe = (ms_moe){.experts = 8, .top_k = 2, .ffn = 512, .every = 1};
+    double plain = ms_model_parameters(&model), active = ms_model_active_parameters(&model);
+    double kernels_s[2];
+    for (int i = 0; i < 2; i++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        ms_gpu_type gpu = fixture_a100();
+        model.parts.biases = i == 0 ? 0 : MS_BIAS_EXPERTS;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK);
+        kernels_s[i] = fixture_pass_s(&fixture.costs, 0, MS_PASS_B);
+        fixture_clear(&fixture);
+    }
+    cr_assert_eq(ms_model_parameters(&model) - plain, 4 * 8 * (2 * 512 + 1024.0));
+    cr_assert_eq(ms_model_active_parameters(&model) - active, 4 * 2 * (2 * 512 + 1024.0));
+    cr_assert_gt(kernels_s[1], kernels_s[0]);
 }
 
 /* Kernels and kept inputs of the norms that a layer has besides. */

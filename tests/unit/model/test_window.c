@@ -89,6 +89,39 @@ Test(window, fused_kernels_skip_what_is_outside) {
     cr_assert_eq(less.activation_B, all.activation_B);
 }
 
+/* Of six layers the third and the sixth attend to everything: FLOP, and each layer's kernel. */
+Test(window, some_layers_skip_it) {
+    ms_model model = fixture_llama(6, 1024, 16, 4, 4096);
+    model.window = WINDOW;
+    model.parts.window_skip_freq = 3;
+    double x = WINDOW / (double)model.sequence, share = x * (2 - x);
+    fixture_costs fixture, all;
+    fixture_init(&fixture);
+    fixture_init(&all);
+    fixture.layout.recompute = all.layout.recompute = MS_RECOMPUTE_SELECTIVE;
+    run(&fixture, &model);
+    model.window = 0;
+    run(&all, &model);
+    double whole = all.costs.attention_flop;
+    cr_assert_float_eq(fixture.costs.attention_flop / whole, (2 + 4 * share) / 6, 1e-12);
+    cr_assert_float_eq(fixture.costs.recompute_flop / all.costs.recompute_flop, (2 + 4 * share) / 6,
+                       1e-12);
+    int windowed = 0, full = 0;
+    for (int i = 0; i < fixture.costs.kernel_count; i++) {
+        const ms_kernel *kernel = &fixture.costs.kernels[i];
+        if (strcmp(kernel->name, "attention") == 0) {
+            double part = kernel->flop / fixture_kernel(&all.costs, "attention")->flop;
+            bool is_full = strstr(kernel->shape, " w1024") == NULL;
+            cr_assert_float_eq(part, is_full ? 1 : share, 1e-9);
+            full += is_full;
+            windowed += !is_full;
+        }
+    }
+    cr_assert(full >= 1 && windowed >= 1, "%d, %d", full, windowed);
+    fixture_clear(&fixture);
+    fixture_clear(&all);
+}
+
 /* Products over the whole score matrix mask the rest of it. */
 Test(window, plain_products_compute_all_the_same) {
     window_figures all = figures_of(0, MS_ATTENTION_UNFUSED, "attention_scores");

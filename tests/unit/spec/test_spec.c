@@ -143,6 +143,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(biases, "model.biases=[attention_output, head]",                                             \
       s->model.parts.biases = MS_BIAS_ATTENTION_OUTPUT | MS_BIAS_HEAD)                             \
     X(qk_norm, "model.qk_norm=true", s->model.parts.has_qk_norms = true)                           \
+    X(qk_gains, "model.qk_gains=own", s->model.parts.has_own_qk_gains = true)                      \
+    X(window_skip_freq, "model.window_skip_freq=4", s->model.parts.window_skip_freq = 4)           \
     X(post_norms, "model.post_norms=true", s->model.parts.has_post_norms = true)                   \
     X(branch_norms, "model.branch_norms=true", s->model.parts.has_branch_norms = true)             \
     X(window, "model.window=512", s->model.window = 512)                                           \

@@ -1,0 +1,92 @@
+/* Sliding windows: which layers have one is said by a list, by a rhythm, or by the first of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/hf/windows.h"
+
+static const char SIZE[] = "sliding_window", TYPES[] = "layer_types";
+static const char PATTERN[] = "sliding_window_pattern", FIRST[] = "max_window_layers";
+static const char SWITCH[] = "use_sliding_window";
+
+enum { WINDOW_MAX = 1 << 28, LAYERS_MAX = 100000 };
+
+/* A whole number that a key has; -1: it has none, which is told of where it is used. */
+static int number_of(ms_hf_reader *r, const char *key) {
+    const ms_node *node = ms_hf_look(r, key);
+    bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
+                     node->text[0] != '\0' &&
+                     node->text[strspn(node->text, "0123456789")] == '\0' &&
+                     strlen(node->text) < sizeof "1000000000";
+    return is_number ? (int)strtol(node->text, NULL, 10) : -1;
+}
+
+/* Whether a layer of a list of types has one.  Source: Transformers, configuration_utils
+ * (ALLOWED_LAYER_TYPES). */
+static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
+    const char *type = entry->type == MS_NODE_SCALAR ? entry->text : "";
+    bool is_sliding = strcmp(type, "sliding_attention") == 0;
+    if (!is_sliding && strcmp(type, "full_attention") != 0 &&
+        strcmp(type, "chunked_attention") != 0) {
+        ms_hf_fault(r, entry, TYPES,
+                    "layers of '%.40s' are not built, expected full_attention or "
+                    "sliding_attention",
+                    type);
+    }
+    return is_sliding;
+}
+
+/* The rhythm of a list: N where each N-th layer has no window and all others have one, 0: all have
+ * one; -1: there is none. */
+static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
+    int every = 0, layer = 0;
+    bool is_regular = list->count == (size_t)layers, has_one = false;
+    for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
+        bool has_window = is_windowed(r, entry);
+        layer++;
+        every = every == 0 && !has_window ? layer : every;
+        is_regular = is_regular && has_window == (every == 0 || layer % every != 0);
+        has_one = has_one || has_window;
+    }
+    return is_regular && has_one ? every : -1;
+}
+
+/* The same of the first layer that has one, which all behind it have. */
+static int rhythm_from(int first, int layers) {
+    int without = first < layers ? first : layers;
+    return without == 0 ? 0 : -1;
+}
+
+static void use(ms_hf_reader *r, const char *key) {
+    (void)ms_hf_take(r, MS_HF_NAME(key), "model.window, model.window_skip_freq");
+}
+
+void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
+    const ms_node *list = ms_hf_look(r, TYPES), *is_on = ms_hf_look(r, SWITCH);
+    int window = number_of(r, SIZE), pattern = number_of(r, PATTERN), first = number_of(r, FIRST);
+    int every = is_usual ? 0 : -1;
+    if (list != NULL && list->type == MS_NODE_SEQUENCE) {
+        every = rhythm_of(r, list, layers);
+        use(r, TYPES);
+    } else if (pattern > 1) {
+        every = pattern;
+    } else if (is_on != NULL && first >= 0) {
+        every = rhythm_from(first, layers);
+    }
+    bool is_off = is_on != NULL && (is_on->text == NULL || strcmp(is_on->text, "true") != 0);
+    if (every < 0 || every > LAYERS_MAX || is_off || ms_hf_look(r, SIZE) == NULL) {
+        return;
+    }
+    if (window < 1 || window > WINDOW_MAX) {
+        ms_hf_fault(r, ms_hf_look(r, SIZE), SIZE, "expected a window of 1 to %d tokens, or null",
+                    WINDOW_MAX);
+        return;
+    }
+    use(r, PATTERN);
+    use(r, FIRST);
+    use(r, SWITCH);
+    ms_hf_put_int(r, NULL, "window", ms_hf_take(r, MS_HF_NAME(SIZE), "model.window"), window);
+    if (every > 0) {
+        ms_hf_put_int(r, NULL, "window_skip_freq", NULL, every);
+    }
+}
