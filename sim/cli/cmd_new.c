@@ -21,7 +21,7 @@ enum { TOKENS_USUAL = 4 << 20 };
 
 static const ms_option OPTIONS[] = {
     {.name = "model",
-     .argument = "NAME|CONFIG.json",
+     .argument = "MODEL|CONFIG.json",
      .arguments = 1,
      .help = "the model of a workload, by the workload's name, or a Hugging Face config or its "
              "folder"},

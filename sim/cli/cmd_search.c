@@ -231,6 +231,10 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
     ms_buffer_init(&workload);
     ms_buffer_init(&csv);
     if (ms_cli_has(call, "output") && has_best) {
+        if (shown->result->is_partial) {
+            ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "
+                                      "be among what it did not simulate.\n");
+        }
         ms_show_search_workload(&shown->result->rows[0], call->arena, &workload);
         status = ms_cli_write_option(call, "output", &workload);
     }

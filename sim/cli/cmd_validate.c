@@ -149,10 +149,34 @@ static ms_status show(const ms_invocation *call, const ms_ablation *a) {
     return ms_cli_print_page(call, &page);
 }
 
+/* ---- the study ---- */
+
+/* How far it has come. */
+typedef struct runs_done {
+    double start_s; /* on the clock of ms_wall_s */
+    size_t done, count;
+} runs_done;
+
+static void note_progress(void *context, size_t done, size_t count) {
+    runs_done *runs = context;
+    runs->done = done;
+    runs->count = count;
+    ms_cli_show_progress(&runs->start_s, done, count);
+}
+
+/* Errors of a part of the runs are no score, so that none is shown. */
+static void tell_rest(const ms_invocation *call, const runs_done *runs) {
+    ms_cli_leave_progress(&runs->start_s);
+    ms_diag_note(call->diag, NULL, NULL,
+                 "interrupted after %zu of %zu simulations; nothing is shown of them, and nothing "
+                 "written: --group G takes less time",
+                 runs->done, runs->count);
+}
+
 static ms_status run(const ms_invocation *call) {
     ms_measurements measurements;
     ms_ablation ablation = {.count = 0};
-    double start_s = ms_wall_s();
+    runs_done runs = {.start_s = ms_wall_s()};
     ms_given sets = ms_cli_all(call, "set");
     ms_measurements_init(&measurements);
     ms_validate_study study = {.measurements = &measurements,
@@ -160,8 +184,8 @@ static ms_status run(const ms_invocation *call) {
                                .id = ms_cli_value(call, "explain", NULL),
                                .sets = {.items = sets.values, .count = sets.count},
                                .data_folder = ms_cli_data_folder(call->arena),
-                               .progress = ms_cli_show_progress,
-                               .context = &start_s};
+                               .progress = note_progress,
+                               .context = &runs};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? read_files(call, &measurements) : status;
@@ -169,6 +193,9 @@ static ms_status run(const ms_invocation *call) {
         status = ms_ablation_run(&study, MS_MECHANISMS, call->arena, call->diag, &ablation);
     } else if (status == MS_OK) {
         status = ms_validate_run(&study, call->arena, call->diag, &ablation.whole);
+    }
+    if (status == MS_E_INTERRUPTED) {
+        tell_rest(call, &runs);
     }
     status = status == MS_OK ? show(call, &ablation) : status;
     ms_measurements_release(&measurements);

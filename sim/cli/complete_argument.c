@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "cli/complete_key.h"
-#include "cli/job_options.h"
-#include "meshsim/find.h"
 
 /* The shell knows best which files there are, how they are quoted, and what '~' is. */
 static void ask_for(ms_completion *c, const char *what, const char *endings) {
@@ -24,24 +22,9 @@ static void ask_for(ms_completion *c, const char *what, const char *endings) {
     ms_buffer_puts(c->out, before[0] == '\t' ? "\t\n" : "\n");
 }
 
-/* Of a comma list the part behind the last comma is looked for. */
-static void keep_list(ms_completion *c) {
-    const char *comma = strrchr(c->typed, ',');
-    ms_completion_keep(c, comma == NULL ? 0 : (size_t)(comma + 1 - c->typed));
-}
-
 /* Installed files of a kind by their names, and files of the user's. */
-static void offer_installed(ms_completion *c, const char *folder, const char *text) {
-    const char *path = ms_arena_printf(c->arena, "%s/%s", ms_cli_data_folder(c->arena), folder);
-    const char *const folders[] = {path, NULL};
-    const ms_file_search search = {.folders = folders, .subfolder = ""};
-    const char *names = path == NULL ? "" : ms_find_yaml_names(&search, c->arena);
-    while (names[0] != '\0') {
-        size_t length = strcspn(names, ",");
-        ms_completion_offer(c, ms_arena_strndup(c->arena, names, length), "", text);
-        names += length;
-        names += strspn(names, ", ");
-    }
+static void offer_files(ms_completion *c, const char *folder, const char *text) {
+    ms_completion_installed(c, folder, text);
     ask_for(c, "file", ".yaml");
 }
 
@@ -58,14 +41,17 @@ static bool is_one_of(const char *word, const char *const *words) {
  */
 static void complete_named(ms_completion *c, const char *name) {
     static const char *const PLATFORMS[] = {"P.yaml", "PLATFORM.yaml", "P1,P2", NULL};
+    static const char *const WORKLOADS[] = {"WORKLOAD.yaml", "WORKLOAD", NULL};
     static const char *const FILES[] = {"FILE", "CSV", "LOG", "A", "B", NULL};
     static const char *const FOLDERS[] = {"DIR", "FOLDER", NULL};
     const char *ending = strrchr(name, '.');
     if (is_one_of(name, PLATFORMS)) {
-        keep_list(c);
-        offer_installed(c, "platforms", "platform");
-    } else if (strcmp(name, "WORKLOAD.yaml") == 0) {
-        offer_installed(c, "workloads", "workload");
+        ms_completion_keep_list(c);
+        offer_files(c, "platforms", "platform");
+    } else if (is_one_of(name, WORKLOADS)) {
+        offer_files(c, "workloads", "workload");
+    } else if (strcmp(name, "MODEL") == 0) {
+        ms_completion_installed(c, "workloads", "model of the workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
         ask_for(c, "file", ending);
     } else if (is_one_of(name, FILES)) {
@@ -124,7 +110,7 @@ void ms_completion_argument(ms_completion *c, const ms_option *option) {
         return;
     }
     if (strchr(option->argument, ',') != NULL) {
-        keep_list(c);
+        ms_completion_keep_list(c);
     }
     complete_choices(c, option->argument, option->word);
 }

@@ -63,14 +63,46 @@ static void offer_rows(ms_completion *c, const key_level *level) {
     }
 }
 
-/* What stands behind '=': one of the key's words, or several with commas between them. */
-static void offer_values(ms_completion *c, const ms_field *row) {
+/* The folder of files whose names a key takes; NULL: it takes none.  path: as typed, `length` bytes
+ * of it. */
+static const char *folder_of(const char *path, size_t length) {
+    static const char OF_PLATFORM[] = "platform.";
+    static const struct {
+        const char *key, *folder;
+    } FOLDERS[] = {{"framework", "workloads/frameworks"},
+                   {"framework.name", "workloads/frameworks"},
+                   {"platform", "platforms"},
+                   {"file", "platforms"},
+                   {"base", "platforms"},
+                   {"gpu", "platforms/gpus"},
+                   {"gpu.type", "platforms/gpus"},
+                   {"library", "platforms/libraries"},
+                   {"library.file", "platforms/libraries"}};
+    size_t before = sizeof OF_PLATFORM - 1;
+    if (length > before && strncmp(path, OF_PLATFORM, before) == 0) {
+        path += before;
+        length -= before;
+    }
+    for (size_t i = 0; i < sizeof FOLDERS / sizeof FOLDERS[0]; i++) {
+        const char *key = FOLDERS[i].key;
+        if (strlen(key) == length && strncmp(path, key, length) == 0) {
+            return FOLDERS[i].folder;
+        }
+    }
+    return NULL;
+}
+
+/* What stands behind '=': one of the key's words, or several with commas between them.  folder: of
+ * files whose names are words of it, too; NULL: there is none. */
+static void offer_values(ms_completion *c, const ms_field *row, const char *folder) {
     static const char *const BOOLS[] = {"true", "false", NULL};
     bool is_bool = row->type == MS_FIELD_BOOL || row->type == MS_FIELD_SWITCH;
     const char *const *word = is_bool ? BOOLS : row->words;
     const char *(*name)(int index) = row->shape == NULL ? NULL : row->shape->name;
-    const char *comma = strrchr(c->typed, ',');
-    ms_completion_keep(c, comma == NULL ? 0 : (size_t)(comma + 1 - c->typed));
+    ms_completion_keep_list(c);
+    if (folder != NULL) {
+        ms_completion_installed(c, folder, "");
+    }
     for (; word != NULL && *word != NULL; word++) {
         ms_completion_offer(c, *word, "", "");
     }
@@ -80,6 +112,7 @@ static void offer_values(ms_completion *c, const ms_field *row) {
 }
 
 void ms_completion_key(ms_completion *c, ms_option_takes takes) {
+    const char *path = c->typed;
     key_level level = {.count = 0};
     add_table(&level, takes == MS_TAKES_WORKLOAD_KEY ? MS_WORKLOAD_FIELDS : MS_PLATFORM_FIELDS);
     for (;;) {
@@ -93,7 +126,7 @@ void ms_completion_key(ms_completion *c, ms_option_takes takes) {
         ms_completion_keep(c, length + 1);
         if (row == NULL || end == '=') {
             if (row != NULL) {
-                offer_values(c, row);
+                offer_values(c, row, folder_of(path, (size_t)(c->typed - path) - 1));
             }
             return;
         }

@@ -16,8 +16,14 @@ typedef struct ms_completion {
 /** Keep the next `length` characters of what is typed as they are. */
 void ms_completion_keep(ms_completion *c, size_t length);
 
+/** Keep a list up to its last comma: the part behind it is looked for. */
+void ms_completion_keep_list(ms_completion *c);
+
 /** Offer a word if what is typed is its beginning.  word: NULL: out of memory, nothing.  end: what
  * is put behind it, "=" or "." where it goes on, else "".  text: what it means, "" for nothing. */
 void ms_completion_offer(ms_completion *c, const char *word, const char *end, const char *text);
+
+/** Offer the names of installed YAML files.  folder: such as "platforms".  text: as above. */
+void ms_completion_installed(ms_completion *c, const char *folder, const char *text);
 
 #endif

@@ -126,6 +126,22 @@ class Progress(unittest.TestCase):
         self.assertEqual(code, 130)
         self.assertTrue((seen + rest).endswith(WIPE), (seen, rest))
 
+    def test_an_interrupted_validation_says_how_far_it_was(self):
+        ours, theirs = self.open_terminal()
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "rows.csv"
+            child = subprocess.Popen([PROGRAM, "validate", ROOT / "workloads/validation/cases.yaml", "--ablation", "--jobs", "1", "--csv", page],
+                                     stdout=subprocess.PIPE, stderr=theirs)
+            os.close(theirs)
+            seen = b""
+            while b" simulated, " not in seen:  # two seconds after it began, of minutes
+                seen += os.read(ours, 65536)
+            child.send_signal(signal.SIGINT)
+            code, out, rest = self.collect(child, ours)
+            self.assertFalse(page.exists())
+        self.assertEqual((code, out), (130, b""), rest)
+        self.assertRegex(rest.decode(), r"interrupted after \d+ of \d{4,} simulations; nothing is shown of them, and nothing written")
+
 
 if __name__ == "__main__":
     PROGRAM = str(Path(sys.argv.pop(1)).resolve())

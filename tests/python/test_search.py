@@ -313,7 +313,8 @@ class Store(unittest.TestCase):
         return {row[0]: row[1:] for row in rows}
 
     def test_interrupt_keeps_what_is_there(self):
-        words = [*self.MANY, "--exhaustive", "--jobs", 1, "--json", "--store", self.store]
+        best = self.store.parent / "best.yaml"
+        words = [*self.MANY, "--exhaustive", "--jobs", 1, "--json", "--store", self.store, "-o", best]
         process = self.start(*words)
         self.assertTrue(await_rows(process, self.store, 2), "it ended before it was interrupted")
         process.send_signal(signal.SIGINT)
@@ -322,6 +323,8 @@ class Store(unittest.TestCase):
         found = json.loads(out)
         self.assertTrue(found["partial"])
         self.assertIn("the same command goes on", err)
+        self.assertTrue(best.read_text(encoding="utf-8").startswith("# Partial: the search was interrupted"))
+        subprocess.run([PROGRAM, "check", best], check=True, stdout=subprocess.DEVNULL)
         counts = found["counts"]
         self.assertLess(counts["simulated"], counts["enumerated"] - counts["illegal"] - counts["does_not_fit"])
         self.assertEqual(counts["simulated"], len(self.rows()), "what it counts is in the store")

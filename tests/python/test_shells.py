@@ -120,6 +120,21 @@ class Completion(unittest.TestCase):
         self.assertEqual(set(complete("check", "")) - {":file"}, workloads)
         self.assertEqual(set(complete("run", "--platform", "dgx-")) - {":file"}, {name for name in names if name.startswith("dgx-")})
 
+    def test_names_of_files_stand_wherever_one_is_taken(self):
+        workloads = {path.stem for path in (ROOT / "workloads").glob("*.yaml")}
+        for words in (("new", "--model", ""), ("search", ""), ("import", "kineto", "--against", ""), ("export", "megatron", ""),
+                      ("schedule", "--compare", "all", "--workload", "")):
+            self.assertEqual(set(complete(*words)) - {":file"}, workloads, words)
+        for folder, keys in (("workloads/frameworks", ("framework=", "framework.name=")), ("platforms", ("platform=", "platform.file=", "platform.base=")),
+                             ("platforms/gpus", ("platform.gpu=", "platform.gpu.type=")), ("platforms/libraries", ("platform.library.file=",))):
+            names = {path.stem for path in (ROOT / folder).glob("*.yaml")}
+            self.assertGreaterEqual(len(names), 1)
+            for key in keys:
+                self.assertEqual(set(complete("run", "w.yaml", "--set", key)), {key + name for name in names}, key)
+                self.assertEqual(set(complete("run", "w.yaml", f"--set={key}")), {f"--set={key}{name}" for name in names}, key)
+        self.assertIn("gpu.type=h100-sxm5-80gb", complete("platform", "dgx-h100", "--set", "gpu.type=h"))
+        self.assertEqual(set(complete("search", "w.yaml", "--vary", "platform.gpu.type=gb200,h200")), {"platform.gpu.type=gb200,h200-sxm5-141gb"})
+
     def test_keys_go_down_level_by_level(self):
         top = complete("run", "w.yaml", "--set", "")
         self.assertIn("mesh.", top)

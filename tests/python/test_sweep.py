@@ -261,9 +261,22 @@ class Store(InFolder):
                 self.assertEqual(self.store.read_bytes(), text)
         code, _, err = run(self.sweep, "--store", self.folder)
         self.assertEqual(code, 4, err)
-        self.assertIn("cannot open the store", err)
+        self.assertIn(f"cannot write '{self.folder}': it is a folder", err)
         code, _, err = run(self.sweep, "--store", self.folder / "none" / "s.db")
         self.assertEqual(code, 4, err)
+        self.assertIn(f"folder '{self.folder / 'none'}': No such file or directory", err)
+
+    def test_a_folder_that_may_only_be_read_is_told(self):
+        locked = self.folder / "locked"
+        locked.mkdir()
+        locked.chmod(0o555)
+        more = as_another_user(PROGRAM, self.folder)
+        if more:
+            self.sweep.write_text(self.sweep.read_text(encoding="utf-8").replace(str(ROOT), str(self.folder)), encoding="utf-8")
+            self.sweep.chmod(0o644)
+        code, out, err = run(self.sweep, "--store", locked / "s.db", **more)
+        self.assertEqual((code, out), (4, ""), err)
+        self.assertIn(f"cannot write '{locked / 's.db'}': folder '{locked}': Permission denied", err)
 
     def test_a_damaged_store_is_told(self):
         self.json("--store", self.store)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "meshsim/store.h"
+#include "meshsim/target.h"
 #include "meshsim/usage.h"
 
 /* "mesh" as a number: what `file` and SQLite call the application of a database. */
@@ -52,6 +53,12 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
         ms_diag_error(store->diag, "cannot %s the store '%s': another process holds it", doing,
                       path);
+        return MS_E_IO;
+    }
+    /* SQLite tries to read what it cannot write, and then knows no more than that there is no such
+     * file */
+    if (primary == SQLITE_CANTOPEN && !store->options.is_read_only &&
+        ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;
     }
     int error = store->base == NULL ? 0 : sqlite3_system_errno(store->base);
