@@ -36,6 +36,8 @@ typedef struct ms_lines {
     ms_dimension dim;             /**< of the values; NONE: plain numbers */
     bool is_share;                /**< plain numbers shown in percent */
     const char *mark_note;        /**< what it means to be marked; NULL: nothing is */
+    const char *const *notes;     /**< [note_count] lines under a picture of lines */
+    size_t note_count;
 } ms_lines;
 
 /** Append the lines. The axis of values starts at 0; both axes are logarithmic where what lies

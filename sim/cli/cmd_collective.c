@@ -69,7 +69,7 @@ static const ms_option OPTIONS[] = {
      .argument = "FILE",
      .arguments = 1,
      .help = "draw bus bandwidth over size: with auto a line for each algorithm that can run, "
-             "hollow where auto takes it ('-': standard output)",
+             "hollow where auto takes it, and why the others cannot ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,

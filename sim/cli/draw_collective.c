@@ -1,5 +1,6 @@
 /* A collective's bus bandwidth over size. */
 #include <math.h>
+#include <string.h>
 
 #include "cli/draw.h"
 #include "meshsim/lines.h"
@@ -15,13 +16,32 @@ typedef struct coll_drawing {
     const char *names[ALGORITHMS_MAX];
     ms_sizes_result results[ALGORITHMS_MAX]; /* of each name */
     size_t count;
+    const char *left_out[ALGORITHMS_MAX]; /* which, and why */
+    size_t left_count;
 } coll_drawing;
+
+/* Say of an algorithm that it has no line, below the picture without the keys that it would take.
+ * reason: such as "...; algorithm 'nvls' needs one node (platform keys ...)". */
+static ms_status leave_out(coll_drawing *d, const char *name, const char *reason) {
+    ms_arena *arena = d->call->arena;
+    const char *needs = strstr(reason, " needs ");
+    needs = needs == NULL ? reason : needs + 1;
+    int length = (int)strcspn(needs, "(");
+    length -= length > 0 && needs[length] == '(' && needs[length - 1] == ' ';
+    ms_diag_note(d->call->diag, NULL, NULL, "the picture has no line of %s: it %s", name, needs);
+    d->left_out[d->left_count++] =
+        ms_arena_printf(arena, "without %s, which %.*s", name, length, needs);
+    return arena->has_failed ? ms_diag_no_memory(d->call->diag) : MS_OK;
+}
 
 /* The same sizes by one algorithm; one that the group or the platform does not have, which the
  * command would refuse, is left out. */
 static ms_status add_algorithm(coll_drawing *d, ms_coll_algorithm algorithm) {
     ms_diag mute;
+    ms_buffer reason;
     ms_diag_init_mute(&mute);
+    ms_buffer_init(&reason);
+    mute.reason = &reason;
     ms_sizes_study study = *d->study;
     study.algorithm = algorithm;
     ms_status status = ms_sizes_simulate(&study, d->call->arena, &mute, &d->results[d->count]);
@@ -30,8 +50,9 @@ static ms_status add_algorithm(coll_drawing *d, ms_coll_algorithm algorithm) {
         d->names[d->count++] = ms_coll_algorithm_name(algorithm);
     }
     if (status == MS_E_INPUT) {
-        return MS_OK;
+        status = leave_out(d, ms_coll_algorithm_name(algorithm), ms_buffer_text(&reason));
     }
+    ms_buffer_release(&reason);
     if (status != MS_OK && status != MS_E_INTERRUPTED) {
         ms_diag_error(d->call->diag, "the picture's line of %s: %s",
                       ms_coll_algorithm_name(algorithm), ms_status_name(status));
@@ -102,6 +123,8 @@ static void write(const coll_drawing *d, ms_buffer *out) {
         .series_count = d->count,
         .values = values,
         .dim = MS_DIM_BANDWIDTH,
+        .notes = d->left_out,
+        .note_count = d->left_count,
         .mark_note =
             study->algorithm == MS_ALGORITHM_AUTO && d->count > 1 ? "auto takes it" : NULL};
     if (!arena->has_failed) {
@@ -109,11 +132,26 @@ static void write(const coll_drawing *d, ms_buffer *out) {
     }
 }
 
+/* On a platform without latency and of unlimited bandwidth nothing takes time. */
+static ms_status check_values(const coll_drawing *d) {
+    bool takes_time = false;
+    for (int i = 0; i < d->study->count; i++) {
+        takes_time = takes_time || isfinite(d->asked->rows[i].busbw_Bps);
+    }
+    if (!takes_time) {
+        ms_diag_error(d->call->diag,
+                      "there is nothing to draw: a transfer takes no time on platform '%s'",
+                      d->study->platform->name);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
 ms_status ms_draw_collective(const ms_invocation *call, const ms_sizes_study *study,
                              const ms_sizes_result *result, ms_buffer *out) {
     coll_drawing d = {.call = call, .study = study, .asked = result};
-    ms_status status = MS_OK;
-    if (study->algorithm == MS_ALGORITHM_AUTO) {
+    ms_status status = check_values(&d);
+    if (status == MS_OK && study->algorithm == MS_ALGORITHM_AUTO) {
         status = add_algorithms(&d);
     } else {
         d.names[0] = ms_coll_algorithm_name(study->algorithm);

@@ -203,7 +203,9 @@ void ms_lines_write(const ms_lines *c, ms_buffer *out) {
     double names = c->series_count > 1 ? longest(c->series, c->series_count) : 0;
     double legend = fmax(names, note) + (c->series_count > 1 || note > 0 ? LEGEND_GAP : MARGIN);
     double height = fmax(TOP + HEIGHT + BOTTOM, TOP + LINE * ((double)c->series_count + 2));
-    begin(c, LEFT + WIDTH + fmax(legend, LEGEND_GAP), height, out);
+    double across = fmax(LEFT + WIDTH + fmax(legend, LEGEND_GAP),
+                         2 * MARGIN + longest(c->notes, c->note_count));
+    begin(c, across, height + (c->note_count > 0 ? MARGIN : 0) + LINE * (double)c->note_count, out);
     add_y_ticks(c, &y, out);
     ms_buffer_printf(out, "<path d=\"M%d,%dv%dh%d\" fill=\"none\" stroke=\"#333\"/>\n", LEFT, TOP,
                      HEIGHT, WIDTH);
@@ -214,6 +216,9 @@ void ms_lines_write(const ms_lines *c, ms_buffer *out) {
     ms_svg_text(LEFT + WIDTH / 2.0, TOP + HEIGHT + 45, " text-anchor=\"middle\"", c->x_label, out);
     add_y_label(c->y_label, TOP + HEIGHT / 2.0, out);
     add_legend(c, out);
+    for (size_t i = 0; i < c->note_count; i++) {
+        ms_svg_text(MARGIN, height + MARGIN / 2.0 + LINE * (double)i, " fill=\"#444\"", c->notes[i], out);
+    }
     ms_buffer_puts(out, "</svg>\n");
 }
 

@@ -107,6 +107,22 @@ class OfCollectives(unittest.TestCase):
         text, lines = self.lines("--algorithm", "tree")
         self.assertEqual(list(lines), ["tree"])
         self.assertNotIn("hollow", text)
+        self.assertNotIn("without", text)
+
+    def test_an_algorithm_without_a_line_is_told(self):
+        done = subprocess.run([PROGRAM, "collective", *self.WORDS, "--plot", "-"], capture_output=True, text=True, check=True)
+        _, lines = self.lines()
+        told = dict(re.findall(r"note: the picture has no line of (\w+): it (needs .*)", done.stderr))
+        self.assertEqual(set(told) | set(lines), {"ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain"})
+        self.assertFalse(set(told) & set(lines))
+        captions = dict(re.findall(r">without (\w+), which (.*)</text>", done.stdout))
+        self.assertEqual(captions, {name: why.split(" (")[0] for name, why in told.items()})
+        self.assertIn("needs one node whose NVLink switches reduce", captions["nvls"])
+
+    def test_where_nothing_takes_time_there_is_no_picture(self):
+        done = subprocess.run([PROGRAM, "collective", "all_reduce", "--platform", "ideal", "-n", "8", "--plot", "-"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("a transfer takes no time on platform 'ideal'", done.stderr)
 
 
 class OfMeshes(unittest.TestCase):
