@@ -48,6 +48,7 @@ typedef struct ms_search_study {
     ms_space *space;
     const ms_search_goal *goal;  /**< what is looked for */
     int top;                     /**< how many of the best are wanted, >= 1 */
+    int rest_max;                /**< how many of the others are listed at most; 0: none */
     int jobs;                    /**< simulations at once, >= 1; changes no result */
     bool is_exhaustive;          /**< simulate all that fit */
     const char *program;         /**< as in ms_store_key */
@@ -81,16 +82,18 @@ typedef struct ms_search_reason {
     ms_words settings; /**< of the first of them */
 } ms_search_reason;
 
-/** One of the best. */
+/** A candidate that fits in memory. */
 typedef struct ms_search_row {
     int64_t index;     /**< in the space */
     ms_words settings; /**< what makes `run WORKLOAD --set ...` the same job */
     ms_job_spec spec;
+    bool is_simulated; /**< else it is estimated, and of the figures only `peak_B` and `chunks`
+                            are known */
     ms_run_figures figures;
     ms_search_score score;  /**< by which it is where it is */
     double estimate_s;      /**< of its step */
     double bound_s;         /**< that its step could not be below */
-    const char *limited_by; /**< "compute", "bubble", "tp over nvlink" */
+    const char *limited_by; /**< "compute", "bubble", "tp over nvlink"; NULL: not simulated */
     double limit_share;     /**< of the step */
 } ms_search_row;
 
@@ -100,6 +103,10 @@ typedef struct ms_search_findings {
     const ms_search_row *rows; /**< [row_count] best first; equal ones by their settings. Of two
                                     objectives all that none has less of both than, by the first */
     size_t row_count;
+    const ms_search_row *rest; /**< [rest_count] others: first those that were simulated, best
+                                  first, then those that were estimated, by their estimates */
+    size_t rest_count;
+    int64_t estimated;               /**< candidates that were estimated and not simulated */
     const ms_search_reason *illegal; /**< [illegal_count] most frequent first */
     size_t illegal_count;
     const ms_search_reason *failed; /**< [failed_count] likewise */

@@ -18,6 +18,9 @@
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 
+/* Candidates on a page of HTML beside the best ones: some 1.5 MB of it. */
+enum { PAGE_REST_MAX = 2000 };
+
 /* How long nothing is shown, and how often something is then [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
@@ -263,8 +266,12 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
     const char *name = ms_space_base(shown->space)->name;
     const ms_cli_page page = {.title = name == NULL ? shown->workload : name,
                               .files = {files, sizeof files / sizeof files[0]}};
-    return ms_cli_has(call, "html") ? ms_cli_write_html(call, &page, make_tree(call, shown, whatif))
-                                    : MS_OK;
+    if (!ms_cli_has(call, "html")) {
+        return MS_OK;
+    }
+    ms_value *root = make_tree(call, shown, whatif);
+    ms_show_search_rest(shown->result, root);
+    return ms_cli_write_html(call, &page, root);
 }
 
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
@@ -315,6 +322,7 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
                              .result = &result};
     ms_cli_whatif whatif = {.is_asked = false};
     long rank = 0;
+
     ms_status status = ms_cli_int(call, "explain", 0, 1, study->top, &rank);
     status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
     shown.explained = (size_t)rank <= result.row_count ? (size_t)rank : 0;
@@ -346,6 +354,7 @@ static ms_status run(const ms_invocation *call) {
     search_line line = {.start_s = ms_wall_s()};
     line.phase_s = line.start_s;
     ms_search_study study = {.goal = &goal,
+                             .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,
                              .is_exhaustive = ms_cli_has(call, "exhaustive"),
                              .program = ms_cli_program(call->arena),
                              .progress = show_progress,

@@ -290,6 +290,13 @@ static void add_figures(const ms_search_row *found, ms_value *row) {
     ms_value_add_double(row, "limit_share", found->limit_share);
 }
 
+/* What is known of a candidate that was not simulated. */
+static void add_estimate(const ms_search_row *found, ms_value *row) {
+    ms_value_add_double(row, "estimate_s", found->estimate_s);
+    ms_value_add_double(row, "bound_s", found->bound_s);
+    ms_value_add_double(row, "peak_B", found->figures.peak_B);
+}
+
 static void add_result(const ms_search_row *found, ms_value *list) {
     const ms_job_spec *spec = &found->spec;
     const ms_candidate_words words = ms_show_candidate_words(spec);
@@ -303,7 +310,11 @@ static void add_result(const ms_search_row *found, ms_value *list) {
     ms_value_add_int(row, "zero", spec->data.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", words.platform);
-    add_figures(found, row);
+    if (found->is_simulated) {
+        add_figures(found, row);
+    } else {
+        add_estimate(found, row);
+    }
 }
 
 static void add_reason_list(const char *key, const ms_search_reason *reasons, size_t count,
@@ -354,4 +365,13 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);
     return root;
+}
+
+void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
+    ms_value *rest = ms_value_add(root, "rest", MS_VALUE_OBJECT);
+    ms_value_add_int(rest, "estimated", result->estimated);
+    ms_value *list = ms_value_add(rest, "results", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < result->rest_count; i++) {
+        add_result(&result->rest[i], list);
+    }
 }

@@ -26,4 +26,8 @@ void ms_show_search_page(const ms_shown_search *shown, ms_arena *arena, ms_buffe
 /* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
 ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
 
+/* Add to the tree what else was simulated or estimated, as `rest`: {estimated, results[]}; of those
+ * that were estimated only estimate, bound and memory are known. */
+void ms_show_search_rest(const ms_search_findings *result, ms_value *root);
+
 #endif

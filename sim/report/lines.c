@@ -217,7 +217,8 @@ void ms_lines_write(const ms_lines *c, ms_buffer *out) {
     add_y_label(c->y_label, TOP + HEIGHT / 2.0, out);
     add_legend(c, out);
     for (size_t i = 0; i < c->note_count; i++) {
-        ms_svg_text(MARGIN, height + MARGIN / 2.0 + LINE * (double)i, " fill=\"#444\"", c->notes[i], out);
+        ms_svg_text(MARGIN, height + MARGIN / 2.0 + LINE * (double)i, " fill=\"#444\"", c->notes[i],
+                    out);
     }
     ms_buffer_puts(out, "</svg>\n");
 }

@@ -37,9 +37,33 @@ class ResultsPage(programs.ProgramTest):
         for words, code in ((("search", TINY, *SMALL, "--whatif"), 0), (("search", TINY, "--vary", "mesh.tp=3"), 1), (("sweep", LINKS), 0), (("compare", "a.h5", "b.h5"), 1),
                             (("validate", ROOT / "workloads/validation/cases.yaml", "--group", "korthikanti22"), 0)):
             _, data, printed = self.make(*words, exits=code)
+            self.assertEqual("rest" in data["result"], words[0] == "search")
+            data["result"].pop("rest", None)
             self.assertEqual(data["result"], printed)
             self.assertEqual((data["page"], data["program_version"]), (words[0], self.meshsim("--version").stdout.split()[1]))
             self.assertEqual(shlex.split(data["command"]), ["meshsim", *map(str, words), "--json", "--html", "p.html"])
+
+    def test_a_search_s_page_has_all_that_was_simulated_and_estimated(self):
+        wide = ("search", TINY, "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2", "--vary", "batch.micro=1,2")
+        _, _, whole = self.make(*wide, "--exhaustive", "--top", "100")
+        _, data, _ = self.make(*wide, "--exhaustive", "--top", "2")
+        found, rest = data["result"], data["result"]["rest"]
+        self.assertEqual(found["results"] + rest["results"], whole["results"])
+        self.assertEqual((len(found["results"]), rest["estimated"], found["counts"]["simulated"]), (2, 0, len(whole["results"])))
+        _, data, printed = self.make(*wide, "--top", "1")
+        found, rest = data["result"], data["result"]["rest"]
+        estimated = [row for row in rest["results"] if "step_time_s" not in row]
+        self.assertEqual((len(estimated), rest["estimated"]), (rest["estimated"], rest["estimated"]))
+        self.assertGreater(rest["estimated"], 0)
+        self.assertEqual(1 + len(rest["results"]) - len(estimated), found["counts"]["simulated"])
+        self.assertEqual(rest["results"][len(rest["results"]) - len(estimated):], estimated)
+        self.assertEqual([row["estimate_s"] for row in estimated], sorted(row["estimate_s"] for row in estimated))
+        simulated = {json.dumps(row["settings"]): row for row in whole["results"]}
+        for row in estimated:
+            same = simulated[json.dumps(row["settings"])]
+            for key in ("mesh", "order", "schedule", "v", "micro_batch", "recompute", "zero", "gpus", "platform", "estimate_s", "bound_s"):
+                self.assertEqual(row[key], same[key], key)
+            self.assertGreaterEqual(same["step_time_s"], printed["results"][0]["step_time_s"])
 
     def test_files_that_were_read_are_in_it(self):
         _, data, _ = self.make("sweep", LINKS)

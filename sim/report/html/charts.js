@@ -66,7 +66,9 @@ function fitBars() {
 }
 
 function tile(name, value, more) {
-  return el("li", {}, el("div", { className: "name" }, name), el("div", { className: "value" }, value), el("div", { className: "more" }, ...more));
+  const { length } = value.textContent === undefined ? String(value) : value.textContent; // a tile is as wide as eight large letters
+  const size = length > 11 ? " small" : length > 8 ? " middle" : "";
+  return el("li", {}, el("div", { className: "name" }, name), el("div", { className: "value" + size }, value), el("div", { className: "more" }, ...more));
 }
 
 // What one better thing each would buy; rows: those of `whatif`, which stand at `key` of the page's data.

@@ -5,12 +5,18 @@ const GRID_ROWS = 200; // shown at once, until all are asked for
 
 class Grid {
   // columns: { key, title, unit, value(row), path(row) of a figure or cell(row) of another node, isWide }; rows: objects with their place in the data as `at`.
-  // options: caption, onSelect(row), text(row): what is searched beside the cells.
+  // options: caption, onSelect(row), text(row): what is searched beside the cells, scopes: [value, words, which(row)] of which one is chosen, the first at first.
   constructor(name, columns, rows, options = {}) {
     GRIDS[name] = this;
     Object.assign(this, { name, columns, rows, options, sorted: -1, isDown: false, most: GRID_ROWS, selected: null });
     this.search = el("input", { type: "search", id: `${name}-filter`, placeholder: options.example || "filter", "aria-label": `filter: ${options.caption || name}` });
     this.search.addEventListener("input", () => this.draw());
+    const scopes = options.scopes || [["all", "", () => true]];
+    this.inScope = scopes[0][2];
+    const scope = scopes.length < 2 ? null : choice("show", `${name}-scope`, scopes.map(([value, words]) => [value, words]), scopes[0][0], (value) => {
+      this.inScope = scopes.find((one) => one[0] === value)[2];
+      this.draw();
+    });
     this.count = el("span", { className: "soft", id: `${name}-count`, "aria-live": "polite" });
     this.body = el("tbody", {});
     this.heads = columns.map((column, i) => this.head(column, i));
@@ -22,7 +28,7 @@ class Grid {
       this.most = Infinity;
       this.draw();
     });
-    this.node = el("div", {}, el("div", { className: "tools" }, this.search, this.count, button("CSV", () => save(`${name}.csv`, "text/csv", this.csv()), { title: "the rows that are shown" })), frame, this.more);
+    this.node = el("div", {}, el("div", { className: "tools" }, ...(scope ? [scope] : []), this.search, this.count, button("CSV", () => save(`${name}.csv`, "text/csv", this.csv()), { title: "the rows that are shown" })), frame, this.more);
     this.texts = rows.map((row) => [...columns.map((column) => String(column.value(row) ?? "")), options.text ? options.text(row) : ""].join(" ").toLowerCase());
     this.draw();
   }
@@ -46,7 +52,7 @@ class Grid {
   // Rows that match, in their order; rows without a value come last.
   shown() {
     const tests = this.search.value.toLowerCase().split(/\s+/).filter((word) => word !== "").map((word) => this.testOf(word));
-    const kept = this.rows.map((row, i) => i).filter((i) => tests.every((test) => test(i)));
+    const kept = this.rows.map((row, i) => i).filter((i) => this.inScope(this.rows[i]) && tests.every((test) => test(i)));
     if (this.sorted >= 0) {
       const { value } = this.columns[this.sorted];
       const sign = this.isDown ? -1 : 1;
@@ -74,6 +80,9 @@ class Grid {
   }
 
   cell(column, row) {
+    if (column.path && column.value(row) === undefined) {
+      return ""; // such a row has no such figure
+    }
     return column.path ? figure(column.path(row), column.unit) : column.cell ? column.cell(row) : column.unit !== undefined ? format(column.value(row), column.unit) : column.value(row) ?? "";
   }
 
@@ -82,7 +91,8 @@ class Grid {
     this.order = kept;
     this.body.replaceChildren(...kept.slice(0, this.most).map((i) => this.line(this.rows[i])));
     this.heads.forEach((head, i) => head.setAttribute("aria-sort", i !== this.sorted ? "none" : this.isDown ? "descending" : "ascending"));
-    this.count.textContent = kept.length === this.rows.length ? `${kept.length.toLocaleString("en")} rows` : `${kept.length.toLocaleString("en")} of ${this.rows.length.toLocaleString("en")} rows`;
+    const all = this.rows.filter(this.inScope).length;
+    this.count.textContent = kept.length === all ? `${kept.length.toLocaleString("en")} rows` : `${kept.length.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
     this.more.hidden = kept.length <= this.most;
     this.more.textContent = `show all ${kept.length.toLocaleString("en")}`;
   }

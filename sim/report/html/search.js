@@ -46,10 +46,19 @@ function showSearchHead(result) {
     el("p", { className: "soft" }, "By itself:"), el("pre", { id: "best-command", tabIndex: 0 }, commandOf(best)));
 }
 
-function searchColumns(result) {
-  const rows = result.results;
-  const of = (row) => `/result/results/${row.at}`;
-  const isUsed = (key) => rows.some((row) => row.time_share[key] > 0);
+// All candidates that the page has, in their order: the best ones, others that were simulated, and those that were estimated. `of` is the place of a row in the data.
+function searchRows(result) {
+  const listed = (list, of) => list.map((row, i) => ({ ...row, of: `${of}/${i}` }));
+  return [...listed(result.results, "/result/results"), ...listed(result.rest.results, "/result/rest/results")].map((row, at) => ({ ...row, at }));
+}
+
+function isSimulated(row) {
+  return isNumber(row.step_time_s);
+}
+
+function searchColumns(result, rows) {
+  const of = (row) => row.of;
+  const isUsed = (key) => rows.some((row) => isSimulated(row) && row.time_share[key] > 0);
   const axes = ["pp", "dp", "ep", "cp", "tp"].filter((axis) => rows.some((row) => (row.mesh[axis] || 1) > 1));
   const varies = (key) => new Set(rows.map((row) => row[key])).size > 1;
   const plain = [["schedule", "schedule"], ["v", "v", "count"], ["micro_batch", "micro", "count"], ["recompute", "recompute"], ["zero", "ZeRO", "count"], ["gpus", "GPUs", "count"], ["platform", "platform"]].filter(([key]) => varies(key));
@@ -59,10 +68,11 @@ function searchColumns(result) {
     ...axes.map((axis) => ({ key: axis, title: axis, unit: "count", value: (row) => row.mesh[axis] || 1 })),
     ...plain.map(([key, title, unit]) => ({ key: key.replace("_batch", ""), title, unit, value: (row) => row[key] })),
     { key: "step", title: "step", unit: "time", value: (row) => row.step_time_s, path: (row) => `${of(row)}/step_time_s` },
-    ...(isNumber(best) && best !== 0 ? [{ key: "distance", title: "to the best", unit: "share", value: (row) => row[result.objective] / best - 1 }] : []),
+    ...(isNumber(best) && best !== 0 ? [{ key: "distance", title: "to the best", unit: "share", value: (row) => (isNumber(row[result.objective]) ? row[result.objective] / best - 1 : undefined) }] : []),
+    ...(rows.every(isSimulated) ? [] : [{ key: "estimate", title: "estimate", unit: "time", value: (row) => row.estimate_s, path: (row) => `${of(row)}/estimate_s` }]),
     { key: "memory", title: "memory", unit: "bytes", value: (row) => row.peak_B, path: (row) => `${of(row)}/peak_B` },
     { key: "bubble", title: "bubble", unit: "share", value: (row) => row.bubble_fraction, path: (row) => `${of(row)}/bubble_fraction` },
-    ...["tp", "cp", "ep", "pp", "dp"].filter((axis) => isUsed(`exposed_${axis}`)).map((axis) => ({ key: `exposed_${axis}`, title: `exposed ${axis}`, unit: "share", value: (row) => row.time_share[`exposed_${axis}`], path: (row) => `${of(row)}/time_share/exposed_${axis}` })),
+    ...["tp", "cp", "ep", "pp", "dp"].filter((axis) => isUsed(`exposed_${axis}`)).map((axis) => ({ key: `exposed_${axis}`, title: `exposed ${axis}`, unit: "share", value: (row) => (isSimulated(row) ? row.time_share[`exposed_${axis}`] : undefined), path: (row) => `${of(row)}/time_share/exposed_${axis}` })),
     ...(isNumber(rows[0].mfu) ? [{ key: "mfu", title: "MFU", unit: "share", value: (row) => row.mfu, path: (row) => `${of(row)}/mfu` }] : []),
     ...(isNumber(rows[0].cost) ? [{ key: "cost", title: "USD a step", unit: "", value: (row) => row.cost, path: (row) => `${of(row)}/cost` }] : []),
     { key: "limited_by", title: "limited by", value: (row) => row.limited_by, className: "rank" },
@@ -98,7 +108,7 @@ function showCandidates(rows, grid) {
   const options = () => candidatePlot(rows, x, y, (row) => grid.select(row));
   const plot = new Plot("candidates-plot", { ...options() });
   const names = quantities.map(([key, words]) => [key, words]);
-  put("candidates", el("p", { className: "soft" }, "Candidates that were simulated and are among the best; larger marks on the line: those than which none is better by both (Pareto)."),
+  put("candidates", el("p", { className: "soft" }, "Candidates that were simulated; larger marks on the line: those than which none is better by both (Pareto)."),
     el("div", { className: "tools" }, choice("to the right", "plot-x", names, x, (value) => {
       x = value;
       plot.set(options());
@@ -108,20 +118,40 @@ function showCandidates(rows, grid) {
     })), seriesLegend(["beaten in both", "beaten by none in both"]), plot.node);
 }
 
+// Which rows a table shows: [value, words, which].
+function searchScopes(result, rows) {
+  const count = (list) => list.length.toLocaleString("en");
+  const [best, simulated] = [result.results, rows.filter(isSimulated)];
+  return [
+    ["best", result.second_objective ? `the ${count(best)} that none beats by both` : `the best ${count(best)}`, (row) => row.at < best.length],
+    ["simulated", `all ${count(simulated)} that were simulated`, isSimulated],
+    ["all", `all ${count(rows)}, with those that were only estimated`, () => true],
+  ].filter(([, , is], i, all) => i === 0 || rows.filter(is).length > rows.filter(all[i - 1][2]).length);
+}
+
+function scopeWords(result, rows) {
+  const { simulated } = result.counts;
+  const { estimated } = result.rest;
+  const listed = rows.filter((row) => !isSimulated(row)).length;
+  const left = simulated + estimated - rows.length;
+  return `Of ${result.counts.enumerated.toLocaleString("en")} candidates ${simulated.toLocaleString("en")} were simulated, and ${estimated.toLocaleString("en")} that fit were estimated and not simulated${result.partial ? " by then" : ", as none of them could be among the best"}.`
+    + (left > 0 ? ` Listed are the ${(rows.length - listed).toLocaleString("en")} and ${listed.toLocaleString("en")} best of both; ${left.toLocaleString("en")} are not.` : "");
+}
+
 function showResults(result) {
-  const rows = result.results.map((row, i) => ({ ...row, at: i }));
+  const rows = searchRows(result);
   const details = el("div", { id: "selected", "aria-live": "polite" });
   const tell = (row) => details.replaceChildren(
-    ...(row.at === 0 ? [] : [stacks(`# ${row.at + 1} beside the best`, [rows[0], row].map((one) => [`# ${one.at + 1}`, one.step_time_s, one.time_share, format(one.step_time_s, "time")]))]),
-    el("p", {}, `# ${row.at + 1}: ${candidateWords(row)}`), el("pre", { tabIndex: 0 }, commandOf(row)));
+    ...(row.at === 0 || !isSimulated(row) ? [] : [stacks(`# ${row.at + 1} beside the best`, [rows[0], row].map((one) => [`# ${one.at + 1}`, one.step_time_s, one.time_share, format(one.step_time_s, "time")]))]),
+    el("p", {}, `# ${row.at + 1}: ${candidateWords(row)}${isSimulated(row) ? "" : "; estimated, not simulated"}`), el("pre", { tabIndex: 0 }, commandOf(row)));
   const select = (row) => {
     tell(row);
     fitBars();
   };
-  const grid = new Grid("results", searchColumns(result), rows, { caption: "the best ones; headings sort, and the number of a row sets it beside the best", example: "tp=8   step<1.5s   zbv   mfu>40%", onSelect: select,
+  const grid = new Grid("results", searchColumns(result, rows), rows, { caption: "candidates, the best first; headings sort, and the number of a row sets it beside the best", scopes: searchScopes(result, rows), example: "tp=8   step<1.5s   zbv   mfu>40%", onSelect: select,
     text: (row) => `${candidateWords(row)} ${Object.entries(row.settings).map(([key, value]) => `${key}=${value}`).join(" ")}` });
-  put("results", grid.node, details);
-  put("time", stacks("the first ten; bars as long as their steps", rows.slice(0, 10).map((row) => [el("span", { title: candidateWords(row) }, `# ${row.at + 1}`), row.step_time_s, row.time_share, figure(`/result/results/${row.at}/step_time_s`, "time")])));
+  put("results", el("p", { className: "soft", id: "scope-words" }, scopeWords(result, rows)), grid.node, details);
+  put("time", stacks("the first ten; bars as long as their steps", rows.slice(0, Math.min(10, result.results.length)).map((row) => [el("span", { title: candidateWords(row) }, `# ${row.at + 1}`), row.step_time_s, row.time_share, figure(`/result/results/${row.at}/step_time_s`, "time")])));
   showCandidates(rows, grid);
 }
 

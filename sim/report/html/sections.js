@@ -41,7 +41,7 @@ function showHead() {
       "of ", figure("/summary/memory/capacity_B", "bytes"), ": ",
       memory.fits ? el("span", { className: "good" }, "fits") : el("span", { className: "bad" }, "does not fit"), `, rank ${memory.peak_rank}`,
     ]),
-    isKnown(S.cost) ? tile("USD a step", figure("/summary/cost"), [figure("/summary/cost_per_million_tokens"), " USD per million tokens"]) : null,
+    isKnown(S.cost) ? tile("USD a step", figure("/summary/cost"), isKnown(S.cost_per_million_tokens) ? [figure("/summary/cost_per_million_tokens"), " USD per million tokens"] : []) : null,
     isKnown(S.energy_J) ? tile("energy a step", figure("/summary/energy_J", "energy"), isKnown(S.cost) ? [] : ["cost: the platform names no price"]) : null,
   ];
   put(

@@ -25,8 +25,8 @@ static int compare_rows(const void *a, const void *b) {
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t count,
-                         ms_arena *arena) {
+/* Sort rows by their scores, equal ones by their settings, which are filled in. */
+static ms_status sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena) {
     for (size_t i = 0; i < count; i++) {
         if (ms_space_settings(space, rows[i].index, arena, &rows[i].settings) != MS_OK) {
             return MS_E_NOMEM;
@@ -36,18 +36,30 @@ ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t coun
     return MS_OK;
 }
 
-size_t ms_search_keep_front(ms_search_row *rows, size_t count) {
-    size_t kept = 0;
+/* Of sorted rows bring those to the front that no other is better than by both of its values; both
+ * parts keep their order.  *kept_out: how many these are. */
+static ms_status bring_front(ms_search_row *rows, size_t count, ms_arena *arena, size_t *kept_out) {
+    ms_search_row *others = MS_NEW(arena, ms_search_row, count);
+    size_t kept = 0, left = 0;
+    if (others == NULL && count > 0) {
+        return MS_E_NOMEM;
+    }
     for (size_t i = 0; i < count; i++) {
         bool is_dominated = false;
         for (size_t other = 0; other < kept && !is_dominated; other++) {
             is_dominated = ms_search_dominates(&rows[other].score, &rows[i].score);
         }
-        if (!is_dominated) {
+        if (is_dominated) {
+            others[left++] = rows[i];
+        } else {
             rows[kept++] = rows[i];
         }
     }
-    return kept;
+    for (size_t i = 0; i < left; i++) {
+        rows[kept + i] = others[i];
+    }
+    *kept_out = kept;
+    return MS_OK;
 }
 
 /* ---- what limits it ---- */
@@ -97,11 +109,44 @@ static void find_limit(ms_search_row *row, ms_arena *arena) {
                                      : ms_arena_printf(arena, "%s over %s", name, tier);
 }
 
-ms_status ms_search_describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag) {
+/* Virtual stages of a rank, of one that is not simulated. */
+static int chunks_of(const ms_job_spec *spec) {
+    int own = ms_schedule_kind_traits(spec->schedule.kind).chunks;
+    return spec->schedule.chunks > 0 ? spec->schedule.chunks : own > 0 ? own : 1;
+}
+
+/* Fill in a row's spec and what limits it; of one that was estimated its settings. */
+static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag) {
     ms_status status = ms_space_spec(space, row->index, diag, &row->spec);
-    if (status == MS_OK) {
+    if (status == MS_OK && row->is_simulated) {
         find_limit(row, arena);
         status = row->limited_by == NULL ? MS_E_NOMEM : MS_OK;
+    } else if (status == MS_OK) {
+        row->figures.chunks = chunks_of(&row->spec);
+        status = ms_space_settings(space, row->index, arena, &row->settings);
     }
+    return status;
+}
+
+/* ---- the lists ---- */
+
+ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
+                              const size_t counts[2], ms_arena *arena, ms_diag *diag,
+                              ms_search_findings *result) {
+    size_t simulated = counts[0];
+    size_t top = simulated < (size_t)study->top ? simulated : (size_t)study->top;
+    ms_status status = sort(study->space, rows, simulated, arena);
+    if (status == MS_OK && study->goal->objective_count > 1) {
+        status = bring_front(rows, simulated, arena, &top);
+    }
+    size_t listed = top + (size_t)study->rest_max;
+    listed = listed < counts[1] ? listed : counts[1];
+    for (size_t i = 0; i < listed && status == MS_OK; i++) {
+        status = describe(study->space, &rows[i], arena, diag);
+    }
+    result->rows = rows;
+    result->row_count = top;
+    result->rest = rows + top;
+    result->rest_count = listed - top;
     return status;
 }

@@ -4,15 +4,13 @@
 
 #include "meshsim/search.h"
 
-/* Sort rows by their steps, equal ones by their settings, which are filled in.  Returns MS_OK;
- * MS_E_NOMEM. */
-ms_status ms_search_sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena);
-
-/* Of sorted rows keep those that no other is better than by both of its values, in their order.
- *  Returns how many these are. */
-size_t ms_search_keep_front(ms_search_row *rows, size_t count);
-
-/* Fill in a row's spec and what limits it.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_search_describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag);
+/* Make the lists of what was found: the best ones in their order, and the others up to as many as
+ * the study wants to know of.
+ *  rows: [counts[1]] of which the first counts[0] were simulated, without settings, specs and what
+ * limits them; they are brought into order, and belong to the result.  Returns MS_OK; MS_E_NOMEM,
+ * not reported. */
+ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
+                              const size_t counts[2], ms_arena *arena, ms_diag *diag,
+                              ms_search_findings *result);
 
 #endif

@@ -28,18 +28,12 @@ typedef struct open_candidate {
 /* A candidate that fits in memory. */
 typedef struct feasible {
     int64_t index;
-    double estimate_s, bound_s;
+    double estimate_s, bound_s, peak_B;
     ms_search_score estimate, bound; /* by which they are ordered, and left out */
     bool is_settled;                 /* the store has it */
+    bool is_over;                    /* it was simulated, or refused */
     char key[MS_SHA256_HEX];         /* with a store, once it is looked for there */
 } feasible;
-
-/* One that has been simulated. */
-typedef struct simulated {
-    feasible of;
-    ms_search_score score;
-    ms_run_figures figures;
-} simulated;
 
 typedef struct search_run {
     const ms_search_study *study;
@@ -50,7 +44,7 @@ typedef struct search_run {
     ms_buffer reason;    /* why the candidate at hand is refused */
     ms_vector open;      /* of open_candidate, lowest bounds first */
     ms_vector feasible;  /* of feasible, those from `next` on by their estimates */
-    ms_vector simulated; /* of simulated, those that fit */
+    ms_vector simulated; /* of ms_search_row, those that fit */
     size_t settled;      /* of them, in the store where there is one */
     ms_reasons illegal, failed;
     ms_search_best best, expected; /* of what was simulated; by the estimates */
@@ -85,7 +79,10 @@ static ms_status keep_feasible(search_run *r, const ms_job_spec *spec,
     ms_price_use least = estimate->least, probable = estimate->least;
     least.step_s *= 1 - ROUNDING;
     probable.step_s = estimate->step_s;
-    feasible one = {.index = index, .estimate_s = estimate->step_s, .bound_s = least.step_s};
+    feasible one = {.index = index,
+                    .estimate_s = estimate->step_s,
+                    .bound_s = least.step_s,
+                    .peak_B = estimate->peak_B};
     ms_search_bounds(goal, spec, &least, estimate->peak_B, values);
     ms_search_bounds(goal, spec, &probable, estimate->peak_B, expected);
     one.bound = ms_search_score_of(goal, values);
@@ -257,11 +254,12 @@ static ms_status take_figures(search_run *r, size_t place, const ms_run_figures 
     const ms_search_goal *goal = r->study->goal;
     double values[MS_SEEK_COUNT];
     ms_job_spec spec;
+    feasible *of = &MS_AT(&r->feasible, feasible, place);
+    of->is_over = true;
     if (!figures->fits) {
         r->out->counts.does_not_fit++;
         return MS_OK;
     }
-    const feasible *of = &MS_AT(&r->feasible, feasible, place);
     ms_status status = ms_space_spec(r->study->space, of->index, r->diag, &spec);
     if (status != MS_OK) {
         return status;
@@ -271,8 +269,12 @@ static ms_status take_figures(search_run *r, size_t place, const ms_run_figures 
         r->out->counts.beyond_limits++;
         return MS_OK;
     }
-    const simulated one = {
-        .of = *of, .score = ms_search_score_of(goal, values), .figures = *figures};
+    const ms_search_row one = {.index = of->index,
+                               .is_simulated = true,
+                               .score = ms_search_score_of(goal, values),
+                               .figures = *figures,
+                               .estimate_s = of->estimate_s,
+                               .bound_s = of->bound_s};
     r->out->counts.simulated++;
     status = ms_search_best_take(&r->best, &one.score);
     bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &one, 1) != NULL;
@@ -283,13 +285,14 @@ static ms_status take_figures(search_run *r, size_t place, const ms_run_figures 
 static ms_status take_refusal(search_run *r, size_t place, ms_status status, const char *reason) {
     bool is_illegal = status == MS_E_INPUT;
     ms_search_counts *counts = &r->out->counts;
+    feasible *of = &MS_AT(&r->feasible, feasible, place);
+    of->is_over = true;
     counts->illegal += is_illegal;
     counts->failed += !is_illegal;
     if (!is_illegal && r->out->failure == MS_OK) {
         r->out->failure = status;
     }
-    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason,
-                          MS_AT(&r->feasible, feasible, place).index);
+    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, of->index);
 }
 
 /* Whether the store has a candidate already; then it counts as simulated. */
@@ -492,31 +495,37 @@ static ms_status find_best(search_run *r) {
 
 /* ---- what came of it ---- */
 
+/* Those that were estimated and not simulated, as far as there is room for them, after `count`
+ * rows. Returns how many rows there are now. */
+static size_t add_estimated(search_run *r, ms_search_row *rows, size_t count) {
+    size_t room = count + (size_t)r->study->rest_max;
+    if (r->feasible.count > 0) {
+        qsort(r->feasible.data, r->feasible.count, sizeof(feasible), compare_estimates);
+    }
+    for (size_t i = 0; i < r->feasible.count; i++) {
+        const feasible *one = &MS_AT(&r->feasible, feasible, i);
+        r->out->estimated += !one->is_over;
+        if (!one->is_over && count < room) {
+            rows[count++] = (ms_search_row){.index = one->index,
+                                            .figures.peak_B = one->peak_B,
+                                            .estimate_s = one->estimate_s,
+                                            .bound_s = one->bound_s};
+        }
+    }
+    return count;
+}
+
 static ms_status make_rows(search_run *r) {
     size_t count = r->simulated.count;
-    ms_search_row *rows = MS_NEW(r->arena, ms_search_row, count);
+    ms_search_row *rows = MS_NEW(r->arena, ms_search_row, count + (size_t)r->study->rest_max);
     if (rows == NULL) {
-        return count == 0 ? MS_OK : MS_E_NOMEM;
+        return count == 0 && r->study->rest_max == 0 ? MS_OK : MS_E_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        const simulated *one = &MS_AT(&r->simulated, simulated, i);
-        rows[i] = (ms_search_row){.index = one->of.index,
-                                  .score = one->score,
-                                  .figures = one->figures,
-                                  .estimate_s = one->of.estimate_s,
-                                  .bound_s = one->of.bound_s};
+        rows[i] = MS_AT(&r->simulated, ms_search_row, i);
     }
-    ms_status status = ms_search_sort(r->study->space, rows, count, r->arena);
-    size_t top = count < (size_t)r->study->top ? count : (size_t)r->study->top;
-    if (r->study->goal->objective_count > 1) {
-        top = ms_search_keep_front(rows, count);
-    }
-    for (size_t i = 0; i < top && status == MS_OK; i++) {
-        status = ms_search_describe(r->study->space, &rows[i], r->arena, r->diag);
-    }
-    r->out->rows = rows;
-    r->out->row_count = top;
-    return status;
+    return ms_search_make_rows(r->study, rows, (size_t[]){count, add_estimated(r, rows, count)},
+                               r->arena, r->diag, r->out);
 }
 
 /* The best by its estimate, for who has interrupted a search before anything was simulated. */
@@ -568,7 +577,7 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
     ms_buffer_init(&r.reason);
     ms_vector_init(&r.open, sizeof(open_candidate));
     ms_vector_init(&r.feasible, sizeof(feasible));
-    ms_vector_init(&r.simulated, sizeof(simulated));
+    ms_vector_init(&r.simulated, sizeof(ms_search_row));
     ms_reasons_init(&r.illegal, arena);
     ms_reasons_init(&r.failed, arena);
     ms_status status = r.estimator == NULL ? ms_diag_no_memory(diag) : find_best(&r);
