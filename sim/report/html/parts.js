@@ -50,6 +50,7 @@ function finish(parts) {
   fitBars();
   new ResizeObserver(fitBars).observe(document.getElementById("main"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", fitBars);
+  matchMedia("print").addEventListener("change", fitBars);
   window.meshsimPage = { ...parts, readyMs: performance.now() };
   document.documentElement.dataset.ready = "yes";
 }
