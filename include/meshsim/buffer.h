@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "meshsim/arena.h"
 #include "meshsim/decls.h"
 
 MS_BEGIN_DECLS
@@ -38,6 +39,9 @@ void ms_buffer_printf(ms_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** The text so far, "" when empty; valid until the next call on `buffer`. */
 const char *ms_buffer_text(const ms_buffer *buffer);
+/** Copy the text to an arena and release the buffer.  Returns the copy; NULL where memory ran out,
+ * now or while the buffer was written, which the arena remembers (`has_failed`). */
+const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena);
 
 /** Objects of `item_B` bytes in one block. */
 typedef struct ms_vector {

@@ -79,6 +79,13 @@ const char *ms_buffer_text(const ms_buffer *buffer) {
     return buffer->data == NULL ? "" : buffer->data;
 }
 
+const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena) {
+    arena->has_failed = arena->has_failed || buffer->failed;
+    const char *copy = buffer->failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(buffer));
+    ms_buffer_release(buffer);
+    return copy;
+}
+
 void ms_vector_init(ms_vector *vector, size_t item_B) {
     *vector = (ms_vector){.item_B = item_B};
 }

@@ -7,11 +7,16 @@ static void add_value(ms_value *parent, const char *key, const ms_value *value) 
         ms_value_add_leaf(parent, key, value);
         return;
     }
+    if (parent == NULL) {
+        return;
+    }
     ms_buffer text;
     ms_buffer_init(&text);
     ms_show_value(value, 0, &text);
-    ms_value_add_string(parent, key, ms_buffer_text(&text));
-    ms_buffer_release(&text);
+    const char *copy = ms_buffer_keep(&text, parent->arena);
+    if (copy != NULL) {
+        ms_value_add_string(parent, key, copy);
+    }
 }
 
 static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference *difference) {

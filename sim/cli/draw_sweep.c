@@ -35,9 +35,7 @@ static const char *name_of(const drawing *d, size_t point, bool is_of_x, bool ha
                              path, has_keys ? "=" : "", ms_sweep_value(sweep, point, key));
         }
     }
-    const char *copy = ms_arena_strdup(d->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, d->arena);
 }
 
 /* The keys of some axes. */
@@ -50,9 +48,7 @@ static const char *keys_of(const drawing *d, bool is_of_x) {
             ms_buffer_printf(&text, "%s%s", text.length == 0 ? "" : ", ", sweep->keys[key].path);
         }
     }
-    const char *copy = ms_arena_strdup(d->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, d->arena);
 }
 
 /* ---- where points lie ---- */

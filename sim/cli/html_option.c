@@ -18,9 +18,7 @@ static const char *command_line(const ms_invocation *call) {
         ms_buffer_puts(&line, " ");
         ms_show_shell_word(call->words[i], &line);
     }
-    const char *copy = line.failed ? NULL : ms_arena_strdup(call->arena, ms_buffer_text(&line));
-    ms_buffer_release(&line);
-    return copy;
+    return ms_buffer_keep(&line, call->arena);
 }
 
 static bool is_among(const ms_words *files, size_t count, const char *file) {

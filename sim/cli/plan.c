@@ -77,9 +77,7 @@ static const char *show(const plan *p, const char *word) {
     ms_buffer text;
     ms_buffer_init(&text);
     add_quoted(&text, word, false);
-    const char *copy = text.failed ? NULL : ms_arena_strdup(p->call->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, p->call->arena);
 }
 
 /* words: NULL behind the last. */

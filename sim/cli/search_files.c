@@ -63,9 +63,7 @@ static const char *join(const char *const *words, size_t count, const char *betw
     for (size_t i = 0; i < count; i++) {
         ms_buffer_printf(&text, "%s%s", i == 0 ? "" : between, words[i]);
     }
-    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, arena);
 }
 
 static void fill_line(const ms_search_row *row, size_t rank, ms_arena *arena, found_line *line) {

@@ -30,9 +30,7 @@ static const char *text_of(const ms_value *value, int digits, ms_arena *arena) {
     ms_buffer text;
     ms_buffer_init(&text);
     ms_show_value(value, digits, &text);
-    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, arena);
 }
 
 bool ms_show_sides(const ms_difference *difference, ms_arena *arena, const char *texts_out[2]) {

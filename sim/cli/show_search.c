@@ -122,6 +122,7 @@ static void add_reasons(const char *head, const ms_search_reason *reasons, size_
         ms_buffer_printf(&line, "%lld: %s", (long long)reasons[i].count, reasons[i].text);
         ms_buffer_puts(out, i == 0 ? head : "");
         ms_show_wrapped("  ", ms_buffer_text(&line), out);
+        out->failed = out->failed || line.failed;
         ms_buffer_release(&line);
     }
     if (count > REASONS_MAX) {
@@ -143,6 +144,7 @@ static void add_head(const ms_shown_search *shown, ms_arena *arena, ms_buffer *o
         ms_buffer_printf(&line, i == 0 ? "%s" : ", %s", axes[i].key);
     }
     ms_show_wrapped("varied     ", ms_buffer_text(&line), out);
+    out->failed = out->failed || line.failed;
     ms_buffer_release(&line);
     ms_buffer_printf(out,
                      "candidates %lld: %lld illegal, %lld do not fit in memory, %lld pruned,\n"

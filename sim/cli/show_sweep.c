@@ -35,9 +35,7 @@ static const char *settings_text(const ms_sweep *sweep, size_t point, ms_arena *
         ms_buffer_printf(&text, "%s%s=%s", key == 0 ? "" : " ", sweep->keys[key].path,
                          ms_sweep_value(sweep, point, key));
     }
-    const char *copy = ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, arena);
 }
 
 static sweep_row *make_rows(const ms_shown_sweep *shown, ms_arena *arena) {

@@ -3,11 +3,6 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-bool ms_has_bias(const ms_model *model, ms_bias bias) {
-    bool is_in_all = bias != MS_BIAS_HEAD && model->has_bias;
-    return is_in_all || (model->parts.biases & (unsigned)bias) != 0;
-}
-
 /* Gains, and biases, of the norms of queries and keys: of one head, which all heads of a rank
  * share, or of each. */
 static double head_norm_parameters(const ms_model *model, const ms_shard *shard) {

@@ -1,5 +1,11 @@
-/* Which products multiply in another type than 16 bits, and what that makes of them. */
+/* Which products have a bias, which multiply in another type than 16 bits, and what that makes of
+ * them. */
 #include "model/internal.h"
+
+bool ms_has_bias(const ms_model *model, ms_bias bias) {
+    bool is_in_all = bias != MS_BIAS_HEAD && model->has_bias;
+    return is_in_all || (model->parts.biases & (unsigned)bias) != 0;
+}
 
 /* Layers at both ends keep the working type; modules behind the last layer are as those between.
  * Source: Megatron-LM, --first-last-layers-bf16. */

@@ -66,7 +66,6 @@ ms_status ms_caption_make(const ms_trace *first, const ms_trace *trace, ms_arena
     ms_buffer_printf(&line, "against %s: ", name == NULL ? "the first" : name);
     ms_buffer_puts(&line, differences.count == 0 ? "the same input" : "");
     add_differences(&differences, &line);
-    *caption_out = line.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&line));
-    ms_buffer_release(&line);
+    *caption_out = ms_buffer_keep(&line, arena);
     return *caption_out == NULL ? MS_E_NOMEM : MS_OK;
 }

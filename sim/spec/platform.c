@@ -77,17 +77,13 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
     ms_node_write(document, &text);
     ms_config_write_effective(document, fields, "platform", &effective);
     ms_config_write_sources(document, "platform", &sources);
-    bool has_failed = text.failed || effective.failed || sources.failed;
     ms_spec_platform *platform = &ld->spec->platform;
-    platform->text = ms_arena_strdup(ld->arena, ms_buffer_text(&text));
-    platform->effective_text = ms_arena_strdup(ld->arena, ms_buffer_text(&effective));
-    ms_buffer_release(&text);
-    platform->sources_text = ms_arena_strdup(ld->arena, ms_buffer_text(&sources));
-    ms_buffer_release(&effective);
-    ms_buffer_release(&sources);
-    has_failed = has_failed || platform->text == NULL || platform->effective_text == NULL ||
-                 platform->sources_text == NULL;
-    return has_failed ? MS_E_NOMEM : MS_OK;
+    platform->text = ms_buffer_keep(&text, ld->arena);
+    platform->effective_text = ms_buffer_keep(&effective, ld->arena);
+    platform->sources_text = ms_buffer_keep(&sources, ld->arena);
+    bool has_all = platform->text != NULL && platform->effective_text != NULL &&
+                   platform->sources_text != NULL;
+    return has_all ? MS_OK : MS_E_NOMEM;
 }
 
 /* What the workload says of its platform; an option's file comes in the place of its own. */

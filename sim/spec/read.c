@@ -193,13 +193,9 @@ static ms_status write_texts(reading *r) {
         text.failed = true;
     }
     ms_node_write(r->root, &text);
-    bool has_failed = text.failed || effective.failed;
-    source->text = ms_arena_strdup(r->arena, ms_buffer_text(&text));
-    source->effective_text = ms_arena_strdup(r->arena, ms_buffer_text(&effective));
-    ms_buffer_release(&text);
-    ms_buffer_release(&effective);
-    return has_failed || source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM
-                                                                                : MS_OK;
+    source->text = ms_buffer_keep(&text, r->arena);
+    source->effective_text = ms_buffer_keep(&effective, r->arena);
+    return source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* A count of sequences that is given and wrong leaves nothing to judge the batch by. */

@@ -349,10 +349,8 @@ ms_status ms_case_translate(ms_case_rules *rules, const ms_case *c, ms_case_job 
         status = ms_job_spec_override(&job_out->spec, &rules->job_sets, rules->arena, rules->diag,
                                       &job_out->spec);
     }
-    job_out->differs = ms_arena_strdup(rules->arena, ms_buffer_text(&t.differs));
-    bool has_failed = t.differs.failed || job_out->differs == NULL;
-    ms_buffer_release(&t.differs);
-    if (has_failed) {
+    job_out->differs = ms_buffer_keep(&t.differs, rules->arena);
+    if (job_out->differs == NULL) {
         return ms_diag_no_memory(rules->diag);
     }
     return status == MS_E_NO ? MS_OK : status; /* its reason is there */

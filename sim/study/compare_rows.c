@@ -68,8 +68,8 @@ static const char *name_row(const ms_value *row, size_t place, const identity *w
     const char *text = NULL;
     if (!has_name) {
         text = ms_arena_printf(arena, "%zu", place);
-    } else if (!name.failed) {
-        text = ms_arena_strdup(arena, ms_buffer_text(&name));
+    } else {
+        text = ms_buffer_keep(&name, arena);
     }
     ms_buffer_release(&name);
     return text;

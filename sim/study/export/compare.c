@@ -36,9 +36,8 @@ static const char *text_of(key_comparison *c, const ms_node *node) {
     ms_buffer text;
     ms_buffer_init(&text);
     put_value(node, &text);
-    const char *kept = text.failed ? NULL : ms_arena_strdup(c->arena, ms_buffer_text(&text));
+    const char *kept = ms_buffer_keep(&text, c->arena);
     c->has_failed = c->has_failed || kept == NULL;
-    ms_buffer_release(&text);
     return kept == NULL ? "" : kept;
 }
 
@@ -46,9 +45,7 @@ const char *ms_export_defaults(ms_arena *arena) {
     ms_buffer lines;
     ms_buffer_init(&lines);
     ms_job_spec_write_keys(&lines);
-    const char *kept = lines.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&lines));
-    ms_buffer_release(&lines);
-    return kept;
+    return ms_buffer_keep(&lines, arena);
 }
 
 const char *ms_export_default(const char *defaults, const char *path, ms_arena *arena) {

@@ -77,10 +77,7 @@ static const char *take_values(word_walk *w, size_t most) {
     for (; most > 0 && w->at < w->count && !is_argument(&w->words[w->at]); most--, w->at++) {
         ms_buffer_printf(&values, "%s%s", values.length == 0 ? "" : " ", w->words[w->at].text);
     }
-    const char *text = ms_arena_strdup(w->reading->arena, ms_buffer_text(&values));
-    text = values.failed ? NULL : text;
-    ms_buffer_release(&values);
-    return text;
+    return ms_buffer_keep(&values, w->reading->arena);
 }
 
 static void take_argument(word_walk *w) {
@@ -217,9 +214,7 @@ static const char *text_of(megatron_reading *r, const ms_node *node) {
             ms_buffer_printf(&text, "%s%s", text.length == 0 ? "" : " ", item->text);
         }
     }
-    const char *kept = text.failed ? NULL : ms_arena_strdup(r->arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return kept;
+    return ms_buffer_keep(&text, r->arena);
 }
 
 static bool is_word(const char *text, const char *word) {

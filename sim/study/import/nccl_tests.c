@@ -87,9 +87,7 @@ static const char *sum_up(const ms_vector *points, ms_arena *arena) {
                          first->nodes, first->nodes == 1 ? "" : "s", first->system, i - start,
                          best);
     }
-    const char *kept = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return kept;
+    return ms_buffer_keep(&text, arena);
 }
 
 static ms_status read_log(const ms_cases_reading *reading, const char *path) {

@@ -68,9 +68,7 @@ static const char *join(const ms_node *node, const ms_words *values, ms_arena *a
     for (size_t i = 0; i < values->count; i++) {
         ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", values->items[i]);
     }
-    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, arena);
 }
 
 /* A key with its values, as --vary has them. */

@@ -77,12 +77,10 @@ void ms_point_add_settings(const ms_words *settings, ms_value *object) {
     for (size_t i = 0; i < settings->count; i++) {
         const char *setting = settings->items[i];
         size_t length = strcspn(setting, "=");
-        ms_buffer key;
-        ms_buffer_init(&key);
-        ms_buffer_add(&key, setting, length);
-        ms_point_add_value(object, ms_buffer_text(&key),
-                           setting + length + (setting[length] == '='));
-        ms_buffer_release(&key);
+        const char *key = object == NULL ? NULL : ms_arena_strndup(object->arena, setting, length);
+        if (key != NULL) {
+            ms_point_add_value(object, key, setting + length + (setting[length] == '='));
+        }
     }
 }
 
@@ -116,13 +114,11 @@ static ms_status describe(points_run *r, ms_store_row *row) {
     ms_buffer settings;
     ms_buffer_init(&settings);
     ms_point_write_settings(&r->point.settings, &settings);
-    row->settings = ms_arena_strdup(r->arena, ms_buffer_text(&settings));
+    row->settings = ms_buffer_keep(&settings, r->arena);
     row->workload = ms_arena_strdup(r->arena, spec->name == NULL ? "" : spec->name);
     row->platform = ms_arena_strdup(r->arena, spec->platform.cluster->name);
     row->gpus = ms_spec_ranks(spec);
-    bool has_all =
-        !settings.failed && row->settings != NULL && row->workload != NULL && row->platform != NULL;
-    ms_buffer_release(&settings);
+    bool has_all = row->settings != NULL && row->workload != NULL && row->platform != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 

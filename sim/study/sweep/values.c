@@ -35,9 +35,7 @@ const char *ms_sweep_value_text(const ms_node *value, ms_arena *arena) {
     ms_buffer text;
     ms_buffer_init(&text);
     write_flow(value, false, &text);
-    const char *copy = text.failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(&text));
-    ms_buffer_release(&text);
-    return copy;
+    return ms_buffer_keep(&text, arena);
 }
 
 /* ---- ranges ---- */

@@ -138,3 +138,22 @@ Test(buffer, texts_from_outside_stay_on_one_line) {
     cr_assert_str_eq(ms_buffer_text(&buffer), "a?b??? ~\xc3\xa9");
     ms_buffer_release(&buffer);
 }
+
+Test(buffer, a_text_that_lacks_something_is_not_kept) {
+    ms_arena arena;
+    ms_buffer buffer;
+    ms_arena_init(&arena);
+    ms_buffer_init(&buffer);
+    ms_buffer_puts(&buffer, "whole");
+    cr_assert_str_eq(ms_buffer_keep(&buffer, &arena), "whole");
+    cr_assert_null(buffer.data);
+    cr_assert_str_eq(ms_buffer_keep(&buffer, &arena), "");
+    cr_assert_not(arena.has_failed);
+
+    ms_buffer_puts(&buffer, "hal");
+    ms_buffer_add(&buffer, "f", SIZE_MAX / 2); /* more than there is */
+    cr_assert_null(ms_buffer_keep(&buffer, &arena));
+    cr_assert(arena.has_failed, "whoever asks the arena at the end is told");
+    cr_assert_not(buffer.failed);
+    ms_arena_release(&arena);
+}
