@@ -160,6 +160,11 @@ ms_status ms_kineto_read(const ms_kineto_source *source, ms_arena *arena, ms_dia
  * `arena`.  Returns MS_OK; MS_E_NOMEM, not reported. */
 ms_status ms_kineto_measured(const ms_kineto_trace *trace, ms_arena *arena, ms_table *table_out);
 
+/** Whether that table says anything.  trace: with one rank at least.  Returns MS_OK; MS_E_INPUT,
+ * the reason reported. */
+ms_status ms_kineto_check_measured(const ms_kineto_trace *trace, const ms_table *table,
+                                   ms_diag *diag);
+
 /** A part of the step, measured and predicted [s]. Parts of level 1 sum to the step, those of level
  * 2 to the one of level 1 before them. */
 typedef struct ms_kineto_part {

@@ -17,32 +17,27 @@ enum {
 };
 enum { STEPS_MAX = 1000000 };
 
+/* Letters of a kernel's name that stand in its line, and in a line of its own, and of a group's. */
+enum { SHORT_NAME = 34, LONG_NAME = 74, SHORT_GROUP = 20 };
+
 /* ---- pages ---- */
 
 static const char STEP_HEAD[] =
-    "\nrank  step        wall     compute     exposed      copies        idle   communication\n";
+    "\nrank  step       wall    compute    exposed     copies       idle  communication\n";
 static const ms_table_cell STEP_CELLS[] = {{"rank", 4, ""},
                                            {"step", 5, NULL},
-                                           {"wall_s", 11, NULL},
-                                           {"compute_s", 11, NULL},
-                                           {"exposed_s", 11, NULL},
-                                           {"copy_s", 11, NULL},
-                                           {"idle_s", 11, NULL},
-                                           {"communication_s", 15, NULL},
+                                           {"wall_s", 10, NULL},
+                                           {"compute_s", 10, NULL},
+                                           {"exposed_s", 10, NULL},
+                                           {"copy_s", 10, NULL},
+                                           {"idle_s", 10, NULL},
+                                           {"communication_s", 14, NULL},
                                            {0}};
 
 static const char CHANNEL_HEAD[] =
-    "\ncommunication    group                    size  calls a step        busy     exposed\n";
-static const ms_table_cell CHANNEL_CELLS[] = {{"kind", -16, ""},
-                                              {"group", -24, NULL},
-                                              {"group_size", 4, NULL},
-                                              {"count", 13, NULL},
-                                              {"busy_s", 11, NULL},
-                                              {"exposed_s", 11, NULL},
-                                              {0}};
+    "\ncommunication    group                size calls a step        busy     exposed\n";
 
-static const char KERNEL_HEAD[] =
-    "\nclass            calls       total        mean         min         max  kernel\n";
+static const char KERNEL_HEAD[] = "\nclass            calls      total       mean  kernel\n";
 
 /* The first rows of a table. */
 static void add_rows(ms_table *table, const char *head, const ms_table_cell *cells, size_t shown,
@@ -95,7 +90,7 @@ static void add_ranks(const ms_kineto_trace *trace, ms_buffer *page) {
             ms_buffer_printf(page, "rank %lld of %lld, ", (long long)rank->rank,
                              (long long)rank->world_size);
         }
-        ms_buffer_printf(page, "%s%s%lld events of the GPU, ",
+        ms_buffer_printf(page, "%s%s%lld events of the GPU,\n    ",
                          rank->device == NULL ? "" : rank->device, rank->device == NULL ? "" : ", ",
                          (long long)rank->kernels);
         if (rank->steps == 0) {
@@ -109,18 +104,38 @@ static void add_ranks(const ms_kineto_trace *trace, ms_buffer *page) {
     }
 }
 
+static void add_channels(const ms_kineto_trace *trace, ms_buffer *page) {
+    ms_buffer_puts(page, trace->channel_count > 0 ? CHANNEL_HEAD : "");
+    for (size_t i = 0; i < trace->channel_count && i < CHANNELS_SHOWN; i++) {
+        const ms_kineto_channel *channel = &trace->channels[i];
+        char busy[TEXT_SIZE], exposed[TEXT_SIZE];
+        bool is_long = strlen(channel->group) > SHORT_GROUP;
+        if (is_long) {
+            ms_buffer_printf(page, "group %.*s\n", LONG_NAME, channel->group);
+        }
+        ms_buffer_printf(page, "%-16s %-20s %4lld %12.6g %11s %11s\n", channel->kind,
+                         is_long ? "(above)" : channel->group, (long long)channel->group_size,
+                         channel->count,
+                         ms_unit_format(channel->busy_s, MS_DIM_TIME, busy, sizeof busy),
+                         ms_unit_format(channel->exposed_s, MS_DIM_TIME, exposed, sizeof exposed));
+    }
+    if (trace->channel_count > CHANNELS_SHOWN) {
+        ms_buffer_printf(page, "... and %zu more, which --json has\n",
+                         trace->channel_count - CHANNELS_SHOWN);
+    }
+}
+
 static void add_kernels(const ms_kineto_trace *trace, ms_buffer *page) {
     ms_buffer_puts(page, KERNEL_HEAD);
     for (size_t i = 0; i < trace->kernel_count && i < KERNELS_SHOWN; i++) {
         const ms_kineto_kernel *kernel = &trace->kernels[i];
-        char total[TEXT_SIZE], mean[TEXT_SIZE], least[TEXT_SIZE], most[TEXT_SIZE];
-        ms_buffer_printf(page, "%-13s %8lld %11s %11s %11s %11s  %.60s\n", kernel->class_name,
+        char total[TEXT_SIZE], mean[TEXT_SIZE];
+        bool is_long = strlen(kernel->name) > SHORT_NAME;
+        ms_buffer_printf(page, "%-13s %8lld %10s %10s", kernel->class_name,
                          (long long)kernel->count,
                          ms_unit_format(kernel->total_s, MS_DIM_TIME, total, sizeof total),
-                         ms_unit_format(kernel->mean_s, MS_DIM_TIME, mean, sizeof mean),
-                         ms_unit_format(kernel->min_s, MS_DIM_TIME, least, sizeof least),
-                         ms_unit_format(kernel->max_s, MS_DIM_TIME, most, sizeof most),
-                         kernel->name);
+                         ms_unit_format(kernel->mean_s, MS_DIM_TIME, mean, sizeof mean));
+        ms_buffer_printf(page, is_long ? "\n    %.*s\n" : "  %.*s\n", LONG_NAME, kernel->name);
     }
     if (trace->kernel_count > KERNELS_SHOWN) {
         ms_buffer_printf(page, "... and %zu more, which --json and --kernels have\n",
@@ -137,7 +152,7 @@ static void add_shapes(const ms_kineto_trace *trace, size_t rows, ms_buffer *pag
     for (size_t i = 0; i < trace->shape_count && shown < SHAPES_SHOWN; i++) {
         const ms_kineto_shape *shape = &trace->shapes[i];
         if (shape->why != NULL) {
-            ms_buffer_printf(page, "%-16s %s %.60s, %lld calls: %s\n",
+            ms_buffer_printf(page, "%-9s %s %.40s, %lld calls:\n            %s\n",
                              shown++ == 0 ? "left out" : "", shape->kernel, shape->shape,
                              (long long)shape->count, shape->why);
         }
@@ -211,21 +226,20 @@ static void add_parts(const ms_kineto_comparison *comparison, ms_buffer *page) {
             ms_buffer_printf(page, " %6.3g\n", part->ratio);
         }
     }
-    ms_buffer_puts(
-        page, "waiting: measured, a pipeline's bubble is part of its communication, whose kernels "
-              "wait for\ntheir peers, and of idle time; predicted, it stands alone\n");
+    ms_buffer_puts(page,
+                   "waiting: measured, a pipeline's bubble is part of its communication, whose\n"
+                   "kernels wait for their peers, and of idle time; predicted, it stands alone\n");
 }
 
 static const char MATCHED_HEAD[] =
-    "\n                                calls                 busy                 exposed\n"
-    "axis       kind            measured predicted   measured  predicted   measured  predicted  "
-    "groups of the trace\n";
+    "\n                             calls           busy                exposed\n"
+    "axis      kind              meas.  pred.  measured predicted  measured predicted\n";
 
 static void add_calls(double calls, ms_buffer *page) {
     if (isnan(calls)) {
-        ms_buffer_printf(page, " %9s", "-");
+        ms_buffer_printf(page, " %6s", "-");
     } else {
-        ms_buffer_printf(page, " %9.4g", calls);
+        ms_buffer_printf(page, " %6.4g", calls);
     }
 }
 
@@ -233,15 +247,16 @@ static void add_matched(const ms_kineto_comparison *comparison, ms_buffer *page)
     ms_buffer_puts(page, MATCHED_HEAD);
     for (size_t i = 0; i < comparison->communication_count; i++) {
         const ms_kineto_matched *row = &comparison->communication[i];
-        ms_buffer_printf(page, "%-10s %-14s", row->axis, row->kind);
+        ms_buffer_printf(page, "%-9s %-15s", row->axis, row->kind);
         add_calls(row->measured_calls, page);
         add_calls(row->predicted_calls, page);
-        add_time(row->measured_busy_s, 10, page);
-        add_time(row->predicted_busy_s, 10, page);
-        add_time(row->measured_exposed_s, 10, page);
-        add_time(row->predicted_exposed_s, 10, page);
-        ms_buffer_printf(page, "%s%.60s\n", row->groups == NULL ? "" : "  ",
-                         row->groups == NULL ? "" : row->groups);
+        add_time(row->measured_busy_s, 9, page);
+        add_time(row->predicted_busy_s, 9, page);
+        add_time(row->measured_exposed_s, 9, page);
+        add_time(row->predicted_exposed_s, 9, page);
+        bool has_names = row->groups != NULL && strcmp(row->groups, "-") != 0;
+        ms_buffer_printf(page, has_names ? "\n    groups %.60s\n" : "\n",
+                         has_names ? row->groups : "");
     }
 }
 
@@ -319,9 +334,7 @@ static ms_status print_page(const ms_invocation *call, const ms_kineto_trace *tr
         add_matched(comparison, &page);
     }
     add_rows(&tables->steps, STEP_HEAD, STEP_CELLS, STEPS_SHOWN, &page);
-    if (tables->channels.count > 0) {
-        add_rows(&tables->channels, CHANNEL_HEAD, CHANNEL_CELLS, CHANNELS_SHOWN, &page);
-    }
+    add_channels(trace, &page);
     add_kernels(trace, &page);
     add_shapes(trace, tables->measured.count, &page);
     return ms_cli_print_page(call, &page);
@@ -345,6 +358,9 @@ static ms_status print_all(const ms_invocation *call, const ms_kineto_trace *tra
     const char *kernels = ms_cli_value(call, "kernels", "");
     ms_status status = fill_tables(call, trace, &tables);
     status = status == MS_OK && comparison != NULL ? compare(call, trace, &compared) : status;
+    if (status == MS_OK && output[0] != '\0') {
+        status = ms_kineto_check_measured(trace, &tables.measured, call->diag);
+    }
     status = status == MS_OK ? write_table(call, "output", &tables.measured) : status;
     status = status == MS_OK ? write_table(call, "kernels", &tables.kernels) : status;
     if (status == MS_OK && ms_cli_has(call, "json")) {

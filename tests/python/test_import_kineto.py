@@ -80,6 +80,113 @@ class ImportKineto(programs.ProgramTest):
         job = ["run", ROOT / "workloads/textbook-70b-64.yaml", "--json", "--set"]
         self.meshsim(*job, f"platform.gpu.measured={self.folder}/measured.csv")
 
+    def test_without_measured_kernels_there_is_no_table(self):
+        trace = kineto_trace.Trace(self.folder / "x.json")
+        trace.kernel("nvjet", 0, 100)
+        trace.close()
+        refused = self.meshsim("import", "kineto", "x.json", "-o", "measured.csv", code=3)
+        self.assertIn("x.json: error: no measured kernels to write: expected matrix products or attentions with their sizes, which the profiler records with "
+                      "record_shapes=True, got none", refused.stderr)
+        self.assertFalse((self.folder / "measured.csv").exists())
+        trace = kineto_trace.Trace(self.folder / "x.json")
+        trace.operator("aten::mm", 0, 1, 1, dims=[[64, 64], [64, 64]], types=["float", "float"])
+        trace.kernel("nvjet", 10, 100, external=1)
+        trace.close()
+        refused = self.meshsim("import", "kineto", "x.json", "-o", "measured.csv", code=3)
+        self.assertIn("no measured kernels to write: all 1 shapes are left out, the longest, gemm 64x64x64: ", refused.stderr)
+        self.meshsim("import", "kineto", "x.json")
+
+    def test_pages_are_80_columns_wide(self):
+        self.write_two_ranks()
+        trace = kineto_trace.Trace(self.folder / "x.json", 0, 8)
+        trace.operator("aten::addmm", 0, 1, 1, dims=[[64], [64, 64], [64, 64]], types=["float"] * 3)
+        trace.kernel("void at::native::" + "vectorized_elementwise_kernel<4, at::native::SiLU>" * 3, 0, 100, external=1)
+        trace.collective("allreduce", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 50, 100, elements=1 << 20, out=1 << 20, described="a_group_of_some_long_name" * 3)
+        trace.close()
+        for words in (["rank0.json", "rank1.json"], ["x.json"], ["x.json", "--against", ROOT / "workloads/tiny.yaml"]):
+            page = self.meshsim("import", "kineto", *words).stdout
+            for line in page.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
+    # Events as versions of PyTorch's profiler wrote them: 1.8 (annotations are operators, ids as texts, no digits behind the point), 1.12, 2.1, 2.5; the host's
+    # and the viewer's come along, and what is no JSON.  Source of the shapes: pytorch/kineto, tb_plugin/test and docs/traces, libkineto/src/output_json.cpp.
+    VARIANTS = {
+        "1.8": """{"schemaVersion": 1, "computeProperties": [{"id": 0, "name": "Tesla V100-DGXS-32GB", "major": 7}], "traceEvents": [
+            {"ph": "X", "cat": "Operator", "name": "ProfilerStep#2", "pid": 24572, "tid": "24572", "ts": 1621401187223000, "dur": 100, "args": {"Device": 24572, "External id": 9}},
+            {"ph": "X", "cat": "Operator", "name": "aten::mm", "pid": 24572, "tid": "24572", "ts": 1621401187223005, "dur": 9, "args": {"Device": 24572, "External id": 41,
+             "Input dims": [[512, 256], [256, 128]], "Input type": ["c10::Half", "c10::Half"], "Call stack": "train.py(3): step;"}},
+            {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 24572, "tid": "24572", "ts": 1621401187223007, "dur": 5, "args": {"cbid": 211, "correlation": 335, "external id": 41, "external ts": 1}},
+            {"ph": "X", "cat": "Kernel", "name": "volta_fp16_s884gemm_fp16_64x64_ldg8_f2f_nn", "pid": 0, "tid": "stream 7", "ts": 1621401187223010, "dur": 60,
+             "args": {"queued": 0, "device": 0, "context": 1, "stream": "7", "correlation": 335, "external id": 41, "est. achieved occupancy %": N/A}},
+            {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": "stream 7", "ts": 1621401187223080, "dur": 10,
+             "args": {"device": 0, "context": 1, "stream": 7, "correlation": 336, "bytes": 4, "memory bandwidth (GB/s)": inf}},
+            {"ph": "s", "id": 335, "pid": 24572, "tid": 24572, "ts": 1621401187223007, "cat": "async", "name": "launch"},
+            {"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1621401187223000}]}""",
+        "1.12": r"""{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Tesla V100-DGXS-32GB"}], "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2},
+            "with_stack": 1, "record_shapes": 1, "traceEvents": [
+            {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 9, "tid": 9, "ts": 1658883870000000, "dur": 100, "args": {"External id": 9, "Trace name": "PyTorch Profiler", "Trace iteration": 0}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1658883870000005, "dur": 9, "args": {"External id": 41, "Trace name": "PyTorch Profiler", "Trace iteration": 0,
+             "Fwd thread id": 0, "Sequence number": 23, "Input Dims": [[512, 256], [256, 128]], "Input type": ["c10::Half", "c10::Half"]}},
+            {"ph": "X", "cat": "python_function", "name": "C:\Users\me\train.py(3): step	x", "pid": 9, "tid": 9, "ts": 1658883870000001, "dur": 90, "args": {"Python id": 1, "Python parent id": null, "Python module id": 0}},
+            {"ph": "X", "cat": "kernel", "name": "volta_fp16_s884gemm_fp16_64x64_ldg8_f2f_nn", "pid": 0, "tid": 7, "ts": 1658883870000010, "dur": 60,
+             "args": {"External id": 41, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": 335, "blocks per SM": 1.6, "grid": [128, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 31}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 1658883870000080, "dur": 10,
+             "args": {"External id": 50, "device": 0, "context": 1, "stream": 7, "correlation": 336, "bytes": 4, "memory bandwidth (GB/s)": Infinity}},
+            {"ph": "f", "id": 335, "pid": 0, "tid": 7, "ts": 1658883870000010, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+            {"name": "process_labels", "ph": "M", "ts": 1658883870000000, "pid": "Spans", "tid": 0, "args": {"labels": "GPU 0"}}],
+            "traceName": "/tmp/worker0.pt.trace.json"}""",
+        "2.1": """{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 85100199936, "computeMajor": 8, "numSms": 108}],
+            "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2}, "cupti_version": 18, "cuda_runtime_version": 12010, "displayTimeUnit": "ms", "traceEvents": [
+            {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 9, "tid": 9, "ts": 1.7e15, "dur": 100, "args": {"External id": 9, "Ev Idx": 0}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1700000000000005, "dur": 9, "args": {"External id": 41, "Record function id": 0, "Ev Idx": 4,
+             "Concrete Inputs": ["", ""], "Input Dims": [[512, 256], [256, 128]], "Input type": ["c10::Half", "c10::Half"]}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 1700000000000007, "dur": 5, "args": {"External id": 41, "cbid": 211, "correlation": 41}},
+            {"ph": "X", "cat": "kernel", "name": "ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_nn", "pid": 0, "tid": 7, "ts": 1700000000000010, "dur": 60,
+             "args": {"External id": 41, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": 41, "warps per SM": NaN}},
+            {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 1700000000000080, "dur": 10, "args": {"device": 0, "stream": 7, "bytes": 4, "memory bandwidth (GB/s)": -Infinity}},
+            {"ph": "X", "cat": "overhead", "name": "Activity Buffer Request", "pid": -1, "tid": 0, "ts": 1700000000000001, "dur": 7},
+            {"ph": "X", "cat": "Trace", "ts": 1700000000000000, "dur": 100, "pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)", "args": {"Op count": 0}}]}""",
+        "2.5": """
+            {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 102085492736}], "cupti_version": 24,
+            "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl",
+             "pg_size": 2, "ranks": [0, 1]}], "nccl_version": "2.21.5"}, "trace_id": "CBF1", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1727000000000000000, "traceEvents": [
+            {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 9, "tid": 9, "ts": 4183914210000.125, "dur": 100.000, "args": {"External id": 9, "Record function id": 0, "Ev Idx": 0}},
+            {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#2", "pid": 0, "tid": 7, "ts": 4183914210000.125, "dur": 100.000, "args": {"External id": 9}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 4183914210005.125, "dur": 9.000, "args": {"External id": 41, "Record function id": 0, "Ev Idx": 4,
+             "Concrete Inputs": ["", ""], "Input Dims": [[512, 256], [256, 128]], "Input Strides": [[256, 1], [128, 1]], "Input type": ["c10::Half", "c10::Half"]}},
+            {"ph": "X", "cat": "kernel", "name": "nvjet_hsh_64x64_64x16_4x1_v_bz_TNN", "pid": 0, "tid": 7, "ts": 4183914210010.125, "dur": 60.000,
+             "args": {"External id": 41, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": 41, "graph id": 0, "graph node id": 0, "est. achieved occupancy %": 0}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7, "ts": 4183914210080.125, "dur": 10.000, "args": {"device": 0, "stream": 7, "bytes": 4}},
+            {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 7, "ts": 4183914210085.125, "dur": 1.000, "args": {"stream": 7, "correlation": 2, "device": 0}},
+            {"ph": "X", "cat": "kernel", "name": "lost", "pid": 0, "tid": 7, "ts": 4183914210090.125, "dur": NaN, "args": {"device": 0, "stream": 7}},
+            {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 4183914210100.125}], "traceName": "/tmp/x.json"}"""}
+
+    def test_traces_of_all_versions(self):
+        for version, text in self.VARIANTS.items():
+            with self.subTest(version):
+                (self.folder / "x.json").write_text(text, encoding="utf-8")
+                found = self.read("x.json")
+                step = found["mean"]
+                self.assertEqual([row["step"] for row in found["steps"]], [2])
+                self.assertEqual(found["ranks"][0]["device"], {"1.8": "Tesla V100-DGXS-32GB", "1.12": "Tesla V100-DGXS-32GB", "2.1": "NVIDIA A100-SXM4-80GB"}.get(version, "NVIDIA H100"))
+                for name, time_us in (("wall_s", 100), ("compute_s", 60), ("copy_s", 10), ("idle_s", 30)):
+                    self.assertAlmostEqual(step[name], time_us * US, delta=1e-12, msg=name)
+                self.assertEqual([(row["kernel"], row["shape"], row["count"]) for row in found["shapes"]], [("gemm", "512x128x256", 1)])
+                self.assertAlmostEqual(found["shapes"][0]["mean_s"], 60 * US, delta=1e-12)
+                with gzip.open(self.folder / "x.pt.trace.json.gz", "wt", encoding="utf-8") as out:
+                    out.write(text)
+                self.assertEqual(self.read("x.pt.trace.json.gz")["mean"], step)
+
+    def test_words_between_pieces(self):
+        """A value that is no number lies across the end of a piece of 64 KiB, wherever it is cut."""
+        head = '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "nvjet", "ts": 0, "dur": 5, "args": {"stream": 7, "pad": "'
+        for word in ("NaN", "-Infinity", "nan", "null", "-12"):
+            for before in range(0, len(word) + 1):
+                text = head + "x" * (65536 - before - len(head) - len('", "warps": ')) + f'", "warps": {word}' + "}}]}"
+                self.assertEqual(text[65536 - before:].split("}")[0], word)
+                (self.folder / "x.json").write_text(text, encoding="utf-8")
+                self.assertAlmostEqual(self.read("x.json")["mean"]["compute_s"], 5 * US)
+
     def test_calibrate_takes_measured_kernels(self):
         trace = kineto_trace.Trace(self.folder / "x.json")
         sizes = [(1024 * m, 1024 * n, 4096) for m in range(1, 5) for n in range(1, 5)]
@@ -132,7 +239,13 @@ class ImportKineto(programs.ProgramTest):
             ("cut.json", whole[:2000], "not valid JSON: parse error: premature EOF"),
             ("cut.json.gz", cut, "damaged compression: unexpected end of file"),
             ("bad.json.gz", cut[:60] + b"\xff" * 40, "damaged compression:"),
-            ("empty.json", b"", "not valid JSON"),
+            ("empty.json", b"", "empty.json:1: error: expected JSON, an object with traceEvents, got an empty file"),
+            ("blank.json", b" \n\n", "blank.json:3: error: expected JSON, an object with traceEvents, got an empty file"),
+            ("quoted.json", b'{"traceEvents": [\n{"ph": "X", "cat": "kernel", "name": "k", "ts": 1,\n "dur": "50"}]}',
+             "quoted.json:3: error: 'dur' of an event: expected a number of microseconds, got the text '50'"),
+            ("null.json", b'{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": null}]}',
+             "'ts' of an event: expected a number of microseconds, got 'null'"),
+            ("word.json", b'{"traceEvents": [{"ph": "X", "cat": "kernel", "ts": nonsense}]}', "not valid JSON"),
             ("text.json", b"ncclAllReduce took 5 us\n", "text.json:1: error: not valid JSON"),
             ("host.json", b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]}', "no work of a GPU"),
             ("deep.json", b'{"traceEvents": [{"args": ' + b"[" * 5000000, "at most 64 levels"),

@@ -12,7 +12,7 @@ static ms_status read_kineto(const ms_import_source *source, ms_arena *arena, ms
     if (status == MS_OK && ms_kineto_measured(&trace, arena, &out->table) != MS_OK) {
         status = ms_diag_no_memory(diag);
     }
-    return status;
+    return status == MS_OK ? ms_kineto_check_measured(&trace, &out->table, diag) : status;
 }
 
 const ms_import_kind ms_import_kineto = {

@@ -69,6 +69,13 @@ static const struct {
     {"rms_norm", MS_KINETO_ELEMENTWISE},
     {"ln_fwd", MS_KINETO_ELEMENTWISE},
     {"ln_bwd", MS_KINETO_ELEMENTWISE},
+    {"bn_fw", MS_KINETO_ELEMENTWISE}, /* of convolutions, as cuDNN names theirs */
+    {"bn_bw", MS_KINETO_ELEMENTWISE},
+    {"cudnn_128", MS_KINETO_GEMM},
+    {"winograd", MS_KINETO_GEMM},
+    {"convolve", MS_KINETO_GEMM},
+    {"wgrad", MS_KINETO_GEMM},
+    {"dgrad", MS_KINETO_GEMM},
     {"gemm", MS_KINETO_GEMM},
     {"nvjet", MS_KINETO_GEMM},
     {"xmma", MS_KINETO_GEMM},

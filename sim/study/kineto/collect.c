@@ -140,12 +140,14 @@ static bool collect_operator(ms_kineto_file *file, const ms_kineto_event *event)
     return !is_wanted || ms_vector_add(&file->launches, &launch, 1) != NULL;
 }
 
+static const char STEP[] = "ProfilerStep";
+
+static bool is_step(const ms_kineto_event *event) {
+    return strncmp(event->name, STEP, sizeof STEP - 1) == 0;
+}
+
 static bool collect_mark(ms_kineto_file *file, const ms_kineto_event *event) {
-    static const char PREFIX[] = "ProfilerStep";
-    if (strncmp(event->name, PREFIX, sizeof PREFIX - 1) != 0) {
-        return true;
-    }
-    const char *digits = event->name + sizeof PREFIX - 1;
+    const char *digits = event->name + sizeof STEP - 1;
     ms_kineto_mark mark = {.number = strtoll(*digits == '#' ? digits + 1 : digits, NULL, 10),
                            .start_ns = event->start_ns,
                            .end_ns = event->start_ns + event->duration_ns,
@@ -159,11 +161,11 @@ static bool collect(ms_kineto_file *file, const ms_kineto_event *event) {
     case MS_KINETO_MEMCPY:
     case MS_KINETO_MEMSET:
         return collect_work(file, event);
-    case MS_KINETO_OPERATOR:
-        return collect_operator(file, event);
+    case MS_KINETO_OPERATOR: /* which annotations were, too, before PyTorch 1.11 */
+        return is_step(event) ? collect_mark(file, event) : collect_operator(file, event);
     case MS_KINETO_ANNOTATION:
     case MS_KINETO_GPU_ANNOTATION:
-        return collect_mark(file, event);
+        return !is_step(event) || collect_mark(file, event);
     default:
         return true;
     }

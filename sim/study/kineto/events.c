@@ -124,12 +124,16 @@ static bool read_whole(ms_span text, int64_t *value_out) {
     return true;
 }
 
+/* *has_out: whether there is one: what is no number, such as NaN, is none. */
 static bool take_time(ms_kineto_reader *r, ms_token token, ms_span text, const char *key,
-                      int64_t *value_out) {
-    if (token != MS_TOKEN_NUMBER || !read_thousandths(text, value_out)) {
-        return ms_stream_fault(r->stream, "'%s' of an event: expected microseconds, got '%.*s'",
-                               key, (int)(text.to - text.from > 40 ? 40 : text.to - text.from),
-                               text.from);
+                      int64_t *value_out, bool *has_out) {
+    bool is_text = token == MS_TOKEN_STRING;
+    *has_out = !(is_text && is_word(text, MS_STREAM_NO_NUMBER));
+    if (*has_out && (token != MS_TOKEN_NUMBER || !read_thousandths(text, value_out))) {
+        return ms_stream_fault(
+            r->stream, "'%s' of an event: expected a number of microseconds, got %s'%.*s'", key,
+            is_text ? "the text " : "", (int)(text.to - text.from > 40 ? 40 : text.to - text.from),
+            text.from);
     }
     return true;
 }
@@ -175,11 +179,12 @@ static field find_field(const key_row *rows, size_t count, ms_span text) {
 
 static section find_section(ms_kineto_reader *r, ms_span text) {
     r->head.has_schema = r->head.has_schema || is_word(text, "schemaVersion");
-    return is_word(text, "traceEvents")        ? SECTION_EVENTS
-           : is_word(text, "distributedInfo")  ? SECTION_DISTRIBUTED
-           : is_word(text, "deviceProperties") ? SECTION_DEVICES
-           : is_word(text, "otherData")        ? SECTION_OTHER_DATA
-                                               : SECTION_OTHER;
+    return is_word(text, "traceEvents")       ? SECTION_EVENTS
+           : is_word(text, "distributedInfo") ? SECTION_DISTRIBUTED
+           : is_word(text, "deviceProperties") || is_word(text, "computeProperties")
+               ? SECTION_DEVICES /* the latter before PyTorch 1.10 */
+           : is_word(text, "otherData") ? SECTION_OTHER_DATA
+                                        : SECTION_OTHER;
 }
 
 static bool on_key(void *context, ms_span text) {
@@ -240,11 +245,9 @@ static bool take_event_value(ms_kineto_reader *r, ms_token token, ms_span text) 
         ms_buffer_add(&r->name, text.from, (size_t)(text.to - text.from));
         return !r->name.failed;
     case FIELD_START:
-        r->has_start = true;
-        return take_time(r, token, text, "ts", &r->event.start_ns);
+        return take_time(r, token, text, "ts", &r->event.start_ns, &r->has_start);
     case FIELD_DURATION:
-        r->has_duration = true;
-        return take_time(r, token, text, "dur", &r->event.duration_ns);
+        return take_time(r, token, text, "dur", &r->event.duration_ns, &r->has_duration);
     default:
         return true;
     }
@@ -425,9 +428,9 @@ static bool check_begin(ms_kineto_reader *r, bool is_object) {
     }
     if (r->section == SECTION_EVENTS && r->level == EVENT &&
         (r->field == FIELD_START || r->field == FIELD_DURATION)) {
-        return ms_stream_fault(r->stream, "'%s' of an event: expected microseconds, got %s",
-                               r->field == FIELD_START ? "ts" : "dur",
-                               is_object ? "an object" : "a list");
+        return ms_stream_fault(
+            r->stream, "'%s' of an event: expected a number of microseconds, got %s",
+            r->field == FIELD_START ? "ts" : "dur", is_object ? "an object" : "a list");
     }
     return true;
 }

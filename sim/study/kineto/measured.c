@@ -40,3 +40,23 @@ ms_status ms_kineto_measured(const ms_kineto_trace *trace, ms_arena *arena, ms_t
     }
     return status;
 }
+
+ms_status ms_kineto_check_measured(const ms_kineto_trace *trace, const ms_table *table,
+                                   ms_diag *diag) {
+    const ms_mark mark = {.file = trace->ranks[0].file};
+    if (table->count > 0) {
+        return MS_OK;
+    }
+    if (trace->shape_count == 0) {
+        ms_diag_at(diag, &mark, NULL,
+                   "no measured kernels to write: expected matrix products or attentions with "
+                   "their sizes, which the profiler records with record_shapes=True, got none");
+    } else {
+        const ms_kineto_shape *first = &trace->shapes[0];
+        ms_diag_at(diag, &mark, NULL,
+                   "no measured kernels to write: all %zu shapes are left out, the longest, %s "
+                   "%.60s: %s",
+                   trace->shape_count, first->kernel, first->shape, first->why);
+    }
+    return MS_E_INPUT;
+}

@@ -26,14 +26,16 @@ struct ms_stream {
     const ms_stream_sink *sink;
     ms_diag *diag;
     yajl_handle parser;
+    ms_mender mender;
     const unsigned char *piece; /* under way */
+    bool has_text;              /* something but blanks came */
     int lines;                  /* ends of lines before it */
     int depth;
     bool has_fault; /* somebody reported one */
     char *pool;
     size_t pool_used_B, last_B; /* `last_B`: where its newest object begins */
     size_t largest_B;           /* object that yajl has asked for */
-    char buffer[PIECE_B];
+    char buffer[PIECE_B + 1];   /* what was held of the last piece, and a piece */
 };
 
 /* ---- memory of yajl ----
@@ -169,6 +171,10 @@ bool ms_stream_fault(ms_stream *stream, const char *format, ...) {
 
 /* yajl's own complaint, without its line's end. */
 static ms_status report_syntax(ms_stream *s) {
+    if (!s->has_text) {
+        ms_stream_fault(s, "expected JSON, an object with traceEvents, got an empty file");
+        return MS_E_INPUT;
+    }
     unsigned char *text = yajl_get_error(s->parser, 0, NULL, 0);
     int length = (int)strcspn((const char *)text, "\n");
     ms_stream_fault(s, "not valid JSON: %.*s", length, (const char *)text);
@@ -205,8 +211,17 @@ ms_status ms_stream_new(const char *name, const ms_stream_sink *sink, ms_arena *
     return MS_OK;
 }
 
-static ms_status take_piece(ms_stream *s, const unsigned char *piece, size_t length_B) {
+static bool is_blank(const unsigned char *piece, size_t length_B) {
+    size_t at = 0;
+    while (at < length_B && strchr(" \t\r\n", piece[at]) != NULL && piece[at] != '\0') {
+        at++;
+    }
+    return at == length_B;
+}
+
+static ms_status take_mended(ms_stream *s, const unsigned char *piece, size_t length_B) {
     s->piece = piece;
+    s->has_text = s->has_text || !is_blank(piece, length_B);
     yajl_status result = yajl_parse(s->parser, piece, length_B);
     if (result != yajl_status_ok) {
         return refuse(s, result);
@@ -222,7 +237,20 @@ static ms_status take_piece(ms_stream *s, const unsigned char *piece, size_t len
     return MS_OK;
 }
 
+/* A piece that stands in the buffer behind its first byte, which has what was held. */
+static ms_status take_piece(ms_stream *s, size_t length_B, bool is_last) {
+    bool is_held = s->mender.held != '\0';
+    s->buffer[0] = s->mender.held;
+    char *text = s->buffer + (is_held ? 0 : 1);
+    size_t mended_B = ms_mend(&s->mender, text, length_B + (is_held ? 1 : 0), is_last);
+    return mended_B == 0 ? MS_OK : take_mended(s, (const unsigned char *)text, mended_B);
+}
+
 static ms_status finish(ms_stream *s) {
+    ms_status status = take_piece(s, 0, true);
+    if (status != MS_OK) {
+        return status;
+    }
     yajl_status result = yajl_complete_parse(s->parser);
     return result == yajl_status_ok ? MS_OK : refuse(s, result);
 }
@@ -231,7 +259,8 @@ ms_status ms_stream_read_text(ms_stream *stream, const char *text, size_t length
     ms_status status = MS_OK;
     for (size_t at = 0; at < length_B && status == MS_OK; at += PIECE_B) {
         size_t now = length_B - at < PIECE_B ? length_B - at : PIECE_B;
-        status = take_piece(stream, (const unsigned char *)text + at, now);
+        memcpy(stream->buffer + 1, text + at, now);
+        status = take_piece(stream, now, false);
     }
     return status == MS_OK ? finish(stream) : status;
 }
@@ -255,10 +284,10 @@ static ms_status report_zlib(ms_stream *s, gzFile file) {
 
 static ms_status read_pieces(ms_stream *s, gzFile file) {
     for (;;) {
-        int count = gzread(file, s->buffer, PIECE_B);
+        int count = gzread(file, s->buffer + 1, PIECE_B);
         int code = Z_OK;
         if (count > 0) {
-            ms_status status = take_piece(s, (const unsigned char *)s->buffer, (size_t)count);
+            ms_status status = take_piece(s, (size_t)count, false);
             if (status != MS_OK) {
                 return status;
             }

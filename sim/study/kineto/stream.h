@@ -10,6 +10,7 @@
 #include "meshsim/config.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
+#include "study/kineto/mend.h"
 
 /* Levels of objects and lists in one another, as in all other files that are read. */
 enum { MS_STREAM_DEPTH = 64 };
@@ -40,9 +41,10 @@ typedef struct ms_stream ms_stream;
 ms_status ms_stream_new(const char *name, const ms_stream_sink *sink, ms_arena *arena,
                         ms_diag *diag, ms_stream **stream_out);
 
-/* Read a file to its end.  path: may name a pipe.  Returns MS_OK; MS_E_INPUT (no JSON, too deep, a
- * string of more than 256 KiB, damaged compression, no such file, or the sink said no), reported
- * with the line; MS_E_IO; MS_E_NOMEM. O(bytes), memory O(1). */
+/* Read a file to its end, with what profilers write that is no JSON: a value that is no number,
+ * such as NaN, is the text MS_STREAM_NO_NUMBER.  path: may name a pipe.  Returns MS_OK; MS_E_INPUT
+ * (no JSON, too deep, a string of more than 256 KiB, damaged compression, no such file, or the sink
+ * said no), reported with the line; MS_E_IO; MS_E_NOMEM. O(bytes), memory O(1). */
 ms_status ms_stream_read_file(ms_stream *stream, const char *path);
 
 /* Read a text in memory, to which all else of the above applies; it is never compressed. */

@@ -337,7 +337,7 @@ Test(kineto, faults_are_named_with_their_place) {
     static const struct {
         const char *text, *said;
     } CASES[] = {
-        {"", "not valid JSON"},
+        {"", "trace.json:1: error: expected JSON, an object with traceEvents, got an empty file"},
         {"[]", "got a list"},
         {"5", "expected an object with traceEvents"},
         {"{}", "no traceEvents"},
@@ -346,10 +346,12 @@ Test(kineto, faults_are_named_with_their_place) {
         {"{\"traceEvents\": [5]}", "trace.json:1: error: expected an event"},
         {"{\"traceEvents\": [[]]}", "expected an event, which is an object, got a list"},
         {"{\"traceEvents\": [\n\n{\"ph\": \"X\", \"ts\": \"early\"}]}",
-         "trace.json:3: error: 'ts' of an event: expected microseconds, got 'early'"},
+         "trace.json:3: error: 'ts' of an event: expected a number of microseconds, got the text "
+         "'early'"},
         {"{\"traceEvents\": [{\"dur\": [1]}]}",
-         "'dur' of an event: expected microseconds, got a list"},
-        {"{\"traceEvents\": [{\"ts\": 99999999999999999999}]}", "expected microseconds"},
+         "'dur' of an event: expected a number of microseconds, got a list"},
+        {"{\"traceEvents\": [{\"ts\": 99999999999999999999}]}",
+         "expected a number of microseconds, got '9"},
         {"{\"traceEvents\": []}", "no work of a GPU"},
         {"{\"traceEvents\": [\n{\"ph\": \"X\",", "not valid JSON"},
         {"{\"otherData\": {\"program\": \"meshsim\"}, \"traceEvents\": []}",
