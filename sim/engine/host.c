@@ -68,11 +68,16 @@ ms_status ms_host_init(ms_host *host, const ms_dag *dag, ms_arena *scratch) {
     return MS_OK;
 }
 
+/* Whether it is not known when a wait ends. */
+static bool is_wait_ahead(const ms_host *host, int32_t wait) {
+    return wait >= 0 && host->waits[wait].end_s < 0.0;
+}
+
 /* When a host goes on after a wait. One whose end is not known is a wait that the operation at hand
  * does not depend on, and was not held up by. */
 static double end_of_wait_s(const ms_host *host, int32_t wait) {
     double after_s = 0.0;
-    while (wait >= 0 && host->waits[wait].end_s < 0.0) {
+    while (is_wait_ahead(host, wait)) {
         after_s += host->waits[wait].after_s;
         wait = host->waits[wait].earlier;
     }
@@ -88,6 +93,18 @@ static void end_waits(ms_host *host, int32_t op, double ready_s) {
     }
 }
 
+double ms_host_launched_s(const ms_host *host, int32_t member) {
+    const ms_host_launch *launch = &host->launches[member];
+    return end_of_wait_s(host, launch->wait) + launch->after_s;
+}
+
+double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
+    const ms_dag_work *work = work_of(host->dag, op);
+    const ms_dag_piece *piece = ms_dag_piece_of(host->dag, work);
+    double behind_s = piece == NULL ? 0.0 : piece->host_s;
+    return launched_s + behind_s - work->time_s;
+}
+
 double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     const ms_dag *dag = host->dag;
     const ms_dag_work *work = work_of(dag, op);
@@ -99,10 +116,9 @@ double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     }
     double launched_s = 0.0;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-        const ms_host_launch *launch = &host->launches[j];
-        launched_s = fmax(launched_s, end_of_wait_s(host, launch->wait) + launch->after_s);
+        launched_s = fmax(launched_s, ms_host_launched_s(host, j));
+        host->has_passed_wait =
+            host->has_passed_wait || is_wait_ahead(host, host->launches[j].wait);
     }
-    const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
-    double behind_s = piece == NULL ? 0.0 : piece->host_s;
-    return fmax(ready_s, launched_s + behind_s - work->time_s);
+    return fmax(ready_s, ms_host_earliest_s(host, op, launched_s));
 }

@@ -35,6 +35,8 @@ typedef struct ms_host {
     const ms_dag *dag;
     ms_host_launch *launches; /**< [member_count]; NULL: launching takes no time */
     ms_host_wait *waits;
+    bool has_passed_wait; /**< an operation was launched before a wait that its host comes to first
+                           */
 } ms_host;
 
 /** Prepare.  Returns MS_OK; MS_E_NOMEM.  O(members). */
@@ -43,5 +45,13 @@ ms_status ms_host_init(ms_host *host, const ms_dag *dag, ms_arena *scratch);
 /** When operation `op` starts that could do so at `ready_s` if it were launched: everything that it
  * waits for has ended.  Where launching takes time only.  O(members of the operation). */
 double ms_host_start_s(ms_host *host, int32_t op, double ready_s);
+
+/** When the host of a member's rank has launched it: of a run that is over, where launching takes
+ * time. */
+double ms_host_launched_s(const ms_host *host, int32_t member);
+
+/** When an operation starts at the earliest that is launched at `launched_s`: so that it does not
+ * end before its last kernel is launched.  O(1). */
+double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s);
 
 #endif

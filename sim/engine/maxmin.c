@@ -353,6 +353,7 @@ static ms_status share(ms_maxmin *s) {
     if (s->changed.count == 0) {
         return MS_OK;
     }
+    s->has_shared = true;
     return s->setup.share != NULL ? s->setup.share(s->setup.share_context) : solve(s);
 }
 

@@ -88,6 +88,7 @@ typedef struct ms_maxmin {
     int32_t free_flow, free_use; /**< + 1, 0: none */
     int32_t round;               /**< of finding rates */
     int64_t solved;              /**< flows whose rate was found, so far */
+    bool has_shared;             /**< flows have changed each other's rates */
 } ms_maxmin;
 
 /** Prepare, at time 0, without flows.  Returns MS_OK; MS_E_NOMEM.  To be released in both cases. */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "meshsim/progress.h"
+#include "meshsim/random.h"
 
 enum { PROGRESS_MASK = (1 << 10) - 1 }; /* every so many settled operations who watches is told */
 
@@ -141,6 +142,16 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
     return MS_OK;
 }
 
+/* By how much an operation starts late: that of a rank the same for every microbatch, of all others
+ * another one. */
+static double nudge_s(const ms_replay *replay, int32_t op) {
+    const ms_dag *dag = replay->dag;
+    ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
+                        (uint32_t)dag->ops[op].work};
+    double share = ms_random_unit(&random);
+    return replay->nudge.share * share * replay->work_time_s[dag->ops[op].work];
+}
+
 /* Queue the start of `op`, for which all is there but maybe its launch, and ask the cache for what
  * will be read first when its time comes. */
 static inline void queue_start(ms_replay *replay, int32_t op) {
@@ -151,6 +162,12 @@ static inline void queue_start(ms_replay *replay, int32_t op) {
     ms_start *start = &replay->starts[op];
     if (replay->host.launches != NULL) {
         start->time_s = ms_host_start_s(&replay->host, op, start->time_s);
+    }
+    if (replay->nudge.share > 0.0) {
+        start->time_s += nudge_s(replay, op);
+        if (start->time_s > replay->nudge.until_s) {
+            return;
+        }
     }
     ms_event event = {.time_s = start->time_s, .op = op};
     /* A computation that starts now needs no place in the queue: what else happens at this instant

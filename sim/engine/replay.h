@@ -39,6 +39,7 @@ typedef struct ms_account {
     ms_flow_record *records; /**< [capacity] */
     int64_t count;
     int64_t capacity; /**< transfers over links in the whole graph, known before the run */
+    bool has_shared;  /**< some have changed each other's rates */
 } ms_account;
 
 /** What is known of an operation's start. Side by side, for both are asked for at every end before
@@ -57,6 +58,12 @@ typedef struct ms_successors {
     int32_t *of;    /**< operations */
 } ms_successors;
 
+/** Operations that start late on purpose, to see what that leads to. */
+typedef struct ms_nudge {
+    double share;   /**< of its time, by which an operation starts late, at most; 0: none does */
+    double until_s; /**< nothing that starts later is asked for */
+} ms_nudge;
+
 /** A replay of one graph. Arrays in the scratch arena; the timeline's in the caller's. */
 typedef struct ms_replay {
     const ms_dag *dag;
@@ -69,6 +76,7 @@ typedef struct ms_replay {
     ms_successors next;
     ms_event_queue queue; /**< starts, and ends that are no known dates, that lie ahead */
     ms_host host;         /**< which holds starts back that are not launched yet */
+    ms_nudge nudge;       /**< all zero but in a test of another run */
     double limit_s;       /**< nothing later may happen yet: INFINITY, or the engine's clock */
     double now_s;         /**< time of the last event that was taken from the queue */
     bool has_slowdown;    /**< communication slows computations down */

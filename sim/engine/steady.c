@@ -16,14 +16,24 @@ enum { PERIODS = 3, ANCHORS_MAX = 3 };
  */
 static const double CUTS[] = {0.0123, 0.3217, 0.5711, 0.7903};
 
+/* Of a period in which operations are late, in shares of MS_STEADY_NUDGE and the period: it grows
+ * by no more and shrinks by no more, and by the same each time. Periods of jobs that were equal to
+ * their whole simulations grew by 0 to 1, now and then by 20; those of jobs that were not, by 80 to
+ * 600,000. */
+#define GROWTH_MAX 30.0
+#define BEND_MAX   0.02
+
 typedef struct steady {
     const ms_dag *dag;
+    const ms_host *host;
     const ms_timeline *timeline;
-    int32_t *first;   /* [streams + 1] into ops */
-    int32_t *ops;     /* [members] operations of each stream, in its order */
-    int32_t *place;   /* [members] where a member stands in its stream */
-    int32_t *lengths; /* [streams] operations that start in a period */
-    double from_s;    /* the first of the periods */
+    int32_t *first;          /* [streams + 1] into ops */
+    int32_t *ops;            /* [members] operations of each stream, in its order */
+    int32_t *place;          /* [members] where a member stands in its stream */
+    int32_t *lengths;        /* [streams] operations that start in a period */
+    int32_t *launched_first; /* [ranks + 1] into launched; NULL: launching takes no time */
+    int32_t *launched;       /* [members] of each rank, in the order in which its host launches */
+    double from_s;           /* the first of the periods */
     double period_s;
     int32_t mbs;   /* by which `mb` grows in a period */
     double same_s; /* dates no farther apart are the same */
@@ -53,6 +63,31 @@ static bool list_streams(steady *s, ms_arena *scratch) {
             s->place[m] = next[stream]++;
             s->ops[s->first[stream] + s->place[m]] = op;
         }
+    }
+    return true;
+}
+
+/* List what the host of every rank launches.  Returns whether there was memory for it. */
+static bool list_launches(steady *s, ms_arena *scratch) {
+    const ms_dag *dag = s->dag;
+    if (s->host->launches == NULL) {
+        return true;
+    }
+    s->launched_first = MS_NEW(scratch, int32_t, (size_t)dag->rank_count + 1);
+    s->launched = MS_NEW(scratch, int32_t, dag->member_count);
+    int32_t *next = MS_NEW(scratch, int32_t, dag->rank_count);
+    if (s->launched_first == NULL || s->launched == NULL || next == NULL) {
+        return false;
+    }
+    for (int32_t m = 0; m < dag->member_count; m++) {
+        s->launched_first[dag->streams[dag->member_stream[m]].rank + 1]++;
+    }
+    for (int32_t i = 0; i < dag->rank_count; i++) {
+        s->launched_first[i + 1] += s->launched_first[i];
+    }
+    for (int32_t m = 0; m < dag->member_count; m++) { /* in the order of their operations */
+        int32_t rank = dag->streams[dag->member_stream[m]].rank;
+        s->launched[s->launched_first[rank] + next[rank]++] = m;
     }
     return true;
 }
@@ -123,10 +158,9 @@ static int period_of(const steady *s, double time_s, bool *is_clear_out) {
     return periods < 0.0 ? -1 : periods >= PERIODS ? PERIODS : (int)periods;
 }
 
-/* Whether the periods are alike. */
-static bool is_steady(steady *s) {
+/* Count what starts in a period on each stream.  Returns whether that is clear of all. */
+static bool count_lengths(steady *s) {
     const ms_timeline *t = s->timeline;
-    int64_t counts[PERIODS] = {0};
     bool is_clear = true;
     for (int32_t i = 0; i < s->dag->stream_count; i++) {
         s->lengths[i] = 0;
@@ -138,6 +172,14 @@ static bool is_steady(steady *s) {
             s->lengths[s->dag->member_stream[m]]++;
         }
     }
+    return is_clear;
+}
+
+/* Whether the periods are alike. */
+static bool is_steady(steady *s) {
+    const ms_timeline *t = s->timeline;
+    int64_t counts[PERIODS] = {0};
+    bool is_clear = count_lengths(s);
     for (int32_t op = 0; op < t->op_count && is_clear; op++) {
         int period = period_of(s, t->start_s[op], &is_clear);
         bool reaches = t->end_s[op] > s->from_s && period < PERIODS;
@@ -152,6 +194,82 @@ static bool is_steady(steady *s) {
         }
     }
     return is_clear && counts[0] > 0 && counts[0] == counts[1] && counts[1] == counts[2];
+}
+
+static int32_t op_of(const steady *s, int32_t member) {
+    return s->ops[s->first[s->dag->member_stream[member]] + s->place[member]];
+}
+
+/* What a rank's host launches for the periods at hand. */
+typedef struct launches {
+    const int32_t *members; /* all that the host ever launches */
+    int32_t count;
+    int32_t begin, end; /* from the first to the last that starts in the periods */
+    int32_t length;     /* those that start in the first of them */
+} launches;
+
+static launches find_launches(const steady *s, int32_t rank) {
+    int32_t first = s->launched_first[rank];
+    launches l = {.members = s->launched + first, .count = s->launched_first[rank + 1] - first};
+    for (int32_t i = 0; i < l.count; i++) {
+        double behind_s = s->timeline->start_s[op_of(s, l.members[i])] - s->from_s;
+        if (behind_s >= 0.0 && behind_s < PERIODS * s->period_s) {
+            l.begin = l.end == 0 ? i : l.begin;
+            l.end = i + 1;
+            l.length += behind_s < s->period_s;
+        }
+    }
+    return l;
+}
+
+/* Whether a host launches a period later what it launched, one by one. */
+static bool is_launched_again(const steady *s, const launches *l) {
+    const int32_t *stream = s->dag->member_stream;
+    bool is_same = l->length > 0;
+    for (int32_t i = l->begin; i < l->end - l->length && is_same; i++) {
+        int32_t member = l->members[i], later = l->members[i + l->length];
+        is_same = stream[member] == stream[later] && later_of(s, member) == op_of(s, later) &&
+                  is_moved(s, op_of(s, member), op_of(s, later), s->mbs);
+    }
+    return is_same;
+}
+
+/* Whether each of its launches is a period later, too. */
+static bool is_launched_in_time(const steady *s, const launches *l) {
+    bool is_same = true;
+    for (int32_t i = l->begin; i < l->end - l->length && is_same; i++) {
+        double by_s = ms_host_launched_s(s->host, l->members[i + l->length]) -
+                      ms_host_launched_s(s->host, l->members[i]);
+        is_same = fabs(by_s - s->period_s) <= s->same_s;
+    }
+    return is_same;
+}
+
+/* Whether a host that does not wait for its GPU takes no longer than a period for what it launches
+ * in one, and nothing waits for it from here on. */
+static bool is_ahead(const steady *s, const launches *l) {
+    double by_s = ms_host_launched_s(s->host, l->members[l->begin + l->length]) -
+                  ms_host_launched_s(s->host, l->members[l->begin]);
+    bool is = by_s <= s->period_s;
+    for (int32_t i = l->begin; i < l->count && is; i++) {
+        int32_t op = op_of(s, l->members[i]);
+        const ms_dag_work *work = &s->dag->works[s->dag->ops[op].work];
+        double launched_s = ms_host_launched_s(s->host, l->members[i]);
+        is = (i >= l->end || !work->is_synchronising) &&
+             (work->host_s <= 0.0 ||
+              ms_host_earliest_s(s->host, op, launched_s) < s->timeline->start_s[op]);
+    }
+    return is;
+}
+
+/* Whether the hosts of all ranks go on as they did. */
+static bool are_hosts_steady(const steady *s) {
+    bool are = s->launched == NULL || !s->host->has_passed_wait;
+    for (int32_t rank = 0; rank < s->dag->rank_count && s->launched != NULL && are; rank++) {
+        launches l = find_launches(s, rank);
+        are = is_launched_again(s, &l) && (is_launched_in_time(s, &l) || is_ahead(s, &l));
+    }
+    return are;
 }
 
 /* When a forward pass of the first rank starts, the last one first, each what the graph repeats
@@ -203,15 +321,17 @@ static bool is_period(steady *s, const anchors *a, int last, int length) {
     bool is_likely = have_same_anchors(s, a, last, length);
     for (size_t c = 0; c < sizeof CUTS / sizeof CUTS[0] && is_likely && !is_alike; c++) {
         s->from_s = begin_s - CUTS[c] * s->period_s;
-        is_alike = is_steady(s);
+        is_alike = is_steady(s) && are_hosts_steady(s);
     }
     return is_alike;
 }
 
-ms_status ms_steady_find(const ms_dag *dag, ms_arena *scratch, ms_timeline *timeline) {
-    steady s = {.dag = dag, .timeline = timeline};
+ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,
+                         ms_timeline *timeline) {
+    steady s = {.dag = dag, .host = host, .timeline = timeline};
     anchors a;
-    if (!list_streams(&s, scratch) || !list_anchors(&s, scratch, &a)) {
+    if (!list_streams(&s, scratch) || !list_launches(&s, scratch) ||
+        !list_anchors(&s, scratch, &a)) {
         return MS_E_NOMEM;
     }
     for (int length = 1; PERIODS * length < a.count; length++) {
@@ -227,5 +347,57 @@ ms_status ms_steady_find(const ms_dag *dag, ms_arena *scratch, ms_timeline *time
             }
         }
     }
+    return MS_OK;
+}
+
+double ms_steady_until_s(const ms_timeline *timeline) {
+    const ms_steady *found = &timeline->steady;
+    return found->from_s + (PERIODS + 0.5) * found->period_s; /* none takes longer than a period */
+}
+
+/* Whether a date of three operations, a period apart, moves with the others'. */
+static bool is_firm(const steady *s, const double *date_s, const double *nudged_s,
+                    const int32_t ops[PERIODS]) {
+    double late_s[PERIODS];
+    for (int i = 0; i < PERIODS; i++) {
+        late_s[i] = nudged_s[ops[i]] - date_s[ops[i]];
+    }
+    double unit_s = MS_STEADY_NUDGE * s->period_s;
+    double growth_s = late_s[2] - late_s[1];
+    return fabs(growth_s) <= GROWTH_MAX * unit_s &&
+           fabs(growth_s - (late_s[1] - late_s[0])) <= BEND_MAX * unit_s;
+}
+
+/* Whether all that starts on a stream in the first of the periods does. */
+static bool is_stream_firm(const steady *s, const ms_timeline *nudged, int32_t stream) {
+    const ms_timeline *t = s->timeline;
+    int32_t length = s->lengths[stream];
+    bool is = true;
+    for (int32_t i = s->first[stream]; i + 2 * length < s->first[stream + 1] && is; i++) {
+        const int32_t *op = &s->ops[i];
+        double periods = (t->start_s[*op] - s->from_s) / s->period_s;
+        if (periods >= 0.0 && periods < 1.0) {
+            const int32_t ops[PERIODS] = {op[0], op[length], op[2 * length]};
+            is = is_firm(s, t->start_s, nudged->start_s, ops) &&
+                 is_firm(s, t->end_s, nudged->end_s, ops);
+        }
+    }
+    return is;
+}
+
+ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline, const ms_timeline *nudged,
+                         ms_arena *scratch, bool *is_firm_out) {
+    steady s = {.dag = dag,
+                .timeline = timeline,
+                .from_s = timeline->steady.from_s - timeline->steady.period_s,
+                .period_s = timeline->steady.period_s};
+    if (!list_streams(&s, scratch)) {
+        return MS_E_NOMEM;
+    }
+    bool is = count_lengths(&s);
+    for (int32_t stream = 0; stream < dag->stream_count && is; stream++) {
+        is = is_stream_firm(&s, nudged, stream);
+    }
+    *is_firm_out = is;
     return MS_OK;
 }

@@ -26,9 +26,7 @@ static bool is_worth_it(const ms_job *job) {
 /* Whether nothing in a job depends on what came before the period at hand but by what the proof
  * compares, and one step is all. */
 static bool is_regular(const ms_job *job) {
-    ms_spec_host host = ms_spec_host_of(&job->spec);
     return !job->run.no_fast_forward && !job->run.is_bounded && job->spec.simulation.steps <= 1 &&
-           !job->is_validated_late && host.launch_s <= 0.0 && host.syncs == 0 &&
            job->program.type != NULL && job->program.shard_moves == NULL;
 }
 

@@ -48,6 +48,15 @@ def lone_case(seed, number):
     return ["workloads/tiny.yaml", *words_of(sets), *source.choice([[], ["--granularity", "pass"]]), *source.choice([[], ["--no-fold"]])]
 
 
+def hosted_case(seed, number):
+    """Words of case `number`: one of the above, whose hosts take time to launch kernels, much or little beside what these take."""
+    source = random.Random(f"hosted {seed} {number}")
+    words = source.choice([lone_case, lone_case, long_case])(seed, number)
+    launch = source.choice(["0.3 us", "1 us", "3 us", "8 us", "20 us", "55 us", "200 us"])
+    syncs = source.choice([[], [], ["messages"], ["batch"], ["norm"], ["messages", "norm", "batch"], ["kernels"]])
+    return [*words, "--set", f"host.launch={launch}", "--set", f"host.sync=[{', '.join(syncs)}]"]
+
+
 def kind_of(words):
     """Schedule of a case."""
     return next((word.partition("=")[2] for word in words if word.startswith("schedule.kind=")), "1f1b")

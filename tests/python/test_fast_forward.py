@@ -17,7 +17,7 @@ from pathlib import Path
 
 import h5py
 
-from fast_forward_cases import ROOT, compare, lone_case, long_case, result
+from fast_forward_cases import ROOT, compare, hosted_case, lone_case, long_case, result
 from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
@@ -62,6 +62,22 @@ class FastForward(unittest.TestCase):
                     "platform.routing_seed=3", "mesh.tp=4", "mesh.pp=1", "mesh.dp=6", "mesh.order=[tp, dp, pp]", "model.layers=2",
                     "tensor_parallel.sequence=true", "tensor_parallel.allow_slow=true", "batch.global=288"]
         self.check("workloads/tiny.yaml", *(word for setting in settings for word in ("--set", setting)))
+
+    def test_hosts(self):
+        """Hosts that are far ahead, that wait for their GPUs, and that every GPU waits for; hundreds of microbatches pass until all of the
+        second rank's kernels wait for its GPU, whose host is a little faster than the first one's."""
+        words = ["workloads/tiny.yaml", "--granularity", "pass", "--set", "batch.global=1024"]
+        for launch in ("300 ns", "8 us", "200 us"):
+            for sync in ("[]", "[messages, norm, batch]", "[kernels]"):
+                with self.subTest(launch=launch, sync=sync):
+                    self.assertGreater(self.check(*words, "--set", f"host.launch={launch}", "--set", f"host.sync={sync}"), 128)
+
+    def test_what_rounding_leads_away_from(self):
+        """Computations that communication slows down go round in a circle that is one by chance: a rounding later they leave it."""
+        settings = ["platform.file=flat", "platform.nodes=16", "mesh.tp=1", "mesh.pp=8", "mesh.dp=2", "mesh.order=[tp, ep, cp, dp, pp]", "model.vocab=0",
+                    "platform.gpu.compute_slowdown=2", "data_parallel.overlap_reduce=true", "model.layers=16", "batch.global=512"]
+        words = ["workloads/tiny.yaml", "--fidelity", "analytic", "--granularity", "pass", "--no-fold"]
+        self.check(*words, *(word for setting in settings for word in ("--set", setting)))
 
     def test_lone(self):
         """1F1B and interleaved schedules of replicas that share no links; some settle later than an attempt is worth."""
@@ -132,10 +148,10 @@ class FastForward(unittest.TestCase):
                 del plain["engine"][key], traced["engine"][key]
             self.assertEqual(plain, traced)
 
-    def test_random(self):
+    def check_random(self, make, runs):
         legal = claimed = number = 0
-        while legal < RUNS:
-            words = long_case(f"{SEED}", number)
+        while legal < runs:
+            words = make(f"{SEED}", number)
             number += 1
             found = compare(PROGRAM, words)
             if found is not None:
@@ -143,6 +159,12 @@ class FastForward(unittest.TestCase):
                 claimed += found.counted > 0
                 self.assertEqual(found.differences, {}, f"MS_SEED={SEED} {' '.join(words)}")
         self.assertGreater(claimed, 0, f"MS_SEED={SEED}: {legal} jobs")
+
+    def test_random(self):
+        self.check_random(long_case, RUNS)
+
+    def test_random_hosts(self):
+        self.check_random(hosted_case, RUNS)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cases.h"
+#include "engine/steady.h"
 
 static const ms_steady STRETCH = {.from_s = 10.0, .period_s = 2.0, .times = 3};
 
@@ -26,21 +27,39 @@ Test(steady, lengths_have_all_times_of_what_they_cover) {
 
 enum { MICROBATCHES = 16 };
 
+/* What is special about a pipeline. */
+typedef struct pipeline {
+    unsigned late_mbs; /* bits of the microbatches whose backward passes take a nanosecond more */
+    double host_s[2];  /* time a rank's host takes to launch a pass */
+    double first_s;    /* of a computation of the second rank before its first pass */
+} pipeline;
+
+static int32_t pass_work(ms_dag *dag, double time_s, double host_s) {
+    ms_dag_work work = {.time_s = time_s,
+                        .host_s = host_s,
+                        .stands_for = 1,
+                        .group_size = 1,
+                        .tier = -1,
+                        .tag = -1};
+    return ms_dag_add_work(dag, &work);
+}
+
 /* Two ranks, forward passes on the first, each followed by a message and a backward pass on the
- * second. `late`: bits of the microbatches whose backward passes take a nanosecond more. */
-static void add_pipeline(ms_dag *dag, unsigned late_mbs) {
+ * second. */
+static void add_pipeline(ms_dag *dag, const pipeline *p) {
     case_init(dag, 2);
     int32_t link = ms_dag_add_link(dag, 1.0, 0, 0);
     int32_t stream = case_stream(dag);
-    int32_t forward = case_compute_work(dag, 1.0);
-    int32_t backward = case_compute_work(dag, 2.0);
-    int32_t late = case_compute_work(dag, 2.0 + 1e-9);
+    int32_t forward = pass_work(dag, 1.0, p->host_s[0]);
+    int32_t backward = pass_work(dag, 2.0, p->host_s[1]);
+    int32_t late = pass_work(dag, 2.0 + 1e-9, p->host_s[1]);
     int32_t message = case_p2p_work(dag, 0.25, link, 0.0, false);
+    case_compute(dag, p->first_s, 1, -1);
     for (int32_t mb = 0; mb < MICROBATCHES; mb++) {
         ms_dag_op first = {.work = forward, .kind = MS_OP_FORWARD, .mb = mb, .layer = -1};
         ms_dag_op send = {
             .work = message, .kind = MS_OP_P2P, .axis = MS_AXIS_PP, .mb = mb, .layer = -1};
-        ms_dag_op second = {.work = (late_mbs >> mb & 1) != 0 ? late : backward,
+        ms_dag_op second = {.work = (p->late_mbs >> mb & 1) != 0 ? late : backward,
                             .kind = MS_OP_BACKWARD,
                             .stage = 1,
                             .mb = mb,
@@ -60,7 +79,7 @@ static void add_pipeline(ms_dag *dag, unsigned late_mbs) {
 
 Test(steady, a_pipeline_repeats_itself) {
     ms_dag dag;
-    add_pipeline(&dag, 0);
+    add_pipeline(&dag, &(pipeline){0});
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
     cr_assert_eq(found.times, 100);
     cr_assert_eq(found.mbs, 1);
@@ -71,7 +90,7 @@ Test(steady, a_pipeline_repeats_itself) {
 
 Test(steady, passes_that_take_longer_now_and_then_are_no_steady_state) {
     ms_dag dag;
-    add_pipeline(&dag, 1U << 3 | 1U << 4 | 1U << 8 | 1U << 10 | 1U << 13);
+    add_pipeline(&dag, &(pipeline){.late_mbs = 1U << 3 | 1U << 4 | 1U << 8 | 1U << 10 | 1U << 13});
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
     cr_assert_eq(found.times, 0);
     cr_assert_eq(found.mbs, 0);
@@ -80,7 +99,8 @@ Test(steady, passes_that_take_longer_now_and_then_are_no_steady_state) {
 
 Test(steady, periods_of_several_microbatches_are_found) {
     ms_dag dag;
-    add_pipeline(&dag, 0xAAAA); /* two microbatches later all is the same */
+    add_pipeline(&dag,
+                 &(pipeline){.late_mbs = 0xAAAA}); /* two microbatches later all is the same */
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
     cr_assert_eq(found.times, 50);
     cr_assert_eq(found.mbs, 2);
@@ -90,6 +110,85 @@ Test(steady, periods_of_several_microbatches_are_found) {
     cr_assert_eq(found.times, 0);
     cr_assert_eq(found.mbs, 2);
     ms_dag_release(&dag);
+}
+
+static ms_steady found_of(const pipeline *p) {
+    ms_dag dag;
+    add_pipeline(&dag, p);
+    ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
+    ms_dag_release(&dag);
+    return found;
+}
+
+/* Hosts that are ahead of their GPUs get farther and farther ahead, and nothing waits for them. */
+Test(steady, hosts_may_run_ahead) {
+    ms_steady found = found_of(&(pipeline){.host_s = {0.5, 0.5}});
+    cr_assert_eq(found.times, 100);
+    cr_assert_float_eq(found.period_s, 2.0, 1e-12);
+}
+
+Test(steady, a_gpu_may_wait_for_its_host_every_time) {
+    ms_steady found = found_of(&(pipeline){.host_s = {0.5, 3.0}});
+    cr_assert_eq(found.times, 100);
+    cr_assert_float_eq(found.period_s, 3.0, 1e-12);
+}
+
+/* While the second rank computes for 40 s, the first one's host gets ahead. It takes 2.1 s for what
+ * then is repeated every 2 s: after 400 microbatches it is late. */
+Test(steady, a_host_that_falls_back_is_no_steady_state) {
+    ms_steady found = found_of(&(pipeline){.host_s = {2.0, 0.5}, .first_s = 40.0});
+    cr_assert_eq(found.times, 100);
+    found = found_of(&(pipeline){.host_s = {2.1, 0.5}, .first_s = 40.0});
+    cr_assert_eq(found.times, 0);
+    cr_assert_eq(found.mbs, 0);
+}
+
+/* One operation of 1 s and more after the other, which take longer each microbatch as `late_s`
+ * says: whether that is firm. */
+static bool is_firm(double (*late_s)(int mb)) {
+    enum { OPS = 8 };
+    ms_dag dag;
+    case_init(&dag, 1);
+    double start_s[OPS], end_s[OPS], late_start_s[OPS], late_end_s[OPS];
+    for (int32_t mb = 0; mb < OPS; mb++) {
+        case_compute(&dag, 1.0, 0, -1);
+        start_s[mb] = mb;
+        end_s[mb] = mb + 1.0;
+        late_start_s[mb] = start_s[mb] + MS_STEADY_NUDGE * late_s(mb);
+        late_end_s[mb] = end_s[mb] + MS_STEADY_NUDGE * late_s(mb + 1);
+    }
+    ms_diag diag;
+    ms_diag_init_stderr(&diag);
+    cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
+    const ms_timeline timeline = {.op_count = OPS,
+                                  .start_s = start_s,
+                                  .end_s = end_s,
+                                  .steady = {.from_s = 3.9, .period_s = 1.0, .mbs = 1, .times = 9}};
+    const ms_timeline nudged = {.op_count = OPS, .start_s = late_start_s, .end_s = late_end_s};
+    ms_arena arena;
+    ms_arena_init(&arena);
+    bool is = false;
+    cr_assert_eq(ms_steady_test(&dag, &timeline, &nudged, &arena, &is), MS_OK);
+    ms_arena_release(&arena);
+    ms_dag_release(&dag);
+    return is;
+}
+
+static double late_by_as_much(int mb) {
+    return 0.7 * mb;
+}
+static double late_by_double(int mb) {
+    return 0.01 * ldexp(1.0, mb);
+}
+static double late_by_thousands(int mb) {
+    return 4000.0 * mb;
+}
+
+/* Where a period grows by what its operations are late, rounding will not lead away from it. */
+Test(steady, stands_firm_where_delays_do_not_grow) {
+    cr_assert(is_firm(late_by_as_much));
+    cr_assert_not(is_firm(late_by_double));
+    cr_assert_not(is_firm(late_by_thousands));
 }
 
 Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {
