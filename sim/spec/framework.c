@@ -117,9 +117,9 @@ static const char *const NOT_ITS[] = {"framework",
                                       "model.moe.seed"};
 
 /* Keys that say how models of a family are made: they go with the profile's own family alone. */
-static const char *const FAMILY[] = {"dropout",    "bias",        "biases",  "norm",
-                                     "positions",  "gated",       "qk_norm", "tied_embeddings",
-                                     "post_norms", "branch_norms"};
+static const char *const FAMILY[] = {"dropout",   "bias",       "biases",      "norm",
+                                     "positions", "gated",      "qk_norm",     "tied_embeddings",
+                                     "qk_gains",  "post_norms", "branch_norms"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 

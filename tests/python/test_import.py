@@ -76,10 +76,37 @@ class Import(programs.ProgramTest):
         self.assertEqual(fates["an_unknown_one"], "unknown")
         self.assertEqual(fates["attention_bias"], "assumed")
 
+    def test_what_trains_the_model_is_assumed(self):
+        def imported(*sets, config=LLAMA):
+            done = self.meshsim("import", "hf", self.write(config), *WHERE, *[word for text in sets for word in ("--set", text)], "-o", "w.yaml")
+            return (self.folder / "w.yaml").read_text(encoding="utf-8"), done.stderr
+        text, said = imported()
+        self.assertIn("framework: megatron-core\n", text)
+        self.assertIn("\n# assumed: framework: no config says what trains the model;", text)
+        self.assertIn("tensor_parallel:\n  sequence: true\n", text)
+        self.assertIn("note: framework: assumed: megatron-core, no config says what trains the model: --set framework=NAME", said)
+        self.assertIn("note: tensor_parallel.sequence: assumed: true, ", said)
+        plain = json.loads(self.meshsim("run", "w.yaml", "--json", "--set", "framework=null", "--set", "tensor_parallel=null").stdout)
+        self.assertLess(json.loads(self.meshsim("run", "w.yaml", "--json").stdout)["step_time_s"], plain["step_time_s"])
+        text, said = imported("framework=torchtitan")
+        self.assertIn("framework: torchtitan\n", text)
+        self.assertNotIn("sequence: true", text)
+        self.assertNotIn("assumed: framework", text + said)
+        for sets, there in ((["tensor_parallel.sequence=false"], "sequence: false"), (["tensor_parallel={overlap: bulk}"], "overlap: bulk"),
+                            (["tensor_parallel.overlap=ring"], "sequence: true")):
+            text, _ = imported(*sets)
+            self.assertIn("framework: megatron-core\n", text)
+            self.assertIn(there, text)
+            self.assertEqual("sequence: true" in text, there == "sequence: true")
+        neox = json.loads((CONFIGS / "gpt-neox-20b.json").read_text(encoding="utf-8"))
+        self.assertNotIn("sequence: true", imported(config=neox)[0])
+        self.meshsim("check", "w.yaml", "--ignore-memory")
+
     def test_in_place_it_is_the_same_job(self):
         self.write(LLAMA)
         self.meshsim("import", "hf", "config.json", *WHERE, "-o", "w.yaml")
-        place = "platform: {file: dgx-h100, nodes: 2}\nmodel: {hf: %s}\nmesh: {dp: 4, tp: 4}\nbatch: {global: 64}\n"
+        place = ("framework: megatron-core\nplatform: {file: dgx-h100, nodes: 2}\nmodel: {hf: %s}\nmesh: {dp: 4, tp: 4}\nbatch: {global: 64}\n"
+                 "tensor_parallel: {sequence: true}\n")
         (self.folder / "w").mkdir()
         imported = json.loads(self.meshsim("check", "w.yaml", "--json").stdout)
         for said in ("../config.json", "..", str(self.folder / "config.json")):

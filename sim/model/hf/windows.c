@@ -82,8 +82,10 @@ void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
                     WINDOW_MAX);
         return;
     }
-    use(r, PATTERN);
-    use(r, FIRST);
+    if (list == NULL) {
+        use(r, PATTERN);
+        use(r, FIRST);
+    }
     use(r, SWITCH);
     ms_hf_put_int(r, NULL, "window", ms_hf_take(r, MS_HF_NAME(SIZE), "model.window"), window);
     if (every > 0) {

@@ -1,6 +1,73 @@
 /* `import hf`: a config of Hugging Face's Transformers. */
+#include <string.h>
+
 #include "meshsim/hf.h"
 #include "study/import/kinds.h"
+
+/* What trains the model, which no config says. Without software a simulated job overlaps nothing
+ * and shards nothing, which no user means; Megatron Core is what models are most often pretrained
+ * with at the sizes that clusters are planned for, and its documentation asks for sequence
+ * parallelism wherever tensor parallelism is used (megatron.core.model_parallel_config,
+ * sequence_parallel). */
+static const char FRAMEWORK[] = "framework", SEQUENCE[] = "tensor_parallel.sequence";
+
+/* Whether the user says a key, or one above it. */
+static bool is_set(const ms_import_source *source, const char *key) {
+    for (size_t i = 0; i < source->set_count; i++) {
+        size_t length = strcspn(source->sets[i], "=");
+        bool is_above = strncmp(source->sets[i], key, length) == 0;
+        if (is_above && (key[length] == '\0' || key[length] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Both branches of a parallel block cannot have a norm beside sequence parallelism. */
+static bool has_sequence(const ms_import_source *source, const ms_node *model) {
+    return ms_node_get(model, "branch_norms") == NULL && !is_set(source, SEQUENCE);
+}
+
+static ms_status assume(const char *key, const char *value, const char *why, ms_arena *arena,
+                        ms_diag *diag, ms_imported *out) {
+    const ms_import_setting setting = {.key = key, .value = value};
+    const ms_source_key told = {.key = key, .value = value, .fate = MS_SOURCE_ASSUMED, .why = why};
+    ms_status status = ms_import_set(out, &setting, arena, diag);
+    if (status == MS_OK && ms_source_keys_add(&out->keys, &told, arena) != MS_OK) {
+        status = ms_diag_no_memory(diag);
+    }
+    return status;
+}
+
+/* The user's framework goes with the user's other choices. */
+static ms_status assume_software(const ms_import_source *source, const ms_node *model,
+                                 ms_arena *arena, ms_diag *diag, ms_imported *out) {
+    if (is_set(source, FRAMEWORK)) {
+        return MS_OK;
+    }
+    ms_status status =
+        assume(FRAMEWORK, "megatron-core",
+               "no config says what trains the model: --set framework=NAME", arena, diag, out);
+    if (status == MS_OK && has_sequence(source, model)) {
+        status = assume(SEQUENCE, "true", "what Megatron Core asks for beside tensor parallelism",
+                        arena, diag, out);
+    }
+    return status;
+}
+
+/* What the file's head tells of. */
+static ms_status remark(const ms_import_source *source, const ms_node *config, ms_arena *arena,
+                        ms_diag *diag, ms_imported *out) {
+    const char *left_out = ms_hf_left_out(config);
+    out->remarks =
+        ms_arena_printf(arena, "%s%s%s%s", left_out == NULL ? "" : "# not simulated: ",
+                        left_out == NULL ? "" : left_out, left_out == NULL ? "" : "\n",
+                        is_set(source, FRAMEWORK) ? ""
+                                                  : "# assumed: framework: no config says what "
+                                                    "trains the model; torchtitan, deepspeed and "
+                                                    "others: --set framework=NAME\n");
+    return out->remarks == NULL ? ms_diag_no_memory(diag) : MS_OK;
+}
 
 static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                          ms_imported *out) {
@@ -19,16 +86,10 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
     if (out->root == NULL || out->about == NULL) {
         return ms_diag_no_memory(diag);
     }
-    const char *left_out = ms_hf_left_out(config);
-    if (left_out != NULL) {
-        out->remarks = ms_arena_printf(arena, "# not simulated: %s\n", left_out);
-        if (out->remarks == NULL) {
-            return ms_diag_no_memory(diag);
-        }
-    }
     model->key = "model";
     ms_node_append(out->root, model);
-    return MS_OK;
+    status = remark(source, config, arena, diag, out);
+    return status == MS_OK ? assume_software(source, model, arena, diag, out) : status;
 }
 
 const ms_import_kind ms_import_hf = {
