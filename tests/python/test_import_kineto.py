@@ -177,6 +177,27 @@ class ImportKineto(programs.ProgramTest):
                     out.write(text)
                 self.assertEqual(self.read("x.pt.trace.json.gz")["mean"], step)
 
+    def test_launches_tell_the_operator_where_ids_do_not(self):
+        """Versions about 1.13 have a kernel's own correlation as its external id: thread and time of the launch lead to the operator.
+        Source of the shape: facebookresearch/HolisticTraceAnalysis, tests/data/call_stack."""
+        def event(cat, name, ts, dur, tid, **args):
+            return {"ph": "X", "cat": cat, "name": name, "pid": 9, "tid": tid, "ts": ts, "dur": dur, "args": args}
+        def mm(number, ts, tid, size):
+            ids = {"External id": 2131000 + number, "correlation": 2131000 + number}
+            return [event("cpu_op", "aten::mm", ts, 50, tid, **{"External id": 67000 + number, "Input Dims": [[512, 256], [256, size]], "Input type": ["c10::Half"] * 2}),
+                    event("cuda_runtime", "cudaLaunchKernel", ts + 10, 5, tid, **ids, cbid=211),
+                    event("kernel", "ampere_fp16_s16816gemm", 1000 + 100 * number, 10 * number, 7, **ids, device=0, stream=7),
+                    event("cuda_runtime", "cudaLaunchKernel", ts + 20, 5, tid, **{key: value + 500 for key, value in ids.items()}, cbid=211),
+                    event("kernel", "void at::native::vectorized_elementwise_kernel", 1050 + 100 * number, 5, 7, device=0, stream=7,
+                          **{key: value + 500 for key, value in ids.items()})]
+        events = [*mm(1, 0, 11, 64), *mm(2, 5, 12, 128), *mm(3, 60, 11, 192)]
+        lost = {"External id": 5, "correlation": 5}
+        events += [event("cuda_runtime", "cudaLaunchKernel", 55, 1, 11, **lost), event("kernel", "ampere_fp16_s16816gemm", 2000, 7, 7, **lost, device=0, stream=7)]
+        (self.folder / "x.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+        self.meshsim("import", "kineto", "x.json", "-o", "measured.csv")
+        self.assertEqual(sorted((self.folder / "measured.csv").read_text().splitlines()),
+                         ["gemm,512x128x256,20 us", "gemm,512x192x256,30 us", "gemm,512x64x256,10 us", "kernel,shape,time"])
+
     def test_words_between_pieces(self):
         """A value that is no number lies across the end of a piece of 64 KiB, wherever it is cut."""
         head = '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "nvjet", "ts": 0, "dur": 5, "args": {"stream": 7, "pad": "'

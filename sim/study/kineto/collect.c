@@ -55,12 +55,16 @@ void ms_kineto_file_init(ms_kineto_file *file, ms_kineto_sums *sums) {
     *file = (ms_kineto_file){.sums = sums};
     ms_vector_init(&file->records, sizeof(ms_kineto_record));
     ms_vector_init(&file->launches, sizeof(ms_kineto_launch));
+    ms_vector_init(&file->places, sizeof(ms_kineto_place));
+    ms_vector_init(&file->calls, sizeof(ms_kineto_call));
     ms_vector_init(&file->marks, sizeof(ms_kineto_mark));
 }
 
 void ms_kineto_file_release(ms_kineto_file *file) {
     ms_vector_release(&file->records);
     ms_vector_release(&file->launches);
+    ms_vector_release(&file->places);
+    ms_vector_release(&file->calls);
     ms_vector_release(&file->marks);
 }
 
@@ -118,6 +122,7 @@ static bool collect_work(ms_kineto_file *file, const ms_kineto_event *event) {
     ms_kineto_record record = {.start_ns = event->start_ns,
                                .end_ns = event->start_ns + event->duration_ns,
                                .launch = event->external_id,
+                               .correlation = event->correlation,
                                .name = add_name(file->sums, event),
                                .message = add_message(file->sums, event->message),
                                .stream = (int32_t)event->stream,
@@ -136,8 +141,22 @@ static bool collect_operator(ms_kineto_file *file, const ms_kineto_event *event)
     if (ms_kineto_work_of(event, &work)) {
         launch.shape = add_shape(file->sums, &work);
     }
+    const ms_kineto_place place = {.id = event->external_id,
+                                   .thread = event->thread,
+                                   .start_ns = event->start_ns,
+                                   .end_ns = event->start_ns + event->duration_ns};
     bool is_wanted = launch.shape != MS_KINETO_NONE || launch.message != MS_KINETO_NONE;
-    return !is_wanted || ms_vector_add(&file->launches, &launch, 1) != NULL;
+    return !is_wanted || (ms_vector_add(&file->launches, &launch, 1) != NULL &&
+                          ms_vector_add(&file->places, &place, 1) != NULL);
+}
+
+/* Calls that launch kernels: cudaLaunchKernel, cudaLaunchKernelExC, cuLaunchKernel,
+ * hipModuleLaunchKernel and others. */
+static bool collect_call(ms_kineto_file *file, const ms_kineto_event *event) {
+    const ms_kineto_call call = {
+        .correlation = event->correlation, .thread = event->thread, .time_ns = event->start_ns};
+    bool is_wanted = event->correlation != MS_KINETO_NONE && strstr(event->name, "Launch") != NULL;
+    return !is_wanted || ms_vector_add(&file->calls, &call, 1) != NULL;
 }
 
 static const char STEP[] = "ProfilerStep";
@@ -163,6 +182,8 @@ static bool collect(ms_kineto_file *file, const ms_kineto_event *event) {
         return collect_work(file, event);
     case MS_KINETO_OPERATOR: /* which annotations were, too, before PyTorch 1.11 */
         return is_step(event) ? collect_mark(file, event) : collect_operator(file, event);
+    case MS_KINETO_RUNTIME:
+        return collect_call(file, event);
     case MS_KINETO_ANNOTATION:
     case MS_KINETO_GPU_ANNOTATION:
         return !is_step(event) || collect_mark(file, event);

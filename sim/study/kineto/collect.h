@@ -10,9 +10,10 @@
 /* Work of a GPU, one for each kernel, copy or setting of memory. */
 typedef struct ms_kineto_record {
     int64_t start_ns, end_ns;
-    int64_t launch;  /* external id of its operator, then index of that in `launches`; NONE: none */
-    int32_t name;    /* number of its name */
-    int32_t message; /* number of what it says that it sends; NONE: nothing */
+    int64_t launch; /* external id of its operator, then index of that in `launches`; NONE: none */
+    int64_t correlation; /* of its launch; NONE: none */
+    int32_t name;        /* number of its name */
+    int32_t message;     /* number of what it says that it sends; NONE: nothing */
     int32_t stream, device;
 } ms_kineto_record;
 
@@ -25,6 +26,17 @@ typedef struct ms_kineto_launch {
     int32_t kernels;
     bool is_beside; /* communication ran beside one of them */
 } ms_kineto_launch;
+
+/* Where such an operator ran. */
+typedef struct ms_kineto_place {
+    int64_t id; /* external id */
+    int64_t thread, start_ns, end_ns;
+} ms_kineto_place;
+
+/* A call of CUDA that launched a kernel. */
+typedef struct ms_kineto_call {
+    int64_t correlation, thread, time_ns;
+} ms_kineto_call;
 
 /* A step by an annotation. */
 typedef struct ms_kineto_mark {
@@ -94,6 +106,8 @@ typedef struct ms_kineto_file {
     ms_kineto_sums *sums;
     ms_vector records;  /* ms_kineto_record */
     ms_vector launches; /* ms_kineto_launch */
+    ms_vector places;   /* ms_kineto_place */
+    ms_vector calls;    /* ms_kineto_call */
     ms_vector marks;    /* ms_kineto_mark */
 } ms_kineto_file;
 

@@ -1,49 +1,11 @@
-/* From records to rows: which operator launched what, and the calls of each kernel, message and
- * shape. */
+/* From records to rows: the calls of each kernel, message and shape. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "study/kineto/classes.h"
-#include "study/kineto/collect.h"
+#include "study/kineto/launches.h"
 
 enum { KEY_B = 160, DEVICES_MAX = 64 };
-
-/* ---- launches ---- */
-
-static int by_id(const void *left, const void *right) {
-    const ms_kineto_launch *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
-/* Index of the launch of an external id; MS_KINETO_NONE: of none that matters. */
-static int64_t find_launch(const ms_kineto_file *file, int64_t id) {
-    size_t low = 0, high = file->launches.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (MS_AT(&file->launches, ms_kineto_launch, middle).id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    bool is_found = id != MS_KINETO_NONE && low < file->launches.count &&
-                    MS_AT(&file->launches, ms_kineto_launch, low).id == id;
-    return is_found ? (int64_t)low : MS_KINETO_NONE;
-}
-
-static void link_records(ms_kineto_file *file) {
-    if (file->launches.count > 1) {
-        qsort(file->launches.data, file->launches.count, sizeof(ms_kineto_launch), by_id);
-    }
-    for (size_t i = 0; i < file->records.count; i++) {
-        ms_kineto_record *record = &MS_AT(&file->records, ms_kineto_record, i);
-        record->launch = find_launch(file, record->launch);
-        if (record->launch != MS_KINETO_NONE && record->message == MS_KINETO_NONE) {
-            record->message = MS_AT(&file->launches, ms_kineto_launch, record->launch).message;
-        }
-    }
-}
 
 /* ---- the GPU ---- */
 
@@ -174,7 +136,9 @@ ms_status ms_kineto_file_count(ms_kineto_file *file, const char *name, int32_t *
                    "gpu_memset (a profile with ProfilerActivity.CUDA has them)");
         return MS_E_INPUT;
     }
-    link_records(file);
+    if (ms_kineto_link(file) != MS_OK) {
+        return MS_E_NOMEM;
+    }
     *device_out = find_device(file, &others);
     if (others > 0) {
         ms_diag_note(file->sums->diag, &mark, NULL,

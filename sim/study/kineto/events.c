@@ -29,6 +29,7 @@ typedef enum field {
     FIELD_NAME,
     FIELD_START,
     FIELD_DURATION,
+    FIELD_THREAD,
     FIELD_ARGUMENTS,
     FIELD_EXTERNAL_ID,
     FIELD_CORRELATION,
@@ -146,8 +147,9 @@ typedef struct key_row {
 } key_row;
 
 static const key_row EVENT_KEYS[] = {
-    {"ph", FIELD_PHASE}, {"cat", FIELD_CATEGORY}, {"name", FIELD_NAME},
-    {"ts", FIELD_START}, {"dur", FIELD_DURATION}, {"args", FIELD_ARGUMENTS},
+    {"ph", FIELD_PHASE},       {"cat", FIELD_CATEGORY}, {"name", FIELD_NAME},
+    {"ts", FIELD_START},       {"dur", FIELD_DURATION}, {"tid", FIELD_THREAD},
+    {"args", FIELD_ARGUMENTS},
 };
 
 static const key_row ARGUMENT_KEYS[] = {
@@ -232,6 +234,13 @@ static ms_kineto_category find_category(ms_span text) {
     return MS_KINETO_IGNORED;
 }
 
+/* A number of the arguments; what is none is as if it were not there: it is no part of a time. */
+static void take_number(ms_span text, int64_t *value) {
+    if (!read_whole(text, value)) {
+        *value = MS_KINETO_NONE;
+    }
+}
+
 static bool take_event_value(ms_kineto_reader *r, ms_token token, ms_span text) {
     switch (r->field) {
     case FIELD_PHASE:
@@ -248,15 +257,11 @@ static bool take_event_value(ms_kineto_reader *r, ms_token token, ms_span text) 
         return take_time(r, token, text, "ts", &r->event.start_ns, &r->has_start);
     case FIELD_DURATION:
         return take_time(r, token, text, "dur", &r->event.duration_ns, &r->has_duration);
+    case FIELD_THREAD:
+        take_number(text, &r->event.thread);
+        return true;
     default:
         return true;
-    }
-}
-
-/* A number of the arguments; what is none is as if it were not there: it is no part of a time. */
-static void take_number(ms_span text, int64_t *value) {
-    if (!read_whole(text, value)) {
-        *value = MS_KINETO_NONE;
     }
 }
 
@@ -379,6 +384,7 @@ static bool on_value(void *context, ms_token token, ms_span text) {
 static void begin_event(ms_kineto_reader *r) {
     r->event = (ms_kineto_event){.external_id = MS_KINETO_NONE,
                                  .correlation = MS_KINETO_NONE,
+                                 .thread = MS_KINETO_NONE,
                                  .device = MS_KINETO_NONE,
                                  .stream = MS_KINETO_NONE,
                                  .bytes = MS_KINETO_NONE};

@@ -53,6 +53,7 @@ typedef struct ms_kineto_event {
     int64_t start_ns, duration_ns;
     int64_t external_id; /* of the operator that launched it, or its own; MS_KINETO_NONE: none */
     int64_t correlation; /* of a launch and its kernel */
+    int64_t thread;      /* MS_KINETO_NONE: no number */
     int64_t device, stream, bytes;
     const ms_kineto_input *inputs; /* [MS_KINETO_INPUTS] */
     int input_count;               /* that there are, at most MS_KINETO_INPUTS */
