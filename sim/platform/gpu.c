@@ -284,8 +284,11 @@ static ms_status find_file(const ms_node *type, const look *l, const char **path
     const char *looked = NULL;
     ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
     if (status == MS_OK && *path_out == NULL) {
-        status = ms_config_fault(l->diag, type, "gpu.type", "no GPU type '%s'%s%s", type->text,
-                                 looked, ms_find_yaml_hint(type->text, &search, l->arena));
+        const char *names = ms_find_yaml_names(&search, l->arena);
+        status = ms_config_fault(
+            l->diag, type, "gpu.type", "no GPU type '%s'%s%s%s%s%s", type->text, looked,
+            ms_find_yaml_hint(type->text, &search, l->arena),
+            names[0] == '\0' ? "" : " (known: ", names, names[0] == '\0' ? "" : ")");
     }
     return status;
 }

@@ -179,7 +179,7 @@ class ImportKineto(programs.ProgramTest):
 
     def test_launches_tell_the_operator_where_ids_do_not(self):
         """Versions about 1.13 have a kernel's own correlation as its external id: thread and time of the launch lead to the operator.
-        Source of the shape: facebookresearch/HolisticTraceAnalysis, tests/data/call_stack."""
+        Source of the shape: facebookresearch/HolisticTraceAnalysis, its test of call stacks."""
         def event(cat, name, ts, dur, tid, **args):
             return {"ph": "X", "cat": cat, "name": name, "pid": 9, "tid": tid, "ts": ts, "dur": dur, "args": args}
         def mm(number, ts, tid, size):

@@ -2,7 +2,8 @@
  * whose default is `none` there has no entry.
  * Source: huggingface/transformers, src/transformers/models: of each type the configuration for
  * defaults and names of keys, the modeling for what is fixed; of chatglm (THUDM/chatglm3-6b),
- * baichuan (baichuan-inc), internlm2 and Yi the code beside their checkpoints. */
+ * deepseek, minicpm, bailing_moe, baichuan (baichuan-inc), internlm2 and Yi the code beside their
+ * checkpoints. */
 #include <string.h>
 
 #include "model/hf/adapt.h"
@@ -267,6 +268,25 @@ static const char APERTUS[] =
     "num_attention_heads 32 max_position_embeddings 65536 tie_word_embeddings false "
     "attention_bias false";
 
+static const char DEEPSEEK[] =
+    "vocab_size 102400 hidden_size 4096 intermediate_size 11008 "
+    "moe_intermediate_size 1407 num_hidden_layers 30 num_attention_heads 32 "
+    "num_key_value_heads 32 max_position_embeddings 2048 tie_word_embeddings false "
+    "attention_bias false first_k_dense_replace 0";
+
+static const char MINICPM[] =
+    "vocab_size 32000 hidden_size 4096 intermediate_size 11008 num_hidden_layers 32 "
+    "num_attention_heads 32 max_position_embeddings 2048 tie_word_embeddings true "
+    "attention_bias false";
+
+static const char EXAONE4[] =
+    "vocab_size 102400 hidden_size 4096 intermediate_size 16384 num_hidden_layers 32 "
+    "num_attention_heads 32 num_key_value_heads 32 max_position_embeddings 2048 "
+    "tie_word_embeddings false sliding_window 4096";
+
+static const char BAILING[] =
+    "tie_word_embeddings false use_qkv_bias false first_k_dense_replace 0";
+
 static const char NORMS_BEHIND[] =
     "that norms stand behind attention and MLP, not before them; they "
     "are as many and as large";
@@ -278,6 +298,10 @@ static const ms_hf_family FAMILIES[] = {
      .defaults = BAICHUAN,
      .aliases = "max_position_embeddings model_max_length",
      .adapt = ms_hf_adapt_baichuan},
+    {.model_type = "bailing_moe",
+     .traits = MS_HF_GATED | MS_HF_EXPERTS,
+     .defaults = BAILING,
+     .adapt = ms_hf_adapt_biases},
     {.model_type = "bloom",
      .traits = MS_HF_LAYER_NORM | MS_HF_ALL_BIASES | MS_HF_ALIBI,
      .defaults = BLOOM,
@@ -306,6 +330,7 @@ static const ms_hf_family FAMILIES[] = {
                 "num_local_experts ffn_config.moe_num_experts "
                 "num_experts_per_tok ffn_config.moe_top_k "
                 "moe_intermediate_size ffn_config.ffn_hidden_size"},
+    {.model_type = "deepseek", .traits = MS_HF_GATED | MS_HF_EXPERTS, .defaults = DEEPSEEK},
     {.model_type = "deepseek_v2",
      .traits = MS_HF_GATED | MS_HF_EXPERTS | MS_HF_LATENT,
      .defaults = DEEPSEEK_V2},
@@ -325,6 +350,10 @@ static const ms_hf_family FAMILIES[] = {
      .aliases = "num_local_experts moe_num_experts num_experts_per_tok moe_k "
                 "n_shared_experts moe_num_shared_experts",
      .adapt = ms_hf_adapt_biases},
+    {.model_type = "exaone4",
+     .traits = MS_HF_GATED | MS_HF_QK_NORMS,
+     .defaults = EXAONE4,
+     .left_out = NORMS_BEHIND},
     {.model_type = "falcon",
      .traits = MS_HF_LAYER_NORM,
      .defaults = FALCON,
@@ -344,6 +373,12 @@ static const ms_hf_family FAMILIES[] = {
     {.model_type = "glm4_moe",
      .traits = MS_HF_GATED | MS_HF_ATTENTION_QKV | MS_HF_EXPERTS | MS_HF_CORRECTION_BIAS,
      .defaults = GLM4_MOE},
+    {.model_type = "glm4v_moe_text",
+     .traits = MS_HF_GATED | MS_HF_ATTENTION_QKV | MS_HF_EXPERTS | MS_HF_CORRECTION_BIAS,
+     .defaults = GLM4_MOE},
+    {.model_type = "glm4v_text",
+     .traits = MS_HF_GATED | MS_HF_ATTENTION_QKV | MS_HF_POST_NORMS,
+     .defaults = GLM},
     {.model_type = "gpt2",
      .traits = MS_HF_LAYER_NORM | MS_HF_LEARNED | MS_HF_ALL_BIASES,
      .defaults = GPT2},
@@ -387,6 +422,7 @@ static const ms_hf_family FAMILIES[] = {
      .aliases = "intermediate_size intermediate_size_mlp "
                 "moe_intermediate_size intermediate_size",
      .left_out = "attention within chunks, which sequences up to attention_chunk_size do not meet"},
+    {.model_type = "minicpm", .traits = MS_HF_GATED, .defaults = MINICPM},
     {.model_type = "minimax_m2",
      .traits = MS_HF_GATED | MS_HF_EXPERTS,
      .defaults = MINIMAX_M2,

@@ -60,6 +60,28 @@ static void mark_named(ms_hf_reader *r, dense_layers *dense) {
     }
 }
 
+/* `moe_layers`: those with experts by their numbers, which then are all of them.  Source:
+ * Transformers, llama4. */
+static void mark_experts(ms_hf_reader *r, dense_layers *dense) {
+    const ms_node *list = ms_hf_take(r, MS_HF_NAME("moe_layers"), GOAL);
+    if (list == NULL) {
+        return;
+    }
+    if (list->type != MS_NODE_SEQUENCE) {
+        ms_hf_fault(r, list, "moe_layers", "expected a list of layers");
+        return;
+    }
+    memset(dense->is_dense, 1, (size_t)dense->count * sizeof dense->is_dense[0]);
+    for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
+        int layer = entry_of(entry);
+        if (layer < 0 || layer >= dense->count) {
+            ms_hf_fault(r, entry, "moe_layers", "expected layers, 0 to %d", dense->count - 1);
+            return;
+        }
+        dense->is_dense[layer] = false;
+    }
+}
+
 /* A step of layers, 1 where the config has none. */
 static int read_step(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, MS_HF_NAME(key), GOAL);
@@ -107,6 +129,7 @@ static void mark_all(ms_hf_reader *r, dense_layers *dense) {
         mark_pattern(r, pattern, dense);
     }
     mark_named(r, dense);
+    mark_experts(r, dense);
 }
 
 /* The step that all layers behind the front follow, the last of each having experts; 0: none. */

@@ -1,6 +1,6 @@
 /* A kernel's `External id` is its operator's where Kineto linked them. Versions about PyTorch 1.13
- * have the kernel's own correlation there (facebookresearch/HolisticTraceAnalysis,
- * tests/data/call_stack): then the call of CUDA with that correlation tells thread and time of the
+ * have the kernel's own correlation there (facebookresearch/HolisticTraceAnalysis, its
+ * test of call stacks): then the call of CUDA with that correlation tells thread and time of the
  * launch, and the operator is the innermost one that ran there. Operators of which nothing is to be
  * known are not kept, so what they launched inside of another is told by its class. */
 #include "study/kineto/launches.h"

@@ -275,6 +275,8 @@ static const bad_case BAD[] = {
     {"dgx-a100", "{tiers: {rail: 5}}", "tiers.rail: expected a mapping with bandwidth"},
     {"dgx-a100", "{tiers: 5}", "tiers: expected a mapping of tiers"},
     {"dgx-a100", "{gpu: {type: a200}}", "gpu.type: no GPU type 'a200'; looked for"},
+    {"dgx-a100", "{gpu: {type: h100}}", " (known: a100-pcie-80gb, "},
+    {"dgx-a100", "{gpu: {type: h100}}", ", h100-sxm5-80gb, "},
     {"dgx-a100", "{gpu: {type: [a]}}", "gpu.type: expected the name of a file"},
     {"dgx-a100", "{gpu: 5}", "gpu.type: required key is missing"},
     {"dgx-a100", "{gpu: {hbm: 80}}", "gpu.hbm: expected a unit"},
