@@ -42,6 +42,8 @@ typedef struct ms_import_source {
     const char *const *fills; /**< [fill_count] "key=value" of top-level keys, for those that the
                                  source leaves out */
     size_t fill_count;
+    int gpus;                /**< of the job, where the user says them; 0: the source may */
+    const ms_words *defines; /**< "NAME=VALUE" of variables that a script finds set; NULL: none */
     const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
 } ms_import_source;
 
@@ -70,6 +72,7 @@ typedef struct ms_imported {
     ms_node *root;       /**< the workload's tree, which may lack keys; NULL: a table */
     ms_table table;      /**< of MS_IMPORT_TABLE; else without columns */
     ms_source_keys keys; /**< those of the source */
+    int gpus;            /**< of the job, as the source or the user says; 0: not known */
     bool has_model;
     ms_model model;                             /**< as its `model:` says it */
     const char *missing[MS_IMPORT_MISSING_MAX]; /**< [missing_count] keys that it still needs */
@@ -94,7 +97,8 @@ const ms_import_kind *const *ms_import_kinds(void);
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 
 /** Read a source; lay `sets` over a workload or platform, and check the model, or the platform,
- * that it gives. kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a
+ * that it gives. A workload has as many nodes of its platform as its GPUs fill, unless `sets` say
+ * how many. kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a
  * kind that there is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO;
  * MS_E_NOMEM. */
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,

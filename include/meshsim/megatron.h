@@ -37,9 +37,18 @@ typedef struct ms_megatron_argument {
     const char *why;     /**< of one that is ignored or different; else NULL */
 } ms_megatron_argument;
 
+/** What reading a script took for granted where only running it would tell, or left out. */
+typedef struct ms_megatron_note {
+    const char *what; /**< the line of the script, such as: if [ "$1" = small ] */
+    const char *took; /**< such as "lines 4 to 9"; NULL: it was left out */
+    const char *why;
+    ms_mark mark;
+} ms_megatron_note;
+
 /** The arguments of one job. */
 typedef struct ms_megatron_arguments {
     ms_vector items; /**< ms_megatron_argument, in the order given; the last of a name counts */
+    ms_vector notes; /**< ms_megatron_note, in the order of the scripts */
     bool is_dump;    /**< they come from a log, which prints defaults, too */
 } ms_megatron_arguments;
 
@@ -49,13 +58,16 @@ void ms_megatron_arguments_init(ms_megatron_arguments *arguments);
 void ms_megatron_arguments_release(ms_megatron_arguments *arguments);
 
 /** Read arguments from texts that belong together: shell scripts and pasted command lines, of which
- * none is run (variables and arrays of the texts before are known in those after), the YAML
+ * none is run (variables and arrays of the texts before are known in those after; branches are
+ * followed as far as the texts decide them, and `notes` says what was taken else), the YAML
  * MODEL_ARGS of Megatron-LM's tests, or a log that holds the block "arguments".
  *  texts: [count], each of the form that it looks like.  What arguments point at lives in `arena`.
+ *  defines: "NAME=VALUE" of variables that scripts find set, and of their positional parameters by
+ * number ("1=small"); NULL: none.
  *  Returns MS_OK; MS_E_INPUT, every fault reported, one where there are no arguments among them;
  * MS_E_NOMEM.  O(size), with expansions of variables bounded. */
-ms_status ms_megatron_read(const ms_text *texts, size_t count, ms_arena *arena, ms_diag *diag,
-                           ms_megatron_arguments *arguments);
+ms_status ms_megatron_read(const ms_text *texts, size_t count, const ms_words *defines,
+                           ms_arena *arena, ms_diag *diag, ms_megatron_arguments *arguments);
 
 /** Take arguments that are apart already, each with its value behind a blank, and variables as
  * "env NAME=VALUE".  Returns MS_OK; MS_E_NOMEM (reported). */
@@ -116,6 +128,7 @@ typedef struct ms_megatron_setting {
 /** A job in keys of a workload. */
 typedef struct ms_megatron_job {
     const char *framework; /**< profile that its other choices come from */
+    int gpus;              /**< of all ranks; 0: nothing says how many */
     ms_vector settings;    /**< ms_megatron_setting, in the order of a workload */
 } ms_megatron_job;
 

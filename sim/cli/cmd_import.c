@@ -52,6 +52,12 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "give the file, or the workload of --against, a key, in the place of what it says",
      .modes = KEYED | 1U << AT_KINETO},
+    {.name = "define",
+     .argument = "NAME=VALUE",
+     .arguments = 1,
+     .is_repeatable = true,
+     .help = "a variable that a script's surroundings set, or a parameter by its number: 1=VALUE",
+     .modes = 1U << AT_MEGATRON},
     {.name = "kernels",
      .argument = "FILE.csv",
      .arguments = 1,
@@ -85,6 +91,7 @@ static const char *kind_word(int index) {
 typedef struct fill_list {
     const char *items[FILLS_MAX];
     size_t count;
+    int gpus; /* of the job, where --gpus says it; else 0 */
 } fill_list;
 
 static ms_status add_fill(const ms_invocation *call, const char *text, fill_list *fills) {
@@ -96,6 +103,7 @@ static ms_status add_fill(const ms_invocation *call, const char *text, fill_list
 static ms_status fill_cluster(const ms_invocation *call, fill_list *fills) {
     ms_cli_cluster cluster;
     ms_status status = ms_cli_read_cluster(call, &cluster);
+    fills->gpus = status == MS_OK && ms_cli_has(call, "gpus") ? cluster.gpus : 0;
     status = status == MS_OK ? add_fill(call, ms_cli_cluster_set(call, &cluster), fills) : status;
     return status == MS_OK
                ? add_fill(call, ms_arena_printf(call->arena, "mesh={dp: %d}", cluster.gpus), fills)
@@ -200,17 +208,20 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
 static ms_status run_import(const ms_invocation *call) {
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
-    ms_given sets = ms_cli_all(call, "set");
+    ms_given sets = ms_cli_all(call, "set"), defines = ms_cli_all(call, "define");
+    const ms_words defined = {.items = defines.values, .count = defines.count};
     fill_list fills = {.count = 0};
     ms_import_source source = {.files = call->positionals + 1,
                                .file_count = call->positional_count - 1,
                                .sets = sets.values,
                                .set_count = sets.count,
+                               .defines = &defined,
                                .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = ms_cli_check_targets(call, FILES);
     status = status == MS_OK ? list_fills(call, &fills) : status;
     source.fills = fills.items;
     source.fill_count = fills.count;
+    source.gpus = fills.gpus;
     if (status == MS_OK) {
         status = ms_import_read(call->positionals[0], &source, call->arena, call->diag, &imported);
     }
@@ -279,8 +290,11 @@ const ms_command ms_cmd_import = {
     .modes = MODES,
     .description =
         "hf takes Transformers' own defaults for what a config leaves out. megatron reads a "
-        "command line, a shell script (which is not run; variables that another file sets: give "
-        "that file, too, in front), MODEL_ARGS of its tests in YAML, or the block 'arguments' of a "
+        "command line, a shell script (which is not run: branches are followed as far as it "
+        "decides "
+        "them, and what was taken else is told; --define says what its surroundings set; variables "
+        "that another file sets: give that file, too, in front), MODEL_ARGS of its tests in YAML, "
+        "or the block 'arguments' of a "
         "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
         "not say, such as the platform, stands in the file as a comment that begins with "
         "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "

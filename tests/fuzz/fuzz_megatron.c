@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const ms_text text = {is_yaml ? "fuzz.yaml" : "fuzz",
                           size == 0 ? "" : ms_arena_strndup(&arena, (const char *)data, size),
                           size};
-    ms_status status = ms_megatron_read(&text, 1, &arena, &diag, &arguments);
+    ms_status status = ms_megatron_read(&text, 1, NULL, &arena, &diag, &arguments);
     require(status == MS_OK || status == MS_E_INPUT);
     require((status == MS_OK) == (diag.errors == 0));
     if (status == MS_OK) {

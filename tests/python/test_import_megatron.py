@@ -83,9 +83,46 @@ class ImportMegatron(programs.ProgramTest):
         deep = f"{LINE} --lr " + "${A:-" * 5000 + "1" + "}" * 5000
         self.meshsim("import", "megatron", self.write(deep), *WHERE, "--set", "mesh.dp=8")
 
+    def test_what_a_script_leaves_to_its_surroundings_is_told_and_can_be_said(self):
+        sizes = "case $1 in\n  a) L=8 ;;\n  b)\n    L=16\n    ;;\nesac\n[ -n \"$FP8\" ] && X=--fp8-format=hybrid\n"
+        script = f"#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n{sizes}srun python pretrain_gpt.py {LINE.replace('layers 8', 'layers $L')} $X\n"
+        done = self.meshsim("import", "megatron", self.write(script), "--platform", "dgx-a100", "--set", "model.vocab=51200", "-o", "w.yaml")
+        self.assertIn("train.sh:3:1: note: case $1 in: assumed: takes line 4, 1 is not set here (--define 1=VALUE)", done.stderr)
+        text = (self.folder / "w.yaml").read_text(encoding="utf-8")
+        self.assertIn("# line 3: case $1 in: takes line 4, 1 is not set here (--define 1=VALUE)", text)
+        self.assertIn("# line 9: [ -n \"$FP8\" ] && X=--fp8-format=hybrid: left out, FP8 is not set here (--define FP8=VALUE)", text)
+        found = yaml.safe_load(text)
+        self.assertEqual((found["model"]["layers"], found["mesh"]["dp"], found["platform"]["nodes"]), (8, 16, 2))
+        self.meshsim("check", "w.yaml")
+        said = self.imported(script, *WHERE, "--define", "1=b", "--define", "FP8=1")
+        self.assertNotIn("# line", said["workload"])
+        found = yaml.safe_load(said["workload"])
+        self.assertEqual((found["model"]["layers"], found["precision"]["products"]), (16, "fp8"))
+        self.assertIn("expected NAME=VALUE", self.meshsim("import", "megatron", "train.sh", "--define", "1", code=3).stderr)
+
+    def test_the_gpus_of_a_job_make_its_nodes(self):
+        two = f"torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py {LINE}\n"
+        nodes = lambda *more: yaml.safe_load(self.imported(two, *more)["workload"]).get("platform")  # noqa: E731
+        self.assertEqual(nodes("--platform", "dgx-a100")["nodes"], 2)
+        self.assertEqual(nodes("--set", "platform.file=dgx-a100")["nodes"], 2)
+        self.assertEqual(nodes("--set", "platform={file: dgx-a100, nodes: 4}")["nodes"], 4)
+        self.assertEqual(nodes("--set", "platform.file=not-here"), {"file": "not-here"})
+        part = self.imported(two.replace("node 8", "node 5"), "--set", "platform.file=dgx-a100")["workload"]
+        self.assertIn("# platform.nodes: 10 GPUs of the job do not fill nodes of 8 each", part)
+        # what the user says counts, also where the file says nothing
+        more = yaml.safe_load(self.imported(LINE + "--tensor-model-parallel-size 2", "--platform", "dgx-a100", "--gpus", "32")["workload"])
+        self.assertEqual((more["mesh"]["dp"], more["platform"]["nodes"]), (16, 4))
+        # what starts the job: torchrun once a node, or the ranks themselves
+        for start, dp in (("srun -N 2 -n 2 torchrun --nproc-per-node=8 --nnodes=2", 16), ("srun -N 2 --ntasks-per-node=4 python", 8), ("mpirun -np 4 python", 4),
+                          ("deepspeed --num_gpus 8 --num_nodes 3", 24), ("python -m torch.distributed.launch --nproc_per_node 4", 4)):
+            self.assertEqual(yaml.safe_load(self.imported(f"{start} pretrain_gpt.py {LINE.replace('size 16', 'size 48')}\n")["workload"])["mesh"]["dp"], dp, start)
+        told = self.meshsim("import", "megatron", self.write(two.replace("nnodes 2", "nnodes $N")), "--quiet").stdout
+        self.assertIn("# launcher --nnodes: simulated otherwise: '$N' is no number: --define NAME=VALUE says what the file does not", told)
+
     def test_ranks_of_experts_without_experts_are_refused(self):
-        script = f"fill() {{\n  MOE=(--num-experts 8)\n}}\nMOE=()\nfill\npretrain_gpt.py {LINE} ${{MOE[@]}} --expert-model-parallel-size 4\n"
-        refused = self.meshsim("import", "megatron", self.write(script), *WHERE, code=3).stderr
+        script = f"fill() {{\n  MOE=(--num-experts 8)\n}}\nMOE=()\nfill\ntorchrun --nproc_per_node 8 pretrain_gpt.py {LINE} ${{MOE[@]}} --expert-model-parallel-size 4\n"
+        self.assertEqual(yaml.safe_load(self.imported(script, *WHERE)["workload"])["mesh"]["ep"], 4)
+        refused = self.meshsim("import", "megatron", self.write(script.replace("\nfill\n", "\n")), *WHERE, code=3).stderr
         self.assertIn("expected --num-experts beside it", refused)
 
     def test_an_older_software_has_its_profile(self):

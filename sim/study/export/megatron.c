@@ -169,7 +169,7 @@ static ms_status find_unsaid(read_back *r, const char *text, ms_vector *unsaid) 
                                      .data_folder = r->x->source->data_folder};
     ms_export_pair pair = {.mine = *r->x->spec};
     ms_words sets;
-    ms_status status = ms_megatron_read(&file, 1, arena, r->diag, &r->arguments);
+    ms_status status = ms_megatron_read(&file, 1, NULL, arena, r->diag, &r->arguments);
     status = status == MS_OK ? ms_megatron_translate(&r->arguments, &facts, arena, r->diag, &r->job)
                              : status;
     status = status == MS_OK ? list_sets(r, &sets, unsaid) : status;

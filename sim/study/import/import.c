@@ -95,11 +95,66 @@ static ms_status complete_platform(const ms_import_source *source, ms_arena *are
     return ms_platform_read(copy, folders, arena, diag, &platform);
 }
 
+/* Whether overrides say how many nodes there are. */
+static ms_status say_nodes(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                           bool *are_said_out) {
+    ms_node *said = ms_import_new_mapping(arena);
+    ms_status status = said == NULL ? ms_diag_no_memory(diag) : override(source, arena, diag, said);
+    if (status == MS_OK) {
+        ms_node_at(said, "platform.nodes", are_said_out);
+    }
+    return status;
+}
+
+static void pass_over(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+/* GPUs of a node of the workload's platform; 0: there is none, or none that is found from here, as
+ * where the workload goes to another folder. */
+static int find_node_gpus(const ms_import_source *source, ms_arena *arena, const ms_node *file) {
+    const char *const *folders = NULL;
+    ms_platform platform;
+    ms_diag silent;
+    ms_diag_init(&silent, pass_over, NULL);
+    bool is_found =
+        file != NULL && file->type == MS_NODE_SCALAR &&
+        ms_platform_folders(NULL, source->data_folder, arena, &folders) == MS_OK &&
+        ms_platform_load(file->text, folders, NULL, arena, &silent, &platform, NULL) == MS_OK;
+    return is_found ? platform.gpus_per_node : 0;
+}
+
+/* As many nodes as the GPUs of the job fill, or why not. */
+static ms_status fit_nodes(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                           ms_imported *out) {
+    bool is_there = false, are_said = false;
+    const ms_node *file = ms_node_at(out->root, "platform.file", &is_there);
+    if (out->gpus == 0 || source->gpus > 0 || !is_there) {
+        return MS_OK;
+    }
+    ms_status status = say_nodes(source, arena, diag, &are_said);
+    int of_node = status == MS_OK && !are_said ? find_node_gpus(source, arena, file) : 0;
+    if (status != MS_OK || of_node == 0) {
+        return status;
+    }
+    if (out->gpus % of_node == 0) {
+        const char *nodes = ms_arena_printf(arena, "%d", out->gpus / of_node);
+        const ms_import_setting setting = {.key = "platform.nodes", .value = nodes};
+        return nodes == NULL ? ms_diag_no_memory(diag) : ms_import_set(out, &setting, arena, diag);
+    }
+    out->remarks = ms_arena_printf(
+        arena, "%s# platform.nodes: %d GPUs of the job do not fill nodes of %d each\n",
+        out->remarks == NULL ? "" : out->remarks, out->gpus, of_node);
+    return out->remarks == NULL ? ms_diag_no_memory(diag) : MS_OK;
+}
+
 /* The overrides, and what the model then is. */
 static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                           ms_imported *out) {
     ms_status status = fill(source, arena, diag, out->root);
     status = status == MS_OK ? override(source, arena, diag, out->root) : status;
+    status = status == MS_OK ? fit_nodes(source, arena, diag, out) : status;
     const ms_node *model = ms_node_get(out->root, "model");
     out->missing_count = ms_job_spec_missing(out->root, out->missing);
     bool is_model_open = find_open(out);

@@ -15,6 +15,7 @@ static const char *const OLD_ARGUMENTS[] = {"--checkpoint-activations",
 
 void ms_megatron_job_init(ms_megatron_job *job) {
     job->framework = NULL;
+    job->gpus = 0;
     ms_vector_init(&job->settings, sizeof(ms_megatron_setting));
 }
 
@@ -33,7 +34,8 @@ static void classify(ms_megatron_run *run) {
         argument->why = NULL;
         bool is_env = strncmp(argument->name, MS_MEGATRON_ENV, 4) == 0;
         bool is_launcher = strncmp(argument->name, MS_MEGATRON_LAUNCHER, 9) == 0;
-        bool is_callers = strcmp(argument->name, "$@") == 0 || strcmp(argument->name, "$*") == 0;
+        bool is_callers = strcmp(argument->name, "$@") == 0 || strcmp(argument->name, "$*") == 0 ||
+                          strncmp(argument->name, "${@", 3) == 0;
         if (is_env) {
             argument->use = MS_MEGATRON_IGNORED;
             argument->why = "kernels, libraries and their algorithms are the profile's and the "

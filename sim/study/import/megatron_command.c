@@ -30,6 +30,13 @@ static bool is_whole(const char *text) {
            (flag > text ? flag[-1] == ' ' || flag[-1] == '\n' : strchr(text, ' ') != NULL);
 }
 
+/* A word of a whole command, without the quotes around it. */
+static const char *unquoted(const command_choice *c, const char *text, size_t length) {
+    bool is_quoted =
+        length > 1 && (text[0] == '\'' || text[0] == '"') && text[length - 1] == text[0];
+    return ms_arena_strndup(c->arena, text + is_quoted, length - 2 * (size_t)is_quoted);
+}
+
 /* Add words; whole commands are cut at their blanks. */
 static void take(command_choice *c, const ms_shell_word *words, size_t count, ms_vector *out) {
     static const char BLANKS[] = " \t\n\r";
@@ -41,8 +48,7 @@ static void take(command_choice *c, const ms_shell_word *words, size_t count, ms
         }
         for (at += strspn(at, BLANKS); *at != '\0' && !c->has_no_memory; at += strspn(at, BLANKS)) {
             size_t length = strcspn(at, BLANKS);
-            add(c, (ms_shell_word){ms_arena_strndup(c->arena, at, length), words[i].mark, false},
-                out);
+            add(c, (ms_shell_word){.text = unquoted(c, at, length), .mark = words[i].mark}, out);
             at += length;
         }
     }

@@ -100,11 +100,35 @@ static ms_status tell_argument(const megatron_import *m, const ms_megatron_argum
     return status == MS_OK ? MS_OK : ms_diag_no_memory(m->diag);
 }
 
-/* Comments name what is simulated otherwise. */
+/* What a script left to its surroundings, and how it was read. */
+static ms_status tell_note(const megatron_import *m, const ms_megatron_note *note,
+                           ms_buffer *remarks) {
+    const ms_source_key key = {.key = note->what,
+                               .value = note->took == NULL
+                                            ? "left out"
+                                            : ms_arena_printf(m->arena, "takes %s", note->took),
+                               .fate = MS_SOURCE_ASSUMED,
+                               .why = note->why,
+                               .mark = note->mark};
+    ms_buffer_printf(remarks, "# line %d: ", note->mark.line);
+    ms_buffer_puts_inline(remarks, note->what);
+    ms_buffer_puts(remarks, ": ");
+    ms_buffer_puts_inline(remarks, key.value == NULL ? "" : key.value);
+    ms_buffer_puts(remarks, ", ");
+    ms_buffer_puts_inline(remarks, note->why);
+    ms_buffer_puts(remarks, "\n");
+    bool has_all = key.value != NULL && ms_source_keys_add(&m->out->keys, &key, m->arena) == MS_OK;
+    return has_all ? MS_OK : ms_diag_no_memory(m->diag);
+}
+
+/* Comments name what was taken on a doubt, and what is simulated otherwise. */
 static ms_status tell_all(const megatron_import *m) {
     ms_buffer remarks;
     ms_buffer_init(&remarks);
     ms_status status = MS_OK;
+    for (size_t i = 0; i < m->arguments.notes.count && status == MS_OK; i++) {
+        status = tell_note(m, &MS_AT(&m->arguments.notes, ms_megatron_note, i), &remarks);
+    }
     for (size_t i = 0; i < m->arguments.items.count && status == MS_OK; i++) {
         status = tell_argument(m, &MS_AT(&m->arguments.items, ms_megatron_argument, i), &remarks);
     }
@@ -116,14 +140,16 @@ static ms_status tell_all(const megatron_import *m) {
 static ms_status import(megatron_import *m) {
     ms_text *texts = MS_NEW(m->arena, ms_text, m->source->file_count + 1);
     const ms_megatron_facts facts = {.framework = framework_of(m->source),
+                                     .gpus = m->source->gpus,
                                      .data_folder = m->source->data_folder};
     ms_status status = texts == NULL ? ms_diag_no_memory(m->diag) : load(m, texts);
-    status = status == MS_OK
-                 ? ms_megatron_read(texts, m->source->file_count, m->arena, m->diag, &m->arguments)
-                 : status;
+    status = status == MS_OK ? ms_megatron_read(texts, m->source->file_count, m->source->defines,
+                                                m->arena, m->diag, &m->arguments)
+                             : status;
     status = status == MS_OK
                  ? ms_megatron_translate(&m->arguments, &facts, m->arena, m->diag, &m->job)
                  : status;
+    m->out->gpus = m->job.gpus;
     status = status == MS_OK ? hang_settings(m) : status;
     return status == MS_OK ? tell_all(m) : status;
 }

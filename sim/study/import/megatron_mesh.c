@@ -19,9 +19,26 @@ static long launcher_count(ms_megatron_run *run, const char *name) {
     bool is_count =
         value != NULL && end != value && *end == '\0' && count > 0 && count <= SIZE_MAX_RANKS;
     if (value != NULL && !is_count) {
-        ms_megatron_differs(run, name, "it is no number that the file sets");
+        const char *why = ms_arena_printf(
+            run->arena, "'%s' is no number: --define NAME=VALUE says what the file does not",
+            value);
+        ms_megatron_differs(run, name, why == NULL ? "it is no number" : why);
     }
     return is_count ? count : 0;
+}
+
+/* Ranks that are started. torchrun starts some on each node, and is itself started once on each by
+ * srun or mpirun; without it these start the ranks. */
+static long launched_gpus(ms_megatron_run *run) {
+    static const char OF_NODE[] = MS_MEGATRON_LAUNCHER "--nproc-per-node";
+    bool has_nodes = ms_megatron_given(run, MS_MEGATRON_LAUNCHER "--nnodes");
+    long nodes = has_nodes ? launcher_count(run, MS_MEGATRON_LAUNCHER "--nnodes") : 1;
+    if (ms_megatron_given(run, OF_NODE)) {
+        return launcher_count(run, OF_NODE) * nodes;
+    }
+    long tasks = launcher_count(run, MS_MEGATRON_LAUNCHER "--ntasks");
+    return tasks > 0 ? tasks
+                     : launcher_count(run, MS_MEGATRON_LAUNCHER "--ntasks-per-node") * nodes;
 }
 
 static long gpus_of(ms_megatron_run *run, long ranks_of_replica) {
@@ -33,11 +50,7 @@ static long gpus_of(ms_megatron_run *run, long ranks_of_replica) {
     if (world > 0 || replicas > 0) {
         return world > 0 ? world : replicas * ranks_of_replica;
     }
-    long ranks = launcher_count(run, MS_MEGATRON_LAUNCHER "--world-size");
-    long per_node = launcher_count(run, MS_MEGATRON_LAUNCHER "--nproc-per-node");
-    bool has_nodes = ms_megatron_given(run, MS_MEGATRON_LAUNCHER "--nnodes");
-    long nodes = has_nodes ? launcher_count(run, MS_MEGATRON_LAUNCHER "--nnodes") : 1;
-    return ranks > 0 ? ranks : per_node * nodes;
+    return launched_gpus(run);
 }
 
 /* ---- mesh ---- */
@@ -48,7 +61,8 @@ static void set_axis(ms_megatron_run *run, const char *key, const char *from, in
     }
 }
 
-static const char FROM_GPUS[] = "launcher --nnodes launcher --nproc-per-node --world-size";
+static const char FROM_GPUS[] = "launcher --nnodes launcher --nproc-per-node launcher --ntasks "
+                                "launcher --ntasks-per-node --world-size";
 
 /* Replicas: what the GPUs of the job leave. */
 static void set_replicas(ms_megatron_run *run, int experts_axis) {
@@ -64,6 +78,7 @@ static void set_replicas(ms_megatron_run *run, int experts_axis) {
                           gpus, run->tp, run->pp, run->cp, experts_axis);
     } else {
         ms_megatron_set(run, "mesh.dp", FROM_GPUS, "%ld", gpus / ranks);
+        run->job->gpus = (int)gpus;
     }
 }
 
@@ -88,10 +103,8 @@ void ms_megatron_set_mesh(ms_megatron_run *run) {
     run->ep = run->experts > 0 ? ms_megatron_count(run, "--expert-model-parallel-size", 1, 1) : 1;
     if (!ms_megatron_given(run, "--num-experts") &&
         ms_megatron_count(run, "--expert-model-parallel-size", 1, 1) > 1) {
-        ms_megatron_fault(
-            run, "--expert-model-parallel-size",
-            "expected --num-experts beside it, as Megatron-LM does; a list that only a "
-            "function of the script fills is not seen");
+        ms_megatron_fault(run, "--expert-model-parallel-size",
+                          "expected --num-experts beside it, as Megatron-LM does");
     }
     run->has_sequence = ms_megatron_given(run, "--sequence-parallel") && run->tp > 1;
     int etp = run->experts > 0 ? ms_megatron_count(run, "--expert-tensor-parallel-size", 1, run->tp)

@@ -4,6 +4,7 @@
 
 #include "meshsim/megatron.h"
 #include "study/import/megatron_words.h"
+#include "study/shell/shell.h"
 
 /* What stands before the name of an environment variable, and of an argument of torchrun or srun.
  */
@@ -33,42 +34,6 @@ ms_status ms_megatron_find_dumped(const char *key, ms_arena *arena, ms_megatron_
 
 /* Whether a log shows this of an argument that was not given.  name: with its dashes. */
 bool ms_megatron_is_default(const char *name, const char *value);
-
-/* A word of a command line. */
-typedef struct ms_shell_word {
-    const char *text; /* variables put in */
-    ms_mark mark;     /* where it stands, or the variable that it came from */
-    bool is_quoted;
-} ms_shell_word;
-
-/* A variable, or an array. */
-typedef struct ms_shell_variable {
-    const char *name;
-    const ms_shell_word *words; /* [count] */
-    size_t count;
-    bool is_array;
-} ms_shell_variable;
-
-/* A command. */
-typedef struct ms_shell_command {
-    size_t first, count; /* of the words of all commands */
-} ms_shell_command;
-
-/* Scripts taken apart. */
-typedef struct ms_shell {
-    ms_vector variables;   /* ms_shell_variable, a new value behind the one before */
-    ms_vector words;       /* ms_shell_word, of all commands */
-    ms_vector commands;    /* ms_shell_command */
-    ms_vector environment; /* ms_shell_word "NAME VALUE", of what libraries read */
-} ms_shell;
-
-/* Take scripts apart that belong together; none is run.  *shell: filled, also when it fails.
- * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
-ms_status ms_shell_read(const ms_text *texts, size_t count, ms_arena *arena, ms_diag *diag,
-                        ms_shell *shell);
-
-/* Free the lists. */
-void ms_shell_release(ms_shell *shell);
 
 /* Find the words of the command that holds the most arguments of Megatron-LM, or of lines that are
  * nothing else; without both, all words of the variables.  words: ms_shell_word, appended to.

@@ -6,11 +6,13 @@
 
 void ms_megatron_arguments_init(ms_megatron_arguments *arguments) {
     ms_vector_init(&arguments->items, sizeof(ms_megatron_argument));
+    ms_vector_init(&arguments->notes, sizeof(ms_megatron_note));
     arguments->is_dump = false;
 }
 
 void ms_megatron_arguments_release(ms_megatron_arguments *arguments) {
     ms_vector_release(&arguments->items);
+    ms_vector_release(&arguments->notes);
 }
 
 /* One reading. */
@@ -18,6 +20,7 @@ typedef struct megatron_reading {
     ms_arena *arena;
     ms_diag *diag;
     ms_megatron_arguments *out;
+    const ms_words *defines;
     ms_status status; /* of the first fault */
 } megatron_reading;
 
@@ -119,12 +122,15 @@ static const char *launcher_name(const char *text, size_t length) {
         const char *spelling, *name;
     } NAMES[] = {{"--nproc_per_node", "launcher --nproc-per-node"},
                  {"--nproc-per-node", "launcher --nproc-per-node"},
-                 {"--ntasks-per-node", "launcher --nproc-per-node"},
+                 {"--num_gpus", "launcher --nproc-per-node"}, /* of deepspeed */
+                 {"--ntasks-per-node", "launcher --ntasks-per-node"},
                  {"--nnodes", "launcher --nnodes"},
+                 {"--num_nodes", "launcher --nnodes"},
                  {"--nodes", "launcher --nnodes"},
                  {"-N", "launcher --nnodes"},
-                 {"--ntasks", "launcher --world-size"},
-                 {"-n", "launcher --world-size"}};
+                 {"--ntasks", "launcher --ntasks"},
+                 {"-n", "launcher --ntasks"},
+                 {"-np", "launcher --ntasks"}};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         if (strlen(NAMES[i].spelling) == length && strncmp(NAMES[i].spelling, text, length) == 0) {
             return NAMES[i].name;
@@ -184,15 +190,41 @@ static void take_environment(megatron_reading *r, const ms_vector *environment) 
     }
 }
 
+/* What "#SBATCH" lines ask for, which what starts the program may say otherwise. */
+static void take_batch(megatron_reading *r, const ms_vector *batch) {
+    for (size_t i = 0; i < batch->count && r->status == MS_OK; i++) {
+        const ms_shell_word *word = &MS_AT(batch, ms_shell_word, i);
+        const char *blank = strchr(word->text, ' ');
+        const char *name = launcher_name(word->text, (size_t)(blank - word->text));
+        if (name != NULL) {
+            add(r, name, blank + 1, &word->mark);
+        }
+    }
+}
+
+static void take_notes(megatron_reading *r, const ms_vector *notes) {
+    for (size_t i = 0; i < notes->count; i++) {
+        const ms_shell_note *note = &MS_AT(notes, ms_shell_note, i);
+        const ms_megatron_note kept = {
+            .what = note->what, .took = note->took, .why = note->why, .mark = note->mark};
+        if (ms_vector_add(&r->out->notes, &kept, 1) == NULL) {
+            lack_memory(r);
+        }
+    }
+}
+
 static void read_script(megatron_reading *r, const ms_text *texts, size_t count) {
     ms_shell shell;
     ms_vector words;
+    const ms_shell_source source = {.texts = texts, .count = count, .defines = r->defines};
     ms_vector_init(&words, sizeof(ms_shell_word));
-    r->status = ms_shell_read(texts, count, r->arena, r->diag, &shell);
+    r->status = ms_shell_read(&source, r->arena, r->diag, &shell);
     if (r->status == MS_OK) {
         r->status = ms_megatron_choose_command(&shell, r->arena, r->diag, &words);
     }
     if (r->status == MS_OK) {
+        take_batch(r, &shell.batch);
+        take_notes(r, &shell.notes);
         take_words(r, words.data, words.count);
         take_environment(r, &shell.environment);
     }
@@ -458,9 +490,9 @@ static ms_status check_found(megatron_reading *r, const ms_text *texts, size_t c
     return MS_E_INPUT;
 }
 
-ms_status ms_megatron_read(const ms_text *texts, size_t count, ms_arena *arena, ms_diag *diag,
-                           ms_megatron_arguments *arguments) {
-    megatron_reading r = {.arena = arena, .diag = diag, .out = arguments};
+ms_status ms_megatron_read(const ms_text *texts, size_t count, const ms_words *defines,
+                           ms_arena *arena, ms_diag *diag, ms_megatron_arguments *arguments) {
+    megatron_reading r = {.arena = arena, .diag = diag, .out = arguments, .defines = defines};
     ms_text *scripts = MS_NEW(arena, ms_text, count + 1);
     size_t script_count = 0;
     if (scripts == NULL) {

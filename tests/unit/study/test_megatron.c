@@ -196,7 +196,7 @@ Test(megatron, schedules_of_batches_are_read) {
 
 static ms_status read_one(fixture *f, const char *name, const char *data) {
     const ms_text text = {name, data, strlen(data)};
-    return ms_megatron_read(&text, 1, &f->arena, &f->diag, &f->arguments);
+    return ms_megatron_read(&text, 1, NULL, &f->arena, &f->diag, &f->arguments);
 }
 
 /* All arguments as "name=value", with a semicolon behind each. */

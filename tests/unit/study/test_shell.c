@@ -1,0 +1,334 @@
+/* Shell scripts taken apart without being run: which commands of branches, loops and functions
+ * count, what is computed, and what is said where only running a script would tell. What each
+ * script gives is what bash gives it, tried with `echo` in the place of the program. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "meshsim/megatron.h"
+
+typedef struct fixture {
+    ms_arena arena;
+    ms_buffer messages, list, notes;
+    ms_diag diag;
+    ms_megatron_arguments arguments;
+} fixture;
+
+static void keep(void *context, const char *text) {
+    ms_buffer_puts(context, text);
+}
+
+static void start(fixture *f) {
+    ms_arena_init(&f->arena);
+    ms_buffer_init(&f->messages);
+    ms_buffer_init(&f->list);
+    ms_buffer_init(&f->notes);
+    ms_diag_init(&f->diag, keep, &f->messages);
+    ms_megatron_arguments_init(&f->arguments);
+}
+
+static void end(fixture *f) {
+    ms_megatron_arguments_release(&f->arguments);
+    ms_buffer_release(&f->notes);
+    ms_buffer_release(&f->list);
+    ms_buffer_release(&f->messages);
+    ms_arena_release(&f->arena);
+}
+
+/* Read a script, with what is defined, one word each, up to NULL. */
+static ms_status read_script(fixture *f, const char *script, const char *const *defines) {
+    const char *items[4];
+    ms_words words = {.items = items};
+    while (defines != NULL && defines[words.count] != NULL) {
+        items[words.count] = defines[words.count];
+        words.count++;
+    }
+    const ms_text text = {"s", script, strlen(script)};
+    ms_status status = ms_megatron_read(&text, 1, &words, &f->arena, &f->diag, &f->arguments);
+    for (size_t i = 0; i < f->arguments.items.count; i++) {
+        const ms_megatron_argument *a = &MS_AT(&f->arguments.items, ms_megatron_argument, i);
+        ms_buffer_printf(&f->list, "%s%s%s ", a->name, a->value[0] == '\0' ? "" : "=", a->value);
+    }
+    for (size_t i = 0; i < f->arguments.notes.count; i++) {
+        const ms_megatron_note *n = &MS_AT(&f->arguments.notes, ms_megatron_note, i);
+        ms_buffer_printf(&f->notes, "%d: %s: %s, %s\n", n->mark.line, n->what,
+                         n->took == NULL ? "left out" : n->took, n->why);
+    }
+    return status;
+}
+
+/* What a script gives, and what is said of it. */
+typedef struct script_row {
+    const char *script, *list, *notes;
+    const char *const defines[4];
+} script_row;
+
+static void expect_all(const script_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        fixture f;
+        start(&f);
+        const script_row *row = &rows[i];
+        cr_assert_eq(read_script(&f, row->script, row->defines), MS_OK, "%s\n%s", row->script,
+                     ms_buffer_text(&f.messages));
+        cr_assert_str_eq(ms_buffer_text(&f.list), row->list, "%s\n%s", row->script,
+                         ms_buffer_text(&f.list));
+        cr_assert_str_eq(ms_buffer_text(&f.notes), row->notes, "%s\n%s", row->script,
+                         ms_buffer_text(&f.notes));
+        end(&f);
+    }
+}
+#define EXPECT_ALL(rows) expect_all(rows, sizeof(rows) / sizeof(rows)[0])
+
+#define RUN "\npython p.py --num-layers $L\n"
+
+Test(shell, branches_are_followed_where_the_script_decides_them) {
+    static const script_row ROWS[] = {
+        {.script = "S=b\nif [ $S = a ]; then L=1; elif [ \"$S\" == b ]; then L=2; else L=3; fi" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "S=c\nif [[ $S == a* ]]\nthen\n  L=1\nelse\n  L=3\nfi" RUN,
+         .list = "--num-layers=3 ",
+         .notes = ""},
+        {.script = "N=4\nif [[ $N -gt 3 && -n \"$N\" ]]; then L=1; else L=2; fi" RUN,
+         .list = "--num-layers=1 ",
+         .notes = ""},
+        {.script = "N=4\nif [ $N -le 3 -o ! -z x ]; then L=1; else L=2; fi" RUN,
+         .list = "--num-layers=1 ",
+         .notes = ""},
+        {.script = "N=4\nif ! [ $N -eq 4 ] || (( N > 4 )); then L=1; else L=2; fi" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "L=1\nif [ a = b ]; then\n  if [ $X = 1 ]; then L=2; fi\n  L=3\nfi" RUN,
+         .list = "--num-layers=1 ",
+         .notes = ""},
+        {.script =
+             "S=7b\ncase ${S} in\n  1b|2b) L=1 ;;\n  7*)\n    L=7\n    ;;\n  *) L=9 ;;\nesac" RUN,
+         .list = "--num-layers=7 ",
+         .notes = ""},
+        {.script = "S=x\ncase \"$S\" in (a) L=1;; *) L=9;; esac" RUN,
+         .list = "--num-layers=9 ",
+         .notes = ""},
+        {.script =
+             "A=1\n[ $A = 1 ] && L=2 || L=3\n[ $A = 2 ] && L=4\n[ $A = 1 ] || exit 1\nmkdir x "
+             "|| exit 1" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "L=1\nif true; then :; else L=2; fi; { L=$((L + 1)); } > log" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "L=3; python p.py --num-layers $L\nexit 0\nL=4" RUN,
+         .list = "--num-layers=3 ",
+         .notes = ""},
+        {.script = "if [ 1 = 2 ]; then O=--bf16; fi\npython p.py --num-layers 2 $O ${O}\n",
+         .list = "--num-layers=2 ",
+         .notes = ""},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, what_a_script_leaves_open_is_said) {
+    static const script_row ROWS[] = {
+        {.script = "if [ \"$1\" = a ]; then\n  L=1\n  M=1\nelse\n  L=2\nfi" RUN,
+         .list = "--num-layers=1 ",
+         .notes = "1: if [ \"$1\" = a ]: lines 2 to 3, 1 is not set here (--define 1=VALUE)\n"},
+        {.script = "if [ \"$1\" = a ]; then\n  L=1\n  M=1\nelse\n  L=2\nfi" RUN,
+         .list = "--num-layers=2 ",
+         .notes = "",
+         .defines = {"1=b"}},
+        {.script = "S=$1\ncase $S in a) L=1;; b) L=2;; esac" RUN,
+         .list = "--num-layers=1 ",
+         .notes = "2: case $S in a) L=1;; b) L=2;; esac: line 2, 1 is not set here (--define "
+                  "1=VALUE)\n"},
+        {.script = "L=1\nif [ -z \"$N\" ]; then L=2; fi" RUN,
+         .list = "--num-layers=2 ",
+         .notes = "2: if [ -z \"$N\" ]: line 2, N is not set here (--define N=VALUE)\n"},
+        {.script = "L=1\nif [ -z \"$N\" ]; then L=2; fi" RUN,
+         .list = "--num-layers=1 ",
+         .notes = "",
+         .defines = {"N=3"}},
+        {.script = "L=1\nif nvidia-smi | grep -q H100; then L=2; fi" RUN,
+         .list = "--num-layers=2 ",
+         .notes = "2: if nvidia-smi | grep -q H100: line 2, only running the script would tell\n"},
+        {.script = "L=1\nwhile read x; do L=2; done < f" RUN,
+         .list = "--num-layers=1 ",
+         .notes = "2: while read x: left out, only running the script would tell\n"},
+        {.script = "if [ -z \"$N\" ]; then echo \"set N\"; exit 1; fi\nL=$N" RUN,
+         .list = "--num-layers=$N ",
+         .notes = ""},
+        {.script =
+             "usage() { echo u; exit 1; }\n[ $# -lt 1 ] && usage\ncase $2 in a) L=1;; *) usage;; "
+             "esac" RUN,
+         .list = "--num-layers=1 ",
+         .notes = "3: case $2 in a) L=1;; *) usage;; esac: line 3, 2 is not set here (--define "
+                  "2=VALUE)\n"},
+        {.script = "source env.sh\nL=2" RUN,
+         .list = "--num-layers=2 ",
+         .notes =
+             "1: source env.sh: left out, another file is not read unless it is given, too, in "
+             "front\n"},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, functions_are_read_where_they_are_called) {
+    static const script_row ROWS[] = {
+        {.script = "f() {\n  L=$1\n}\ng() { L=9; }\nf 4 5" RUN,
+         .list = "--num-layers=4 ",
+         .notes = ""},
+        {.script = "function f {\n  [ $# -eq 2 ] && L=$2\n  return\n  L=8\n}\nf 4 5" RUN,
+         .list = "--num-layers=5 ",
+         .notes = ""},
+        {.script =
+             "f() { A+=(--bf16); }\nmain() { f; f; python p.py --num-layers 2 \"${A[@]}\" $@; "
+             "}\nmain --swiglu\n",
+         .list = "--num-layers=2 --bf16 --bf16 --swiglu ",
+         .notes = ""},
+        {.script = "f() { f; }\nf\nL=1" RUN, .list = "--num-layers=1 ", .notes = ""},
+        {.script = "f() { shift; L=$1; }\nf 4 5" RUN, .list = "--num-layers=5 ", .notes = ""},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, loops_are_read_once_or_as_often_as_the_script_says) {
+    static const script_row ROWS[] = {
+        {.script = "for L in 4 8; do python p.py --num-layers $L; done\n",
+         .list = "--num-layers=4 ",
+         .notes = "1: for L in 4 8: L = 4, a loop is read once, for its first value\n"},
+        {.script = "for L in 4; do :; done" RUN, .list = "--num-layers=4 ", .notes = ""},
+        {.script = "L=1\nfor x in $NOTHING; do\n L=2\ndone" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "L=1\nwhile [ $L -lt 5 ]; do L=$((L*2)); done" RUN,
+         .list = "--num-layers=8 ",
+         .notes = ""},
+        {.script = "L=1\nuntil [ $L -ge 5 ]; do L=$((L+3)); [ $L = 4 ] && break; done" RUN,
+         .list = "--num-layers=4 ",
+         .notes = ""},
+        {.script = "while true; do python p.py --num-layers 2; sleep 1; done\n",
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script =
+             "while [ $# -gt 0 ]; do case $1 in --l) L=$2; shift 2;; *) shift;; esac; done" RUN,
+         .list = "--num-layers=6 ",
+         .notes = "",
+         .defines = {"1=--l", "2=6"}},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, expansions_are_those_of_a_shell) {
+    static const script_row ROWS[] = {
+        {.script = "E=\nL=${E:-3}" RUN, .list = "--num-layers=3 ", .notes = ""},
+        {.script = "E=\nL=1${E-3}" RUN, .list = "--num-layers=1 ", .notes = ""},
+        {.script = ": ${L:=5}" RUN, .list = "--num-layers=5 ", .notes = ""},
+        {.script = "F=1\npython p.py --num-layers 1 ${F:+--bf16 --swiglu} ${G:+--fp16}\n",
+         .list = "--num-layers=1 --bf16 --swiglu ",
+         .notes = ""},
+        {.script = "A=(3 5 7)\nL=${A[1]}${#A[@]}" RUN, .list = "--num-layers=53 ", .notes = ""},
+        {.script = "A=(3 5 7)\nL=${A}" RUN, .list = "--num-layers=3 ", .notes = ""},
+        {.script = "W=Adam\npython p.py --optimizer ${W,,} --split ${W^^}\n",
+         .list = "--optimizer=adam --split=ADAM ",
+         .notes = ""},
+        {.script = "P=a/b\nL=${P##*/}" RUN, .list = "--num-layers=${P##*/} ", .notes = ""},
+        {.script = "cat <<EOT > ds.json\n{ \"if\": 1 }\npython q.py --num-layers 1 --bf16 "
+                   "--swiglu\nEOT\nL=2" RUN,
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "L=2\nsbatch <<'EOT'\n#SBATCH -N 4\npython p.py --num-layers $L\nEOT\n",
+         .list = "launcher --nnodes=4 --num-layers=2 ",
+         .notes = ""},
+        {.script = "#SBATCH --nodes=4 # four\n#SBATCH --gres=gpu:h100:8\n#SBATCH "
+                   "--ntasks-per-node 1\nL=$((SLURM_NNODES * SLURM_GPUS_ON_NODE))" RUN,
+         .list = "launcher --nnodes=4 launcher --ntasks-per-node=1 --num-layers=32 ",
+         .notes = ""},
+        {.script = "#SBATCH --nodes=4\nL=$SLURM_NNODES" RUN,
+         .list = "launcher --nnodes=2 --num-layers=2 ",
+         .notes = "",
+         .defines = {"SLURM_NNODES=2"}},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, sums_are_computed) {
+    static const struct {
+        const char *sum, *value;
+    } ROWS[] = {
+        {"1 + 2 * 3", "7"},
+        {"(1 + 2) * 3", "9"},
+        {"7 / 2 * 2 + 7 % 4", "9"},
+        {"2 ** 3 ** 2", "512"},
+        {"-7 / 2", "-3"},
+        {"- 2 ** 2", "4"}, /* the sign binds closer, as in bash */
+        {"N*$N + ${N}", "20"},
+        {"${M:-3} * N", "12"},
+        {"N > 3 && N != 5 ? 10 : 20", "10"},
+        {"N == 3 || N <= 2 ? 10 : 1 ? 2 : 3", "2"},
+        {"1 || 1 / 0", "1"},
+        {"0x10 + 010", "24"},
+        {"(-1) ** 1000000001", "-1"},
+        {"!N + !0", "1"},
+        {"9223372036854775807 - 1", "9223372036854775806"},
+        {"N + UNSET", "$((N + UNSET))"},
+        {"N << 2", "$((N << 2))"},
+        {"N++", "$((N++))"},
+        {"1 +", "$((1 +))"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        fixture f;
+        start(&f);
+        const char *script =
+            ms_arena_printf(&f.arena, "N=4\npython p.py --split \"$((%s))\"\n", ROWS[i].sum);
+        cr_assert_eq(read_script(&f, script, NULL), MS_OK, "%s: %s", ROWS[i].sum,
+                     ms_buffer_text(&f.messages));
+        cr_assert_str_eq(ms_buffer_text(&f.list),
+                         ms_arena_printf(&f.arena, "--split=%s ", ROWS[i].value));
+        end(&f);
+    }
+}
+
+Test(shell, faults_have_their_place) {
+    static const struct {
+        const char *script, *message;
+        const char *const defines[2];
+    } ROWS[] = {
+        {"A=0\nL=$((8 / A))" RUN, "s:2:3: error: division by zero in '8 / A'", {NULL}},
+        {"L=$((8 % 0))" RUN, "s:1:3: error: division by zero", {NULL}},
+        {"L=$((9223372036854775807 + 1))" RUN, "expected numbers of at most 64 bits", {NULL}},
+        {"L=$((3 ** 41))" RUN, "expected numbers of at most 64 bits", {NULL}},
+        {"L=$((99999999999999999999))" RUN, "expected numbers of at most 64 bits", {NULL}},
+        {"L=$((2 ** -1))" RUN, "expected an exponent of 0 or more", {NULL}},
+        {"L=1" RUN, "expected NAME=VALUE of a variable, or of a parameter", {"0=a"}},
+        {"L=1" RUN, "expected NAME=VALUE of a variable, or of a parameter", {"a"}},
+        {"L=1" RUN, "expected NAME=VALUE of a variable, or of a parameter", {"9999=a"}},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        fixture f;
+        start(&f);
+        cr_assert_eq(read_script(&f, ROWS[i].script, ROWS[i].defines), MS_E_INPUT, "%s",
+                     ROWS[i].script);
+        cr_assert_not_null(strstr(ms_buffer_text(&f.messages), ROWS[i].message), "%s: %s",
+                           ROWS[i].script, ms_buffer_text(&f.messages));
+        end(&f);
+    }
+}
+
+/* What calls itself, or holds itself, comes to an end. */
+Test(shell, scripts_without_an_end_are_bounded) {
+    fixture f;
+    start(&f);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (int i = 0; i < 200; i++) {
+        ms_buffer_puts(&text, "if [ a ]; then\n");
+    }
+    cr_assert_eq(read_script(&f, ms_buffer_text(&text), NULL), MS_E_INPUT);
+    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "at most 100 in each other"));
+    end(&f);
+    start(&f);
+    static const char LOOPS[] = "f() { g; g; }\ng() { h; h; h; }\nh() { f; f; A=$A$A; }\nf\n"
+                                "while [ 1 = 1 ]; do A=1; while [ 1 = 1 ]; do A=2; done; "
+                                "done\npython p.py --num-layers 3\n";
+    cr_assert_eq(read_script(&f, LOOPS, NULL), MS_OK, "%s", ms_buffer_text(&f.messages));
+    cr_assert_str_eq(ms_buffer_text(&f.list), "--num-layers=3 ");
+    ms_buffer_release(&text);
+    end(&f);
+}
