@@ -23,6 +23,8 @@ static void add(command_choice *c, ms_shell_word word, ms_vector *out) {
     }
 }
 
+static const char BLANKS[] = " \t\n\r";
+
 /* A word that holds a whole command in quotes, as for `sh -c`. */
 static bool is_whole(const char *text) {
     const char *flag = strstr(text, "--");
@@ -37,18 +39,48 @@ static const char *unquoted(const command_choice *c, const char *text, size_t le
     return ms_arena_strndup(c->arena, text + is_quoted, length - 2 * (size_t)is_quoted);
 }
 
-/* Add words; whole commands are cut at their blanks. */
+static bool is_any(const char *text, const char *const *words) {
+    for (; *words != NULL; words++) {
+        if (strcmp(text, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How far a word of a whole command goes: what a command would print is a part of it. */
+static size_t word_length(const char *at) {
+    size_t length = 0;
+    int depth = 0;
+    for (; at[length] != '\0' && (depth > 0 || strchr(" \t\n\r", at[length]) == NULL); length++) {
+        depth += at[length] == '(' && (depth > 0 || (length > 0 && at[length - 1] == '$'));
+        depth -= at[length] == ')' && depth > 0;
+    }
+    return length;
+}
+
+/* Add words up to what ends a command, which stands among them where a shell would read them again
+ * ("eval $RUN"); whole commands are cut at their blanks. */
 static void take(command_choice *c, const ms_shell_word *words, size_t count, ms_vector *out) {
-    static const char BLANKS[] = " \t\n\r";
+    static const char *const ENDS[] = {"|", "||", "&&", ";", "|&", "&", NULL};
+    static const char *const REDIRECTIONS[] = {"2>&1", ">", ">>", "&>", "2>", NULL};
     for (size_t i = 0; i < count && !c->has_no_memory; i++) {
         const char *at = words[i].text;
         if (!is_whole(at)) {
+            bool is_end = is_any(at, ENDS) || is_any(at, REDIRECTIONS);
+            if (is_end) {
+                return;
+            }
             add(c, words[i], out);
             continue;
         }
         for (at += strspn(at, BLANKS); *at != '\0' && !c->has_no_memory; at += strspn(at, BLANKS)) {
-            size_t length = strcspn(at, BLANKS);
-            add(c, (ms_shell_word){.text = unquoted(c, at, length), .mark = words[i].mark}, out);
+            size_t length = word_length(at);
+            const char *text = unquoted(c, at, length);
+            if (text != NULL && (is_any(text, ENDS) || is_any(text, REDIRECTIONS))) {
+                return;
+            }
+            add(c, (ms_shell_word){.text = text, .mark = words[i].mark}, out);
             at += length;
         }
     }

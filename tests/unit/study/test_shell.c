@@ -248,6 +248,19 @@ Test(shell, expansions_are_those_of_a_shell) {
     EXPECT_ALL(ROWS);
 }
 
+Test(shell, commands_in_variables_end_where_a_shell_ends_them) {
+    static const script_row ROWS[] = {
+        {.script = "R=\"python p.py --num-layers 2\"\nR=\"$R | tee log\"\necho $R\neval $R\n",
+         .list = "--num-layers=2 ",
+         .notes = ""},
+        {.script = "srun -N 2 sh -c \"cd x; A=1 python p.py --a $(head -n 1 f) --num-layers 2 "
+                   "--split '1,2' 2>&1 | tee --x\"\n",
+         .list = "launcher --nnodes=2 --a=$(head -n 1 f) --num-layers=2 --split=1,2 ",
+         .notes = ""},
+    };
+    EXPECT_ALL(ROWS);
+}
+
 Test(shell, sums_are_computed) {
     static const struct {
         const char *sum, *value;
