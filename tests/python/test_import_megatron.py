@@ -119,6 +119,28 @@ class ImportMegatron(programs.ProgramTest):
         told = self.meshsim("import", "megatron", self.write(two.replace("nnodes 2", "nnodes $N")), "--quiet").stdout
         self.assertIn("# launcher --nnodes: simulated otherwise: '$N' is no number: --define NAME=VALUE says what the file does not", told)
 
+    def test_megatron_deepspeed_is_its_profile(self):
+        """A script in the form of BLOOM's: the sizes are those of BigScience, tr11-176B-ml, whose model has 176,247,271,424 parameters with
+        a norm of the embedding, which is left out here: 2 x 14,336."""
+        script = "#SBATCH --nodes=48\n#SBATCH --ntasks-per-node=1 # one\nNNODES=$SLURM_NNODES\nGPT=\" --pp-partition-method 'type:transformer|embedding' \\\n" \
+                 "  --num-layers 70 --hidden-size 14336 --num-attention-heads 112 --seq-length 2048 --micro-batch-size 2 --global-batch-size 2048 \\\n" \
+                 "  --embed-layernorm --bf16 --position-embedding-type alibi --checkpoint-activations --pad-vocab-size-to 250880\"\n" \
+                 "cat <<EOT > ds.json\n{\n  \"zero_optimization\": {\"stage\": 0}\n}\nEOT\n" \
+                 "RUN=\"python -u -m torch.distributed.run --nproc_per_node 8 --nnodes $NNODES --rdzv_endpoint $(hostname | head -n 1):6000\"\n" \
+                 "CMD=\"`pwd`/pretrain_gpt.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 12 $GPT --deepspeed --zero-stage 0\"\n" \
+                 "clear; srun --wait=60 bash -c \"$RUN --node_rank \\$SLURM_PROCID $CMD\" 2>&1 | tee -a log\n"
+        done = self.imported(script, "--platform", "dgx-a100")
+        self.assertEqual(done["parameters"]["total"], 176_247_271_424 - 2 * 14_336)
+        self.assertEqual([key["key"] for key in done["keys"] if key["fate"] == "unknown"], [])
+        found = yaml.safe_load(done["workload"])
+        self.assertEqual((found["framework"], found["model"]["positions"], found["mesh"]["dp"], found["platform"]["nodes"]), ("megatron-deepspeed", "alibi", 8, 48))
+        self.assertEqual((found["schedule"]["first_stage_layers"], found["schedule"]["last_stage_layers"]), (5, 5))
+        for key in ("data_parallel", "memory"):  # what DeepSpeed's engine does
+            self.assertNotIn(key, found)
+        half = yaml.safe_load(self.imported(script.replace("--bf16", "--fp16").replace("stage 0", "stage 1"))["workload"])
+        self.assertEqual((half["framework"], half["data_parallel"]), ("megatron-deepspeed-fp16", {"zero": 1}))
+        self.assertIn("expected a stage of ZeRO", self.meshsim("import", "megatron", self.write(script.replace("stage 0", "stage 4")), code=3).stderr)
+
     def test_ranks_of_experts_without_experts_are_refused(self):
         script = f"fill() {{\n  MOE=(--num-experts 8)\n}}\nMOE=()\nfill\ntorchrun --nproc_per_node 8 pretrain_gpt.py {LINE} ${{MOE[@]}} --expert-model-parallel-size 4\n"
         self.assertEqual(yaml.safe_load(self.imported(script, *WHERE)["workload"])["mesh"]["ep"], 4)

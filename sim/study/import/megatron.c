@@ -98,9 +98,19 @@ static void tell_values(ms_megatron_run *run) {
 
 /* ---- all ---- */
 
+/* The fork that trains with DeepSpeed's engine: what that does is its profile's, by the type that
+ * it trains in. */
+static const char *choose_deepspeed(ms_megatron_run *run) {
+    run->has_zero = ms_megatron_given(run, "--deepspeed");
+    return !run->has_zero                     ? NULL
+           : ms_megatron_given(run, "--fp16") ? "megatron-deepspeed-fp16"
+                                              : "megatron-deepspeed";
+}
+
 static const char *choose_framework(ms_megatron_run *run) {
-    if (run->facts->framework != NULL) {
-        return run->facts->framework;
+    const char *forks = choose_deepspeed(run);
+    if (run->facts->framework != NULL || forks != NULL) {
+        return run->facts->framework != NULL ? run->facts->framework : forks;
     }
     for (size_t i = 0; i < sizeof OLD_ARGUMENTS / sizeof OLD_ARGUMENTS[0]; i++) {
         if (ms_megatron_given(run, OLD_ARGUMENTS[i])) {

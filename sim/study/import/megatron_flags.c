@@ -53,6 +53,15 @@ static const flag_list LISTS[] = {
      "no-overlap-p2p-communication use-tp-pp-dp-mapping use-megatron-fsdp use-custom-fsdp "
      "use-torch-fsdp2 torch-fsdp2-no-reshard-after-forward optimizer-cpu-offload "},
     {MS_TAKES_MANY, NULL, " cp-comm-type rampup-batch-size "},
+    /* of Megatron-DeepSpeed (bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py) */
+    {MS_TAKES_ONE, NULL, " zero-stage pp-partition-method pad-vocab-size-to "},
+    {MS_TAKES_NONE, NULL, " deepspeed "},
+    {MS_TAKES_NONE, IS_SAME,
+     " deepspeed-activation-checkpointing abort-on-unmet-fused-kernel-constraints "},
+    {MS_TAKES_ONE, IS_JOB, " kill-switch-path "},
+    {MS_TAKES_ONE, IS_DATA,
+     " train-weighted-split-paths-path valid-weighted-split-paths-path valid-num-workers "
+     "tokenizer-name-or-path "},
     {MS_TAKES_ONE, NULL,
      " num-experts moe-layer-freq moe-ffn-hidden-size moe-shared-expert-intermediate-size "
      "moe-router-topk moe-expert-capacity-factor q-lora-rank kv-lora-rank qk-head-dim "
@@ -301,6 +310,11 @@ static const struct {
     {MS_TAKES_ONE, "hybrid-override-pattern", "the model is a plain transformer"},
     {MS_TAKES_ONE, "hybrid-layer-pattern", "the model is a plain transformer"},
     {MS_TAKES_MANY, "spec", "the model is a plain transformer"},
+    {MS_TAKES_NONE, "embed-layernorm", "no norm behind the embedding"},
+    {MS_TAKES_ONE, "deepspeed_config", "of DeepSpeed's own file nothing is read here"},
+    {MS_TAKES_ONE, "deepspeed-config", "of DeepSpeed's own file nothing is read here"},
+    {MS_TAKES_NONE, "partition-activations", "kept activations are not shared by tp ranks"},
+    {MS_TAKES_NONE, "checkpoint-in-cpu", "kept activations stay on the GPU"},
     {MS_TAKES_ONE, "kitchen-config-file", "products multiply as --fp8-format says"},
     {MS_TAKES_ONE, "kitchen-recipe-number", "products multiply as --fp8-format says"},
 };

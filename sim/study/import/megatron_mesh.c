@@ -253,7 +253,8 @@ static void set_ends(ms_megatron_run *run) {
 }
 
 static const char FROM_BARE[] =
-    "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+    "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split "
+    "--pp-partition-method";
 
 /* Stages of one layer, but for ends that have the embedding or the loss alone. */
 static void set_bare_ends(ms_megatron_run *run, int embedding, int loss, int stages) {
@@ -285,17 +286,29 @@ static void set_even(ms_megatron_run *run, int embedding, int loss) {
     }
     if (embedding > 0) {
         ms_megatron_set(run, "schedule.first_stage_layers",
-                        "--account-for-embedding-in-pipeline-split", "%d", share - 1);
+                        "--account-for-embedding-in-pipeline-split --pp-partition-method", "%d",
+                        share - 1);
     }
     if (loss > 0) {
-        ms_megatron_set(run, "schedule.last_stage_layers", "--account-for-loss-in-pipeline-split",
-                        "%d", share - 1);
+        ms_megatron_set(run, "schedule.last_stage_layers",
+                        "--account-for-loss-in-pipeline-split --pp-partition-method", "%d",
+                        share - 1);
     }
 }
 
+/* DeepSpeed shares out what a pattern names: "type:transformer|embedding" has the embedding at both
+ * ends, where it is the output layer, too. Source: deepspeed/runtime/pipe/module.py,
+ * _partition_layers. */
+static bool counts_embeddings(ms_megatron_run *run) {
+    const char *method = ms_megatron_value(run, "--pp-partition-method");
+    return method != NULL && strncmp(method, "type:", 5) == 0 && strstr(method, "mbedding") != NULL;
+}
+
 static void set_stages(ms_megatron_run *run) {
-    int embedding = ms_megatron_given(run, "--account-for-embedding-in-pipeline-split");
-    int loss = ms_megatron_given(run, "--account-for-loss-in-pipeline-split");
+    bool counts_both = counts_embeddings(run);
+    int embedding =
+        counts_both || ms_megatron_given(run, "--account-for-embedding-in-pipeline-split");
+    int loss = counts_both || ms_megatron_given(run, "--account-for-loss-in-pipeline-split");
     const char *layout = ms_megatron_value(run, LAYOUT);
     bool has_ends = ms_megatron_given(run, FIRST) || ms_megatron_given(run, LAST);
     run->vpp = 1;

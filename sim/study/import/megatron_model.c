@@ -70,12 +70,14 @@ static void set_ffn(ms_megatron_run *run, int hidden) {
 static void set_vocab(ms_megatron_run *run) {
     long divisor = ms_megatron_count(run, "--make-vocab-size-divisible-by", 1, USUAL_DIVISOR);
     long multiple = divisor * ms_megatron_count(run, "--tensor-model-parallel-size", 1, 1);
-    int padded = ms_megatron_count(run, "--padded-vocab-size", 1, 0);
+    int forks = ms_megatron_count(run, "--pad-vocab-size-to", 1, 0);
+    int padded = ms_megatron_count(run, "--padded-vocab-size", 1, forks);
     long bare = ms_megatron_count(run, "--vocab-size", 1, 0);
     if (run->facts->vocab > 0) {
         ms_megatron_set(run, "model.vocab", "", "%d", run->facts->vocab);
     } else if (padded > 0) {
-        ms_megatron_set(run, "model.vocab", "--padded-vocab-size", "%d", padded);
+        ms_megatron_set(run, "model.vocab", "--padded-vocab-size --pad-vocab-size-to", "%d",
+                        padded);
     } else if (bare > VOCAB_MAX || multiple > VOCAB_MAX) {
         ms_megatron_fault(run, bare > VOCAB_MAX ? "--vocab-size" : "--make-vocab-size-divisible-by",
                           "expected at most %d words, got %ld", VOCAB_MAX,
@@ -110,9 +112,12 @@ static void set_positions(ms_megatron_run *run) {
     bool is_old_rope = ms_megatron_given(run, "--use-rotary-position-embeddings");
     const char *type = ms_megatron_value(run, "--position-embedding-type");
     bool is_learned = !is_old_rope && (type == NULL || strcmp(type, "learned_absolute") == 0);
+    bool is_alibi = !is_old_rope && type != NULL && strcmp(type, "alibi") == 0;
     ms_megatron_set(run, "model.positions",
                     "--position-embedding-type --use-rotary-position-embeddings", "%s",
-                    is_learned ? "learned" : "rotary");
+                    is_learned ? "learned"
+                    : is_alibi ? "alibi"
+                               : "rotary");
     int most = ms_megatron_count(run, "--max-position-embeddings", 1, 0);
     if (is_learned && most > 0 && most != ms_megatron_count(run, "--seq-length", 1, most)) {
         ms_megatron_differs(run, "--max-position-embeddings",

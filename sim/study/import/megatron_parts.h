@@ -65,6 +65,7 @@ typedef struct ms_megatron_run {
     ms_status status; /* of the first fault */
     unsigned buffers; /* MS_BUFFER_ bits that the framework has */
     bool is_old;      /* before Transformer Engine: its profile has kernels and buffers */
+    bool has_zero;    /* Megatron-DeepSpeed, whose engine holds gradients and states */
     int layers, tp, pp, cp, ep, vpp;
     int experts;
     bool has_sequence; /* sequence parallelism */

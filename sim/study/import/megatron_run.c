@@ -144,7 +144,27 @@ static ms_mark add_key(ms_megatron_run *run, const char *names, const char *key)
     return mark;
 }
 
+/* Keys that no argument of Megatron-DeepSpeed says: its code and DeepSpeed's engine do, and so its
+ * profile. */
+static bool is_profiles(const ms_megatron_run *run, const char *key) {
+    static const char *const KEYS[] = {"model.fused_accumulation",
+                                       "model.separate_dropout",
+                                       "data_parallel.overlap_reduce",
+                                       "data_parallel.overlap_gather",
+                                       "precision.gradients",
+                                       "memory.libraries",
+                                       "memory.buffers"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0] && run->has_zero; i++) {
+        is_one = is_one || strcmp(KEYS[i], key) == 0;
+    }
+    return is_one;
+}
+
 static void add_setting(ms_megatron_run *run, ms_megatron_setting setting) {
+    if (is_profiles(run, setting.key)) {
+        return;
+    }
     if (setting.value != NULL) {
         setting.set = ms_arena_printf(run->arena, "%s=%s", setting.key, setting.value);
     }

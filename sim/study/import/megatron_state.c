@@ -151,13 +151,27 @@ static int zero_of(ms_megatron_run *run) {
     return is_fsdp(run) ? fsdp_stage(run) : is_distributed ? 1 : 0;
 }
 
+/* The stage that --zero-stage asks for; -1: the profile's, as in bf16, where stage 0 is an engine
+ * of its own that shards the optimizer's state. Source: deepspeed/runtime/bf16_optimizer.py. */
+static int deepspeed_stage(ms_megatron_run *run) {
+    int stage = ms_megatron_count(run, "--zero-stage", 0, 0);
+    if (stage > 3) {
+        ms_megatron_fault(run, "--zero-stage", "expected a stage of ZeRO from 0 to 3, got %d",
+                          stage);
+    }
+    return ms_megatron_given(run, "--fp16") || (stage > 1 && stage <= 3) ? stage : -1;
+}
+
 static const char FROM_ZERO[] = "--use-distributed-optimizer --use-megatron-fsdp --use-custom-fsdp "
-                                "--use-torch-fsdp2 --data-parallel-sharding-strategy";
+                                "--use-torch-fsdp2 --data-parallel-sharding-strategy --zero-stage";
 
 static void set_replicas(ms_megatron_run *run) {
-    int zero = zero_of(run);
+    bool is_engines = run->has_zero && deepspeed_stage(run) < 0;
+    int zero = run->has_zero ? deepspeed_stage(run) : zero_of(run);
     int copies = ms_megatron_count(run, "--num-distributed-optimizer-instances", 1, 1);
-    ms_megatron_set(run, "data_parallel.zero", FROM_ZERO, "%d", zero);
+    if (!is_engines) {
+        ms_megatron_set(run, "data_parallel.zero", FROM_ZERO, "%d", zero);
+    }
     if (copies > 1) {
         ms_megatron_set(run, "data_parallel.copies", "--num-distributed-optimizer-instances", "%d",
                         copies);
