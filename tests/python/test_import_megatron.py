@@ -116,6 +116,9 @@ class ImportMegatron(programs.ProgramTest):
         for start, dp in (("srun -N 2 -n 2 torchrun --nproc-per-node=8 --nnodes=2", 16), ("srun -N 2 --ntasks-per-node=4 python", 8), ("mpirun -np 4 python", 4),
                           ("deepspeed --num_gpus 8 --num_nodes 3", 24), ("python -m torch.distributed.launch --nproc_per_node 4", 4)):
             self.assertEqual(yaml.safe_load(self.imported(f"{start} pretrain_gpt.py {LINE.replace('size 16', 'size 48')}\n")["workload"])["mesh"]["dp"], dp, start)
+        # an example that is to be changed for more nodes
+        large = self.imported(two.replace("nnodes 2", "nnodes 1").replace(LINE, LINE + "--tensor-model-parallel-size 16"))["workload"]
+        self.assertIn("# required: mesh.dp  # GPUs of the job / 16; it is started on 8: --gpus, or --define", large)
         told = self.meshsim("import", "megatron", self.write(two.replace("nnodes 2", "nnodes $N")), "--quiet").stdout
         self.assertIn("# launcher --nnodes: simulated otherwise: '$N' is no number: --define NAME=VALUE says what the file does not", told)
 

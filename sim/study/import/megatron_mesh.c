@@ -64,6 +64,12 @@ static void set_axis(ms_megatron_run *run, const char *key, const char *from, in
 static const char FROM_GPUS[] = "launcher --nnodes launcher --nproc-per-node launcher --ntasks "
                                 "launcher --ntasks-per-node --world-size";
 
+/* Whether the number of GPUs is what starts the job, which in examples is to be changed. */
+static bool is_launched(ms_megatron_run *run) {
+    return run->facts->gpus == 0 && !ms_megatron_given(run, "--world-size") &&
+           !ms_megatron_given(run, "--data-parallel-size");
+}
+
 /* Replicas: what the GPUs of the job leave. */
 static void set_replicas(ms_megatron_run *run, int experts_axis) {
     long ranks = (long)run->tp * run->pp * run->cp * experts_axis;
@@ -71,6 +77,12 @@ static void set_replicas(ms_megatron_run *run, int experts_axis) {
     if (gpus == 0) {
         ms_megatron_require(run, "mesh.dp",
                             ms_arena_printf(run->arena, "GPUs of the job / %ld", ranks));
+    } else if (gpus % ranks != 0 && is_launched(run)) {
+        ms_megatron_require(run, "mesh.dp",
+                            ms_arena_printf(run->arena,
+                                            "GPUs of the job / %ld; it is started on %ld: --gpus, "
+                                            "or --define of the variable that counts nodes",
+                                            ranks, gpus));
     } else if (gpus % ranks != 0) {
         ms_megatron_fault(run, "--tensor-model-parallel-size",
                           "expected sizes of tp, pp, cp and ep that divide %ld GPUs, got %d x %d x "
