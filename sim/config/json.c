@@ -168,6 +168,11 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
 static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
                        ms_node **root_out) {
     json_error_t error;
+    if (strspn(source->text, " \t\r\n") == source->length_B) {
+        const ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
+        ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
+        return MS_E_INPUT;
+    }
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (tree == NULL) {

@@ -1,5 +1,6 @@
-/* libFuzzer target: any text as a topology.conf of Slurm, or, behind a '=', as a list of hosts.
- * What is refused is explained; what is read has sizes that go together. */
+/* libFuzzer target: any text as a topology.conf of Slurm, as its topology.yaml where it begins with
+ * a list, or, behind a '=', as a list of hosts. What is refused is explained; what is read has
+ * sizes that go together. */
 #include <string.h>
 
 #include "fuzz_target.h"
@@ -39,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > 0 && data[0] == '=') {
         expand(copy + 1, &arena, &diag);
     } else {
-        read_conf(&(ms_text){"fuzz.conf", copy, size}, &arena, &diag);
+        bool is_yaml = size > 0 && (data[0] == '-' || data[0] == '[');
+        read_conf(&(ms_text){is_yaml ? "fuzz.yaml" : "fuzz.conf", copy, size}, &arena, &diag);
     }
     ms_arena_release(&arena);
     return 0;

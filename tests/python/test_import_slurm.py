@@ -162,6 +162,28 @@ class ImportSlurm(programs.ProgramTest):
         self.assertEqual(known["platform"], self.text())
         self.assertEqual(known["missing"], [])
 
+    def test_the_newer_file_says_the_same(self):
+        """Source of the form: Slurm, topology.yaml(5)"""
+        tree = {"topology": "a", "cluster_default": True, "tree": {"switches": [
+            *({"switch": f"leaf{i}", "nodes": f"dgx[{32 * i - 31:03}-{32 * i:03}]"} for i in (1, 2, 3, 4)),
+            {"switch": "spine1", "children": "leaf[1-2]"}, {"switch": "spine2", "children": "leaf[3-4]"}, {"switch": "core", "children": "spine[1-2]"}]}}
+        block = {"topology": "b", "cluster_default": False, "block": {
+            "block_sizes": [18, 144], "blocks": [{"block": f"rack{r:02}", "nodes": f"tray[{18 * r:03}-{18 * r + 17:03}]"} for r in range(16)]}}
+        for own, old, xml in ((tree, TREE, DGX_H100), (block, BLOCKS, TRAY)):
+            node, conf = self.write(xml, "n0.xml"), self.write(old)
+            expected = json.loads(self.meshsim("import", "slurm", conf, node, "--quiet", "--json").stdout)["platform"]
+            new = self.write("---\n" + yaml.dump([dict(tree, cluster_default=own is tree), dict(block, cluster_default=own is block)]), "topology.yaml")
+            done = self.meshsim("import", "slurm", new, node, "-o", "p.yaml")
+            self.assertIn("topology: ignored: another one is the cluster's default", done.stderr)
+            self.assertEqual(yaml.safe_load(self.text()), yaml.safe_load(expected))
+        for broken, message in (("- topology: a\n  flat: true\n", "topology.yaml:1:3: error: expected a topology with switches below 'tree', or blocks below 'block'"),
+                                ("- tree: {switches: [{switch: a, nodes: [x]}]}\n", "expected names, such as node[01-16]"),
+                                ("- tree: {switches: [{switch: a}]}\n", "'a' has neither Nodes nor Switches"),
+                                ("- tree: {switches: {switch: a}}\n", "expected a list"), ("[]\n", "expected a topology"), ("x\n", "expected"),
+                                ("- block: {block_sizes: [4, 2], blocks: [{block: a, nodes: 'n[1-4]'}]}\n", "expected sizes of blocks that grow"),
+                                ("- tree: {switches: [1]}\n", "expected an entry")):
+            self.assertIn(message, self.meshsim("import", "slurm", self.write(broken, "topology.yaml"), code=3).stderr, broken)
+
     def test_what_is_not_known_is_required(self):
         found = self.platform(TREE)
         lacks = ["node.gpus", "node.nics", "gpu.type"] + [f"tiers.{t}.bandwidth" for t in ("nvlink", "rail", "spine", "core")]
@@ -256,6 +278,7 @@ class ImportSlurm(programs.ProgramTest):
                           ("<system version='1'/>", "expected GPUs"), ("<system>" + "<pci>" * 70 + "</pci>" * 70 + "</system>", "more than 64 levels"),
                           (DGX_H100.replace('sm="90"', 'sm="x"', 1), "expected a whole number of 0 or more as sm, got 'x'"),
                           (DGX_H100.replace('speed="400000"', 'speed="fast"', 1), "expected a number as speed, got 'fast'"),
+                          (DGX_H100.replace("nvlink", "xgmi"), "links of AMD's GPUs, in a file of RCCL, are not read"),
                           (DGX_H100.replace("<nic>", "<nik>").replace("</nic>", "</nik>"), "more than 100|expected a net in a nic element|required"),
                           ('<system version="1"><cpu numaid="0"><gpu dev="0" sm="90"/></cpu></system>', "expected a GPU in a pci element"),
                           (system("".join(gpu(i, 90, "0x2330", HGX) for i in range(1)), "", hosts=("0x1",)).replace("</system>", '<cpu host_hash="0x2"/></system>'), "different numbers of GPUs")):

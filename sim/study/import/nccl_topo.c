@@ -166,6 +166,10 @@ static ms_status read_links(const topo_reader *r, const ms_xml_element *gpu, ms_
         } else if (status == MS_OK && strcmp(e->name, "c2c") == 0) {
             status = read_number(r, e, "bw", &bandwidth);
             out->host_Bps = bandwidth * (double)count * MB_S_IN_BPS;
+        } else if (status == MS_OK && strcmp(e->name, "xgmi") == 0) {
+            status = fault(r, e,
+                           "links of AMD's GPUs, in a file of RCCL, are not read; expected one of "
+                           "NCCL, with NVLink or PCI alone");
         }
     }
     return status;

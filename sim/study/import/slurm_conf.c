@@ -1,4 +1,6 @@
-/* Slurm's topology.conf: lines of parameters, KEY=VALUE, in any order and of any case. */
+/* Slurm's topology.conf: lines of parameters, KEY=VALUE, in any order and of any case; and
+ * topology.yaml, which has the same in lists.
+ * Source: Slurm, topology.conf(5) and topology.yaml(5). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,6 +297,124 @@ static ms_status tell_all(const conf_reader *r) {
     return status;
 }
 
+/* ---- topology.yaml ---- */
+
+/* Keys of an entry, and the parameters of a line that they are. */
+typedef struct yaml_key {
+    const char *name;
+    conf_key key;
+} yaml_key;
+static const yaml_key SWITCH_KEYS[] = {
+    {"switch", CONF_SWITCH}, {"nodes", CONF_NODES}, {"children", CONF_SWITCHES}, {NULL, CONF_KEYS}};
+static const yaml_key BLOCK_KEYS[] = {
+    {"block", CONF_BLOCK}, {"nodes", CONF_NODES}, {NULL, CONF_KEYS}};
+
+static ms_status fault_at(const conf_reader *r, const ms_node *node, const char *what) {
+    return ms_slurm_fault(r->file, &node->mark, "%s", what);
+}
+
+/* The parameters of an entry. */
+static ms_status read_entry(conf_reader *r, const ms_node *entry, const yaml_key *keys) {
+    ms_status status = MS_OK;
+    if (entry->type != MS_NODE_MAPPING) {
+        return fault_at(r, entry, "expected an entry with a name and nodes or children");
+    }
+    for (const ms_node *node = entry->first; node != NULL && status == MS_OK; node = node->next) {
+        const yaml_key *row = keys;
+        while (row->name != NULL && strcmp(row->name, node->key) != 0) {
+            row++;
+        }
+        if (row->name == NULL) {
+            status =
+                tell(r, &(ms_source_key){
+                            .key = node->key, .fate = MS_SOURCE_UNKNOWN, .mark = node->key_mark});
+        } else if (node->type != MS_NODE_SCALAR || node->text[0] == '\0') {
+            status = fault_at(r, node, "expected names, such as node[01-16]");
+        } else {
+            status = take(r, row->key, node->text, &node->mark);
+        }
+    }
+    r->has_fault = status != MS_OK;
+    ms_status ended = end_line(r);
+    return status == MS_OK ? ended : status;
+}
+
+static ms_status read_entries(conf_reader *r, const ms_node *list, const yaml_key *keys) {
+    ms_status status = MS_OK;
+    if (list->type != MS_NODE_SEQUENCE) {
+        return fault_at(r, list, "expected a list");
+    }
+    for (const ms_node *node = list->first; node != NULL && status != MS_E_NOMEM;
+         node = node->next) {
+        ms_status one = read_entry(r, node, keys);
+        status = status == MS_OK || one == MS_E_NOMEM ? one : status;
+    }
+    return status;
+}
+
+/* "block_sizes" as a line has them. */
+static ms_status read_size_list(conf_reader *r, const ms_node *list) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (const ms_node *node = list->first; node != NULL; node = node->next) {
+        ms_buffer_printf(&text, "%s%s", text.length == 0 ? "" : ",",
+                         node->type == MS_NODE_SCALAR ? node->text : "?");
+    }
+    ms_status status = text.failed ? ms_diag_no_memory(r->file->diag)
+                                   : take(r, CONF_SIZES, ms_buffer_text(&text), &list->mark);
+    ms_buffer_release(&text);
+    return status;
+}
+
+/* The topology that is the cluster's, of several; the others are those of partitions. */
+static ms_status choose_topology(conf_reader *r, const ms_node *root, const ms_node **out) {
+    ms_status status = MS_OK;
+    const ms_node *chosen = root->type == MS_NODE_MAPPING ? root : root->first;
+    for (const ms_node *node = root->first; root != chosen && node != NULL; node = node->next) {
+        const ms_node *is_default = ms_node_get(node, "cluster_default");
+        bool is_it = is_default != NULL && is_default->type == MS_NODE_SCALAR &&
+                     strcmp(is_default->text, "true") == 0;
+        chosen = is_it ? node : chosen;
+    }
+    for (const ms_node *node = root->first; root != chosen && node != NULL && status == MS_OK;
+         node = node->next) {
+        const ms_source_key key = {.key = "topology",
+                                   .fate = MS_SOURCE_IGNORED,
+                                   .why = "another one is the cluster's default",
+                                   .mark = node->mark};
+        status = node == chosen ? MS_OK : tell(r, &key);
+    }
+    *out = chosen;
+    return status;
+}
+
+static ms_status read_yaml(conf_reader *r, const ms_text *text) {
+    ms_node *root = NULL;
+    const ms_node *chosen = NULL;
+    ms_status status = ms_yaml_parse_list(text, r->file->arena, r->file->diag, &root);
+    status = status == MS_OK && root->has_fault ? MS_E_INPUT : status; /* reported */
+    status = status == MS_OK ? choose_topology(r, root, &chosen) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_node *tree = ms_node_get(chosen, "tree"), *block = ms_node_get(chosen, "block");
+    const ms_node *switches = tree == NULL ? NULL : ms_node_get(tree, "switches");
+    const ms_node *blocks = block == NULL ? NULL : ms_node_get(block, "blocks");
+    const ms_node *sizes = block == NULL ? NULL : ms_node_get(block, "block_sizes");
+    if (chosen == NULL || (switches == NULL && blocks == NULL)) {
+        return fault_at(r, chosen == NULL ? root : chosen,
+                        "expected a topology with switches below 'tree', or blocks below 'block'");
+    }
+    status = read_entries(r, switches != NULL ? switches : blocks,
+                          switches != NULL ? SWITCH_KEYS : BLOCK_KEYS);
+    return status == MS_OK && switches == NULL && sizes != NULL ? read_size_list(r, sizes) : status;
+}
+
+static bool is_yaml_name(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
 /* ---- all ---- */
 
 static ms_status read_file(conf_reader *r, const ms_text *text) {
@@ -311,7 +431,7 @@ static ms_status read_file(conf_reader *r, const ms_text *text) {
     if (memchr(copy, '\0', text->length_B) != NULL) {
         return ms_slurm_fault(file, &whole, "a byte that no text has");
     }
-    ms_status status = read_lines(r);
+    ms_status status = is_yaml_name(text->name) ? read_yaml(r, text) : read_lines(r);
     if (status == MS_OK && file->groups.count == 0) {
         status = ms_slurm_fault(file, &whole, "expected lines with SwitchName or BlockName");
     }

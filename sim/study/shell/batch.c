@@ -75,7 +75,11 @@ void ms_shell_read_batch(ms_shell_reader *r) {
             length -= (size_t)(from - value);
             set_all(r, row, ms_arena_strndup(r->arena, from, length), &mark);
         }
-        at += strcspn(at, " \t\n");
-        at += strspn(at, " \t");
+        while (at < end && *at != ' ' && *at != '\t') {
+            at++;
+        }
+        while (at < end && (*at == ' ' || *at == '\t')) {
+            at++;
+        }
     }
 }

@@ -47,7 +47,8 @@ Test(json, values_stand_where_the_text_has_them) {
 static const struct {
     const char *text, *said;
 } REFUSED[] = {
-    {"", "c.json:1:1: error: not valid JSON: "},
+    {"", "c.json:1:1: error: expected JSON, got an empty file"},
+    {" \n", "c.json:1:1: error: expected JSON, got an empty file"},
     {"{\"a\": NaN}", "c.json:1:9: error: not valid JSON: invalid token"},
     {"{\"a\": Infinity}", "not valid JSON: invalid token"},
     {"{\"a\": [1,]}", "c.json:1:10: error: not valid JSON: unexpected token"},
