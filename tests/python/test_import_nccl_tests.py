@@ -113,6 +113,16 @@ class ImportNcclTests(programs.ProgramTest):
             self.assertFalse((self.folder / "p.csv").exists())
         self.assertIn("no such file", self.meshsim("import", "nccl-tests", "nowhere.log", code=3).stderr)
 
+    def test_logs_of_before_wrong_results_were_counted(self):
+        """Source: NVIDIA/nccl-tests 2.0 to 2.11, src/common.cu: the last column of a block is the largest deviation, "%7.0le"."""
+        text = log_of("all_reduce", 8, 8, [(8, 13.5), (1048576, 61.52)], starting=False)
+        old = text.replace("#wrong", " error").replace("    root", "").replace("      -1", "").replace("      0 ", "  5e-07 ").replace("    N/A", "  0e+00")
+        rows, before = self.rows(self.write(text, "all_reduce.log")), self.rows(self.write(old, "all_reduce_old.log"))
+        self.assertEqual(len(before), 2)
+        self.assertEqual(before, rows)
+        found = self.meshsim("import", "nccl-tests", self.write(old.replace("5e-07", "3e+01", 1), "all_reduce_old.log"), code=3).stderr
+        self.assertIn("a benchmark with wrong results: '3e+01'", found)
+
     def test_options_of_workloads_are_refused(self):
         log = self.write(log_of("all_gather", 2, 1, [(8, 13.5)]))
         for words in (["--set", "a=1"], ["--platform", "dgx-h100"], ["--gpus", "8"], ["--batch", "8"]):
