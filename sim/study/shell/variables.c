@@ -228,8 +228,8 @@ static bool put_subscript(ms_shell_reader *r, const braced *b, bool is_in_quotes
         for (size_t i = 0; i < digits; i++) {
             index = index * 10 + (size_t)(b->rest[1 + i] - '0');
         }
-        some.words += index < some.count ? index : 0;
-        some.count = index < some.count;
+        some.words = index < some.count ? some.words + index : NULL;
+        some.count = some.words != NULL;
         some.is_array = false;
     }
     put_variable(r, &some, is_in_quotes);
