@@ -53,7 +53,7 @@ static const flag_list LISTS[] = {
      "no-overlap-p2p-communication use-tp-pp-dp-mapping use-megatron-fsdp use-custom-fsdp "
      "use-torch-fsdp2 torch-fsdp2-no-reshard-after-forward optimizer-cpu-offload "},
     {MS_TAKES_MANY, NULL, " cp-comm-type rampup-batch-size "},
-    /* of Megatron-DeepSpeed (bigscience-workshop/Megatron-DeepSpeed, megatron/arguments.py) */
+    /* of Megatron-DeepSpeed (bigscience-workshop/Megatron-DeepSpeed, megatron.arguments) */
     {MS_TAKES_ONE, NULL, " zero-stage pp-partition-method pad-vocab-size-to "},
     {MS_TAKES_NONE, NULL, " deepspeed "},
     {MS_TAKES_NONE, IS_SAME,

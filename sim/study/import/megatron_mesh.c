@@ -309,7 +309,7 @@ static void set_even(ms_megatron_run *run, int embedding, int loss) {
 }
 
 /* DeepSpeed shares out what a pattern names: "type:transformer|embedding" has the embedding at both
- * ends, where it is the output layer, too. Source: deepspeed/runtime/pipe/module.py,
+ * ends, where it is the output layer, too. Source: deepspeed.runtime.pipe.module,
  * _partition_layers. */
 static bool counts_embeddings(ms_megatron_run *run) {
     const char *method = ms_megatron_value(run, "--pp-partition-method");
