@@ -18,7 +18,7 @@ if(TARGET meshsim)
   install(FILES ${completion}/_meshsim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
   install(FILES ${completion}/meshsim.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   # and editors' schemas from its tables of keys
-  foreach(kind workload platform gpu library space sweep)
+  foreach(kind workload platform gpu library framework space sweep)
     list(APPEND schema_commands COMMAND meshsim schema ${kind} > ${PROJECT_BINARY_DIR}/schema/${kind}.json)
   endforeach()
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/schema)

@@ -78,43 +78,44 @@ static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
 
 /* ---- reading ---- */
 
-/* What a profile says about itself, and what it cannot say: sizes are the workload's. */
+/* What a profile says about itself. */
 static const char *const OWN[] = {"name", "description"};
-static const char *const NOT_ITS[] = {"framework",
-                                      "platform",
-                                      "mesh",
-                                      "placement",
-                                      "expert_mesh",
-                                      "costs",
-                                      "batch",
-                                      "fidelity",
-                                      "granularity",
-                                      "schedule.stage_layers",
-                                      "schedule.first_stage_layers",
-                                      "schedule.last_stage_layers",
-                                      "model.hf",
-                                      "model.name",
-                                      "model.layers",
-                                      "model.hidden",
-                                      "model.heads",
-                                      "model.kv_heads",
-                                      "model.head_dim",
-                                      "model.ffn",
-                                      "model.vocab",
-                                      "model.sequence",
-                                      "model.parameters_override",
-                                      "model.mtp_layers",
-                                      "model.mla",
-                                      "model.moe.experts",
-                                      "model.moe.top_k",
-                                      "model.moe.ffn",
-                                      "model.moe.shared_experts",
-                                      "model.moe.shared_ffn",
-                                      "model.moe.first_dense_layers",
-                                      "model.moe.dense_layers",
-                                      "model.moe.every",
-                                      "model.moe.imbalance",
-                                      "model.moe.seed"};
+const char *const MS_FRAMEWORK_LEAVES_OUT[] = {"framework",
+                                               "platform",
+                                               "mesh",
+                                               "placement",
+                                               "expert_mesh",
+                                               "costs",
+                                               "batch",
+                                               "fidelity",
+                                               "granularity",
+                                               "schedule.stage_layers",
+                                               "schedule.first_stage_layers",
+                                               "schedule.last_stage_layers",
+                                               "model.hf",
+                                               "model.name",
+                                               "model.layers",
+                                               "model.hidden",
+                                               "model.heads",
+                                               "model.kv_heads",
+                                               "model.head_dim",
+                                               "model.ffn",
+                                               "model.vocab",
+                                               "model.sequence",
+                                               "model.parameters_override",
+                                               "model.mtp_layers",
+                                               "model.mla",
+                                               "model.moe.experts",
+                                               "model.moe.top_k",
+                                               "model.moe.ffn",
+                                               "model.moe.shared_experts",
+                                               "model.moe.shared_ffn",
+                                               "model.moe.first_dense_layers",
+                                               "model.moe.dense_layers",
+                                               "model.moe.every",
+                                               "model.moe.imbalance",
+                                               "model.moe.seed",
+                                               NULL};
 
 /* Keys that say how models of a family are made: they go with the profile's own family alone. */
 static const char *const FAMILY[] = {"dropout",   "bias",       "biases",      "norm",
@@ -123,15 +124,38 @@ static const char *const FAMILY[] = {"dropout",   "bias",       "biases",      "
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
+/* Where the workload has a mapping the profile has one, too, or nothing: anything else would lie
+ * below it unread. */
+static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_diag *diag) {
+    ms_status status = MS_OK;
+    for (const ms_node *own = profile->first; own != NULL; own = own->next) {
+        const ms_node *given = own->key == NULL ? NULL : ms_node_get(root, own->key);
+        if (given == NULL || given->type != MS_NODE_MAPPING) {
+            continue;
+        }
+        ms_status below = own->type == MS_NODE_MAPPING
+                              ? check_mappings(own, given, diag)
+                              : ms_config_fault(diag, own, own->key, "expected a mapping");
+        status = below == MS_OK ? status : below;
+    }
+    return status;
+}
+
 static ms_status check_profile(const ms_node *profile, ms_diag *diag) {
     ms_status status = MS_OK;
-    for (size_t i = 0; i < COUNT_OF(NOT_ITS); i++) {
+    for (const char *const *key = MS_FRAMEWORK_LEAVES_OUT; *key != NULL; key++) {
         bool is_there = false;
-        const ms_node *node = ms_node_at(profile, NOT_ITS[i], &is_there);
+        const ms_node *node = ms_node_at(profile, *key, &is_there);
         if (is_there) {
-            status = ms_config_fault(diag, node, NOT_ITS[i],
+            status = ms_config_fault(diag, node, *key,
                                      "a framework's profile holds choices; this is the workload's "
                                      "to say");
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(OWN); i++) {
+        const ms_node *node = ms_node_get(profile, OWN[i]);
+        if (node != NULL && node->type != MS_NODE_SCALAR) {
+            status = ms_config_fault(diag, node, OWN[i], "expected a text");
         }
     }
     return status;
@@ -203,6 +227,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
     status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
     status = status == MS_OK ? check_profile(profile, diag) : status;
+    status = status == MS_OK ? check_mappings(profile, root, diag) : status;
     status = status == MS_OK ? choose_model(profile, root, &ld) : status;
     if (status != MS_OK) {
         return status;

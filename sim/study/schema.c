@@ -18,6 +18,7 @@ typedef struct schema {
     ms_arena *arena;
     ms_diag *diag;
     ms_status status;
+    const char *const *leaves_out; /* keys that this kind of file has not; NULL: none */
 } schema;
 
 /* What is required where. */
@@ -131,12 +132,20 @@ static void add_text(schema *s, ms_value *out, const ms_field *field) {
 
 /* ---- mappings ---- */
 
+static bool is_left_out(const schema *s, const char *path) {
+    bool is_found = false;
+    for (const char *const *key = s->leaves_out; key != NULL && *key != NULL; key++) {
+        is_found = is_found || strcmp(*key, path) == 0;
+    }
+    return is_found;
+}
+
 static void add_properties(schema *s, ms_value *properties, const ms_field *fields,
                            const char *path, asks what) {
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
-        if (ms_value_get(properties, field->key) == NULL) {
-            add_row(s, ms_value_add(properties, field->key, MS_VALUE_OBJECT), field,
-                    path_below(s, path, field->key), what);
+        const char *below = path_below(s, path, field->key);
+        if (ms_value_get(properties, field->key) == NULL && !is_left_out(s, below)) {
+            add_row(s, ms_value_add(properties, field->key, MS_VALUE_OBJECT), field, below, what);
         }
     }
 }
@@ -404,16 +413,36 @@ static void add_row(schema *s, ms_value *out, const ms_field *field, const char 
     }
 }
 
-static ms_status build(const ms_field *fields, const char *title, ms_arena *arena,
-                       ms_value **schema_out) {
+/* ---- kinds of files ---- */
+
+/* A kind of files, and its keys. */
+typedef struct file_kind {
+    const char *name;
+    const ms_field *fields;
+    const char *const *leaves_out; /* NULL: all are required that the rows require */
+} file_kind;
+
+static const file_kind FILES[] = {
+    {.name = "workload", .fields = MS_WORKLOAD_FIELDS},
+    {.name = "platform", .fields = MS_PLATFORM_FIELDS},
+    {.name = "gpu", .fields = MS_GPU_FIELDS},
+    {.name = "library", .fields = MS_LIBRARY_FIELDS},
+    {.name = "framework", .fields = MS_WORKLOAD_FIELDS, .leaves_out = MS_FRAMEWORK_LEAVES_OUT},
+    {.name = "space", .fields = MS_SPACE_FIELDS},
+    {.name = "sweep", .fields = MS_SWEEP_FIELDS},
+};
+
+enum { FILE_KINDS = sizeof FILES / sizeof FILES[0] };
+
+static ms_status build(const file_kind *kind, ms_arena *arena, ms_value **schema_out) {
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    const ms_field root = {.fields = fields};
-    schema s = {.arena = arena, .diag = &mute, .status = MS_OK};
+    const ms_field root = {.fields = kind->fields};
+    schema s = {.arena = arena, .diag = &mute, .status = MS_OK, .leaves_out = kind->leaves_out};
     ms_value *out = ms_value_new_object(arena);
     ms_value_add_string(out, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    add_made(out, "title", ms_arena_printf(arena, "meshsim %s", title));
-    add_mapping(&s, out, &root, "", ASKS_ALL);
+    add_made(out, "title", ms_arena_printf(arena, "meshsim %s", kind->name));
+    add_mapping(&s, out, &root, "", kind->leaves_out == NULL ? ASKS_ALL : ASKS_NOTHING);
     if (arena->has_failed) {
         return MS_E_NOMEM;
     }
@@ -423,23 +452,18 @@ static ms_status build(const ms_field *fields, const char *title, ms_arena *aren
     return s.status == MS_E_INPUT ? MS_E_BUG : s.status;
 }
 
-/* ---- kinds of files ---- */
-
-static const char *const KINDS[] = {"workload", "platform", "gpu", "library",
-                                    "space",    "sweep",    NULL};
-static const ms_field *const TABLES[] = {MS_WORKLOAD_FIELDS, MS_PLATFORM_FIELDS, MS_GPU_FIELDS,
-                                         MS_LIBRARY_FIELDS,  MS_SPACE_FIELDS,    MS_SWEEP_FIELDS};
-_Static_assert(sizeof KINDS / sizeof KINDS[0] == sizeof TABLES / sizeof TABLES[0] + 1,
-               "a table for each");
-
 const char *const *ms_schema_kinds(void) {
-    return KINDS;
+    static const char *names[FILE_KINDS + 1];
+    for (size_t i = 0; i < FILE_KINDS; i++) {
+        names[i] = FILES[i].name;
+    }
+    return names;
 }
 
 ms_status ms_schema_build(const char *kind, ms_arena *arena, ms_value **schema_out) {
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i], kind) == 0) {
-            return build(TABLES[i], kind, arena, schema_out);
+    for (size_t i = 0; i < FILE_KINDS; i++) {
+        if (strcmp(FILES[i].name, kind) == 0) {
+            return build(&FILES[i], arena, schema_out);
         }
     }
     return MS_E_RANGE;

@@ -296,6 +296,8 @@ Test(framework, faults_are_told) {
         {"model:\n  hidden: 64\n", JOB(""), "mine.yaml:2:11: error: model.hidden: a fra"},
         {"model: {kernel: eager}\n", JOB(""), "mine.yaml:1:9: error: model.kernel: unknown"},
         {"recompute: some\n", JOB(""), "mine.yaml:1:12: error: recompute: "},
+        {"model: [1]\n", JOB(""), "mine.yaml:1:8: error: model: expected a mapping"},
+        {"name: {a: b}\n", JOB(""), "mine.yaml:1:7: error: name: expected a text"},
         {"[1]\n", JOB(""), "mine.yaml:1:1: error: "},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
