@@ -289,6 +289,7 @@ static ms_status draw_mesh(const ms_invocation *call, const ms_job *job) {
         const ms_mesh_picture picture = {.mesh = &job->mesh,
                                          .platform = &job->platform,
                                          .axis = -1,
+                                         .expert_mesh = job->expert_mesh,
                                          .uses = job->placement.uses};
         ms_mesh_picture_write(&picture, call->arena, &text);
     }

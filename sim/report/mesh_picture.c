@@ -5,27 +5,34 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/mesh_groups.h"
+#include "report/mesh_overview.h"
 #include "report/svg.h"
 
-enum { WIDTH = 1000, MARGIN = 16, TOP = 30, LINE = 20, GPUS_DRAWN = 256, TEXT_SIZE = 256 };
+enum {
+    WIDTH = 1000,
+    MARGIN = 16,
+    TOP = 30,
+    LINE = 20,
+    GPUS_DRAWN = 256,
+    GPUS_FIRST = 64,
+    TEXT_SIZE = MS_MESH_TEXT_SIZE
+};
 enum { CELL_WIDTH = 56, CELL_HEIGHT = 34, PAD = 6, HEAD = 18, GAP = 8, NODE_LEAST = 76 };
 
 /* Mean width of a letter at size 1, rather more than that of common fonts. */
 static const double LETTER_WIDTH = 0.6;
 
-/* GPUs without a rank. */
-static const char IDLE[] = "#eeeeee";
-static const char SPARE[] = "#bbbbbb";
-
 /* A picture while it is made. */
 typedef struct mesh_drawing {
     const ms_mesh_picture *what;
     int axis;              /* whose groups have colours */
-    int first_node, nodes; /* that are drawn */
+    int first_node, nodes; /* that are drawn in full */
+    int all_nodes;         /* from the first to the last with a rank */
     int columns, rows;     /* of GPUs in a node */
     int unit_nodes;        /* nodes of a unit of the fabric; 0: it has none */
     double node_width, node_height;
-    const int *ranks; /* [nodes * GPUs of a node] of each GPU that is drawn; -1: none */
+    const int *ranks; /* [all_nodes * GPUs of a node] of each GPU that is drawn; -1: none */
     ms_buffer *out;
 } mesh_drawing;
 
@@ -44,21 +51,6 @@ static void add_text(const mesh_drawing *d, const double at[2], const double fit
 static void add_line(const mesh_drawing *d, double y, double size, const char *text) {
     add_text(d, (const double[]){MARGIN, y}, (const double[]){size, WIDTH - 2.0 * MARGIN}, "",
              text);
-}
-
-/* "0,1,3", or with names "pp 0, dp 1, tp 3". */
-static void coordinates_of(const ms_mesh *mesh, int rank, bool has_names, char text[TEXT_SIZE]) {
-    int coordinates[MS_MESH_AXES_MAX];
-    size_t length = 0;
-    ms_mesh_coordinates(mesh, rank, coordinates);
-    for (int axis = 0; axis < mesh->axes && length < TEXT_SIZE; axis++) {
-        length += (size_t)snprintf(text + length, TEXT_SIZE - length, "%s%s%s%d",
-                                   axis == 0   ? ""
-                                   : has_names ? ", "
-                                               : ",",
-                                   has_names ? mesh->names[axis] : "", has_names ? " " : "",
-                                   coordinates[axis]);
-    }
 }
 
 static const char *plural(int count) {
@@ -93,7 +85,7 @@ static void find_ends(const ms_mesh *mesh, const ms_platform *platform, int ends
 static const int *find_ranks(const mesh_drawing *d, ms_arena *scratch) {
     const ms_mesh *mesh = d->what->mesh;
     int gpus_per_node = d->what->platform->gpus_per_node;
-    int count = d->nodes * gpus_per_node;
+    int count = d->all_nodes * gpus_per_node;
     int *ranks = MS_NEW(scratch, int, count);
     for (int i = 0; i < count && ranks != NULL; i++) {
         ranks[i] = -1;
@@ -124,9 +116,12 @@ static void lay_out(mesh_drawing *d, ms_arena *scratch) {
     if (platform->nodes > most) {
         find_ends(d->what->mesh, platform, ends);
     }
-    int nodes = ends[1] - ends[0] + 1;
     d->first_node = ends[0];
-    d->nodes = nodes < most ? nodes : most;
+    d->all_nodes = ends[1] - ends[0] + 1;
+    d->nodes = d->all_nodes;
+    if (d->all_nodes > most) { /* the overview has them all */
+        d->nodes = gpus < GPUS_FIRST ? GPUS_FIRST / gpus : 1;
+    }
     int shown = gpus < GPUS_DRAWN ? gpus : GPUS_DRAWN;
     d->columns = shown <= 4 ? shown : shown <= 16 ? 4 : shown % 9 == 0 ? 9 : 8;
     d->rows = (shown + d->columns - 1) / d->columns;
@@ -138,25 +133,6 @@ static void lay_out(mesh_drawing *d, ms_arena *scratch) {
 
 /* ---- GPUs ---- */
 
-/* Number of a rank's group along the axis: its other coordinates, counted innermost fastest. */
-static int group_of(const ms_mesh *mesh, int axis, int rank) {
-    int coordinates[MS_MESH_AXES_MAX];
-    int group = 0;
-    ms_mesh_coordinates(mesh, rank, coordinates);
-    for (int i = 0; i < mesh->axes; i++) {
-        group = i == axis ? group : group * mesh->sizes[i] + coordinates[i];
-    }
-    return group;
-}
-
-/* Of seven colours none of which is like the grey of a GPU without a rank, as black halfway to
- * white would be. */
-static const char *colour_of(int group) {
-    enum { TURN = 7 };
-    static const char YELLOW[] = "#f0e442"; /* the eighth of Okabe and Ito's */
-    return group % TURN == TURN - 1 ? YELLOW : ms_svg_series_colour((size_t)(group % TURN));
-}
-
 static bool is_spare(const ms_mesh_picture *p, int gpu) {
     return p->uses != NULL && p->uses[gpu] == MS_GPU_SPARE;
 }
@@ -167,7 +143,7 @@ static void add_rank(const mesh_drawing *d, const double at[2], int rank) {
     snprintf(text, sizeof text, "%d", rank);
     add_text(d, (const double[]){middle, at[1] + 15}, (const double[]){13, CELL_WIDTH - 6},
              " font-weight=\"bold\" text-anchor=\"middle\"", text);
-    coordinates_of(d->what->mesh, rank, false, text);
+    ms_mesh_text_place(d->what->mesh, rank, false, text);
     add_text(d, (const double[]){middle, at[1] + 28}, (const double[]){10, CELL_WIDTH - 6},
              " text-anchor=\"middle\"", text);
 }
@@ -178,12 +154,12 @@ static void add_gpu(const mesh_drawing *d, const double at[2], int gpu) {
     char coordinates[TEXT_SIZE];
     int rank = d->ranks[gpu - d->first_node * p->platform->gpus_per_node];
     const char *word = is_spare(p, gpu) ? "spare" : "idle";
-    const char *fill = is_spare(p, gpu) ? SPARE : IDLE;
+    const char *fill = is_spare(p, gpu) ? MS_MESH_SPARE_COLOUR : MS_MESH_IDLE_COLOUR;
     snprintf(title, sizeof title, "GPU %d: %s", gpu, word);
     if (rank >= 0) {
-        int group = group_of(p->mesh, d->axis, rank);
-        fill = colour_of(group);
-        coordinates_of(p->mesh, rank, true, coordinates);
+        int group = ms_mesh_group_number(p->mesh, d->axis, rank);
+        fill = ms_mesh_group_colour(group);
+        ms_mesh_text_place(p->mesh, rank, true, coordinates);
         snprintf(title, sizeof title, "GPU %d: rank %d, %s; group %d of %s", gpu, rank, coordinates,
                  group, p->mesh->names[d->axis]);
     }
@@ -253,15 +229,6 @@ static double add_nodes(const mesh_drawing *d, double y) {
 
 /* ---- what it means ---- */
 
-/* "pp 2 x dp 2 x tp 2". */
-static void shape_of(const ms_mesh *mesh, char text[TEXT_SIZE]) {
-    size_t length = 0;
-    for (int axis = 0; axis < mesh->axes && length < TEXT_SIZE; axis++) {
-        length += (size_t)snprintf(text + length, TEXT_SIZE - length, "%s%s %d",
-                                   axis == 0 ? "" : " x ", mesh->names[axis], mesh->sizes[axis]);
-    }
-}
-
 static void add_axis(const mesh_drawing *d, int axis, double y) {
     const ms_mesh_picture *p = d->what;
     char text[TEXT_SIZE];
@@ -274,19 +241,53 @@ static void add_axis(const mesh_drawing *d, int axis, double y) {
     add_line(d, y, 13, text);
 }
 
-static void add_left(const mesh_drawing *d, double y) {
-    const ms_platform *platform = d->what->platform;
-    char text[TEXT_SIZE];
-    int gpus = platform->gpus_per_node;
-    int drawn = 0;
-    for (int i = 0; i < d->nodes * gpus; i++) {
-        drawn += d->ranks[i] >= 0 && i % gpus < GPUS_DRAWN;
+/* ---- all nodes in small ---- */
+
+/* The axis of experts of a mesh; -1: none, or one of size 1. */
+static int expert_axis(const ms_mesh *mesh) {
+    int axis = mesh == NULL ? -1 : ms_mesh_axis(mesh, "ep");
+    return axis >= 0 && mesh->sizes[axis] > 1 ? axis : -1;
+}
+
+/* Nodes that are not drawn in full, and groups of experts where the cells have other groups'
+ * colours; where it ends. */
+static double add_overviews(const mesh_drawing *d, double y) {
+    const ms_mesh_picture *p = d->what;
+    char text[2 * TEXT_SIZE];
+    char shape[TEXT_SIZE];
+    ms_mesh_overview all = {.what = text,
+                            .mesh = p->mesh,
+                            .axis = d->axis,
+                            .platform = p->platform,
+                            .uses = p->uses,
+                            .ranks = d->ranks,
+                            .first_node = d->first_node,
+                            .nodes = d->all_nodes,
+                            .unit_nodes = d->unit_nodes,
+                            .left = MARGIN,
+                            .width = WIDTH - 2 * MARGIN};
+    if (d->nodes < d->all_nodes) {
+        snprintf(text, sizeof text, "all %d nodes, the first %d of them above", d->all_nodes,
+                 d->nodes);
+        y = ms_mesh_overview_add(&all, y + GAP, d->out);
     }
-    int nodes = platform->nodes - d->nodes;
-    int ranks = d->what->mesh->ranks - drawn;
-    if (nodes > 0 || ranks > 0) {
-        snprintf(text, sizeof text, "not drawn: %d node%s, %d rank%s", nodes, plural(nodes), ranks,
-                 plural(ranks));
+    bool is_own = p->expert_mesh != NULL;
+    all.mesh = is_own ? p->expert_mesh : p->mesh;
+    all.axis = expert_axis(all.mesh);
+    if (all.axis >= 0 && (is_own || all.axis != d->axis)) {
+        ms_mesh_text_shape(all.mesh, shape);
+        snprintf(text, sizeof text, "experts: %s", shape);
+        all.must_group = true;
+        y = ms_mesh_overview_add(&all, y + GAP, d->out);
+    }
+    return y;
+}
+
+static void add_left(const mesh_drawing *d, double y) {
+    char text[TEXT_SIZE];
+    int nodes = d->what->platform->nodes - d->all_nodes;
+    if (nodes > 0) {
+        snprintf(text, sizeof text, "not drawn: %d node%s without ranks", nodes, plural(nodes));
         add_line(d, y, 13, text);
     }
 }
@@ -296,7 +297,7 @@ static double add_head(const mesh_drawing *d) {
     char shape[TEXT_SIZE];
     char text[2 * TEXT_SIZE];
     double y = TOP;
-    shape_of(p->mesh, shape);
+    ms_mesh_text_shape(p->mesh, shape);
     snprintf(text, sizeof text, "mesh %s on %s", shape, p->platform->name);
     add_line(d, y, 16, text);
     y += LINE + 4;
@@ -320,7 +321,7 @@ void ms_mesh_picture_write(const ms_mesh_picture *picture, ms_arena *scratch, ms
     mesh_drawing d = {.what = picture, .axis = coloured_axis(picture), .out = &body};
     lay_out(&d, scratch);
     if (d.ranks != NULL) {
-        double end = add_nodes(&d, add_head(&d)) + LINE + 4;
+        double end = add_overviews(&d, add_nodes(&d, add_head(&d))) + LINE + 4;
         add_left(&d, end);
         ms_buffer_printf(out,
                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\" "

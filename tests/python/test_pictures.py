@@ -5,9 +5,11 @@ usage: test_pictures.py MESHSIM [unittest arguments]
 """
 
 import json
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -154,17 +156,57 @@ class OfMeshes(unittest.TestCase):
         self.assertEqual(sum(title.endswith(": spare") for title in titles), 8)
         self.assertEqual(sum(title.endswith(": idle") for title in titles), 16)
 
-    def test_a_large_mesh_is_a_small_picture(self):
+    def test_a_large_mesh_has_an_overview_of_its_gpus(self):
+        shape = ("mesh", "--shape", "pp=4,dp=16,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=64", "--groups", "dp")
+        titles = titles_of(meshsim(*shape, "--svg", "-"))
+        self.assertEqual(len(titles), 64 + 512)  # the first 64 GPUs in full, and all of them
+        self.assertEqual(titles[:64], titles[64:128])
+        groups = {}
+        for title in titles[64:]:
+            gpu, group = re.fullmatch(r"GPU (\d+): rank \d+, .*; group (\d+) of dp", title).groups()
+            groups.setdefault(group, []).append(int(gpu))
+        told = json.loads(meshsim(*shape, "--json"))["groups"]["dp"]
+        self.assertEqual(sorted(sorted(group) for group in groups.values()), sorted(sorted(group) for group in told))
+
+    def test_a_huge_mesh_has_an_overview_of_its_nodes(self):
         text = meshsim("mesh", "--shape", "pp=16,dp=800,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=12800", "--svg", "-")
-        self.assertEqual(len(titles_of(text)), 256)
-        self.assertIn(">not drawn: 12768 nodes, 102144 ranks</text>", text)
+        titles = titles_of(text)
+        self.assertTrue(all(title.startswith("GPU ") for title in titles[:64]))
+        stages = {}
+        for title in titles[64:]:
+            first, last, stage = map(int, re.fullmatch(r"nodes (\d+) to (\d+): pp (\d+)", title).groups())
+            stages.setdefault(stage, []).extend(range(first, last + 1))
+        self.assertEqual(stages, {stage: list(range(800 * stage, 800 * stage + 800)) for stage in range(16)})
+        self.assertIn(">all 12800 nodes, the first 8 of them above; a cell for each node, a colour for each pp, seven in turn</text>", text)
         self.assertLess(len(text), 200_000)
+
+    def test_a_million_gpus_are_drawn(self):
+        text = meshsim("mesh", "--shape", "pp=16,dp=8192,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=131072", "--svg", "-")
+        self.assertIn("a cell for each 8 nodes", text)
+        self.assertTrue(titles_of(text)[-1].endswith(" to 131071: pp 15"))
+        self.assertLess(len(text), 200_000)
+
+    def test_groups_of_experts_are_drawn_beside_others(self):
+        text = meshsim("mesh", "--shape", "dp=2,ep=4,tp=2", "--order", "dp,ep,tp", "--platform", "dgx-a100", "--set", "platform.nodes=2", "--svg", "-")
+        titles = titles_of(text)
+        self.assertEqual([sum(title.endswith(f" of {axis}") for title in titles) for axis in ("tp", "ep")], [16, 16])
+        self.assertIn(">experts: dp 2 x ep 4 x tp 2; a cell for each GPU, a colour for each group of ep, seven in turn</text>", text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "own.yaml"
+            path.write_text("platform: {file: dgx-h100, nodes: 2}\nmesh: {dp: 4, tp: 4}\nexpert_mesh: {ep: 8, tp: 1}\nbatch: {global: 16}\ntensor_parallel: {sequence: true}\n"
+                            "model: {type: llama, layers: 2, hidden: 256, heads: 8, ffn: 512, vocab: 1024, sequence: 64, moe: {experts: 8, top_k: 2, ffn: 128}}\n", encoding="utf-8")
+            text = meshsim("check", str(path), "--mesh-svg", "-")
+        groups = {}
+        for title in titles_of(text)[16:]:
+            gpu, group = re.fullmatch(r"GPU (\d+): rank \d+, .*; group (\d+) of ep", title).groups()
+            groups.setdefault(group, []).append(int(gpu))
+        self.assertEqual(sorted(groups.values()), [list(range(8)), list(range(8, 16))])
 
     def test_drawn_is_where_ranks_are(self):
         text = meshsim("mesh", "--shape", "dp=8,tp=8", "--platform", "dgx-h100", "--set", "platform.nodes=400", "--placement", "{nodes: 300-307}",
                        "--svg", "-")
         self.assertEqual(re.findall(r">node (\d+)<", text), [str(node) for node in range(300, 308)])
-        self.assertIn(">not drawn: 392 nodes, 0 ranks</text>", text)
+        self.assertIn(">not drawn: 392 nodes without ranks</text>", text)
 
     def test_names_cannot_leave_their_place(self):
         text = meshsim("mesh", "--shape", "a<b=2", "--order", "a<b", "--platform", "dgx-a100", "--set", "platform.nodes=1", "--svg", "-")
