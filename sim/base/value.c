@@ -150,6 +150,20 @@ static bool is_c1(const unsigned char *text, size_t length) {
     return length == 2 && text[0] == 0xC2 && text[1] < 0xA0;
 }
 
+/* U+FFFE and U+FFFF, which are no characters. */
+static bool is_no_character(const unsigned char *text, size_t length) {
+    return length == 3 && text[0] == 0xEF && text[1] == 0xBF && text[2] >= 0xBE;
+}
+
+/* What readers refuse or take for something else inside a text, ms_yaml_load among them: no
+ * characters, the ends of lines U+2028 and U+2029, the byte order mark U+FEFF. */
+static bool is_odd(const unsigned char *text, size_t length) {
+    bool is_line_end =
+        length == 3 && text[0] == 0xE2 && text[1] == 0x80 && (text[2] & 0xFEU) == 0xA8;
+    bool is_order_mark = length == 3 && text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF;
+    return is_line_end || is_order_mark || is_no_character(text, length);
+}
+
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     const unsigned char *at = (const unsigned char *)text;
@@ -165,6 +179,10 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
         } else if (is_c1(at, length)) {
             ms_buffer_printf(out, "\\u%04x", at[1]);
             at += length;
+        } else if (is_odd(at, length)) {
+            unsigned code = (at[0] & 0x0FU) << 12 | (at[1] & 0x3FU) << 6 | (at[2] & 0x3FU);
+            ms_buffer_printf(out, "\\u%04x", code);
+            at += length;
         } else {
             ms_buffer_add(out, (const char *)at, length);
             at += length;
@@ -176,9 +194,8 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
 /* Whether a text in XML may have the character: none that XML 1.0 does not know (controls, U+FFFE
  * and U+FFFF), nor DEL and U+0080 to U+009F, which it discourages and terminals may obey. */
 static bool is_in_xml(const unsigned char *text, size_t length) {
-    bool is_no_character = length == 3 && text[0] == 0xEF && text[1] == 0xBF && text[2] >= 0xBE;
     bool is_control = text[0] < 0x20 || text[0] == 0x7F || is_c1(text, length);
-    return length > 0 && !is_control && !is_no_character;
+    return length > 0 && !is_control && !is_no_character(text, length);
 }
 
 void ms_xml_write_text(ms_buffer *out, const char *text) {

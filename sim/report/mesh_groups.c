@@ -42,4 +42,3 @@ const char *ms_mesh_group_colour(int group) {
     static const char YELLOW[] = "#f0e442"; /* the eighth of Okabe and Ito's */
     return group % TURN == TURN - 1 ? YELLOW : ms_svg_series_colour((size_t)(group % TURN));
 }
-

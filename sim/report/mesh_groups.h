@@ -7,7 +7,7 @@
 enum { MS_MESH_TEXT_SIZE = 256 };
 
 /* GPUs without a rank. */
-#define MS_MESH_IDLE_COLOUR "#eeeeee"
+#define MS_MESH_IDLE_COLOUR  "#eeeeee"
 #define MS_MESH_SPARE_COLOUR "#bbbbbb"
 
 /* "0,1,3", or with names "pp 0, dp 1, tp 3". */

@@ -141,7 +141,10 @@ static void add_run(const ms_mesh_overview *o, const double box[4], const int en
         snprintf(what, sizeof what, "%s %d", o->mesh->names[axis], key);
     }
     snprintf(title, sizeof title, "nodes %d to %d: %s", o->first_node + ends[0],
-             o->first_node + ends[1], key == KEY_SPARE ? "spare" : key == KEY_IDLE ? "idle" : what);
+             o->first_node + ends[1],
+             key == KEY_SPARE  ? "spare"
+             : key == KEY_IDLE ? "idle"
+                               : what);
     add_cell(box, key, title, out);
 }
 
@@ -192,8 +195,10 @@ static void add_heading(const ms_mesh_overview *o, int axis, double y, ms_buffer
     int each = nodes_per_cell(o);
     snprintf(cell, sizeof cell, "each %d nodes", each);
     snprintf(text, sizeof text, "%s; a cell for %s, a colour for each %s%s, seven in turn", o->what,
-             is_by_gpu(o) ? "each GPU" : each == 1 ? "each node" : cell, axis < 0 ? "group of " : "",
-             o->mesh->names[axis < 0 ? o->axis : axis]);
+             is_by_gpu(o) ? "each GPU"
+             : each == 1  ? "each node"
+                          : cell,
+             axis < 0 ? "group of " : "", o->mesh->names[axis < 0 ? o->axis : axis]);
     ms_svg_text(o->left, y, "", text, out);
 }
 

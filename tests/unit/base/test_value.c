@@ -238,6 +238,16 @@ Test(json, control_characters_are_escaped) {
     ms_buffer_release(&out);
 }
 
+Test(json, what_readers_take_for_something_else_is_escaped) {
+    ms_buffer out;
+    ms_buffer_init(&out);
+    ms_json_write_string(
+        &out, "\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA\xEF\xBB\xBF\xEF\xBF\xBD\xEF\xBF\xBE");
+    cr_assert_str_eq(ms_buffer_text(&out),
+                     "\"\\u2028\\u2029\xE2\x80\xAA\\ufeff\xEF\xBF\xBD\\ufffe\"");
+    ms_buffer_release(&out);
+}
+
 Test(value, leaves_are_copied_under_another_key) {
     ms_arena arena;
     ms_buffer text;
