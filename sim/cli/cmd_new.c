@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/new_mesh.h"
+#include "cli/show_text.h"
 #include "meshsim/find.h"
 #include "meshsim/hf.h"
 #include "meshsim/target.h"
@@ -87,13 +88,19 @@ static const char *list_installed(const ms_invocation *call, const char *folder)
 
 static ms_status print_choices(const ms_invocation *call) {
     ms_buffer page;
+    ms_arena *arena = call->arena;
+    const char *models = ms_arena_printf(arena, "%s, or a Hugging Face config.json",
+                                         list_installed(call, "workloads"));
+    const char *platforms =
+        ms_arena_printf(arena, "%s, or a file", list_installed(call, "platforms"));
+    if (models == NULL || platforms == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
     ms_buffer_init(&page);
-    ms_buffer_printf(&page,
-                     "models     %s, or a Hugging Face config.json\n"
-                     "platforms  %s, or a file\n\n"
-                     "such as: meshsim new --model gpt3-175b-1024 --platform dgx-h100 --gpus 256 "
-                     "-o my.yaml\n",
-                     list_installed(call, "workloads"), list_installed(call, "platforms"));
+    ms_show_wrapped("models     ", models, &page);
+    ms_show_wrapped("platforms  ", platforms, &page);
+    ms_buffer_puts(&page, "\nsuch as: meshsim new --model tiny --platform dgx-h100 --gpus 16 "
+                          "-o my.yaml\n");
     return ms_cli_print_page(call, &page);
 }
 
@@ -261,17 +268,22 @@ static ms_status settle(draft *d, const ms_words *mesh) {
 static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char *path) {
     char time[TEXT_MAX];
     char peak[TEXT_MAX];
+    const char *first =
+        ms_arena_printf(d->call->arena, "%s, some %s a step, %s per GPU", mesh->sets.items[0],
+                        ms_unit_format(mesh->estimate.step_s, MS_DIM_TIME, time, sizeof time),
+                        ms_unit_format(mesh->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak));
+    const char *margin = ms_arena_printf(d->call->arena, "%s: ", path);
+    if (first == NULL || margin == NULL) {
+        return ms_diag_no_memory(d->call->diag);
+    }
     ms_buffer page;
     ms_buffer_init(&page);
+    ms_show_wrapped(margin, first, &page);
     ms_buffer_printf(&page,
-                     "%s: %s, some %s a step, %s per GPU\n\n"
-                     "meshsim check %s     # whether it is sound, and what a step should take\n"
+                     "\nmeshsim check %s     # whether it is sound, and what a step should take\n"
                      "meshsim run %s       # where a step's time goes\n"
                      "meshsim search %s    # which mesh is the fastest\n",
-                     path, mesh->sets.items[0],
-                     ms_unit_format(mesh->estimate.step_s, MS_DIM_TIME, time, sizeof time),
-                     ms_unit_format(mesh->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak), path,
-                     path, path);
+                     path, path, path);
     return ms_cli_print_page(d->call, &page);
 }
 
