@@ -17,8 +17,9 @@ static const ms_option OPTIONS[] = {
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     if (path == NULL) {
-        ms_diag_error(call->diag,
-                      "no output given: expected -o FILE.html, -o FILE.svg or -o FILE.json");
+        ms_diag_error(
+            call->diag,
+            "no output given: expected -o FILE.html, .svg, .png, .pdf, .json or .json.gz");
         return MS_E_USAGE;
     }
     const ms_gantt_rows rows =

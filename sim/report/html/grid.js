@@ -92,7 +92,7 @@ class Grid {
     this.body.replaceChildren(...kept.slice(0, this.most).map((i) => this.line(this.rows[i])));
     this.heads.forEach((head, i) => head.setAttribute("aria-sort", i !== this.sorted ? "none" : this.isDown ? "descending" : "ascending"));
     const all = this.rows.filter(this.inScope).length;
-    this.count.textContent = kept.length === all ? `${kept.length.toLocaleString("en")} rows` : `${kept.length.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
+    this.count.textContent = kept.length === all ? `${kept.length.toLocaleString("en")} ${kept.length === 1 ? "row" : "rows"}` : `${kept.length.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
     this.more.hidden = kept.length <= this.most;
     this.more.textContent = `show all ${kept.length.toLocaleString("en")}`;
   }

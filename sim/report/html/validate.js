@@ -102,7 +102,7 @@ function showValidateHead(result, rows) {
     return;
   }
   put("head", el("p", { className: "verdict" }, `${near} of ${scored.length} step times are within 10 % of the measured ones.`),
-    el("ul", { className: "tiles" }, tile("mean of the groups' mean errors", figure("/result/mean_of_groups", "share"), []), tile("step times", String(scored.length), [`in ${Object.keys(result.groups).length} groups`]),
+    el("ul", { className: "tiles" }, tile("mean of the groups' mean errors", figure("/result/mean_of_groups", "share"), []), tile("step times", String(scored.length), [`in ${Object.keys(result.groups).length} ${Object.keys(result.groups).length === 1 ? "group" : "groups"}`]),
       isNumber(result.mean_of_groups_recompute_stated) ? tile("where recomputation is stated", figure("/result/mean_of_groups_recompute_stated", "share"), []) : "", tile("skipped", String(result.skipped.length), [])));
 }
 
