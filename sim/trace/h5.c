@@ -113,6 +113,10 @@ static void make_types(ms_h5 *h5) {
         ms_h5_check(h5, H5Tset_size(h5->text_type, H5T_VARIABLE));
         ms_h5_check(h5, H5Tset_cset(h5->text_type, H5T_CSET_UTF8));
     }
+    if (!h5->failed) {
+        h5->scalar_space = H5Screate(H5S_SCALAR);
+        ms_h5_check(h5, h5->scalar_space);
+    }
 }
 
 static void keep_order(ms_h5 *h5, hid_t plist) {
@@ -150,7 +154,8 @@ void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {
                   .dataset_plist = -1,
                   .kind_type = -1,
                   .axis_type = -1,
-                  .text_type = -1};
+                  .text_type = -1,
+                  .scalar_space = -1};
     ms_h5_quiet();
     if (!make_buffers(h5, scratch)) {
         ms_h5_fail(h5, "out of memory");
@@ -178,6 +183,9 @@ void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch) {
 }
 
 bool ms_h5_close(ms_h5 *h5) {
+    if (h5->scalar_space >= 0) {
+        ms_h5_check(h5, H5Sclose(h5->scalar_space));
+    }
     if (h5->text_type >= 0) {
         ms_h5_check(h5, H5Tclose(h5->text_type));
     }
@@ -216,19 +224,14 @@ void ms_h5_close_group(ms_h5 *h5, hid_t group) {
     }
 }
 
-static hid_t new_space(ms_h5 *h5, int64_t count) {
-    hsize_t size = (hsize_t)count;
-    hid_t space = count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, NULL);
-    ms_h5_check(h5, space);
-    return space;
-}
-
 void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells) {
     if (h5->failed) {
         return;
     }
-    hid_t space = new_space(h5, cells.count);
-    if (h5->failed) {
+    hsize_t size = (hsize_t)cells.count;
+    bool is_scalar = cells.count < 0;
+    hid_t space = is_scalar ? h5->scalar_space : H5Screate_simple(1, &size, NULL);
+    if (!ms_h5_check(h5, space)) {
         return;
     }
     hid_t attribute = H5Acreate2(object, name, cells.type, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -238,7 +241,9 @@ void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cell
         }
         ms_h5_check(h5, H5Aclose(attribute));
     }
-    ms_h5_check(h5, H5Sclose(space));
+    if (!is_scalar) {
+        ms_h5_check(h5, H5Sclose(space));
+    }
 }
 
 void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text) {
@@ -258,19 +263,14 @@ void ms_h5_document(ms_h5 *h5, hid_t group, const char *name, const char *text) 
     if (ms_h5_check(h5, transfer)) {
         ms_h5_check(h5, H5Pset_buffer(transfer, CONVERSION_B, NULL, NULL));
     }
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t data = ms_h5_check(h5, space) ? H5Dcreate2(group, name, h5->text_type, space, H5P_DEFAULT,
-                                                     h5->dataset_plist, H5P_DEFAULT)
-                                        : -1;
+    hid_t data = H5Dcreate2(group, name, h5->text_type, h5->scalar_space, H5P_DEFAULT,
+                            h5->dataset_plist, H5P_DEFAULT);
     if (ms_h5_check(h5, data)) {
         char hash[MS_SHA256_HEX];
         ms_sha256_hex(text, strlen(text), hash);
         ms_h5_check(h5, H5Dwrite(data, h5->text_type, H5S_ALL, H5S_ALL, transfer, &text));
         ms_h5_text(h5, data, "sha256", hash);
         ms_h5_check(h5, H5Dclose(data));
-    }
-    if (space >= 0) {
-        ms_h5_check(h5, H5Sclose(space));
     }
     if (transfer >= 0) {
         ms_h5_check(h5, H5Pclose(transfer));

@@ -29,6 +29,7 @@ typedef struct ms_h5 {
     hid_t kind_type;     /* enum ms_op_kind, in the file */
     hid_t axis_type;     /* enum ms_axis, in the file */
     hid_t text_type;     /* variable-length UTF-8 */
+    hid_t scalar_space;  /* of one cell, for all attributes that have one */
     void *cells;         /* one chunk of a column */
     uint8_t *planes;     /* its bytes by significance */
     uint8_t *packed;     /* these compressed */
