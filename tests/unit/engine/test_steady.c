@@ -191,6 +191,19 @@ Test(steady, stands_firm_where_delays_do_not_grow) {
     cr_assert_not(is_firm(late_by_thousands));
 }
 
+static double late_in_turns(int mb) {
+    return 0.3 * mb + (mb % 2 == 0 ? 0.1 : 0.0);
+}
+static double late_in_growing_turns(int mb) {
+    return 0.3 * mb + (mb % 2 == 0 ? 0.1 : 0.0) * pow(1.1, mb);
+}
+
+/* One period late, the next not: two of them together are late by the same. */
+Test(steady, stands_firm_where_periods_are_late_in_turns) {
+    cr_assert(is_firm(late_in_turns));
+    cr_assert_not(is_firm(late_in_growing_turns));
+}
+
 Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {
     ms_dag dag;
     case_init(&dag, 1);
