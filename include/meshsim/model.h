@@ -114,6 +114,9 @@ typedef enum ms_projections {
     MS_PROJECTIONS_MERGED, /**< one product; what follows writes its result's gradient in place */
     MS_PROJECTIONS_CONCATENATED, /**< one product; a kernel puts its result's gradient together */
     MS_PROJECTIONS_SEPARATE,     /**< a product each; their input's gradients are summed */
+    MS_PROJECTIONS_INTERLEAVED,  /**< one product; a head group's queries, keys and values lie side
+                                    by side, and kernels take apart what attention does not read so
+                                  */
 } ms_projections;
 
 /** Kernels of a framework that read or write more often than Megatron-LM's do. */
@@ -123,6 +126,8 @@ typedef struct ms_kernel_traits {
     bool has_separate_dropout; /**< bias, dropout and residual are a kernel each */
     bool has_cast_gradients;   /**< without fused accumulation: a gradient is cast to the gradient
                                   buffer's type by a kernel of its own before it is added */
+    bool has_complex_rotary;   /**< the rotary embedding multiplies complex numbers in fp32, which
+                                  no compiler takes into other kernels */
 } ms_kernel_traits;
 
 /** Linear layers that may have a bias, bits. */

@@ -23,13 +23,24 @@ static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Rotary embedding of queries and keys: both in and out, and its inverse backward. */
+static bool is_rotated(const ms_cost_builder *builder) {
+    return !builder->model->has_positions && !builder->model->has_alibi;
+}
+
+/* Rotary embedding of queries and keys: both in and out, and its inverse backward. Where operations
+ * are chosen one by one, it is repeated with the products that are not kept, as attention wants its
+ * operands again. */
 static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
-    bool is_rotated = !builder->model->has_positions && !builder->model->has_alibi;
-    if (is_rotated && (parts & (MS_PART_FORWARD | MS_PART_INPUT))) {
-        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, !(parts & MS_PART_FORWARD),
-                       shard->tokens * (shard->q_width + shard->kv_width));
+    double elements = shard->tokens * (shard->q_width + shard->kv_width);
+    if (!is_rotated(builder)) {
+        return;
+    }
+    if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
+        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, false, elements);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, true, elements);
     }
 }
 
@@ -87,15 +98,68 @@ static void add_repeats(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
+/* Whether the kernel wants sequences one after the other, where Megatron Core has the tokens of all
+ * sequences at one position side by side: cuDNN's reads both. */
+static bool wants_sequences(const ms_cost_builder *builder) {
+    ms_attention_kernel attention = builder->model->attention;
+    return attention == MS_ATTENTION_FLASH1 || attention == MS_ATTENTION_FLASH2 ||
+           attention == MS_ATTENTION_FLASH3;
+}
+
+/* Columns that are copied before the attention. Queries of several groups are copied into one
+ * tensor (reshape). The rotary kernel writes queries and keys apart, and values, still strided, are
+ * copied to be like the keys. FlashAttention is given copies of whole sequences; a single one in
+ * order is that already. */
+static double copied_width(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    bool is_regrouped = shard->heads > shard->kv_heads && shard->kv_heads > 1;
+    bool has_rotary = is_rotated(builder);
+    double width = (is_regrouped ? shard->q_width : 0) + (has_rotary ? shard->kv_width : 0);
+    if (wants_sequences(builder) && shard->batch > 1) {
+        width += shard->qkv_width;
+    } else if (wants_sequences(builder) && !has_rotary) {
+        width += shard->qkv_width - (is_regrouped ? shard->q_width : 0);
+    }
+    return width;
+}
+
+/* Whether the attention's backward kernel writes the gradients where the product's result had the
+ * values: only cuDNN's, and only where it has read them there. */
+static bool has_gradient_in_place(const ms_cost_builder *builder) {
+    return !wants_sequences(builder) && !is_rotated(builder) &&
+           builder->shard.heads <= builder->shard.kv_heads;
+}
+
+/* What Megatron Core with Transformer Engine copies between the product of q, k and v and a fused
+ * attention, and behind it, where FlashAttention leaves whole sequences.
+ * Source: Megatron-LM, megatron.core.transformer.attention (SelfAttention:
+ * get_query_key_value_tensors); Transformer Engine, transformer_engine.pytorch.attention
+ * (_get_qkv_layout, FlashAttention.forward, _PrepareQKVForFA, _SplitAlongDim.backward). */
+static void add_layout_copies(ms_cost_builder *builder, unsigned parts) {
+    const ms_shard *shard = &builder->shard;
+    bool is_interleaved = builder->model->projections == MS_PROJECTIONS_INTERLEAVED &&
+                          builder->model->attention != MS_ATTENTION_UNFUSED;
+    double row_B = 2 * shard->tokens * shard->element_B; /* in and out */
+    double result = wants_sequences(builder) && shard->batch > 1 ? shard->q_width : 0;
+    double before = (parts & MS_PART_FORWARD)        ? copied_width(builder)
+                    : has_gradient_in_place(builder) ? 0
+                                                     : shard->qkv_width;
+    if (is_interleaved && (parts & (MS_PART_FORWARD | MS_PART_INPUT)) && before + result > 0) {
+        bool is_forward = parts & MS_PART_FORWARD;
+        ms_cost_memory(builder, is_forward ? "qkv_layout" : "qkv_layout_backward",
+                       (before + result) * row_B);
+    }
+}
+
 static void add_core(ms_cost_builder *builder, unsigned parts) {
     ms_core core = ms_head_core(builder);
     ms_cost_core(builder, parts, &core);
 }
 
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_qkv,         add_qk_norms,
-                                      add_rotary,           add_repeats,     add_core,
-                                      add_output,           ms_cost_residual};
+    static const ms_piece PIECES[] = {
+        ms_cost_opening_norm, add_qkv,  add_qk_norms, add_rotary,      add_repeats,
+        add_layout_copies,    add_core, add_output,   ms_cost_residual};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }
 
@@ -105,7 +169,8 @@ static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {add_qkv,     add_qk_norms, add_rotary,
-                                      add_repeats, add_core,     add_unreduced_output};
+    static const ms_piece PIECES[] = {
+        add_qkv,           add_qk_norms, add_rotary,          add_repeats,
+        add_layout_copies, add_core,     add_unreduced_output};
     ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
 }

@@ -269,9 +269,43 @@ static void give_back(ms_cost_builder *builder, unsigned part, const ms_core *co
     }
 }
 
+/* A kernel that reads and writes so many rows of a width for each of the rank's tokens. */
+static void add_rows(ms_cost_builder *builder, const char *name, double rows, double width) {
+    ms_cost_memory(builder, name, rows * builder->shard.tokens * width * builder->shard.element_B);
+}
+
 /* Sum of partial results of a ring's steps: both in, one out. */
 static void add_merge(ms_cost_builder *builder, const char *name, double width) {
-    ms_cost_memory(builder, name, 3 * builder->shard.tokens * width * builder->shard.element_B);
+    add_rows(builder, name, 3, width);
+}
+
+/* What a ring's kernels move beside the attention of a step, on the rank that does all of it in
+ * full. Keys and values are packed into the buffer that travels, and so are their gradients of each
+ * step; the first step's are copied where the others' are added. The result is a sum over all steps
+ * from zeros on, as the first step's share of it is known with the others only; the queries'
+ * gradient begins as a copy.
+ * Source: Transformer Engine, transformer_engine.pytorch.attention (AttnFuncWithCP,
+ * flash_attn_fwd_out_correction). */
+static void add_ring_copies(ms_cost_builder *builder, const ms_core *core, bool is_forward,
+                            int step) {
+    double queries = core->heads * core->query_dim, results = core->heads * core->value_dim;
+    if (step == 0) {
+        add_rows(builder, "kv_packing", 2, core->shared_width);
+    }
+    if (is_forward && step == 0) {
+        add_rows(builder, "attention_merge", 1, results);
+    }
+    if (is_forward) {
+        add_merge(builder, "attention_merge", results);
+        return;
+    }
+    add_rows(builder, "kv_packing", 2, core->shared_width);
+    if (step == 0) {
+        add_rows(builder, "kv_gradient_merge", 2, core->shared_width);
+        add_rows(builder, "attention_merge_backward", 2, queries);
+    } else {
+        add_merge(builder, "attention_merge_backward", queries);
+    }
 }
 
 /* Blocks of keys and values travel around the ring; each rank attends to the one it holds while the
@@ -305,9 +339,8 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
         add_flash(builder, part, &work);
         if (step > 0) {
             give_back(builder, part, core, builder->shard.tokens);
-            add_merge(builder, is_forward ? "attention_merge" : "attention_merge_backward",
-                      core->heads * (is_forward ? core->value_dim : core->query_dim));
         }
+        add_ring_copies(builder, core, is_forward, step);
         arriving = next;
     }
     if (!is_forward) { /* gradients are home; each step's were added to those that came along */

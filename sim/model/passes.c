@@ -41,7 +41,10 @@
  * it. So half of the norms find their input in registers, which is still written for the second
  * residual: one element less forward. Backward their input's gradient goes straight into the sum
  * with that of the residual: it is neither written nor read; the gain's gradient, a sum over rows,
- * is a kernel of its own (dy, x in).
+ * is a kernel of its own (dy, x in). Complex numbers it leaves to PyTorch's operations: a rotary
+ * embedding that multiplies them stays as eager, but for the copies of keys that its last kernel
+ * writes (attention.c). Source: torch._inductor.lowering (unsupported_output_tensor, "does not
+ * support code generation for complex operators"); pytorch/torchtitan, issue 15.
  * Source: Ansel et al., PyTorch 2, ASPLOS'24, section 5 (fusion of pointwise kernels and
  * reductions, not beyond what is compiled as one: torchtitan compiles each block). */
 #include "model/internal.h"
@@ -103,7 +106,8 @@ static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     ms_kernels kernels = model->kernels;
     bool is_compiled = kernels == MS_KERNELS_COMPILED;
     bool is_norm = work == MS_WORK_LAYER_NORM || work == MS_WORK_RMS_NORM;
-    ms_kernels like = is_compiled ? MS_KERNELS_FUSED : kernels;
+    bool is_complex = work == MS_WORK_ROTARY && model->kernel_traits.has_complex_rotary;
+    ms_kernels like = is_complex ? MS_KERNELS_EAGER : is_compiled ? MS_KERNELS_FUSED : kernels;
     if (work == MS_WORK_LAYER_NORM && model->kernel_traits.has_two_pass_norms) {
         return is_backward ? TWO_PASS_NORM_BACKWARD : TWO_PASS_NORM;
     }

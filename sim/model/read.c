@@ -20,7 +20,8 @@ static const char *const KERNELS[] = {"fused", "eager", "compiled", NULL};
 static const char *const BIASES[] = {"qkv",  "attention_output", "mlp",
                                      "head", "experts",          NULL}; /* bits as ms_bias */
 static const char *const QK_GAINS[] = {"shared", "own", NULL};
-static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", NULL};
+static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", "interleaved",
+                                          NULL};
 
 typedef struct model_text {
     const char *hf; /* taken out by who reads workloads; here it is a fault */
@@ -116,7 +117,7 @@ const ms_field MS_MODEL_FIELDS[] = {
      .fallback = "merged",
      .words = PROJECTIONS,
      .help = "products of queries, keys and values, and of gate and value: one, one whose gradient "
-             "is put together, or a product each"},
+             "is put together, a product each, or one with a group's heads side by side"},
     {.key = "repeat_key_values",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(model_text, model.repeats_key_values),
@@ -139,6 +140,11 @@ const ms_field MS_MODEL_FIELDS[] = {
      .offset = offsetof(model_text, model.kernel_traits.has_separate_dropout),
      .fallback = "false",
      .help = "bias, dropout and residual are a kernel each"},
+    {.key = "complex_rotary",
+     .type = MS_FIELD_BOOL,
+     .offset = offsetof(model_text, model.kernel_traits.has_complex_rotary),
+     .fallback = "false",
+     .help = "the rotary embedding multiplies complex numbers, in kernels of its own"},
     {.key = "cast_gradients",
      .type = MS_FIELD_BOOL,
      .offset = offsetof(model_text, model.kernel_traits.has_cast_gradients),

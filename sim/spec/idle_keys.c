@@ -233,6 +233,9 @@ static void check_kernels(finding *f) {
     bool is_wider = f->spec->precision.gradients == MS_DTYPE_FP32;
     note(f, "model.two_pass_norms", traits->has_two_pass_norms && model->is_rms_norm,
          "'model.norm' is rms: there are no layer norms");
+    note(f, "model.complex_rotary",
+         traits->has_complex_rotary && (model->has_positions || model->has_alibi),
+         "no queries and keys are rotated ('model.positions')");
     note(f, "model.separate_dropout", traits->has_separate_dropout && model->dropout <= 0,
          "'model.dropout' is 0");
     note(f, "model.cast_gradients", traits->has_cast_gradients && model->has_fused_accumulation,
@@ -316,6 +319,10 @@ static void check_projections(finding *f, bool has_all_experts) {
     note(f, "model.projections",
          is_concatenated && !is_latent && model->attention == MS_ATTENTION_UNFUSED && !has_gates,
          "unfused attention puts the gradient together anyway, and no dense MLP has a gate");
+    note(f, "model.projections",
+         model->projections == MS_PROJECTIONS_INTERLEAVED &&
+             (is_latent || model->attention == MS_ATTENTION_UNFUSED),
+         "latent attention lays its operands out itself, and unfused attention copies them anyway");
     note(f, "model.projections",
          is_separate && l->tp > 1 && l->tp_overlap != MS_TP_OVERLAP_NONE &&
              (!is_latent || has_gates),

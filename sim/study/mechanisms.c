@@ -13,6 +13,7 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"bandwidth of the loss", {"platform.gpu.loss_efficiency=1"}},
     {"metrics of the loss", {"model.loss_metrics=0"}},
     {"projections apart", {"model.projections=merged"}},
+    {"complex rotary embedding", {"model.complex_rotary=false"}},
     {"heads repeated", {"model.repeat_key_values=false"}},
     {"copies of sharded units", {"data_parallel.units=in_place"}},
     {"kernels beside the update", {"data_parallel.update=fused"}},

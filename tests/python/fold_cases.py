@@ -23,7 +23,7 @@ CHOICES = [
     ("data_parallel.zero", [1, 2, 3]),
     ("data_parallel.overlap_reduce", ["true"]),
     ("data_parallel.overlap_gather", ["true"]),
-    ("model.projections", ["separate", "concatenated"]),
+    ("model.projections", ["separate", "concatenated", "interleaved"]),
     ("model.loss_metrics", [2]),
     ("tensor_parallel.style", ["dtensor"]),
     ("data_parallel.update", ["separate", "operations"]),

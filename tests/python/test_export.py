@@ -24,9 +24,9 @@ SEED = 20261123
 # Keys that no argument of Megatron-LM is about, whatever the workload: the cluster, and how the job is simulated.
 OUTSIDE = {"platform.file", "platform.nodes"}
 
-# What the workloads of this folder ask for and no argument says. They name no framework, so that their updates, overlaps and buffers are not
+# What the workloads of this folder ask for and no argument says. They name no framework, so that their layouts, updates, overlaps and buffers are not
 # those of Megatron-LM's profile, which a reader of the file is told.
-OWN = {"data_parallel.update", "memory.libraries", "memory.buffers", "tensor_parallel.overlap"}
+OWN = {"model.projections", "data_parallel.update", "memory.libraries", "memory.buffers", "tensor_parallel.overlap"}
 UNSAID = {
     "deepseek-v3-2048": {"model.moe.node_limit", "model.moe.dispatch", "model.moe.kept", "schedule.kind", "schedule.communication_sms",
                          "precision.second_form"},

@@ -252,7 +252,9 @@ CASES = {
     "model.repeat_key_values": Case("false", "true", "dense", "model.kv_heads=4", idle=[("dense", (), "true"), ("latent", (), "true")]),
     "model.projections": Case("merged", "separate", "dense", idle=[
         ("dense", ("tensor_parallel.sequence=true", "tensor_parallel.overlap=ring"), "separate"), ("latent", ("model.gated=false",), "separate"),
-        ("dense", ("model.gated=false", "model.attention=unfused"), "concatenated")]),
+        ("dense", ("model.gated=false", "model.attention=unfused"), "concatenated"), ("dense", ("model.attention=unfused",), "interleaved"),
+        ("latent", (), "interleaved")]),
+    "model.complex_rotary": Case("false", "true", "dense", idle=[("dense", ("model.positions=learned",), "true")]),
     "model.two_pass_norms": Case("false", "true", "dense", "model.norm=layer", idle=[("dense", (), "true")]),
     "model.separate_dropout": Case("false", "true", "dense", "model.dropout=0.1", idle=[("dense", (), "true")]),
     "model.cast_gradients": Case("false", "true", "dense", "model.fused_accumulation=false",

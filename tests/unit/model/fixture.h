@@ -293,6 +293,21 @@ static inline double fixture_gap(double a, double b) {
     return a == b ? 0 : fabs(a - b) / fmax(fabs(a), fabs(b));
 }
 
+/** Bytes that the kernels of a name move in a pass of stage 0. */
+static inline double fixture_kernel_B(const ms_stage_costs *costs, ms_pass pass, const char *name) {
+    ms_pass_plan plan = costs->stage[0].passes[pass];
+    double bytes = 0;
+    for (int i = plan.first; i < plan.first + plan.count; i++) {
+        ms_segment_kernels called = costs->segments[i].kernels;
+        for (int u = called.use_first; u < called.use_first + called.uses; u++) {
+            const ms_kernel *kernel = &costs->kernels[costs->uses[u].kernel];
+            bool is_it = strcmp(kernel->name, name) == 0;
+            bytes += is_it ? costs->uses[u].calls * kernel->bytes : 0;
+        }
+    }
+    return bytes;
+}
+
 /** The first kernel of a name. */
 static inline const ms_kernel *fixture_kernel(const ms_stage_costs *costs, const char *name) {
     for (int i = 0; i < costs->kernel_count; i++) {

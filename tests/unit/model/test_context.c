@@ -47,6 +47,36 @@ Test(context, ring_sends_each_block_to_every_other_rank) {
     }
 }
 
+/* In units of a rank's tokens, 2 layers, 2 bytes an element. Results: zeros, and two in and one out
+ * at every step. Queries' gradients: copied at the first step, added at the others. Keys and values
+ * are packed once each way, and their gradients at every step; these are copied once and added at
+ * the other steps.
+ * Source: Transformer Engine, transformer_engine.pytorch.attention (AttnFuncWithCP). */
+Test(context, ring_copies_and_sums_what_its_steps_give) {
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        const context_case *c = &CASES[i];
+        fixture_costs at;
+        lay_out(&at, c, MS_CP_RING, true);
+        double layers = 2, kv_B = own_kv_B(c), later = c->cp - 1;
+        double q_B = kv_B * c->heads / (2.0 * c->kv_heads);
+        const struct {
+            const char *name;
+            ms_pass pass;
+            double expected_B;
+        } ROWS[] = {{"kv_packing", MS_PASS_F, 2 * kv_B},
+                    {"attention_merge", MS_PASS_F, (1 + 3 * c->cp) * q_B},
+                    {"kv_packing", MS_PASS_B, 2 * (1 + c->cp) * kv_B},
+                    {"attention_merge_backward", MS_PASS_B, (2 + 3 * later) * q_B},
+                    {"kv_gradient_merge", MS_PASS_B, (2 + 3 * later) * kv_B}};
+        for (size_t k = 0; k < sizeof ROWS / sizeof ROWS[0]; k++) {
+            double bytes = fixture_kernel_B(&at.costs, ROWS[k].pass, ROWS[k].name);
+            cr_assert_lt(fixture_gap(bytes, layers * ROWS[k].expected_B), 1e-12, "%s",
+                         ROWS[k].name);
+        }
+        fixture_clear(&at);
+    }
+}
+
 /* Source: forward an all-gather of cp blocks; backward another and a reduce-scatter of the
  * gradients (Dubey et al. 2024, arXiv:2407.21783, section 3.3.2): (cp - 1) blocks each. */
 Test(context, all_gather_sends_what_the_ring_does) {

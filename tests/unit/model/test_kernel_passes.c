@@ -11,18 +11,26 @@ typedef struct pass_times {
 
 static const double HBM_BPS = 1e13;
 
-static pass_times times_of(const ms_model *model) {
+static pass_times times_of_batch(const ms_model *model, int micro_batch) {
     ms_gpu_type gpu = fixture_ideal();
     gpu.peak_flop_per_s = 1e300;
     gpu.hbm_Bps = HBM_BPS;
+    if (model->attention != MS_ATTENTION_UNFUSED) { /* all fused kernels alike */
+        gpu.attention[model->attention] = gpu.attention[MS_ATTENTION_FUSED];
+    }
     fixture_costs fixture;
     fixture_init(&fixture);
+    fixture.layout.micro_batch = micro_batch;
     fixture_run(&fixture, model, &gpu);
     cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
     pass_times times = {.forward_s = fixture_pass_s(&fixture.costs, 0, MS_PASS_F),
                         .backward_s = fixture_pass_s(&fixture.costs, 0, MS_PASS_B)};
     fixture_clear(&fixture);
     return times;
+}
+
+static pass_times times_of(const ms_model *model) {
+    return times_of_batch(model, 1);
 }
 
 /* What changes of a model moves in bytes, against what is expected. */
@@ -208,6 +216,58 @@ Test(kernel_passes, separate_projections_share_an_input) {
     expect_bytes(&merged, &apart, 3 * plane_B, (3 + 3 + 3 * 3) * plane_B);
     merged.kernels = apart.kernels = MS_KERNELS_COMPILED;
     expect_bytes(&merged, &apart, 3 * plane_B, (3 + 3 + 3) * plane_B);
+}
+
+/* Megatron Core with Transformer Engine copies, 2 bytes an element in and out. A Llama layer with
+ * 16 heads in 4 groups: queries (1,024 columns) and values (256), backward all gradients (1,536).
+ * Its one sequence is in order for FlashAttention. */
+Test(kernel_passes, interleaved_projections_are_taken_apart) {
+    ms_model merged = fixture_llama(1, 1024, 16, 4, 4096), apart = merged;
+    merged.vocab = apart.vocab = 0;
+    apart.projections = MS_PROJECTIONS_INTERLEAVED;
+    double row_B = 8192 * 2.0 * 2;
+    expect_bytes(&merged, &apart, row_B * (1024 + 256), row_B * 1536);
+    merged.attention = apart.attention = MS_ATTENTION_UNFUSED;
+    expect_bytes(&merged, &apart, 0, 0);
+}
+
+/* Without rotary embedding, and as many heads of keys as of queries, cuDNN's kernel reads and
+ * writes what the product gives and takes; FlashAttention needs it apart, both ways. */
+Test(kernel_passes, flash_attention_wants_its_operands_apart) {
+    ms_model merged = fixture_gpt(1, 1024, 16, 0), apart = merged;
+    apart.projections = MS_PROJECTIONS_INTERLEAVED;
+    double row_B = 2048 * 2.0 * 2;
+    merged.attention = apart.attention = MS_ATTENTION_CUDNN;
+    expect_bytes(&merged, &apart, 0, 0);
+    merged.attention = apart.attention = MS_ATTENTION_FLASH2;
+    expect_bytes(&merged, &apart, row_B * 3072, row_B * 3072);
+}
+
+/* Of two sequences, which Megatron Core has position by position, it copies all operands once more
+ * (1,536 columns), and its result (1,024) back, both ways. */
+Test(kernel_passes, flash_attention_wants_whole_sequences) {
+    ms_model merged = fixture_llama(1, 1024, 16, 4, 4096), apart = merged;
+    merged.attention = apart.attention = MS_ATTENTION_FLASH2;
+    merged.vocab = apart.vocab = 0;
+    apart.projections = MS_PROJECTIONS_INTERLEAVED;
+    double row_B = 2 * 8192 * 2.0 * 2;
+    pass_times a = times_of_batch(&merged, 2), b = times_of_batch(&apart, 2);
+    double forward_B = row_B * (1024 + 256 + 1536 + 1024), backward_B = row_B * (1536 + 1024);
+    cr_assert_lt(fixture_gap((b.forward_s - a.forward_s) * HBM_BPS, forward_B), 1e-6);
+    cr_assert_lt(fixture_gap((b.backward_s - a.backward_s) * HBM_BPS, backward_B), 1e-6);
+}
+
+/* Compiled kernels leave complex numbers to PyTorch's operations, 16 bytes more an element; where
+ * operations are chosen one by one, the embedding runs once more backward. */
+Test(kernel_passes, complex_rotary_embeddings_stay_as_they_are) {
+    ms_model real = fixture_llama(1, 1024, 16, 4, 4096), complex = real;
+    real.vocab = complex.vocab = 0;
+    real.kernels = complex.kernels = MS_KERNELS_COMPILED;
+    complex.kernel_traits.has_complex_rotary = true;
+    double turned = 8192.0 * (1024 + 256);
+    expect_bytes(&real, &complex, turned * 16, turned * 16);
+    real.kernels = complex.kernels = MS_KERNELS_EAGER;
+    expect_bytes(&real, &complex, 0, 0);
 }
 
 /* Keys and values of 256 columns to 1,024 and back, 2 bytes an element, which attention reads in

@@ -140,3 +140,21 @@ Test(recompute_parts, mean_nothing_in_layers_recomputed_as_a_whole) {
         cr_assert(recomputed == 0 ? kept_B[1] == kept_B[0] : kept_B[1] < kept_B[0]);
     }
 }
+
+/* Attention's operands are made again where a product of theirs is: 16 heads of 64 and 4 of keys,
+ * read and written, 2 bytes an element. */
+Test(recompute_parts, products_repeat_the_rotary_embedding) {
+    ms_model model = fixture_llama(1, 1024, 16, 4, 4096);
+    model.vocab = 0;
+    fixture_costs none, some;
+    run(&none, &model, 0, 1);
+    run(&some, &model, MS_RECOMPUTE_PRODUCTS, 1);
+    const char *const name = "rotary";
+    double once_B = 8192.0 * (1024 + 256) * 2 * 2;
+    cr_assert_eq(fixture_kernel_B(&none.costs, MS_PASS_F, name), once_B);
+    cr_assert_eq(fixture_kernel_B(&none.costs, MS_PASS_B, name), once_B);
+    cr_assert_eq(fixture_kernel_B(&some.costs, MS_PASS_F, name), once_B);
+    cr_assert_eq(fixture_kernel_B(&some.costs, MS_PASS_B, name), 2 * once_B);
+    fixture_clear(&none);
+    fixture_clear(&some);
+}

@@ -155,6 +155,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(eager, "model.kernels=eager", s->model.kernels = MS_KERNELS_EAGER)                           \
     X(two_pass, "model.two_pass_norms=true", s->model.kernel_traits.has_two_pass_norms = true)     \
     X(separate, "model.separate_dropout=true", s->model.kernel_traits.has_separate_dropout = true) \
+    X(complex, "model.complex_rotary=true", s->model.kernel_traits.has_complex_rotary = true)      \
     X(cast, "model.cast_gradients=true", s->model.kernel_traits.has_cast_gradients = true)         \
     X(attention, "model.attention=flash2", s->model.attention = MS_ATTENTION_FLASH2)               \
     X(parameters, "model.parameters_override=1.23e11", s->model.parameters_override = 1.23e11)
