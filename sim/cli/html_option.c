@@ -1,7 +1,9 @@
 #include "cli/html_option.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/job_options.h"
 #include "cli/show_text.h"
 #include "meshsim/config.h"
 #include "meshsim/report.h"
@@ -29,19 +31,30 @@ static bool is_among(const ms_words *files, size_t count, const char *file) {
     return is_found;
 }
 
+/* A file as it was named, or the installed workload of that name. */
+static const char *path_of(const char *file, ms_arena *arena) {
+    bool is_name = strchr(file, '/') == NULL && access(file, F_OK) != 0;
+    const char *path =
+        is_name ? ms_arena_printf(arena, "%s/workloads/%s.yaml", ms_cli_data_folder(arena), file)
+                : file;
+    return path == NULL ? file : path;
+}
+
 /* A file that is gone by now, or was a pipe, is no input that could be kept.  texts: one buffer for
  * each file. */
-static size_t read_inputs(const ms_words *files, ms_buffer *texts, ms_page_input *inputs) {
+static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *texts,
+                          ms_page_input *inputs) {
     ms_diag silent;
     size_t count = 0;
     ms_diag_init_mute(&silent);
     for (size_t i = 0; i < files->count; i++) {
         ms_buffer *text = &texts[count];
-        const char *slash = strrchr(files->items[i], '/');
+        const char *path = path_of(files->items[i], arena);
+        const char *slash = strrchr(path, '/');
         if (!is_among(files, i, files->items[i]) &&
-            ms_file_read(files->items[i], MS_FILE_TEXT, text, &silent) == MS_OK) {
+            ms_file_read(path, MS_FILE_TEXT, text, &silent) == MS_OK) {
             inputs[count++] = (ms_page_input){
-                .name = slash == NULL ? files->items[i] : slash + 1,
+                .name = slash == NULL ? path : slash + 1,
                 .text = ms_buffer_text(text),
                 .length = text->length,
                 .is_left_out = text->length > TEXT_MAX_B,
@@ -64,7 +77,7 @@ static ms_status write_page(const ms_invocation *call, ms_page_results *results,
         ms_buffer_init(&texts[i]);
     }
     results->inputs = inputs;
-    results->input_count = read_inputs(files, texts, inputs);
+    results->input_count = read_inputs(files, call->arena, texts, inputs);
     if (ms_page_write_results(results, &html) != MS_OK) {
         html.failed = true;
     }

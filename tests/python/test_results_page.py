@@ -70,6 +70,8 @@ class ResultsPage(programs.ProgramTest):
         self.assertEqual([one["name"] for one in data["inputs"]], ["tiny-links.yaml", "tiny.yaml"])
         for one, path in zip(data["inputs"], (LINKS, TINY)):
             self.assertEqual((one["text"], one["sha256"]), (path.read_text(encoding="utf-8"), hashlib.sha256(path.read_bytes()).hexdigest()))
+        _, data, _ = self.make("search", "tiny", *SMALL)  # by its name
+        self.assertEqual([(one["name"], one["text"]) for one in data["inputs"]], [("tiny.yaml", TINY.read_text(encoding="utf-8"))])
         large = self.folder / "large.yaml"
         large.write_text(TINY.read_text(encoding="utf-8") + "# filling\n" * 60000, encoding="utf-8")
         _, data, _ = self.make("search", large, *SMALL)

@@ -51,7 +51,11 @@ class Axis {
     } else if (this.isLog) {
       [low, high] = [low / 1.15, high * 1.15];
     } else {
-      const room = 0.06 * (high - low || Math.abs(high) || 1);
+      const least = 0.02 * Math.max(Math.abs(low), Math.abs(high)); // that ticks of four digits tell apart
+      if (high - low < least) {
+        [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
+      }
+      const room = 0.06 * (high - low || 1);
       [low, high] = [hasZero && low >= 0 ? 0 : low - room, high + room];
     }
     Object.assign(this, { low, high });
@@ -98,14 +102,13 @@ class Plot {
     if (this.width === 0) {
       return;
     }
-    this.area = { left: this.width < 600 ? 62 : 92, top: 12, right: this.width - 14, bottom: (this.height || 380) - 46 };
+    this.area = { left: this.leftOf(), top: 12, right: this.width - 14, bottom: (this.height || 380) - 46 };
     const node = svg("svg", { width: this.width, height: this.height || 380, tabindex: 0, role: "img", "aria-label": `${this.label}; ${this.points.length} points`, "aria-describedby": `${this.id}-details` });
     node.addEventListener("keydown", (event) => this.onKey(event));
     if (this.points.length === 0) {
       node.append(svg("text", { x: 20, y: 40 }, "nothing to show"));
     } else {
       this.xAxis = new Axis(this.x, this.points.map((point) => point.x));
-      this.yAxis = new Axis(this.y, this.points.map((point) => point.y));
       this.drawAxes(node);
       this.drawBands(node);
       this.fields ? this.drawFields(node) : this.drawPoints(node);
@@ -115,6 +118,20 @@ class Plot {
     if (had) {
       node.focus({ preventScroll: true });
     }
+  }
+
+  // Room beside the upright axis: for its title and its longest number.
+  leftOf() {
+    if (this.points.length === 0) {
+      return 0;
+    }
+    this.yAxis = new Axis(this.y, this.points.map((point) => point.y));
+    const longest = Math.max(...this.yTicks().map(([, text]) => text.length));
+    return Math.min(0.45 * this.width, Math.max(this.width < 600 ? 62 : 92, 26 + 7.3 * longest));
+  }
+
+  yTicks() {
+    return this.yAxis.ticks(this.yAxis.names ? 60 : 7);
   }
 
   px(x) {
@@ -130,7 +147,7 @@ class Plot {
     for (const [x, text] of this.xAxis.ticks(Math.max(2, Math.floor((right - left) / (this.xAxis.names ? 110 : 84))))) {
       node.append(svg("line", { class: "grid", x1: this.px(x), x2: this.px(x), y1: top, y2: bottom }), svg("text", { x: this.px(x), y: bottom + 17, "text-anchor": "middle" }, text));
     }
-    for (const [y, text] of this.yAxis.ticks(this.yAxis.names ? 60 : 7)) {
+    for (const [y, text] of this.yTicks()) {
       node.append(svg("line", { class: "grid", x1: left, x2: right, y1: this.py(y), y2: this.py(y) }), svg("text", { x: left - 7, y: this.py(y) + 4, "text-anchor": "end" }, text));
     }
     node.append(svg("path", { class: "axis", d: `M${left},${top}V${bottom}H${right}` }), svg("text", { x: (left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, this.xAxis.title),

@@ -1,7 +1,7 @@
 // Puts the page of a search, a sweep, a comparison or a validation together.
 
 function showAgain() {
-  put("again", el("p", {}, `Made by meshsim ${DATA.program_version}. `, DATA.inputs.length > 0 ? "With the files below, and those that they name, the same version gives the same figures:" : "The same version gives the same figures of the same traces:"),
+  put("again", el("p", {}, `Made by meshsim ${DATA.program_version}. `, DATA.inputs.length > 0 ? "With the files below, and those that they name, the same version gives the same figures:" : `The same version gives the same figures${DATA.page === "compare" ? " of the same traces" : ""}:`),
     el("pre", { id: "command", tabIndex: 0 }, DATA.command),
     el("div", { className: "tools downloads" }, button("results (JSON)", () => save(`${DATA.page}.json`, "application/json", JSON.stringify(DATA.result, null, 2))),
       ...DATA.inputs.filter(({ text }) => text !== null).map(({ name, text }) => button(name, () => save(name, "text/plain", text)))),

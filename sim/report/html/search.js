@@ -123,7 +123,7 @@ function searchScopes(result, rows) {
   const count = (list) => list.length.toLocaleString("en");
   const [best, simulated] = [result.results, rows.filter(isSimulated)];
   return [
-    ["best", result.second_objective ? `the ${count(best)} that none beats by both` : `the best ${count(best)}`, (row) => row.at < best.length],
+    ["best", result.second_objective ? best.length === 1 ? "the one that none beats by both" : `the ${count(best)} that none beats by both` : `the best ${count(best)}`, (row) => row.at < best.length],
     ["simulated", `all ${count(simulated)} that were simulated`, isSimulated],
     ["all", `all ${count(rows)}, with those that were only estimated`, () => true],
   ].filter(([, , is], i, all) => i === 0 || rows.filter(is).length > rows.filter(all[i - 1][2]).length);
@@ -134,7 +134,10 @@ function scopeWords(result, rows) {
   const { estimated } = result.rest;
   const listed = rows.filter((row) => !isSimulated(row)).length;
   const left = simulated + estimated - rows.length;
-  return `Of ${result.counts.enumerated.toLocaleString("en")} candidates ${simulated.toLocaleString("en")} were simulated, and ${estimated.toLocaleString("en")} that fit were estimated and not simulated${result.partial ? " by then" : ", as none of them could be among the best"}.`
+  const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const were = (count) => (count === 1 ? "was" : "were");
+  const only = estimated === 0 ? "." : `, and ${estimated.toLocaleString("en")} that ${estimated === 1 ? "fits" : "fit"} ${were(estimated)} estimated and not simulated${result.partial ? " by then" : ", as none of them could be among the best"}.`;
+  return `Of ${many(result.counts.enumerated, "candidate")} ${simulated.toLocaleString("en")} ${were(simulated)} simulated${only}`
     + (left > 0 ? ` Listed are the ${(rows.length - listed).toLocaleString("en")} and ${listed.toLocaleString("en")} best of both; ${left.toLocaleString("en")} are not.` : "");
 }
 
