@@ -293,7 +293,7 @@ const ms_command ms_cmd_import = {
         "command line, a shell script (which is not run: branches are followed as far as it "
         "decides "
         "them, and what was taken else is told; --define says what its surroundings set; variables "
-        "that another file sets: give that file, too, in front), MODEL_ARGS of its tests in YAML, "
+        "that another file sets: give that file, too), MODEL_ARGS of its tests in YAML, "
         "or the block 'arguments' of a "
         "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
         "not say, such as the platform, stands in the file as a comment that begins with "

@@ -1,6 +1,6 @@
 /* libFuzzer target: any bytes as a script, MODEL_ARGS or a log of Megatron-LM (the first byte says
- * which). What is refused is explained; of every argument is said what became of it, and every key
- * can be set. */
+ * which); behind a form feed begins another file, "b", that the first may name. What is refused is
+ * explained; of every argument is said what became of it, and every key can be set. */
 #include <string.h>
 
 #include "fuzz_target.h"
@@ -50,10 +50,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ms_diag_init(&diag, discard, NULL);
     ms_megatron_arguments_init(&arguments);
     bool is_yaml = size > 0 && data[0] == 'M'; /* MODEL_ARGS */
-    const ms_text text = {is_yaml ? "fuzz.yaml" : "fuzz",
-                          size == 0 ? "" : ms_arena_strndup(&arena, (const char *)data, size),
-                          size};
-    ms_status status = ms_megatron_read(&text, 1, NULL, &arena, &diag, &arguments);
+    const char *copy = size == 0 ? "" : ms_arena_strndup(&arena, (const char *)data, size);
+    const uint8_t *cut = size == 0 ? NULL : memchr(data, '\f', size);
+    size_t first_B = cut == NULL ? size : (size_t)(cut - data);
+    size_t rest_B = cut == NULL ? 0 : size - first_B - 1;
+    const ms_text texts[] = {
+        {is_yaml ? "fuzz.yaml" : "fuzz", ms_arena_strndup(&arena, copy, first_B), first_B},
+        {"b", cut == NULL ? "" : copy + first_B + 1, rest_B}};
+    const char *defines[] = {"1=x", "N=2"};
+    const ms_words words = {.items = defines, .count = size % 3};
+    ms_status status =
+        ms_megatron_read(texts, cut == NULL ? 1 : 2, &words, &arena, &diag, &arguments);
     require(status == MS_OK || status == MS_E_INPUT);
     require((status == MS_OK) == (diag.errors == 0));
     if (status == MS_OK) {

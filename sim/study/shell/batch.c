@@ -39,6 +39,10 @@ static int find_row(const char *at, const char *end, const char **value_out) {
 
 /* What the script finds, unless its surroundings were said to set it otherwise. */
 static void set_all(ms_shell_reader *r, int row, const char *value, const ms_mark *mark) {
+    if (value == NULL) {
+        ms_shell_lack_memory(r);
+        return;
+    }
     const ms_shell_word word = {.text = value, .mark = *mark};
     for (int i = 0; i < 3 && ROWS[row].variables[i] != NULL; i++) {
         const char *name = ROWS[row].variables[i];
@@ -56,6 +60,37 @@ static void set_all(ms_shell_reader *r, int row, const char *value, const ms_mar
     }
 }
 
+/* An option with its value, if there is one, up to the end of a text. */
+static void take_option(ms_shell_reader *r, int row, const char *value, const char *end,
+                        const ms_mark *mark) {
+    size_t length = value >= end ? 0 : strcspn(value, " \t\r\n#");
+    if (length == 0 || value + length > end) {
+        return;
+    }
+    const char *from = value, *last = value + length;
+    while (ROWS[row].has_kind && last > value && last[-1] != ':') {
+        last--;
+    }
+    from = ROWS[row].has_kind ? last : from;
+    length -= (size_t)(from - value);
+    set_all(r, row, ms_arena_strndup(r->arena, from, length), mark);
+}
+
+void ms_shell_take_batch(ms_shell_reader *r, const ms_vector *words) {
+    for (size_t i = 0; i < words->count && r->status == MS_OK; i++) {
+        const ms_shell_word *word = &MS_AT(words, ms_shell_word, i);
+        const char *next = i + 1 < words->count ? word[1].text : "";
+        const char *text = strchr(word->text, '=') != NULL || strlen(word->text) > 2
+                               ? ms_arena_printf(r->arena, "%s %s", word->text, next)
+                               : ms_arena_printf(r->arena, "%s%s", word->text, next);
+        const char *value = NULL;
+        int row = text == NULL ? -1 : find_row(text, text + strlen(text), &value);
+        if (row >= 0) {
+            take_option(r, row, value, text + strlen(text), &word->mark);
+        }
+    }
+}
+
 void ms_shell_read_batch(ms_shell_reader *r) {
     const ms_shell_cursor *c = &r->cursor;
     const char *end = memchr(c->at, '\n', (size_t)(c->end - c->at));
@@ -65,15 +100,8 @@ void ms_shell_read_batch(ms_shell_reader *r) {
     while (at < end && *at != '#' && r->status == MS_OK) {
         const char *value = NULL;
         int row = find_row(at, end, &value);
-        size_t length = row < 0 || value >= end ? 0 : strcspn(value, " \t\r\n#");
-        if (length > 0 && value + length <= end) {
-            const char *from = value, *last = value + length;
-            while (ROWS[row].has_kind && last > value && last[-1] != ':') {
-                last--;
-            }
-            from = ROWS[row].has_kind ? last : from;
-            length -= (size_t)(from - value);
-            set_all(r, row, ms_arena_strndup(r->arena, from, length), &mark);
+        if (row >= 0) {
+            take_option(r, row, value, end, &mark);
         }
         while (at < end && *at != ' ' && *at != '\t') {
             at++;

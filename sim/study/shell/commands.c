@@ -152,10 +152,10 @@ static void keep_command(ms_shell_reader *r, const ms_vector *words) {
 
 static void note_source(ms_shell_reader *r, const ms_vector *words) {
     const ms_shell_word *first = words->data;
-    const ms_shell_note note = {
-        .mark = first->mark,
-        .what = ms_arena_printf(r->arena, "%s %s", first->text, first[1].text),
-        .why = "another file is not read unless it is given, too, in front"};
+    const ms_shell_note note = {.mark = first->mark,
+                                .what =
+                                    ms_arena_printf(r->arena, "%s %s", first->text, first[1].text),
+                                .why = "another file is not read unless it is given, too"};
     if (note.what == NULL || ms_vector_add(&r->out->notes, &note, 1) == NULL) {
         ms_shell_lack_memory(r);
     }
@@ -181,7 +181,9 @@ static bool run_builtin(ms_shell_reader *r, const ms_vector *words) {
         bool is_sound = count >= 0 && count <= MS_SHELL_WORDS_MAX;
         r->state.shifted += is_sound ? (size_t)count : 0;
     } else if (is_any(name, SOURCES) && words->count > 1) {
-        note_source(r, words);
+        if (!ms_shell_include(r, words, false)) {
+            note_source(r, words);
+        }
     } else {
         return false;
     }
@@ -202,6 +204,12 @@ static ms_shell_truth run(ms_shell_reader *r, const ms_vector *words) {
         return MS_SHELL_NO;
     }
     r->state.is_input_script = is_any(name, SHELLS);
+    if (strcmp(name, "sbatch") == 0) {
+        ms_shell_take_batch(r, words);
+    }
+    if (r->state.is_input_script && ms_shell_include(r, words, true)) {
+        return MS_SHELL_YES;
+    }
     if (!run_builtin(r, words) && !ms_shell_call(r, words) && !is_any(name, SILENT)) {
         r->state.changes++;
         keep_command(r, words);

@@ -156,40 +156,92 @@ static bool read_definition(ms_shell_reader *r, bool has_word) {
     return false;
 }
 
-bool ms_shell_call(ms_shell_reader *r, const ms_vector *words) {
-    const ms_shell_word *first = words->data;
-    const ms_shell_function *found = NULL;
-    for (size_t i = 0; i < r->state.functions.count; i++) {
-        const ms_shell_function *one = &MS_AT(&r->state.functions, ms_shell_function, i);
-        found = strcmp(one->name, first->text) == 0 ? one : found; /* the last of a name */
-    }
-    if (found == NULL || r->state.calls >= MS_SHELL_CALLS_MAX ||
-        r->state.passes >= MS_SHELL_PASSES_MAX) {
-        return found != NULL;
-    }
+/* Read commands that stand elsewhere, with words of their own as positional parameters.  ends: as
+ * ms_shell_read_list.  words: from the first one on; NULL: those outside stay. */
+static void read_elsewhere(ms_shell_reader *r, ms_shell_cursor body, unsigned ends,
+                           const ms_vector *words, size_t first) {
     const ms_shell_cursor here = r->cursor;
     const ms_shell_state outer = r->state;
-    ms_vector given; /* of the call, which goes on when its words are gone */
+    ms_vector given; /* which goes on when the command's words are gone */
     ms_shell_truth truth;
     ms_vector_init(&given, sizeof(ms_shell_word));
-    if (words->count > 1 && ms_vector_add(&given, first + 1, words->count - 1) == NULL) {
+    if (words != NULL && words->count > first &&
+        ms_vector_add(&given, &MS_AT(words, ms_shell_word, first), words->count - first) == NULL) {
         ms_shell_lack_memory(r);
     }
-    r->cursor = found->body;
-    r->state.given = &given;
-    r->state.shifted = 0;
+    r->cursor = body;
+    r->state.given = words == NULL ? outer.given : &given;
+    r->state.shifted = words == NULL ? outer.shifted : 0;
     r->state.asks = false;
     r->state.calls++;
     r->state.passes++;
-    ms_shell_read_list(r, MS_SHELL_AT_CLOSE, &truth);
+    ms_shell_read_list(r, ends, &truth);
     r->state.calls--;
     r->state.given = outer.given;
-    r->state.shifted = outer.shifted;
+    r->state.shifted = words == NULL ? r->state.shifted : outer.shifted;
     r->state.asks = outer.asks;
     r->state.input_end = outer.input_end;
     r->state.stop = r->state.stop == MS_SHELL_RETURNS ? MS_SHELL_GOES_ON : r->state.stop;
     r->cursor = here;
     ms_vector_release(&given);
+}
+
+static bool is_too_deep(const ms_shell_reader *r) {
+    return r->state.calls >= MS_SHELL_CALLS_MAX || r->state.passes >= MS_SHELL_PASSES_MAX;
+}
+
+bool ms_shell_call(ms_shell_reader *r, const ms_vector *words) {
+    const char *name = MS_AT(words, ms_shell_word, 0).text;
+    const ms_shell_function *found = NULL;
+    for (size_t i = 0; i < r->state.functions.count; i++) {
+        const ms_shell_function *one = &MS_AT(&r->state.functions, ms_shell_function, i);
+        found = strcmp(one->name, name) == 0 ? one : found; /* the last of a name */
+    }
+    if (found != NULL && !is_too_deep(r)) {
+        read_elsewhere(r, found->body, MS_SHELL_AT_CLOSE, words, 1);
+    }
+    return found != NULL;
+}
+
+/* ---- files ---- */
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* The text that a word names; -1: none. */
+static int find_text(const ms_shell_reader *r, const char *word) {
+    for (size_t i = 0; i < r->source->count; i++) {
+        const ms_text *text = &r->source->texts[i];
+        if (text != r->cursor.text && strcmp(last_part(text->name), last_part(word)) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+bool ms_shell_include(ms_shell_reader *r, const ms_vector *words, bool is_own) {
+    int found = -1;
+    size_t at = 0;
+    while (found < 0 && ++at < words->count) {
+        found = find_text(r, MS_AT(words, ms_shell_word, at).text);
+    }
+    if (found < 0 || is_too_deep(r)) {
+        return found >= 0;
+    }
+    const ms_text *text = &r->source->texts[found];
+    const ms_shell_cursor body = {.text = text,
+                                  .at = text->data,
+                                  .line_start = text->data,
+                                  .end = text->data + text->length_B,
+                                  .line = 1};
+    bool has_words = is_own || at + 1 < words->count;
+    r->is_read[found] = true;
+    read_elsewhere(r, body, 0, has_words ? words : NULL, at + 1);
+    if (is_own && r->state.stop == MS_SHELL_EXITS) {
+        r->state.stop = MS_SHELL_GOES_ON; /* another shell ended */
+    }
     return true;
 }
 

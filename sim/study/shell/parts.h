@@ -86,6 +86,9 @@ typedef struct ms_shell_reader {
     ms_arena *arena;
     ms_diag *diag;
     ms_shell *out;
+    const ms_shell_source *source;
+    bool *is_read;   /* [texts of the source] a text was, where another one names it */
+    size_t defined;  /* variables that are set from outside, the first ones */
     ms_vector *into; /* ms_shell_word: where words go */
     size_t total_B;  /* of all words, so far */
     int defaults;    /* in each other */
@@ -191,7 +194,14 @@ void ms_shell_read_all(ms_shell_reader *r);
 /* Call a function with the words of a command.  Returns false if there is none of that name. */
 bool ms_shell_call(ms_shell_reader *r, const ms_vector *words);
 
+/* Read a file of the source that a command names, where it does; its positional parameters are the
+ * words behind.  is_own: it has none but these.  Returns false if no word is the name of one. */
+bool ms_shell_include(ms_shell_reader *r, const ms_vector *words, bool is_own);
+
 /* ---- batch.c ---- */
+
+/* Take what words of "sbatch" ask for. */
+void ms_shell_take_batch(ms_shell_reader *r, const ms_vector *words);
 
 /* Read what a line "#SBATCH" at the cursor asks for, which Slurm hands to the script in variables.
  */

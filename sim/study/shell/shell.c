@@ -63,6 +63,9 @@ static void define_one(ms_shell_reader *r, const char *text, ms_vector *given) {
 
 static void read_texts(ms_shell_reader *r, const ms_shell_source *source) {
     for (size_t i = 0; i < source->count && r->status == MS_OK; i++) {
+        if (r->is_read[i]) {
+            continue; /* where another one named it */
+        }
         const ms_text *text = &source->texts[i];
         r->cursor = (ms_shell_cursor){.text = text,
                                       .at = text->data,
@@ -77,7 +80,12 @@ static void read_texts(ms_shell_reader *r, const ms_shell_source *source) {
 
 ms_status ms_shell_read(const ms_shell_source *source, ms_arena *arena, ms_diag *diag,
                         ms_shell *shell) {
-    ms_shell_reader r = {.arena = arena, .diag = diag, .out = shell, .into = &shell->words};
+    ms_shell_reader r = {.arena = arena,
+                         .diag = diag,
+                         .out = shell,
+                         .source = source,
+                         .is_read = MS_NEW(arena, bool, source->count + 1),
+                         .into = &shell->words};
     ms_vector given;
     ms_vector_init(&shell->variables, sizeof(ms_shell_variable));
     ms_vector_init(&shell->words, sizeof(ms_shell_word));
@@ -93,7 +101,12 @@ ms_status ms_shell_read(const ms_shell_source *source, ms_arena *arena, ms_diag 
          i++) {
         define_one(&r, source->defines->items[i], &given);
     }
-    read_texts(&r, source);
+    r.defined = shell->variables.count;
+    if (r.is_read == NULL) {
+        ms_shell_lack_memory(&r);
+    } else {
+        read_texts(&r, source);
+    }
     ms_buffer_release(&r.draft.text);
     ms_vector_release(&r.state.functions);
     ms_vector_release(&r.state.passed_over);

@@ -397,6 +397,15 @@ void ms_shell_read_dollar(ms_shell_reader *r, bool is_in_quotes) {
 
 /* ---- setting ---- */
 
+static bool is_defined(const ms_shell_reader *r, const char *name) {
+    for (size_t i = 0; i < r->defined; i++) {
+        if (strcmp(MS_AT(&r->out->variables, ms_shell_variable, i).name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Keep what was assigned; "+=" adds words to an array, and text to a variable. */
 static void assign(ms_shell_reader *r, const char *name, ms_vector *words, bool is_array,
                    const ms_shell_variable *before) {
@@ -430,6 +439,9 @@ static void assign(ms_shell_reader *r, const char *name, ms_vector *words, bool 
     }
     if (words->count > 0) {
         memcpy(kept + old, words->data, words->count * sizeof *kept);
+    }
+    if (is_defined(r, name) && count > 0 && kept[count - 1].is_open) {
+        return; /* what is said from outside is better than what nobody knows */
     }
     const ms_shell_variable variable = {.name = name,
                                         .words = kept,

@@ -34,6 +34,13 @@ static void end(fixture *f) {
     ms_arena_release(&f->arena);
 }
 
+static void list_arguments(fixture *f) {
+    for (size_t i = 0; i < f->arguments.items.count; i++) {
+        const ms_megatron_argument *a = &MS_AT(&f->arguments.items, ms_megatron_argument, i);
+        ms_buffer_printf(&f->list, "%s%s%s ", a->name, a->value[0] == '\0' ? "" : "=", a->value);
+    }
+}
+
 /* Read a script, with what is defined, one word each, up to NULL. */
 static ms_status read_script(fixture *f, const char *script, const char *const *defines) {
     const char *items[4];
@@ -44,10 +51,7 @@ static ms_status read_script(fixture *f, const char *script, const char *const *
     }
     const ms_text text = {"s", script, strlen(script)};
     ms_status status = ms_megatron_read(&text, 1, &words, &f->arena, &f->diag, &f->arguments);
-    for (size_t i = 0; i < f->arguments.items.count; i++) {
-        const ms_megatron_argument *a = &MS_AT(&f->arguments.items, ms_megatron_argument, i);
-        ms_buffer_printf(&f->list, "%s%s%s ", a->name, a->value[0] == '\0' ? "" : "=", a->value);
-    }
+    list_arguments(f);
     for (size_t i = 0; i < f->arguments.notes.count; i++) {
         const ms_megatron_note *n = &MS_AT(&f->arguments.notes, ms_megatron_note, i);
         ms_buffer_printf(&f->notes, "%d: %s: %s, %s\n", n->mark.line, n->what,
@@ -162,9 +166,10 @@ Test(shell, what_a_script_leaves_open_is_said) {
                   "2=VALUE)\n"},
         {.script = "source env.sh\nL=2" RUN,
          .list = "--num-layers=2 ",
-         .notes =
-             "1: source env.sh: left out, another file is not read unless it is given, too, in "
-             "front\n"},
+         .notes = "1: source env.sh: left out, another file is not read unless it is given, "
+                  "too\n"},
+        {.script = "L=$(nproc)" RUN, .list = "--num-layers=6 ", .notes = "", .defines = {"L=6"}},
+        {.script = "L=2" RUN, .list = "--num-layers=2 ", .notes = "", .defines = {"L=6"}},
     };
     EXPECT_ALL(ROWS);
 }
@@ -322,6 +327,38 @@ Test(shell, faults_have_their_place) {
                            ROWS[i].script, ms_buffer_text(&f.messages));
         end(&f);
     }
+}
+
+/* Files that belong together are read where one names another, in whatever order they are given. */
+Test(shell, files_are_read_where_another_names_them) {
+    static const char RUNS[] = "PP=2\nN=8\n. `pwd`/config.sh\n. ./submit.sh\nexit 0\n";
+    static const char CONFIG[] = "export P=\"--num-layers $PP\"\n";
+    static const char SUBMIT[] = "sbatch -p x --nodes=${N} --export=P job.sh 3\nexit 0\n";
+    static const char JOB[] =
+        "#SBATCH --ntasks-per-node=8\nsrun -l sh -c \"python p.py $P --split $1\"\n";
+    const ms_text texts[2][4] = {{{"/a/job.sh", JOB, sizeof JOB - 1},
+                                  {"runs.sh", RUNS, sizeof RUNS - 1},
+                                  {"submit.sh", SUBMIT, sizeof SUBMIT - 1},
+                                  {"config.sh", CONFIG, sizeof CONFIG - 1}},
+                                 {{"runs.sh", RUNS, sizeof RUNS - 1},
+                                  {"config.sh", CONFIG, sizeof CONFIG - 1},
+                                  {"submit.sh", SUBMIT, sizeof SUBMIT - 1},
+                                  {"job.sh", JOB, sizeof JOB - 1}}};
+    fixture f;
+    start(&f);
+    cr_assert_eq(ms_megatron_read(texts[1], 4, NULL, &f.arena, &f.diag, &f.arguments), MS_OK);
+    list_arguments(&f);
+    cr_assert_str_eq(ms_buffer_text(&f.list), "launcher --nnodes=8 launcher --ntasks-per-node=8 "
+                                              "--num-layers=2 --split=3 ");
+    cr_assert_eq(f.arguments.notes.count, 0U);
+    end(&f);
+    start(&f);
+    cr_assert_eq(ms_megatron_read(texts[0], 4, NULL, &f.arena, &f.diag, &f.arguments), MS_OK);
+    list_arguments(&f);
+    cr_assert_str_eq(ms_buffer_text(&f.list),
+                     "launcher --ntasks-per-node=8 launcher --nnodes=8 launcher "
+                     "--ntasks-per-node=8 --num-layers=2 --split=3 ");
+    end(&f);
 }
 
 /* What calls itself, or holds itself, comes to an end. */
