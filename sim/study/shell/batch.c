@@ -1,4 +1,4 @@
-/* What "#SBATCH" lines ask for, as far as it counts GPUs.
+/* Comments of shell scripts, and what "#SBATCH" lines among them ask for, as far as it counts GPUs.
  * Source: Slurm, sbatch(1), options and output environment variables. */
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,8 @@ void ms_shell_take_batch(ms_shell_reader *r, const ms_vector *words) {
     }
 }
 
-void ms_shell_read_batch(ms_shell_reader *r) {
+/* Read what a line "#SBATCH" at the cursor asks for. */
+static void read_batch(ms_shell_reader *r) {
     const ms_shell_cursor *c = &r->cursor;
     const char *end = memchr(c->at, '\n', (size_t)(c->end - c->at));
     end = end == NULL ? c->end : end;
@@ -109,5 +110,18 @@ void ms_shell_read_batch(ms_shell_reader *r) {
         while (at < end && (*at == ' ' || *at == '\t')) {
             at++;
         }
+    }
+}
+
+void ms_shell_skip_comment(ms_shell_reader *r) {
+    static const char BATCH[] = "#SBATCH";
+    const ms_shell_cursor *c = &r->cursor;
+    bool is_batch = c->at == c->line_start && (size_t)(c->end - c->at) > sizeof BATCH &&
+                    memcmp(c->at, BATCH, sizeof BATCH - 1) == 0;
+    if (is_batch && ms_shell_is_live(r)) {
+        read_batch(r);
+    }
+    while (r->cursor.at < r->cursor.end && *r->cursor.at != '\n') {
+        r->cursor.at++;
     }
 }

@@ -98,7 +98,7 @@ typedef struct ms_shell_reader {
     ms_status status;
 } ms_shell_reader;
 
-/* ---- words.c ---- */
+/* ---- reader.c ---- */
 
 /* Whether what is read would be run. */
 bool ms_shell_is_live(const ms_shell_reader *r);
@@ -106,6 +106,9 @@ bool ms_shell_is_live(const ms_shell_reader *r);
 ms_mark ms_shell_mark_here(const ms_shell_reader *r);
 void ms_shell_fail(ms_shell_reader *r, const char *message);
 void ms_shell_lack_memory(ms_shell_reader *r);
+
+/* Report a bracket or a quote that nothing closes. */
+void ms_shell_fail_open(ms_shell_reader *r, const ms_mark *opening, char closing);
 
 /* Pass over blanks in a line. */
 static inline void ms_shell_skip_spaces(ms_shell_cursor *c) {
@@ -116,13 +119,46 @@ static inline void ms_shell_skip_spaces(ms_shell_cursor *c) {
 
 /* Move on to a place, counting lines. */
 void ms_shell_skip_to(ms_shell_reader *r, const char *to);
-void ms_shell_skip_comment(ms_shell_reader *r);
+
+/* The end of a bracket that opens at `at`, of as many letters on both sides; the text's end where
+ * it is not closed. */
+const char *ms_shell_bracket_end(const ms_shell_reader *r, const char *at, char open, char close);
+
+bool ms_shell_is_name(char letter);
 
 /* Begin a word unless one is begun, add to it, end it if one is begun. */
 void ms_shell_begin_word(ms_shell_reader *r);
 void ms_shell_put(ms_shell_reader *r, const char *text, size_t length);
 void ms_shell_put_text(ms_shell_reader *r, const char *text);
 void ms_shell_end_word(ms_shell_reader *r);
+
+/* The word so far, in the arena; NULL: no memory. */
+const char *ms_shell_draft_text(ms_shell_reader *r);
+
+/* ---- values.c ---- */
+
+/* Whether a name is that of a positional parameter. */
+bool ms_shell_is_number(const char *name, size_t length);
+
+/* The value of a name, which may be a number; NULL: nothing sets it.  Valid until the next call. */
+const ms_shell_variable *ms_shell_find(ms_shell_reader *r, const char *name, size_t length);
+
+/* All positional parameters, for "$@"; NULL: not known.  Valid likewise. */
+const ms_shell_variable *ms_shell_find_all_given(ms_shell_reader *r);
+
+/* Keep what was assigned.  before: what "+=" adds to: words to an array, text to a variable; NULL:
+ * nothing. */
+void ms_shell_assign(ms_shell_reader *r, const char *name, ms_vector *words, bool is_array,
+                     const ms_shell_variable *before);
+
+/* Set a variable that is one word. */
+void ms_shell_set(ms_shell_reader *r, const char *name, const ms_shell_word *word);
+
+/* Keep, unless there is one, the reason of a doubt: a name that nothing here sets; length 0: what
+ * only running the script would tell. */
+void ms_shell_keep_doubt(ms_shell_reader *r, const char *name, size_t length);
+
+/* ---- words.c ---- */
 
 /* Read a piece of a word.  Returns false where the word ends. */
 bool ms_shell_read_piece(ms_shell_reader *r);
@@ -132,29 +168,10 @@ bool ms_shell_read_piece(ms_shell_reader *r);
 void ms_shell_read_part(ms_shell_reader *r, const char *from, const char *to,
                         ms_shell_word *word_out);
 
-/* The end of a bracket that opens at `at`, of as many letters on both sides; the text's end where
- * it is not closed. */
-const char *ms_shell_bracket_end(const ms_shell_reader *r, const char *at, char open, char close);
-
-bool ms_shell_is_name(char letter);
-
-/* ---- variables.c ---- */
-
-/* The value of a name, which may be a number; NULL: nothing sets it.  Valid until the next call. */
-const ms_shell_variable *ms_shell_find(ms_shell_reader *r, const char *name, size_t length);
-
-/* Put in what begins with '$'; what is not known stays as it is written. */
-void ms_shell_read_dollar(ms_shell_reader *r, bool is_in_quotes);
+/* ---- assignments.c ---- */
 
 /* Read an assignment whose name has `length` letters; adds: it is "+=". */
 void ms_shell_read_assignment(ms_shell_reader *r, size_t length, bool adds);
-
-/* Set a variable that is one word. */
-void ms_shell_set(ms_shell_reader *r, const char *name, const ms_shell_word *word);
-
-/* Keep, unless there is one, the reason of a doubt: a name that nothing here sets; length 0: what
- * only running the script would tell. */
-void ms_shell_keep_doubt(ms_shell_reader *r, const char *name, size_t length);
 
 /* ---- arithmetic.c ---- */
 
@@ -203,8 +220,8 @@ bool ms_shell_include(ms_shell_reader *r, const ms_vector *words, bool is_own);
 /* Take what words of "sbatch" ask for. */
 void ms_shell_take_batch(ms_shell_reader *r, const ms_vector *words);
 
-/* Read what a line "#SBATCH" at the cursor asks for, which Slurm hands to the script in variables.
- */
-void ms_shell_read_batch(ms_shell_reader *r);
+/* Pass over a comment, and keep what it asks for if it is a line "#SBATCH": Slurm hands that to the
+ * script in variables. */
+void ms_shell_skip_comment(ms_shell_reader *r);
 
 #endif
