@@ -512,7 +512,7 @@ static const struct {
     {" qwen3_next qwen3_5 qwen3_5_moe kimi_linear ",
      "layers of linear attention (gated delta networks)"},
     {" minimax minimax_text_01 minimax_m1 ", "layers of linear attention (lightning attention)"},
-    {" rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma lfm2 ", "recurrent or convolutional layers"},
+    {" rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma lfm2 lfm2_moe ", "recurrent or convolutional layers"},
     {" deepseek_v32 glm_moe_dsa ", "attention to keys that an indexer picks (sparse attention)"},
     {" gemma3n gemma3n_text ",
      "embeddings and streams of every layer (AltUp, per-layer embeddings)"},

@@ -98,7 +98,7 @@ static const ignored_row ROWS[] = {
     {"a window that is off, or of layers without a rhythm that model.window_skip_freq could say: "
      "attention counts in full",
      KEYS("sliding_window", "use_sliding_window", "max_window_layers", "layer_types",
-          "sliding_window_pattern")},
+          "sliding_window_pattern", "_sliding_window_pattern")},
 };
 
 const char *ms_hf_ignored_why(const char *key) {
