@@ -23,6 +23,22 @@ static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, i
     return fmin(arrival_s, timeline->start_s[op]);
 }
 
+/* When the last member was ready by itself [s]: the operation's start, or before it where a host
+ * had yet to launch what all members were ready for, as that is no waiting for another rank.
+ *  released_s: [stream_count]. */
+static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                             const double *released_s) {
+    if (dag->works[dag->ops[op].work].host_s <= 0.0) {
+        return timeline->start_s[op];
+    }
+    double last_s = 0.0;
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        last_s =
+            fmax(last_s, member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
+    }
+    return last_s;
+}
+
 /* What all communications of one work have in common. */
 typedef struct work_facts {
     int32_t row; /* + 1, of the last one that was met; 0: none */
@@ -158,13 +174,13 @@ static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_col
     const work_facts *facts = &all->of_work[dag->ops[op].work];
     bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
     double times = ms_steady_count(&timeline->steady, timeline->start_s[op]);
+    double last_s = is_alone ? 0.0 : last_arrival_s(dag, timeline, op, all->released_s);
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
         double weight = times * dag->ranks[rank].multiplicity;
         double released_s = all->released_s[dag->member_stream[m]];
         double wait_s =
-            is_alone ? 0.0
-                     : timeline->start_s[op] - member_arrival_s(dag, timeline, op, m, released_s);
+            is_alone ? 0.0 : last_s - member_arrival_s(dag, timeline, op, m, released_s);
         ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
         use->bytes += times * work->bytes;
         use->wait_s += times * wait_s;

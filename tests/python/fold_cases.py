@@ -238,12 +238,15 @@ def simulate(program, words):
 
 
 def figures(value):
-    """What folding must not change: times, shares of the step, bytes of tiers and memory, each relative to what it is a part of."""
+    """What folding must not change: times, shares of the step, bytes and waiting, memory, each relative to what it is a part of."""
     step_s = value["step_time_s"]
     yield "step_time_s", step_s, step_s
     yield "compute_slowdown", value["compute_slowdown"], 1.0
     for name, share in value["time_share"].items():
         yield f"time_share.{name}", share, 1.0
+    for axis, use in value["comm"].items():
+        for name in (name for name in use if name.endswith("_s")):
+            yield f"comm.{axis}.{name}", use[name], step_s
     for name, tier in value["tiers"].items():
         yield f"tiers.{name}.bytes", tier["bytes"], max(tier["bytes"], 1e-300)
     for stage in value["stages"]:

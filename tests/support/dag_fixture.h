@@ -115,6 +115,7 @@ typedef struct fixture_comm {
     ms_coll_kind kind;
     double transfer_s; /**< on the link */
     double latency_s;  /**< after it */
+    double host_s;     /**< that each member's host takes to launch it */
     double bytes;      /**< sent by each member */
     double size_B;
     int group_size;
@@ -124,6 +125,7 @@ typedef struct fixture_comm {
 /** Add a communication without members; follow with fixture_join. */
 static inline int32_t fixture_add_comm(dag_fixture *f, const fixture_comm *c) {
     int32_t work = ms_dag_add_work(&f->dag, &(ms_dag_work){.bytes = c->bytes,
+                                                           .host_s = c->host_s,
                                                            .size_B = c->size_B,
                                                            .stands_for = 1,
                                                            .group_size = c->group_size,

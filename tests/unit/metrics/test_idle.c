@@ -141,6 +141,30 @@ Test(idle, collective_waits_for_a_straggler) {
     fixture_release(&f);
 }
 
+/* Both ranks are there after a second, but their hosts take three to launch the all-reduce. */
+Test(idle, no_rank_waits_for_a_host_of_its_own) {
+    dag_fixture f;
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 0, 1);
+    int32_t one = fixture_work(&f, 0, MS_OP_FORWARD, 0.5, -1);
+    int32_t other = fixture_work(&f, 1, MS_OP_FORWARD, 1.0, -1);
+    int32_t reduce = fixture_add_comm(&f, &(fixture_comm){.axis = MS_AXIS_TP,
+                                                          .kind = MS_COLL_ALL_REDUCE,
+                                                          .transfer_s = 1.0,
+                                                          .host_s = 3.0,
+                                                          .group_size = 2});
+    fixture_join(&f, 0, MS_AXIS_TP, one);
+    fixture_join(&f, 1, MS_AXIS_TP, other);
+    fixture_run(&f);
+    cr_assert_float_eq(f.timeline.start_s[reduce], 3.0, 1e-12);
+    ms_metrics m = compute(&f);
+    EXPECT_USE(&m, 0, MS_AXIS_TP, .busy_s = 1.0, .exposed_s = 1.0, .wait_s = 0.5);
+    EXPECT_USE(&m, 1, MS_AXIS_TP, .busy_s = 1.0, .exposed_s = 1.0);
+    cr_assert_float_eq(m.collectives[0].wait_s, 0.25, 1e-12);
+    fixture_release(&f);
+}
+
 /* Gradients of the first backward (0-2) are reduced (2-5) under the second (2-4); the optimizer
  * waits for them. A tp collective (4-4.5) runs meanwhile: it is busy with both axes. */
 Test(idle, gradient_reduction_overlaps_the_backward_pass) {
