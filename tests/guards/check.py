@@ -103,6 +103,8 @@ BREACHES = [
      "sim/mesh/leaf.c:1: calls each other in a circle: sim/mesh/leaf.c, sim/mesh/mesh.c"),
     ("check_structure --build build", "sim/mesh/a.c", "\nint unused(void) {\n    return 1;\n}\n",
      "sim/mesh/a.c:2: only this file uses 'unused': make it static"),
+    ("check_structure --build build", "sim/platform/a.c", "\nint ms_one(int x) {\n    return x;\n}\n",
+     "sim/platform/a.c:2: 'ms_one' is defined in sim/mesh/mesh.c:"),
     ("check_structure --build nowhere", "sim/mesh/a.c", "", "is that a build folder?"),
 ]
 GUARDS = ["check_layers", "check_manifest", "check_size.py", "check_docs.py", "check_structure", "check_structure --build build"]
@@ -127,7 +129,8 @@ def run_guard(guard, extra):
             (root / path).write_text(text, encoding="utf-8")
         script, *options = guard.split()
         if "--build" in options:
-            compile_layer(root, "mesh")
+            for layer in ("mesh", "platform"):
+                compile_layer(root, layer)
         done = subprocess.run([sys.executable, SCRIPTS / script, *options, root], cwd=root, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
