@@ -138,7 +138,8 @@ void ms_table_add_rows(const ms_table *table, ms_value *object);
  * quoted as RFC 4180 says.  O(rows * columns). */
 void ms_table_write_csv(const ms_table *table, ms_buffer *out);
 
-/** Append the lines of a page: `head` as it is, then a line for each row that is in the table.
+/** Append the lines of a page: `head` as it is, then a line for each row that is in the table,
+ * without blanks at its end.
  *  cells: from left to right, each naming a column of the table.  O(rows * columns). */
 void ms_table_write_page(const ms_table *table, const char *head, const ms_table_cell *cells,
                          ms_buffer *out);

@@ -83,7 +83,7 @@ typedef struct textbook_findings {
 } textbook_findings;
 
 static void show_mesh(const ms_textbook_mesh *m, ms_buffer *page) {
-    ms_buffer_printf(page, "  %6d %6d %6d %10.2f %10.2f %10.2f %10.2f %10.2f %8.2f\n", m->dp, m->pp,
+    ms_buffer_printf(page, "  %6d %5d %5d %9.2f %9.2f %9.2f %9.2f %9.2f %8.2f\n", m->dp, m->pp,
                      m->tp, 1e3 * m->cost_s, 1e3 * m->tensor_s, 1e3 * m->pipeline_s,
                      1e3 * m->bubble_s, 1e3 * m->data_s, 1e-9 * m->memory_B);
 }
@@ -93,7 +93,7 @@ static ms_status print_page(const ms_invocation *call, const textbook_findings *
     ms_buffer_init(&page);
     ms_buffer_printf(&page,
                      "%zu meshes, %zu of them fit; closed forms, times in ms, memory in GB\n\n"
-                     "  %6s %6s %6s %10s %10s %10s %10s %10s %8s\n",
+                     "  %6s %5s %5s %9s %9s %9s %9s %9s %8s\n",
                      f->count, f->fitting, "dp", "pp", "tp", "step", "tensor", "pipeline", "bubble",
                      "data", "memory");
     for (size_t i = 0; i < f->shown; i++) {

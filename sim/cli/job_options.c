@@ -11,14 +11,18 @@
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
 #endif
 
-/* `folder` below the folder of the running program if it holds platforms, else NULL. */
+/* `folder` below the one that holds the running program's folder, if there are platforms in it,
+ * else NULL. The program's folder has no link in it, so that what stands before it is its last
+ * name. */
 static const char *beside_program(ms_arena *arena, const char *folder) {
     char program[PATH_MAX];
     if (!ms_program_folder(program, sizeof program)) {
         return NULL;
     }
-    const char *path = ms_arena_printf(arena, "%s/%s", program, folder);
-    const char *platforms = ms_arena_printf(arena, "%s/%s/platforms", program, folder);
+    char *name = strrchr(program, '/');
+    const char *path =
+        ms_arena_printf(arena, "%.*s%s", name == NULL ? 0 : (int)(name - program), program, folder);
+    const char *platforms = ms_arena_printf(arena, "%s/platforms", path == NULL ? "" : path);
     bool is_there = path != NULL && platforms != NULL && access(platforms, F_OK) == 0;
     return is_there ? path : NULL;
 }
@@ -31,8 +35,8 @@ const char *ms_cli_data_folder(ms_arena *arena) {
     if (given != NULL && given[0] != '\0') {
         return given;
     }
-    const char *found = beside_program(arena, "../share/meshsim");
-    found = found == NULL ? beside_program(arena, "..") : found;
+    const char *found = beside_program(arena, "/share/meshsim");
+    found = found == NULL ? beside_program(arena, "") : found;
     return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 

@@ -11,6 +11,8 @@
 /* Reasons of illegal candidates on a page. */
 enum { REASONS_MAX = 8 };
 
+static const double MILLION = 1e6, DAY_S = 86400.0;
+
 static const char *const RECOMPUTES[] = {[MS_RECOMPUTE_NONE] = "none",
                                          [MS_RECOMPUTE_FULL] = "full",
                                          [MS_RECOMPUTE_SELECTIVE] = "selective"};
@@ -42,15 +44,45 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* What is looked for beside the step, which has a column of its own. */
+static void add_money(double amount_USD, ms_buffer *out) {
+    bool is_large = amount_USD >= MILLION;
+    ms_buffer_printf(out, "%.4g%s USD", is_large ? amount_USD / MILLION : amount_USD,
+                     is_large ? " million" : "");
+}
+
+/* A quantity that is looked for, with its unit; nothing of those that have columns of their own. */
+static void add_score(ms_search_quantity quantity, double score, ms_buffer *out) {
+    char text[32];
+    switch (quantity) {
+    case MS_SEEK_TOKEN_TIME:
+        ms_buffer_printf(out, ", %.0f tokens/s", 1.0 / score);
+        break;
+    case MS_SEEK_COST:
+        ms_buffer_printf(out, ", %.4g USD per million tokens", score);
+        break;
+    case MS_SEEK_ENERGY:
+        ms_buffer_printf(out, ", %s a step",
+                         ms_unit_format(score, MS_DIM_ENERGY, text, sizeof text));
+        break;
+    case MS_SEEK_TRAINING_TIME:
+        ms_buffer_printf(out, ", training takes %.4g d", score / DAY_S);
+        break;
+    case MS_SEEK_TRAINING_COST:
+        ms_buffer_puts(out, ", training costs ");
+        add_money(score, out);
+        break;
+    case MS_SEEK_STEP_TOKENS:
+        ms_buffer_printf(out, ", %.0f tokens a step", score);
+        break;
+    default:
+        break;
+    }
+}
+
+/* What is looked for beside the step. */
 static void add_scores(const ms_shown_search *shown, const ms_search_row *row, ms_buffer *out) {
     for (int i = 0; i < shown->goal->objective_count; i++) {
-        ms_search_quantity quantity = shown->goal->objectives[i];
-        if (quantity == MS_SEEK_TOKEN_TIME) {
-            ms_buffer_printf(out, ", %.0f tokens/s", row->figures.tokens_per_s);
-        } else if (quantity != MS_SEEK_STEP_TIME && quantity != MS_SEEK_GPUS) {
-            ms_buffer_printf(out, ", %s %.4g", ms_search_quantity_name(quantity), row->score.of[i]);
-        }
+        add_score(shown->goal->objectives[i], row->score.of[i], out);
     }
 }
 
@@ -104,12 +136,29 @@ static void add_row(const ms_shown_search *shown, size_t number, ms_buffer *out)
     ms_buffer_release(&text);
 }
 
+/* One more override of a command, on a line of its own where it would be wider than the page. */
+static void add_override(const char *setting, size_t *used, ms_buffer *out) {
+    static const char OPTION[] = " --set ", BREAK[] = " \\\n   ";
+    size_t before = out->length;
+    ms_buffer_puts(out, OPTION);
+    ms_show_shell_word(setting, out);
+    size_t width = out->length - before;
+    bool is_new = *used + width + 2 > MS_SHOW_PAGE_WIDTH; /* a blank and '\\' may follow */
+    if (is_new && !out->failed) {
+        out->length = before;
+        ms_buffer_puts(out, BREAK);
+        ms_buffer_puts(out, OPTION);
+        ms_show_shell_word(setting, out);
+    }
+    *used = (is_new ? 3 : *used) + width;
+}
+
 static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_buffer *out) {
+    size_t used = MS_SHOW_PAGE_WIDTH; /* the overrides begin on a new line */
     ms_buffer_puts(out, "\nthe best one by itself:\n  meshsim run ");
     ms_show_shell_word(shown->workload, out);
     for (size_t i = 0; i < best->settings.count; i++) {
-        ms_buffer_puts(out, i % 3 == 0 ? " \\\n    --set " : " --set ");
-        ms_show_shell_word(best->settings.items[i], out);
+        add_override(best->settings.items[i], &used, out);
     }
     ms_buffer_puts(out, "\n");
 }

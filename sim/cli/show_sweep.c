@@ -9,6 +9,8 @@ enum {
     COLUMNS_MAX = 96,
     CELLS_MAX = MS_SWEEP_KEYS_MAX + 8,
     VALUE_WIDTH_MAX = 24,
+    RESULT_WIDTH = 49, /* of RESULT_CELLS with the blanks between them, without the mark */
+    MARK_WIDTH = 2,
     LEFT_OUT_MAX = 12
 };
 
@@ -192,9 +194,8 @@ static const char *short_key(const char *path) {
     return at;
 }
 
-/* As wide as the key's name and its widest value are, within reason. */
-static int width_of(const ms_sweep *sweep, size_t key) {
-    size_t width = strlen(short_key(sweep->keys[key].path));
+static int value_width(const ms_sweep *sweep, size_t key) {
+    size_t width = 0;
     for (size_t i = 0; i < sweep->counts[sweep->keys[key].axis]; i++) {
         size_t own = strlen(sweep->keys[key].values[i]);
         width = own > width ? own : width;
@@ -202,31 +203,77 @@ static int width_of(const ms_sweep *sweep, size_t key) {
     return width > VALUE_WIDTH_MAX ? VALUE_WIDTH_MAX : (int)width;
 }
 
+static int name_width(const ms_sweep *sweep, size_t key) {
+    return (int)strlen(short_key(sweep->keys[key].path));
+}
+
+/* Widths of the keys' columns: each holds its widest value, and its name as long as the table fits
+ * on a terminal; from the last key on, whose name is read together with the results'. */
+static void find_widths(const ms_sweep *sweep, bool has_mark, int widths[]) {
+    int all = RESULT_WIDTH + (has_mark ? MARK_WIDTH : 0);
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        widths[key] = value_width(sweep, key);
+        all += widths[key] + 1;
+    }
+    for (size_t key = sweep->key_count; key-- > 0;) {
+        int more = name_width(sweep, key) - widths[key];
+        if (more > 0 && all + more <= MS_SHOW_PAGE_WIDTH) {
+            widths[key] += more;
+            all += more;
+        }
+    }
+}
+
+static bool is_above(const ms_sweep *sweep, const int widths[], size_t key) {
+    return name_width(sweep, key) > widths[key];
+}
+
+/* The name of a key that is wider than its column, on a line above the table's head, in the place
+ * where the column begins. */
+static void add_name_above(const ms_sweep *sweep, const int widths[], size_t key, ms_buffer *head) {
+    for (size_t before = 0; before < key; before++) {
+        ms_buffer_printf(head, "%-*s ", widths[before], is_above(sweep, widths, before) ? "|" : "");
+    }
+    ms_buffer_printf(head, "%s\n", short_key(sweep->keys[key].path));
+}
+
 static const ms_table_cell RESULT_CELLS[] = {
-    {"step_time_s", 9, NULL},
-    {"tokens_per_s", 10, NULL},
+    {"step_time_s", 8, NULL},
+    {"tokens_per_s", 9, NULL},
     {"mfu", 5, NULL},
-    {"bubble_fraction", 7, NULL},
+    {"bubble_fraction", 6, NULL},
     {"exposed_fraction", 7, NULL},
-    {"peak_B", 10, NULL},
-    {"mark", 1, ""},
+    {"peak_B", 9, NULL},
+    {"mark", 1, NULL},
 };
 enum { RESULT_COUNT = sizeof RESULT_CELLS / sizeof RESULT_CELLS[0] };
-static const char RESULT_HEAD[] = "      step   tokens/s MFU %  bubble exposed       peak\n";
+static const char RESULT_HEAD[] = "    step  tokens/s MFU % bubble exposed      peak\n";
 
-static void add_table(const ms_sweep *sweep, const ms_table *table, ms_buffer *out) {
-    ms_table_cell cells[CELLS_MAX] = {{NULL, 0, NULL}};
-    ms_buffer head;
-    size_t count = 0;
-    ms_buffer_init(&head);
-    ms_buffer_puts(&head, "\n");
+static void add_head(const ms_sweep *sweep, const int widths[], ms_buffer *head) {
+    ms_buffer_puts(head, "\n");
     for (size_t key = 0; key < sweep->key_count; key++) {
-        int width = width_of(sweep, key);
-        ms_buffer_printf(&head, "%-*s ", width, short_key(sweep->keys[key].path));
-        cells[count++] = (ms_table_cell){sweep->keys[key].path, -width, key == 0 ? "" : NULL};
+        if (is_above(sweep, widths, key)) {
+            add_name_above(sweep, widths, key, head);
+        }
     }
-    ms_buffer_puts(&head, RESULT_HEAD + 1);
-    memcpy(cells + count, RESULT_CELLS, RESULT_COUNT * sizeof *cells);
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        ms_buffer_printf(head, "%-*s ", widths[key],
+                         is_above(sweep, widths, key) ? "|" : short_key(sweep->keys[key].path));
+    }
+    ms_buffer_puts(head, RESULT_HEAD);
+}
+
+static void add_table(const ms_sweep *sweep, const ms_table *table, bool has_mark, ms_buffer *out) {
+    ms_table_cell cells[CELLS_MAX] = {{NULL, 0, NULL}};
+    int widths[MS_SWEEP_KEYS_MAX];
+    ms_buffer head;
+    ms_buffer_init(&head);
+    find_widths(sweep, has_mark, widths);
+    add_head(sweep, widths, &head);
+    for (size_t key = 0; key < sweep->key_count; key++) {
+        cells[key] = (ms_table_cell){sweep->keys[key].path, -widths[key], key == 0 ? "" : NULL};
+    }
+    memcpy(cells + sweep->key_count, RESULT_CELLS, RESULT_COUNT * sizeof *cells);
     ms_table_write_page(table, ms_buffer_text(&head), cells, out);
     out->failed = out->failed || head.failed;
     ms_buffer_release(&head);
@@ -266,11 +313,11 @@ void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer 
     add_count(counts->refused, "refused", out);
     add_count(counts->failed, "failed", out);
     ms_buffer_puts(out, "\n");
-    if (ms_table_kept(&sweep.table) > 0) {
-        add_table(shown->sweep, &sweep.table, out);
-    }
     for (size_t i = 0; i < shown->count; i++) {
         has_large = has_large || (shown->rows[i].reason == NULL && !shown->rows[i].figures.fits);
+    }
+    if (ms_table_kept(&sweep.table) > 0) {
+        add_table(shown->sweep, &sweep.table, has_large, out);
     }
     ms_buffer_puts(out, has_large ? "\n! does not fit in memory\n" : "");
     add_left_out(&sweep.table, out);

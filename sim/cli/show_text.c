@@ -6,15 +6,13 @@
 
 #include "meshsim/units.h"
 
-enum { PAGE_WIDTH = 80 };
-
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
     static const char INDENT[] = "      ";
     size_t used = strlen(margin);
     ms_buffer_puts(out, margin);
     for (bool is_first = true; *text != '\0'; is_first = false) {
         size_t word = strcspn(text, " ");
-        bool is_new = !is_first && used + 1 + word > PAGE_WIDTH;
+        bool is_new = !is_first && used + 1 + word > MS_SHOW_PAGE_WIDTH;
         const char *between = is_first ? "" : is_new ? "\n" : " ";
         ms_buffer_printf(out, "%s%s%.*s", between, is_new ? INDENT : "", (int)word, text);
         used = (is_new ? sizeof INDENT - 1 : used + !is_first) + word;

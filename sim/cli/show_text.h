@@ -5,6 +5,9 @@
 #include "meshsim/buffer.h"
 #include "meshsim/platform.h"
 
+/** Columns of a page: what a terminal has at least. */
+enum { MS_SHOW_PAGE_WIDTH = 80 };
+
 /** Append a text behind a margin, on lines of at most 80 columns, all but the first indented
  * further; words are not cut. */
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);

@@ -80,6 +80,14 @@ static void add_cell(const ms_table_cell *cell, const ms_table_column *column, c
     ms_buffer_printf(out, "%*s", cell->width, text);
 }
 
+/* Lines end where their last text does, also when a cell at their end is empty. */
+static void end_line(ms_buffer *out) {
+    while (out->length > 0 && out->data[out->length - 1] == ' ') {
+        out->data[--out->length] = '\0';
+    }
+    ms_buffer_puts(out, "\n");
+}
+
 void ms_table_write_page(const ms_table *table, const char *head, const ms_table_cell *cells,
                          ms_buffer *out) {
     ms_buffer_puts(out, head);
@@ -94,6 +102,8 @@ void ms_table_write_page(const ms_table *table, const char *head, const ms_table
                 add_cell(cell, column, row, out);
             }
         }
-        ms_buffer_puts(out, ms_table_reason(table, i) == NULL ? "\n" : "");
+        if (ms_table_reason(table, i) == NULL) {
+            end_line(out);
+        }
     }
 }

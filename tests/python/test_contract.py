@@ -209,6 +209,18 @@ class Pages(unittest.TestCase):
             self.check("platform", path, "--route", "0", "1")
             self.check("collective", "all_reduce", "--platform", path, "-n", "8", "-e", "1GiB", "-f", "8")
 
+    def test_studies(self):
+        self.check("textbook", "--gpus", "100000")
+        self.check("search", workload("tiny"), "--objective", "step_time_s,cost_per_million_tokens", "--set",
+                   "platform.price=1e6 USD/h")
+        for memory in ("80 GiB", "4.1 GiB"):  # with a mark of what does not fit, too
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "long.yaml"
+                path.write_text(f"name: long\nworkload: {workload('tiny')}\nset: {{platform.gpu.hbm: {memory}}}\naxes:\n"
+                                "  - data_parallel.overlap_reduce: [true, false]\n  - tensor_parallel.sequence: [true, false]\n"
+                                "  - platform.tiers.nvlink.bandwidth: [100 GB/s, 300 GB/s]\n  - batch.micro: [1, 2]\n")
+                self.check("sweep", str(path))
+
 
 class Sums(unittest.TestCase):
     """Parts make up their wholes, in every canonical workload."""
