@@ -73,18 +73,21 @@ static double add_gpus(const ms_mesh_overview *o, double y, ms_buffer *out) {
     int per_row = (int)(o->width - LABEL_WIDTH) / node_width;
     per_row = per_row < 1 ? 1 : per_row;
     for (int node = 0; node < o->nodes; node++) {
-        double top = y + (double)(node / per_row) * (rows * CELL + NODE_GAP);
+        int row = node / per_row;
+        double top = y + (double)row * (rows * CELL + NODE_GAP);
         double left = o->left + LABEL_WIDTH + (double)(node % per_row) * node_width;
         if (node % per_row == 0) {
             add_label(o, top, node, out);
         }
         for (int gpu = 0; gpu < gpus; gpu++) {
+            int gpu_row = gpu / columns;
             const double at[] = {left + (double)(gpu % columns) * CELL,
-                                 top + (double)(gpu / columns) * CELL};
+                                 top + (double)gpu_row * CELL};
             add_gpu(o, at, node, gpu, out);
         }
     }
-    return y + (double)((o->nodes + per_row - 1) / per_row) * (rows * CELL + NODE_GAP);
+    int node_rows = (o->nodes + per_row - 1) / per_row;
+    return y + (double)node_rows * (rows * CELL + NODE_GAP);
 }
 
 /* ---- a cell for each node, or for some in a row ---- */
@@ -165,13 +168,14 @@ static double add_nodes(const ms_mesh_overview *o, int axis, double y, ms_buffer
     int per_row = cells_per_row(o);
     int cells = (o->nodes + each - 1) / each;
     for (int cell = 0; cell < cells;) {
-        int row_end = (cell / per_row + 1) * per_row;
+        int row = cell / per_row;
+        int row_end = (row + 1) * per_row;
         int end = cell + 1;
         while (end < cells && end < row_end &&
                key_of_node(o, axis, end * each) == key_of_node(o, axis, cell * each)) {
             end++;
         }
-        double top = y + (double)(cell / per_row) * (NODE_CELL + 1);
+        double top = y + (double)row * (NODE_CELL + 1);
         const double box[] = {o->left + LABEL_WIDTH + (double)(cell % per_row) * NODE_CELL, top,
                               (end - cell) * NODE_CELL - 1.0, NODE_CELL};
         int last = end * each - 1;
@@ -182,7 +186,8 @@ static double add_nodes(const ms_mesh_overview *o, int axis, double y, ms_buffer
         }
         cell = end;
     }
-    return y + (double)((cells + per_row - 1) / per_row) * (NODE_CELL + 1);
+    int rows = (cells + per_row - 1) / per_row;
+    return y + (double)rows * (NODE_CELL + 1);
 }
 
 static bool is_by_gpu(const ms_mesh_overview *o) {

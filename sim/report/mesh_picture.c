@@ -198,8 +198,9 @@ static void add_node(const mesh_drawing *d, const double at[2], int node) {
              (const double[]){11, d->node_width - 2 * PAD}, " fill=\"#444\"", text);
     double left = at[0] + (d->node_width - d->columns * CELL_WIDTH) / 2;
     for (int i = 0; i < shown; i++) {
+        int row = i / d->columns;
         const double place[] = {left + i % d->columns * CELL_WIDTH,
-                                at[1] + HEAD + (double)(i / d->columns) * CELL_HEIGHT};
+                                at[1] + HEAD + (double)row * CELL_HEIGHT};
         add_gpu(d, place, node * gpus + i);
     }
 }

@@ -406,7 +406,9 @@ void ms_shell_skip_blanks(ms_shell_reader *r, bool has_ends) {
     while (c->at < c->end && r->status == MS_OK) {
         bool is_return = c->at + 2 < c->end && c->at[1] == '\r' && c->at[2] == '\n';
         bool is_joined = *c->at == '\\' && c->at + 1 < c->end && (c->at[1] == '\n' || is_return);
-        if (strchr(MS_SHELL_BLANKS, *c->at) != NULL && *c->at != '\0') {
+        bool is_blank = strchr(MS_SHELL_BLANKS, *c->at) != NULL && *c->at != '\0';
+        bool is_end = has_ends && *c->at == ';' && (c->at + 1 == c->end || c->at[1] != ';');
+        if (is_blank || is_end) {
             c->at++;
         } else if (is_joined) {
             ms_shell_skip_to(r, c->at + (is_return ? 3 : 2));
@@ -417,8 +419,6 @@ void ms_shell_skip_blanks(ms_shell_reader *r, bool has_ends) {
             if (r->state.input_end != NULL) {
                 skip_input(r);
             }
-        } else if (has_ends && *c->at == ';' && (c->at + 1 == c->end || c->at[1] != ';')) {
-            c->at++;
         } else {
             break;
         }
