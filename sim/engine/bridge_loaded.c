@@ -55,6 +55,19 @@ static void on_crash(int number) {
     _exit(written < 0 ? ms_status_exit_code(MS_E_IO) : ms_status_exit_code(MS_E_NOMEM));
 }
 
+/* RTLD_DEEPBIND where memory comes from the C library's allocator, else 0. SimGrid and what it
+ * stands on then bind their 43,000 names among themselves first, in half the time: the program's
+ * own libraries are in front otherwise. Beside an allocator of somebody else's (preloaded, or a
+ * sanitizer's) they would free by the C library's what that library got from the other. */
+static int own_names_first(void) {
+    Dl_info allocator, library;
+    void *malloc_at = dlsym(RTLD_DEFAULT, "malloc");
+    void *library_at = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+    bool is_known = malloc_at != NULL && library_at != NULL && dladdr(malloc_at, &allocator) != 0 &&
+                    dladdr(library_at, &library) != 0;
+    return is_known && allocator.dli_fbase == library.dli_fbase ? RTLD_DEEPBIND : 0;
+}
+
 static void *open_module(const char *path) {
     struct sigaction before[CRASH_COUNT];
     struct sigaction crash = {.sa_handler = on_crash};
@@ -62,7 +75,7 @@ static void *open_module(const char *path) {
         sigaction(CRASHES[i], &crash, &before[i]);
     }
     /* to the end of the process; lazily, as the system would load what SimGrid stands on */
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL | own_names_first());
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &before[i], NULL);
     }

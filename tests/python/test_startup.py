@@ -5,6 +5,7 @@ usage: tests/python/test_startup.py MESHSIM [unittest arguments]
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,21 @@ class Startup(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn(MODULE, error)
         self.assertIn("libsimgrid", error)
+
+    def scope(self, **settings):
+        """Where the names of SimGrid's module are looked for, in this order."""
+        code, _, error = run("run", TINY, LD_DEBUG="scopes", MESHSIM_ENGINE="simgrid", **settings)
+        self.assertEqual(code, 0, error[-500:])
+        found = re.search(rf"object=\S*{MODULE} .*\n.*scope 0: (.*)", error)
+        return [Path(name).name for name in found[1].split()]
+
+    def test_simgrid_looks_for_names_among_its_own_first(self):
+        """But not beside an allocator of somebody else's, which SimGrid would pass by."""
+        preloaded = Path(PROGRAM).parent / "libfailing.so"
+        if not preloaded.exists():
+            self.skipTest("sanitizers bring an allocator of their own")
+        self.assertEqual(self.scope()[0], MODULE)
+        self.assertEqual(self.scope(LD_PRELOAD=str(preloaded))[:2], [Path(PROGRAM).name, preloaded.name])
 
     def test_without_the_module_it_says_so(self):
         with tempfile.TemporaryDirectory() as folder:
