@@ -27,7 +27,7 @@ static bool is_worth_it(const ms_job *job) {
  * compares, and one step is all. */
 static bool is_regular(const ms_job *job) {
     return !job->run.no_fast_forward && !job->run.is_bounded && job->spec.simulation.steps <= 1 &&
-           job->program.type != NULL && job->program.shard_moves == NULL;
+           job->program.type != NULL;
 }
 
 static int directions_of(const ms_program *program) {
@@ -150,10 +150,36 @@ static bool is_moved(const ms_action *from, const ms_action *to, int mbs) {
            from->stage == to->stage && from->mb + mbs == to->mb;
 }
 
+/* What a program lets a rank gather and free, in order. */
+typedef struct moves {
+    const ms_shard_move *moves;
+    size_t count;
+    size_t first; /* action of the program at which the rank's list begins */
+} moves;
+
+static moves moves_of(const ms_program *program, int rank) {
+    if (program->shard_moves == NULL) {
+        return (moves){0};
+    }
+    return (moves){.moves = program->shard_moves + program->shard_first[rank],
+                   .count = program->shard_first[rank + 1] - program->shard_first[rank],
+                   .first = program->first[rank]};
+}
+
+/* How many of the moves stand before one of the rank's actions. */
+static size_t count_moves_before(const moves *m, size_t action) {
+    size_t count = 0;
+    while (count < m->count && m->moves[count].before - m->first < action) {
+        count++;
+    }
+    return count;
+}
+
 /* Where two programs' lists of a rank stand. */
 typedef struct lists {
     const ms_action *part, *whole;
     size_t part_count, whole_count;
+    moves part_moves, whole_moves;
 } lists;
 
 /* Whether the list of the whole is that of the part, with what stands in the `length` actions
@@ -168,6 +194,31 @@ static bool is_repeated(const lists *l, size_t cut, size_t length, const ms_stea
     }
     for (size_t i = cut; i < cut + more && is_same; i++) {
         is_same = is_moved(&l->whole[i - length], &l->whole[i], repeat->mbs);
+    }
+    return is_same;
+}
+
+/* Whether a move of one list is that of another, so many actions on. */
+static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j, size_t on) {
+    const ms_shard_move *a = &from->moves[i], *b = &to->moves[j];
+    return a->stage == b->stage && a->is_unshard == b->is_unshard &&
+           a->before - from->first + on == b->before - to->first;
+}
+
+/* The same of the moves that stand between the actions. */
+static bool are_moves_repeated(const lists *l, size_t cut, size_t length, const ms_steady *repeat) {
+    size_t begin = count_moves_before(&l->part_moves, cut - length);
+    size_t end = count_moves_before(&l->part_moves, cut);
+    size_t block = end - begin, more = block * (size_t)repeat->times;
+    size_t on = length * (size_t)repeat->times;
+    bool is_same = l->part_moves.count + more == l->whole_moves.count;
+    for (size_t i = 0; i < l->part_moves.count && is_same; i++) {
+        bool is_before = i < end;
+        is_same = is_same_move(&l->part_moves, i, &l->whole_moves, i + (is_before ? 0 : more),
+                               is_before ? 0 : on);
+    }
+    for (size_t i = end; i < end + more && is_same; i++) {
+        is_same = is_same_move(&l->whole_moves, i - block, &l->whole_moves, i, length);
     }
     return is_same;
 }
@@ -221,12 +272,15 @@ static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_ste
     const lists l = {.part = some->actions + some->first[pp],
                      .whole = all->actions + all->first[pp],
                      .part_count = some->first[pp + 1] - some->first[pp],
-                     .whole_count = all->first[pp + 1] - all->first[pp]};
+                     .whole_count = all->first[pp + 1] - all->first[pp],
+                     .part_moves = moves_of(some, pp),
+                     .whole_moves = moves_of(all, pp)};
     ms_dag_op before = *last;
     before.mb -= period->mbs;
     size_t cut = position_behind(l.part, l.part_count, last);
     size_t begin = position_behind(l.part, l.part_count, &before);
-    return begin > 0 && cut > begin && is_repeated(&l, cut, cut - begin, period);
+    return begin > 0 && cut > begin && is_repeated(&l, cut, cut - begin, period) &&
+           are_moves_repeated(&l, cut, cut - begin, period);
 }
 
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,

@@ -1,6 +1,7 @@
 """Jobs of many microbatches, and what differs where those that repeat are counted."""
 
 import json
+import math
 import random
 import re
 import subprocess
@@ -45,6 +46,23 @@ def lone_case(seed, number):
     sets |= {"schedule.kind": kind, "fidelity": fidelity, "model.layers": 2 * sizes["pp"]}
     sets |= {"schedule.v": 2} if kind == "interleaved" else {}
     sets["batch.global"] = sets["mesh.dp"] * int(sets.get("batch.micro", 1)) * sizes["pp"] * source.choice([24, 32, 48])
+    return ["workloads/tiny.yaml", *words_of(sets), *source.choice([[], ["--granularity", "pass"]]), *source.choice([[], ["--no-fold"]])]
+
+
+def sharded_case(seed, number):
+    """Words of case `number`: replicas that share their parameters, which the order gathers and frees stage by stage."""
+    source = random.Random(f"sharded {seed} {number}")
+    sizes = {"tp": source.choice([1, 1, 2, 4]), "pp": source.choice([2, 2, 3, 4]), "dp": source.choice([2, 3, 4]), "cp": 1, "ep": 1}
+    platform, per_node = source.choice([("flat", 1), ("dgx-a100", sizes["tp"]), ("dgx-a100", math.prod(sizes.values()))])
+    nodes = {"platform.node.gpus": per_node, "platform.node.nics": source.choice([1, per_node])} if platform != "flat" else {}
+    sets = complete(source, lay_out(source, platform, sizes, per_node, nodes))
+    for key in ("steps", "schedule.step_end", "data_parallel.overlap_gather", "data_parallel.keep_parameters", "tensor_parallel.sequence"):
+        sets.pop(key, None)
+    kind = source.choice(["1f1b", "interleaved", "interleaved_torch", "interleaved_flexible", "zbh1", "zbv", "vhalf", "dualpipev", "dualpipe"])
+    sets |= {"schedule.kind": kind, "model.layers": 6 * sizes["pp"], "data_parallel.zero": 3}
+    sets |= {"schedule.v": source.choice([2, 3])} if kind.startswith("interleaved") else {}
+    sets |= {"data_parallel.gather_stages": source.choice([1, 2, 2, 3, 4]), "data_parallel.reduce": source.choice(["last", "last", "every"])}
+    sets["batch.global"] = sets["mesh.dp"] * int(sets.get("batch.micro", 1)) * sizes["pp"] * source.choice([12, 24, 32])
     return ["workloads/tiny.yaml", *words_of(sets), *source.choice([[], ["--granularity", "pass"]]), *source.choice([[], ["--no-fold"]])]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import h5py
 
-from fast_forward_cases import ROOT, compare, hosted_case, lone_case, long_case, result
+from fast_forward_cases import ROOT, compare, hosted_case, lone_case, long_case, result, sharded_case
 from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 SEED = int(os.environ.get("MS_SEED", random.randrange(2**32)))
@@ -71,6 +71,15 @@ class FastForward(unittest.TestCase):
             for sync in ("[]", "[messages, norm, batch]", "[kernels]"):
                 with self.subTest(launch=launch, sync=sync):
                     self.assertGreater(self.check(*words, "--set", f"host.launch={launch}", "--set", f"host.sync={sync}"), 128)
+
+    def test_placed_unshards(self):
+        """What the order gathers and frees comes again with the passes, its memory too; and it may all be gathered once and kept."""
+        words = ["workloads/tiny.yaml", "--set", "batch.global=192", "--set", "mesh.dp=4", "--set", "mesh.tp=1", "--set", "data_parallel.zero=3"]
+        for schedule in (["kind=1f1b"], ["kind=interleaved", "v=2"], ["kind=zbv"]):
+            for stages in (1, 2, 9):
+                keys = [f"data_parallel.gather_stages={stages}", *(f"schedule.{key}" for key in schedule)]
+                with self.subTest(keys=keys):
+                    self.assertGreater(self.check(*words, *(word for key in keys for word in ("--set", key))), 24)
 
     def test_what_rounding_leads_away_from(self):
         """Computations that communication slows down go round in a circle that is one by chance: a rounding later they leave it."""
@@ -165,6 +174,9 @@ class FastForward(unittest.TestCase):
 
     def test_random_hosts(self):
         self.check_random(hosted_case, RUNS)
+
+    def test_random_shards(self):
+        self.check_random(sharded_case, RUNS)
 
 
 if __name__ == "__main__":
