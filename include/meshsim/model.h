@@ -426,6 +426,8 @@ typedef struct ms_model_layout {
                            job takes for the same arithmetic; 0 means 1 */
     double blocking_launch_s; /**< time per kernel in which a host launches it that has waited for
                                  the one before; 0: hosts run ahead [s] */
+    bool waits_for_counts;    /**< a host that runs ahead waits in every layer with experts for how
+                                 many copies each expert gets */
     int communication_sms; /**< SMs that communication holds while an overlapped pair runs; what is
                               bound by arithmetic has the others */
     const int *stage_layers; /**< [P*V] transformer layers per virtual stage */

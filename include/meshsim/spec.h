@@ -180,6 +180,7 @@ typedef enum ms_host_sync {
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
     MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
     MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
+    MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the copies of each */
 } ms_host_sync;
 
 /** How the host of a rank launches its kernels, one after the other. */

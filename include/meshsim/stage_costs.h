@@ -58,8 +58,10 @@ typedef struct ms_segment_kernels {
  * What no segment of the pass waits for, the optimizer waits for (or the step's end). */
 typedef struct ms_segment {
     bool is_collective;
-    bool is_async;     /**< collective: runs beside the segments after it */
-    bool is_recompute; /**< repeats forward work */
+    bool is_async;      /**< collective: runs beside the segments after it */
+    bool is_recompute;  /**< repeats forward work */
+    bool has_host_wait; /**< a computation that the rank's host launches once all before it has
+                           ended; in a pair of passes as any other */
     ms_when
         when; /**< microbatches it runs on; to wait for a segment left out is to wait for nothing */
     const int *waits; /**< [wait_count] segments that it starts after besides: asynchronous

@@ -33,6 +33,7 @@ typedef struct pass_run {
     bool is_held;  /* the newest segment is a collective that holds up those behind it */
     bool is_bound; /* by the host, since the repeating segments began to run last */
     bool is_synchronised;
+    bool is_paired; /* hosts do not wait in it, nor where they are left out */
     ms_pass_op *ops;
     int op_count;
     ms_stretch *stretch; /* of the rank; NULL: nothing is slowed down */
@@ -147,7 +148,7 @@ static void run_segment(pass_run *run, clocks *c) {
     double start_s = ms_later_s(ms_later_s(run->chain_s, run->inputs_s), waited_s(run, segment));
     start_s = ms_later_s(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
-    if (!run->is_synchronised) {
+    if (!run->is_synchronised || (segment->has_host_wait && !run->is_paired)) {
         c->host_s = ms_later_s(c->host_s, start_s);
         run->is_synchronised = true;
     }
@@ -362,7 +363,7 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;
         }
-        if (!c->is_synchronised && !segment->is_collective) {
+        if ((!c->is_synchronised || segment->has_host_wait) && !segment->is_collective) {
             c->host_s = ms_later_s(c->host_s, c->end_s);
             c->is_synchronised = true;
         }
@@ -401,6 +402,15 @@ static void map_launched_chain(const ms_pass_view *pass, int source, double sum_
     map_out->host_s[source] = c.host_s;
 }
 
+/* Whether the host waits in the repeating segments, so that it never gets further ahead. */
+static bool has_host_wait(const ms_pass_view *pass, const ms_repeat *repeat) {
+    bool has_one = false;
+    for (int i = repeat->first; i < repeat->first + repeat->count; i++) {
+        has_one = has_one || pass->segments[i].has_host_wait;
+    }
+    return has_one;
+}
+
 /* The map of a pass in which nothing runs beside anything: it takes the sum of its segments from
  * wherever it starts, or longer where the host launches them more slowly.  Returns whether the pass
  * is such a one. */
@@ -408,7 +418,7 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     const ms_repeat *repeat = &pass->repeat;
     bool is_chain = true;
     double sum_s = sum_chain(pass, 0, pass->count, &is_chain);
-    if (!is_chain) {
+    if (!is_chain || (pass->launch_s > 0.0 && has_host_wait(pass, repeat))) {
         return false;
     }
     double repeated_s = sum_chain(pass, repeat->first, repeat->count, &is_chain);
@@ -442,6 +452,7 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         pass_run start = {.pass = pass,
                           .end_s = end_s,
                           .is_synchronised = !pass->synchronises,
+                          .is_paired = second != NULL,
                           .chain_s = source == MS_FROM_RANK ? 0.0 : -INFINITY,
                           .inputs_s = source == MS_FROM_INPUT ? 0.0 : -INFINITY};
         pass_run runs[2] = {start, start};
@@ -492,8 +503,11 @@ void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const
     }
     clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
     ms_stretch stretch = {.factors = factors};
-    pass_run start = {
-        .pass = pass, .inputs_s = -INFINITY, .is_synchronised = true, .stretch = &stretch};
+    pass_run start = {.pass = pass,
+                      .inputs_s = -INFINITY,
+                      .is_synchronised = true,
+                      .is_paired = true,
+                      .stretch = &stretch};
     pass_run runs[2] = {start, start};
     runs[0].end_s = end_s;
     runs[0].stretched_s = stretched_s;
@@ -510,6 +524,7 @@ int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_
                     .chain_s = from_s,
                     .inputs_s = -INFINITY,
                     .is_synchronised = true,
+                    .is_paired = true,
                     .ops = ops_out};
     run.end_s = end_s;
     run_on(&run, &c, false);

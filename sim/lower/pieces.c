@@ -165,11 +165,13 @@ static bool waits_for_outer(const layout_finder *f, int i) {
     return false;
 }
 
-/* Number the runs: an operation cuts, and what waits for one begins a new run. */
+/* Number the runs: an operation cuts, and what waits for one begins a new run; so does what a host
+ * waits before. */
 static void number_runs(layout_finder *f) {
     int run = 0;
     for (int i = 0; i < f->plan->count; i++) {
-        run += f->role[i] == OUTER || (f->role[i] == INNER && waits_for_outer(f, i));
+        bool begins = waits_for_outer(f, i) || f->segments[i].has_host_wait;
+        run += f->role[i] == OUTER || (f->role[i] == INNER && begins);
         f->run[i] = run;
         run += f->role[i] == OUTER;
     }
@@ -391,7 +393,7 @@ static ms_status add_runs(layout_finder *f, bool is_synchronising, ms_pass_layou
         if (is_run) {
             ms_piece_run *run = &layout->runs[layout->count++];
             *run = (ms_piece_run){.first = i, .end = end};
-            status = add_piece(f, is_synchronising, run);
+            status = add_piece(f, is_synchronising || f->segments[i].has_host_wait, run);
         }
         is_synchronising = is_synchronising && !has_computation(f, i, end);
     }

@@ -201,6 +201,8 @@ void ms_cost_begin_plan(ms_cost_builder *builder);
 /** Start computing: opens a compute segment, or goes on with the last one when it is of the same
  * pass, layer and kind. */
 void ms_cost_compute(ms_cost_builder *builder);
+/** Open a computation that the rank's host launches once all before it has ended. */
+void ms_cost_host_wait(ms_cost_builder *builder);
 /** Operands of products of a kind in the layer being added.  is_weight_gradient: of the one that
  * gives a weight's gradient. */
 ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,

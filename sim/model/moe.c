@@ -188,6 +188,17 @@ static void add_router(const moe_half *half, unsigned parts) {
     builder->product.kind = MS_PRODUCT_MLP;
 }
 
+/* The host copies back how many tokens each expert got, by which it sizes the all-to-alls and the
+ * experts' products: until then it launches nothing. Experts that are filled up to their capacity
+ * have sizes that it knows.
+ * Source: megatron.core.transformer.moe.token_dispatcher, _maybe_dtoh_and_synchronize; grouped
+ * products of Transformer Engine take the numbers of rows as a list. */
+static void await_counts(const moe_half *half) {
+    if (half->builder->layout->waits_for_counts && !half->builder->model->moe.has_padding) {
+        ms_cost_host_wait(half->builder);
+    }
+}
+
 /* Tokens to copies, or copies summed to tokens: either reads one and writes the other.  copy_B: of
  * a copy. */
 static void add_permutation(const moe_half *half, const char *name, double copy_B) {
@@ -419,6 +430,7 @@ static void add_forward(const moe_half *half) {
     ms_cost_compute(builder);
     ms_cost_norm(builder, half->parts);
     add_router(half, half->parts);
+    await_counts(half);
     add_permutation(half, "moe_permute", half->sent_B);
     int dispatched = add_all_to_all(half, moe->dispatch_element_B, is_async);
     add_shared_up(half);

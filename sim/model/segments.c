@@ -54,6 +54,15 @@ void ms_cost_compute(ms_cost_builder *builder) {
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
+void ms_cost_host_wait(ms_cost_builder *builder) {
+    drop_empty(builder);
+    ms_segment segment = {.is_recompute = builder->is_recompute,
+                          .has_host_wait = true,
+                          .layer = builder->layer,
+                          .kernels = {.use_first = (int)builder->uses.count}};
+    ms_vector_add(&builder->segments, &segment, 1);
+}
+
 static double degree(int value) {
     return value > 0 ? value : 1;
 }

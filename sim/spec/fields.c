@@ -315,8 +315,8 @@ static const ms_field PLATFORM_FIELDS[] = {
     {0},
 };
 
-static const char *const SYNCS[] = {"messages", "norm", "kernels", "batch",
-                                    NULL}; /* bits as ms_host_sync */
+static const char *const SYNCS[] = {"messages", "norm",    "kernels",
+                                    "batch",    "experts", NULL}; /* bits as ms_host_sync */
 
 static const ms_field HOST_FIELDS[] = {
     {.key = "launch",
@@ -333,7 +333,7 @@ static const ms_field HOST_FIELDS[] = {
      .offset = AT(host.syncs),
      .words = SYNCS,
      .help = "where the host waits for its GPU: messages between stages, the gradient's norm, "
-             "every kernel, a batch's sizes"},
+             "every kernel, a batch's sizes, the copies that experts get"},
     {.key = "replaces_slow_nodes",
      .type = MS_FIELD_BOOL,
      .offset = AT(host.replaces_slow_nodes),

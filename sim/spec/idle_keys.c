@@ -105,6 +105,10 @@ static void check_host(finding *f) {
          "'host.launch' is 0: the host is never late");
     note(f, "host.sync", host->syncs == MS_SYNC_MESSAGES && f->layout->pp <= 1,
          "mesh.pp is 1: no stage sends anything");
+    note(f, "host.sync",
+         host->syncs == MS_SYNC_EXPERTS && f->spec->has_model &&
+             (f->spec->model.moe.experts == 0 || f->spec->model.moe.has_padding),
+         "the host knows all sizes: no experts take as many copies as are sent to them");
     note(f, "host.replaces_slow_nodes", host->replaces_slow_nodes && !f->spec->has_model, GIVEN);
     note(f, "host.replaces_slow_nodes",
          host->replaces_slow_nodes && f->spec->platform.cluster->slow_nodes.share <= 0,

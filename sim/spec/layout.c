@@ -68,32 +68,34 @@ static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_l
 /* The choices as the spec has them. */
 static ms_model_layout choices_of(const ms_job_spec *spec) {
     const ms_spec_data *data = &spec->data;
-    return (ms_model_layout){.micro_batch = spec->batch.micro,
-                             .cp_kind = spec->context.kind,
-                             .recompute = spec->recompute.kind,
-                             .recompute_parts = spec->recompute.parts,
-                             .recompute_layers = spec->recompute.layers,
-                             .has_sequence_parallel = spec->tensor.has_sequence_parallel,
-                             .tp_overlap = spec->tensor.overlap,
-                             .tp_style = spec->tensor.style,
-                             .tp_chunks = spec->tensor.chunks,
-                             .zero = data->zero,
-                             .state_copies = data->copies,
-                             .offloaded = spec->offloaded,
-                             .keeps_parameters = data->keeps_parameters,
-                             .all_reduces_gradients = data->all_reduces,
-                             .has_reduce_overlap = data->has_reduce_overlap,
-                             .has_gather_overlap = data->has_gather_overlap,
-                             .units = data->units,
-                             .bucket_B = data->bucket_B,
-                             .update = data->update,
-                             .is_offloaded = data->is_offloaded,
-                             .allocator_overhead = spec->allocator_overhead,
-                             .framework_memory = spec->framework_memory,
-                             .has_scatter_gather = spec->has_scatter_gather,
-                             .communication_sms = spec->schedule.communication_sms,
-                             .blocking_launch_s =
-                                 spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0};
+    return (ms_model_layout){
+        .micro_batch = spec->batch.micro,
+        .cp_kind = spec->context.kind,
+        .recompute = spec->recompute.kind,
+        .recompute_parts = spec->recompute.parts,
+        .recompute_layers = spec->recompute.layers,
+        .has_sequence_parallel = spec->tensor.has_sequence_parallel,
+        .tp_overlap = spec->tensor.overlap,
+        .tp_style = spec->tensor.style,
+        .tp_chunks = spec->tensor.chunks,
+        .zero = data->zero,
+        .state_copies = data->copies,
+        .offloaded = spec->offloaded,
+        .keeps_parameters = data->keeps_parameters,
+        .all_reduces_gradients = data->all_reduces,
+        .has_reduce_overlap = data->has_reduce_overlap,
+        .has_gather_overlap = data->has_gather_overlap,
+        .units = data->units,
+        .bucket_B = data->bucket_B,
+        .update = data->update,
+        .is_offloaded = data->is_offloaded,
+        .allocator_overhead = spec->allocator_overhead,
+        .framework_memory = spec->framework_memory,
+        .has_scatter_gather = spec->has_scatter_gather,
+        .communication_sms = spec->schedule.communication_sms,
+        .waits_for_counts =
+            (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0,
+        .blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0};
 }
 
 static void set_degrees(const ms_job_layout *meshes, ms_model_layout *layout) {

@@ -71,7 +71,7 @@ def hosted_case(seed, number):
     source = random.Random(f"hosted {seed} {number}")
     words = source.choice([lone_case, lone_case, long_case])(seed, number)
     launch = source.choice(["0.3 us", "1 us", "3 us", "8 us", "20 us", "55 us", "200 us"])
-    syncs = source.choice([[], [], ["messages"], ["batch"], ["norm"], ["messages", "norm", "batch"], ["kernels"]])
+    syncs = source.choice([[], [], ["messages"], ["batch"], ["experts"], ["norm"], ["messages", "norm", "batch"], ["kernels"]])
     return [*words, "--set", f"host.launch={launch}", "--set", f"host.sync=[{', '.join(syncs)}]"]
 
 

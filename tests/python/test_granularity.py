@@ -105,6 +105,15 @@ class Granularity(unittest.TestCase):
             self.assertGreater(layer["time_share"]["other"], 0)
             self.near(layer["step_time_s"], whole["step_time_s"], 1e-3, words)
 
+    def test_hosts_of_experts(self):
+        """A host that waits in every layer for the copies of each expert cuts a pass, and is never a layer ahead."""
+        keys = ["mesh.tp=1", "mesh.dp=4", "model.bias=false", "model.moe={experts: 8, top_k: 2}", "host.launch=30 us"]
+        free, waiting = ([word for key in [*keys, f"host.sync={syncs}"] for word in ("--set", key)] for syncs in ("[]", "[experts]"))
+        layer, whole = result("tiny", *waiting), result("tiny", "--granularity", "pass", *waiting)
+        self.check_sums(whole)
+        self.near(layer["step_time_s"], whole["step_time_s"], 1e-9, "host waits")
+        self.assertGreater(layer["step_time_s"], 1.0001 * result("tiny", *free)["step_time_s"])
+
     def test_slow_down(self):
         """Gradients reduced beside a pass slow down what it computes, not what it waits for."""
         sets = [word for key in ("platform.gpu.compute_slowdown=1.5", "data_parallel.overlap_reduce=true", "mesh.pp=1", "mesh.dp=4",

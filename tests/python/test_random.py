@@ -81,7 +81,7 @@ CHOICES = [
     ("data_parallel.offload", ["false", "true"]),
     ("host.replaces_slow_nodes", ["true"]),
     ("host.launch", ["5 us", "30 us", "200 us"]),
-    ("host.sync", ["[messages]", "[norm]", "[messages, norm]", "[kernels]", "[batch]"]),
+    ("host.sync", ["[messages]", "[norm]", "[messages, norm]", "[kernels]", "[batch]", "[experts]"]),
     ("memory.allocator_overhead", [0, 0.1]),
     ("memory.buffers", ["[prefetched_parameters]", "[last_gradients, main_gradients]", "[gather, weight_gradients]"]),
     ("collectives.algorithms.all_reduce", ["tree", "ring", "auto"]),

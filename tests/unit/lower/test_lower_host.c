@@ -41,3 +41,19 @@ Test(lower_host, waits_before_some_passes) {
         lower_release(&x);
     }
 }
+
+/* A host waits before a computation that says so, in passes that run alone. */
+Test(lower_host, waits_before_a_computation_inside_a_pass) {
+    lower_fixture x;
+    lower_init(&x, (lower_degrees){1, 1, 1}, 1, (const char *const[]){"0F0 0I0 0W0"});
+    lower_set_plain_passes(&x);
+    x.segments[1] = x.segments[2] = lower_compute();
+    x.segments[1].has_host_wait = true;
+    lower_set_pass(&x, MS_PASS_F, 0, 3);
+    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_EXPERTS};
+    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    for (int32_t op = 0; op < x.dag.op_count; op++) {
+        cr_assert_eq(x.dag.works[x.dag.ops[op].work].is_synchronising, op == 1, "operation %d", op);
+    }
+    lower_release(&x);
+}

@@ -517,3 +517,49 @@ Test(moe, every_failing_allocation_is_reported) {
         cr_assert(status == MS_E_NOMEM && is_reported, "after %ld allocations", allowed);
     }
 }
+
+/* Computations of the first stage's pass that a host waits before, and collectives before the last
+ * of them. */
+static int host_waits(const ms_stage_costs *costs, ms_pass pass, int *collectives_out) {
+    const ms_pass_plan *plan = &costs->stage[0].passes[pass];
+    int waits = 0, collectives = 0;
+    for (int i = 0; i < plan->count; i++) {
+        const ms_segment *segment = &costs->segments[plan->first + i];
+        collectives += segment->is_collective;
+        if (segment->has_host_wait) {
+            cr_assert_not(segment->is_collective);
+            *collectives_out = collectives;
+            waits++;
+        }
+    }
+    return waits;
+}
+
+/* Behind the router and before the dispatch, in forward passes alone, and in none where experts are
+ * filled up; what they compute is the same. */
+Test(moe, a_host_waits_for_the_copies_of_each_expert) {
+    ms_model model = fixture_small_moe(1);
+    ms_gpu_type gpu = fixture_a100();
+    double flop[2] = {0, 0};
+    for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+        fixture_costs fixture;
+        fixture_init(&fixture);
+        fixture.layout.ep = 4;
+        fixture.layout.waits_for_counts = is_waiting;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(fixture.status, MS_OK, "%s", fixture.log.text);
+        int before = -1;
+        cr_assert_eq(host_waits(&fixture.costs, MS_PASS_F, &before), is_waiting);
+        cr_assert_eq(before, is_waiting ? 0 : -1);
+        cr_assert_eq(host_waits(&fixture.costs, MS_PASS_B, &before), 0);
+        flop[is_waiting] = executed_flop(&fixture.costs, MS_PASS_F);
+        model.moe.capacity_factor = 1;
+        model.moe.has_padding = true;
+        fixture_run(&fixture, &model, &gpu);
+        cr_assert_eq(host_waits(&fixture.costs, MS_PASS_F, &before), 0);
+        model.moe.capacity_factor = 0;
+        model.moe.has_padding = false;
+        fixture_clear(&fixture);
+    }
+    cr_assert_eq(flop[0], flop[1]);
+}

@@ -114,8 +114,8 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
     X(launch, "host.launch=5.3 us", s->host.launch_s = 5.3e-6)                                     \
     X(replaces_slow_nodes, "host.replaces_slow_nodes=true", s->host.replaces_slow_nodes = true)    \
-    X(sync, "host.sync=[messages, norm, batch]",                                                   \
-      s->host.syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM | MS_SYNC_BATCH)                             \
+    X(sync, "host.sync=[messages, norm, batch, experts]",                                          \
+      s->host.syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM | MS_SYNC_BATCH | MS_SYNC_EXPERTS)           \
     X(libraries, "memory.libraries=torch", s->framework_memory.libraries = MS_LIBRARIES_TORCH)     \
     X(cublas, "memory.cublas_workspace=32 MiB", s->framework_memory.cublas_B = 32.0 * 1048576)     \
     X(buffers, "memory.buffers=[gather, scores]",                                                  \
