@@ -166,6 +166,53 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
     return ms_cli_print_json(call, root);
 }
 
+/* How what is required is given: to this command, and to those that read its file.  A key that is
+ * not here has only the second form. */
+static const struct {
+    const char *key, *here, *later;
+} GIVEN[] = {
+    {"platform", " --platform dgx-h100 --gpus 64", " --set 'platform={file: dgx-h100, nodes: 8}'"},
+    {"mesh", NULL, " --set 'mesh={dp: 64}'"},
+    {"batch", " --batch 256", " --set 'batch={global: 256}'"},
+    {"model.vocab", NULL, " --set model.vocab=32000"},
+    {"mesh.dp", NULL, " --set mesh.dp=8"},
+};
+
+static void add_given(const char *key, bool is_here, ms_buffer *out) {
+    for (size_t i = 0; i < sizeof GIVEN / sizeof GIVEN[0]; i++) {
+        if (strcmp(GIVEN[i].key, key) == 0) {
+            bool has_other = is_here && (GIVEN[i].here != NULL || strcmp(key, "mesh") == 0);
+            const char *own = has_other ? GIVEN[i].here : GIVEN[i].later;
+            ms_buffer_puts(out, own == NULL ? "" : own);
+            return;
+        }
+    }
+    ms_buffer_printf(out, " --set %s=VALUE", key);
+}
+
+/* What is required, and how to give it now or later, with values that are examples. */
+static void add_required(const ms_invocation *call, const ms_imported *imported, ms_buffer *out) {
+    for (int i = 0; i < imported->missing_count; i++) {
+        ms_buffer_printf(out, "%s%s", i == 0 ? "required   " : ", ", imported->missing[i]);
+    }
+    if (imported->missing_count == 0) {
+        return;
+    }
+    ms_buffer_puts(out, ", see the file's comments\n");
+    if (imported->product != MS_IMPORT_WORKLOAD) {
+        return;
+    }
+    ms_buffer_puts(out, "now        add, for example,");
+    for (int i = 0; i < imported->missing_count; i++) {
+        add_given(imported->missing[i], true, out);
+    }
+    ms_buffer_printf(out, "\nor later   meshsim run %s", ms_cli_value(call, "output", ""));
+    for (int i = 0; i < imported->missing_count; i++) {
+        add_given(imported->missing[i], false, out);
+    }
+    ms_buffer_puts(out, "\n");
+}
+
 static ms_status print_page(const ms_invocation *call, const ms_imported *imported) {
     ms_buffer page;
     ms_buffer_init(&page);
@@ -178,10 +225,7 @@ static ms_status print_page(const ms_invocation *call, const ms_imported *import
                          parts.total - parts.modules, parts.active - parts.active_modules);
         ms_buffer_puts(&page, parts.modules > 0 ? ", without prediction modules\n" : "\n");
     }
-    for (int i = 0; i < imported->missing_count; i++) {
-        ms_buffer_printf(&page, "%s%s", i == 0 ? "required   " : ", ", imported->missing[i]);
-    }
-    ms_buffer_puts(&page, imported->missing_count > 0 ? ", see the file's comments\n" : "");
+    add_required(call, imported, &page);
     return ms_cli_print_page(call, &page);
 }
 

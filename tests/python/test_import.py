@@ -6,6 +6,7 @@ usage: test_import.py MESHSIM [unittest arguments]
 
 import json
 import re
+import shlex
 
 import programs
 from programs import ROOT
@@ -63,6 +64,30 @@ class Import(programs.ProgramTest):
         self.assertEqual(refused.count("error: "), 3)
         self.meshsim("check", "w.yaml", *WHERE)
         self.assertEqual(self.imported(LLAMA)["missing"], ["platform", "mesh", "batch"])
+
+    def test_the_page_says_how_what_is_required_is_given(self):
+        page = self.meshsim("import", "hf", self.write(LLAMA), "-o", "w.yaml").stdout
+        self.assertIn("required   platform, mesh, batch, see the file's comments\n", page)
+        now = re.search(r"^now        add, for example, (.*)$", page, re.M)[1]
+        later = re.search(r"^or later   meshsim (run w.yaml .*)$", page, re.M)[1]
+        self.meshsim(*shlex.split(later), "--ignore-memory")
+        page = self.meshsim("import", "hf", "config.json", *shlex.split(now), "-o", "w.yaml").stdout
+        self.assertNotIn("required", page)
+        self.meshsim("run", "w.yaml", "--ignore-memory")
+
+    def test_keys_beside_those_of_the_text(self):
+        config = {"model_type": "llava", "ignore_index": -100, "image_token_index": 32000, "vocab_size": 32064, "_name_or_path": "x/llava-1.5-7b",
+                  "an_unknown_one": 1, "text_config": {"model_type": "llama", "vocab_size": 32064, "max_position_embeddings": 4096, "an_unknown_one": 1}}
+        found = self.imported(config)
+        self.assertEqual(found["parameters"]["total"], 6738939904)
+        fates = {row["key"]: (row["fate"], row["why"]) for row in found["keys"]}
+        self.assertEqual(fates["ignore_index"], ("ignored", "names tokens"))
+        self.assertEqual(fates["an_unknown_one"], ("ignored", "not of the text model, which alone is simulated"))
+        self.assertEqual(fates["text_config.an_unknown_one"][0], "unknown")
+        self.assertIn('name: "llava-1.5-7b"', found["workload"])
+        for key, why in (("video_token_id", "names tokens"), ("mm_vision_tower", "not of the text model, which alone is simulated")):
+            rows = {row["key"]: row["why"] for row in self.imported(LLAMA | {key: 1})["keys"]}
+            self.assertEqual(rows[key], why)
 
     def test_each_key_is_told_of(self):
         said = self.meshsim("import", "hf", self.write(LLAMA)).stderr
@@ -131,7 +156,7 @@ class Import(programs.ProgramTest):
     def test_published_models_have_their_published_sizes(self):
         rows = PUBLISHED.findall((CONFIGS / "README.md").read_text(encoding="utf-8"))
         self.assertEqual(sorted(row[0] for row in rows), sorted(path.name for path in CONFIGS.glob("*.json")))
-        self.assertGreaterEqual(len(rows), 85)
+        self.assertGreaterEqual(len(rows), 93)
         for name, total, basis, active, active_basis in rows:
             found = json.loads(self.meshsim("import", "hf", str(CONFIGS / name), "--quiet", "--json").stdout)
             counts = found["parameters"]
@@ -188,6 +213,13 @@ class Import(programs.ProgramTest):
             count = 16 if isinstance(keys.get("moe_layer_freq"), list) else count
             self.assertEqual(total - counted, count * (expert_layer - dense), keys)
 
+        for types, there in ((["dense"] * 3 + ["sparse"] * 21, "first_dense_layers: 3"), (["dense", "sparse"] * 12, "every: 2"), (["sparse"] * 24, "experts: 60")):
+            self.assertIn(there, self.model_of("qwen1.5-moe-a2.7b.json", mlp_layer_types=types)[0])
+        config = json.loads((CONFIGS / "qwen1.5-moe-a2.7b.json").read_text(encoding="utf-8"))
+        for types, fault in ((["dense"], "expected a list with an entry for each of 24 layers"), ("dense", "expected a list"), (["x"] * 24, "'dense' and 'sparse'")):
+            said = self.meshsim("import", "hf", self.write(config | {"mlp_layer_types": types}), "--quiet", code=3).stderr
+            self.assertRegex(said, f"mlp_layer_types: .*{fault}")
+
     def test_defaults_are_those_of_the_family(self):
         self.assertIn("tied_embeddings: true", self.model_of("gemma-2b.json")[0])
         self.assertIn("tied_embeddings: false", self.model_of("phi-2.json", tie_word_embeddings="absent")[0])
@@ -226,9 +258,11 @@ class Import(programs.ProgramTest):
 
     def test_what_is_not_built_is_refused_by_name(self):
         for kind, why in (("qwen3_next", "layers of linear attention (gated delta networks)"), ("mamba2", "layers of a state-space model (Mamba)"),
-                          ("minimax_m1", "layers of linear attention (lightning attention)")):
+                          ("minimax_m1", "layers of linear attention (lightning attention)"), ("bert", "an encoder, which is no causal model"),
+                          ("t5", "an encoder beside the decoder"), ("qwen3_5_moe_text", "layers of linear attention (gated delta networks)"),
+                          ("llada", "attention in both directions (text diffusion)")):
             said = self.meshsim("import", "hf", self.write(LLAMA | {"model_type": kind}), "--quiet", code=3).stderr
-            self.assertIn(f"config.json:3:16: error: model_type: '{kind}' has {why}, which are not built", said)
+            self.assertIn(f"config.json:3:16: error: model_type: '{kind}' is known and not built: it has {why}", said)
         for name, changes, said in (
                 ("smollm3-3b", {"layer_types": ["linear_attention"] * 36}, "layer_types: layers of 'linear_attention' are not built"),
                 ("hunyuan-a13b", {"moe_topk": [8] * 31 + [4]}, "moe_topk: layers that differ in it are not built"),
@@ -237,6 +271,8 @@ class Import(programs.ProgramTest):
                 ("opt-6.7b", {"do_layer_norm_before": False}, "do_layer_norm_before: expected true"),
                 ("mpt-7b", {"expansion_ratio": 3}, "expansion_ratio: expected 4, got '3'"),
                 ("chatglm3-6b", {"multi_query_attention": False}, "multi_query_attention: expected true: the first ChatGLM"),
+                ("qwen-7b", {"no_bias": False}, "no_bias: expected true"),
+                ("internlm3-8b", {"bias": True}, "bias: expected false"),
                 ("gpt-oss-20b", {"sliding_window": 0}, "sliding_window: expected a window of 1 to")):
             config = json.loads((CONFIGS / f"{name}.json").read_text(encoding="utf-8")) | changes
             self.assertIn(f"error: {said}", self.meshsim("import", "hf", self.write(config), "--quiet", code=3).stderr)
@@ -257,6 +293,11 @@ class Import(programs.ProgramTest):
                 ("ernie-4.5-21b-a3b", {"moe_layer_end_index": 20}, ["first_dense_layers: 1", "dense_layers: [21,"], "every"),
                 ("ernie-4.5-21b-a3b", {"moe_layer_end_index": -1}, ["first_dense_layers: 1"], "dense_layers: ["),
                 ("seed-oss-36b", {"attention_out_bias": True}, ["biases: [qkv, attention_output]"], "mlp"),
+                ("qwen-7b", {}, ["biases: [qkv]", "ffn: 11008", "sequence: 8192", "head_dim: 128"], "window"),
+                ("gpt-neo-2.7b", {}, ["biases: [attention_output, mlp]", "positions: learned", "heads: 20"], "qk_norm"),
+                ("baichuan-7b", {}, ["positions: rotary", "sequence: 4096"], "alibi"),
+                ("baichuan-7b", {"max_position_embeddings": "absent", "model_max_length": 2048}, ["positions: alibi", "sequence: 2048"], "rotary"),
+                ("mimo-7b", {}, ["biases: [qkv]", "mtp_layers: 1"], "qk_norm"),
                 ("olmo-2-7b", {}, ["qk_norm: true", "qk_gains: own"], "post_norms"),
                 ("command-r-plus", {}, ["qk_gains: own"], "branch_norms"), ("command-r", {}, ["norm: gain"], "qk_gains"),
                 ("internlm2-7b", {"bias": True}, ["biases: [qkv, attention_output]"], "mlp"),

@@ -87,6 +87,21 @@ void ms_hf_adapt_internlm(ms_hf_reader *r) {
     add(r, flag_of(r, "bias", "model.biases"), MS_HF_ATTENTION_BIASES);
 }
 
+void ms_hf_adapt_qwen(ms_hf_reader *r) {
+    expect(r, "no_bias", "model.biases",
+           "other biases than those of queries, keys and values are "
+           "not built for this type");
+}
+
+void ms_hf_adapt_internlm3(ms_hf_reader *r) {
+    static const char KEY[] = "bias";
+    if (flag_of(r, KEY, "model.biases")) {
+        ms_hf_fault(r, ms_hf_take(r, MS_HF_NAME(KEY), ""), KEY,
+                    "expected false: biases of the output product and the MLP are not built for "
+                    "this type");
+    }
+}
+
 void ms_hf_adapt_multi_query(ms_hf_reader *r) {
     add(r, flag_of(r, "multi_query", "model.kv_heads"), MS_HF_MULTI_QUERY);
 }

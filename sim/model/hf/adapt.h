@@ -29,6 +29,13 @@ void ms_hf_adapt_biases(ms_hf_reader *r);
 /* `bias`: in the attention's.  Source: internlm/internlm2-7b, modeling_internlm2.py. */
 void ms_hf_adapt_internlm(ms_hf_reader *r);
 
+/* Qwen: biases of queries, keys and values alone.  Source: Qwen/Qwen-7B, modeling_qwen.py. */
+void ms_hf_adapt_qwen(ms_hf_reader *r);
+
+/* InternLM 3: `bias` is that of the output product and of the MLP.
+ *  Source: internlm/internlm3-8b-instruct, modeling_internlm3.py. */
+void ms_hf_adapt_internlm3(ms_hf_reader *r);
+
 /* `multi_query`: one head of keys and values.  Source: Transformers, gpt_bigcode. */
 void ms_hf_adapt_multi_query(ms_hf_reader *r);
 

@@ -102,6 +102,7 @@ static void read_heads(ms_hf_reader *r) {
 static void read_ffn(ms_hf_reader *r) {
     int ffn = 0;
     if (ms_hf_int(r, FFN, "model.ffn", &ffn)) {
+        ffn /= has(r, MS_HF_HALF_FFN) ? 2 : 1;
         ms_hf_put_int(r, NULL, "ffn", ms_hf_take(r, FFN, "model.ffn"), ffn);
     } else if (has(r, MS_HF_GATED)) {
         copy_size(r, FFN, NULL, "ffn", "model.ffn"); /* a fault */
@@ -280,7 +281,9 @@ static void read_model(ms_hf_reader *r) {
 
 /* The model's own name if the file knows it, else its type. */
 static void put_name(ms_hf_reader *r) {
-    const ms_node *node = ms_hf_take(r, MS_HF_NAME("_name_or_path"), "model.name");
+    static const char KEY[] = "_name_or_path";
+    const ms_node *own = ms_hf_take(r, MS_HF_NAME(KEY), "model.name");
+    const ms_node *node = own == NULL ? ms_node_get(r->root, KEY) : own;
     const char *name = node != NULL && node->type == MS_NODE_SCALAR ? node->text : "";
     const char *slash = strrchr(name, '/');
     name = slash == NULL ? name : slash + 1;
@@ -319,7 +322,8 @@ static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     const ms_hint hint = ms_hf_hint(word);
     const ms_node *place = type == NULL ? r->config : type;
     if (unbuilt != NULL) {
-        ms_hf_fault(r, place, "model_type", "'%s' has %s, which are not built", word, unbuilt);
+        ms_hf_fault(r, place, "model_type", "'%s' is known and not built: it has %s", word,
+                    unbuilt);
     } else if (type == NULL) {
         ms_hf_fault(r, place, "model_type", "key is missing%s; expected one of %s",
                     ms_buffer_text(&lacking), ms_buffer_text(&known));

@@ -34,6 +34,7 @@ typedef enum ms_hf_trait {
     MS_HF_EXPERT_BIASES = 1 << 23,
     MS_HF_ONE_SHARED = 1 << 24, /* a shared expert of the routed ones' size */
     MS_HF_LISTS = 1 << 25,      /* sizes may be lists with an entry for each layer */
+    MS_HF_HALF_FFN = 1 << 26,   /* `intermediate_size` is that of two matrices side by side */
 } ms_hf_trait;
 
 struct ms_hf_reader;
@@ -44,7 +45,8 @@ typedef struct ms_hf_family {
     unsigned traits;        /* MS_HF_ bits */
     const char *defaults;   /* of the keys that its config class knows: "key value key value" */
     const char *aliases; /* keys that have another name or place here: "usual own usual own", where
-                            `a.b` is key b in mapping a; NULL: none */
+                            `a.b` is key b in mapping a; where a config has none of those, nor
+                            the type a default, the usual ones count; NULL: none */
     void (*adapt)(struct ms_hf_reader *r); /* changes r->traits by what a config says; NULL: none */
     const char *left_out;                  /* what of such models is not simulated; NULL: nothing */
 } ms_hf_family;

@@ -82,6 +82,31 @@ static void mark_experts(ms_hf_reader *r, dense_layers *dense) {
     }
 }
 
+/* `mlp_layer_types`: "dense" or "sparse" for each layer, which then says it alone.  Source:
+ * Transformers 5, glm4_moe_lite, ernie4_5_moe and others (configuration). */
+static void mark_types(ms_hf_reader *r, dense_layers *dense) {
+    static const char KEY[] = "mlp_layer_types";
+    const ms_node *list = ms_hf_take(r, MS_HF_NAME(KEY), GOAL);
+    int layer = 0;
+    if (list == NULL) {
+        return;
+    }
+    if (list->type != MS_NODE_SEQUENCE || list->count != (size_t)dense->count) {
+        ms_hf_fault(r, list, KEY, "expected a list with an entry for each of %d layers",
+                    dense->count);
+        return;
+    }
+    for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
+        bool is_text = entry->type == MS_NODE_SCALAR;
+        bool is_dense = is_text && strcmp(entry->text, "dense") == 0;
+        if (!is_dense && !(is_text && strcmp(entry->text, "sparse") == 0)) {
+            ms_hf_fault(r, entry, KEY, "expected entries 'dense' and 'sparse'");
+            return;
+        }
+        dense->is_dense[layer++] = is_dense;
+    }
+}
+
 /* A step of layers, 1 where the config has none. */
 static int read_step(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, MS_HF_NAME(key), GOAL);
@@ -130,6 +155,7 @@ static void mark_all(ms_hf_reader *r, dense_layers *dense) {
     }
     mark_named(r, dense);
     mark_experts(r, dense);
+    mark_types(r, dense);
 }
 
 /* The step that all layers behind the front follow, the last of each having experts; 0: none. */

@@ -114,10 +114,19 @@ const ms_node *ms_hf_look(ms_hf_reader *r, const char *key) {
     return node == NULL || is_null(node) ? NULL : node;
 }
 
+static bool has_any(const ms_hf_reader *r, const char *const *names) {
+    bool is_there = false;
+    for (; *names != NULL && !is_there; names++) {
+        is_there = node_of(r, *names) != NULL;
+    }
+    return is_there;
+}
+
 const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char *goal) {
     const ms_node *found = NULL;
     const char *own[] = {behind(r, r->family->aliases, names[0]), NULL};
-    names = own[0] == NULL ? names : own;
+    bool has_own = own[0] != NULL && ms_hf_look(r, own[0]) != NULL;
+    names = has_own || (own[0] != NULL && !has_any(r, names)) ? own : names;
     for (size_t i = 0; names[i] != NULL; i++) {
         const ms_node *node = node_of(r, names[i]);
         if (node == NULL) {
@@ -139,10 +148,12 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char 
 /* The name under which a config has a key, for messages. */
 static const char *said_name(ms_hf_reader *r, const char *const *names, const ms_node *node) {
     const char *own = behind(r, r->family->aliases, names[0]);
-    for (size_t i = 0; names[i] != NULL && own == NULL; i++) {
-        own = node_of(r, names[i]) == node ? names[i] : NULL;
+    const char *usual = NULL;
+    for (size_t i = 0; names[i] != NULL && usual == NULL; i++) {
+        usual = node_of(r, names[i]) == node ? names[i] : NULL;
     }
-    return own == NULL ? names[0] : own;
+    const char *said = own == NULL || node_of(r, own) != node ? usual : own;
+    return said != NULL ? said : own == NULL ? names[0] : own;
 }
 
 /* ---- types ---- */
@@ -297,6 +308,9 @@ static bool is_taken_apart(const ms_hf_reader *r, const char *path) {
     return false;
 }
 
+/* Beside the text model's mapping stand the keys of others, and those of all of them together. */
+static const char NOT_TEXT[] = "not of the text model, which alone is simulated";
+
 /* Keys of a mapping.  path: of the mapping, with a dot behind it, within what holds the text
  * model's keys; NULL: it is what their config stands in. */
 static void list_mapping(ms_hf_reader *r, const ms_node *mapping, const char *path,
@@ -321,6 +335,7 @@ static void list_mapping(ms_hf_reader *r, const ms_node *mapping, const char *pa
         const ms_hf_taken *taken = find_taken(r, own);
         bool is_used = taken != NULL && taken->node == node;
         const char *why = is_used ? taken->goal : ms_hf_ignored_why(own);
+        why = why == NULL && path == NULL ? NOT_TEXT : why;
         ms_source_key key = {
             .key = path == NULL ? own : ms_arena_printf(r->arena, "%s%s", r->prefix, own),
             .value = node->text,
