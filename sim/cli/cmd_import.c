@@ -171,21 +171,28 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
 static const struct {
     const char *key, *here, *later;
 } GIVEN[] = {
-    {"platform", " --platform dgx-h100 --gpus 64", " --set 'platform={file: dgx-h100, nodes: 8}'"},
-    {"mesh", NULL, " --set 'mesh={dp: 64}'"},
+    {"platform", " --platform dgx-h100", NULL},
+    {"mesh", " --gpus 64", " --set 'mesh={dp: 64}'"},
     {"batch", " --batch 256", " --set 'batch={global: 256}'"},
     {"model.vocab", NULL, " --set model.vocab=32000"},
     {"mesh.dp", NULL, " --set mesh.dp=8"},
 };
 
-static void add_given(const char *key, bool is_here, ms_buffer *out) {
+static void add_given(const ms_imported *imported, const char *key, bool is_here, ms_buffer *out) {
+    enum { NODE_GPUS = 8, GPUS = 64 }; /* of dgx-h100; of a job that does not say it */
+    int gpus = imported->gpus > 0 ? imported->gpus : GPUS;
     for (size_t i = 0; i < sizeof GIVEN / sizeof GIVEN[0]; i++) {
-        if (strcmp(GIVEN[i].key, key) == 0) {
-            bool has_other = is_here && (GIVEN[i].here != NULL || strcmp(key, "mesh") == 0);
-            const char *own = has_other ? GIVEN[i].here : GIVEN[i].later;
-            ms_buffer_puts(out, own == NULL ? "" : own);
-            return;
+        if (strcmp(GIVEN[i].key, key) != 0) {
+            continue;
         }
+        const char *own = is_here && GIVEN[i].here != NULL ? GIVEN[i].here : GIVEN[i].later;
+        if (own == NULL) { /* the platform, with nodes for the job */
+            ms_buffer_printf(out, " --set 'platform={file: dgx-h100, nodes: %d}'",
+                             (gpus + NODE_GPUS - 1) / NODE_GPUS);
+        } else {
+            ms_buffer_puts(out, own);
+        }
+        return;
     }
     ms_buffer_printf(out, " --set %s=VALUE", key);
 }
@@ -204,11 +211,11 @@ static void add_required(const ms_invocation *call, const ms_imported *imported,
     }
     ms_buffer_puts(out, "now        add, for example,");
     for (int i = 0; i < imported->missing_count; i++) {
-        add_given(imported->missing[i], true, out);
+        add_given(imported, imported->missing[i], true, out);
     }
     ms_buffer_printf(out, "\nor later   meshsim run %s", ms_cli_value(call, "output", ""));
     for (int i = 0; i < imported->missing_count; i++) {
-        add_given(imported->missing[i], false, out);
+        add_given(imported, imported->missing[i], false, out);
     }
     ms_buffer_puts(out, "\n");
 }

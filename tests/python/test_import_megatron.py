@@ -5,6 +5,7 @@ usage: test_import_megatron.py MESHSIM [unittest arguments]
 """
 
 import json
+import re
 import shlex
 
 import programs
@@ -73,6 +74,41 @@ class ImportMegatron(programs.ProgramTest):
         alone = self.meshsim("import", "megatron", "train.sh", code=3).stderr
         self.assertIn("train.sh:1:", alone)
         self.assertIn("expected a count of 1 or more, got '$TP', which the file does not set", alone)
+
+    def test_what_other_software_calls_by_other_names(self):
+        base = ("--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50257 "
+                "--max-position-embeddings 1024 ")
+        def imported(words):
+            (self.folder / "run.sh").write_text(f"torchrun --nproc_per_node 8 pretrain_gpt.py {base}{words}\n", encoding="utf-8")
+            return json.loads(self.meshsim("import", "megatron", "run.sh", "--quiet", "--json").stdout)
+        for words, there in (("--num-key-value-heads 4", ["kv_heads: 4"]),  # of Megatron-DeepSpeed
+                             ("--num-experts 8 --topk 3 --moe-expert-parallel-size 4", ["top_k: 3", "ep: 4"]),
+                             ("--num-experts 8 --moe-shared-expert-intermediate-size 64 --moe-shared-expert-gate", ["shared_gate: true"]),
+                             ("--multi-latent-attention --qk-nope-head-dim 96 --qk-rope-head-dim 32 --num-mtp-predictor 1",
+                              ["qk_nope: 96", "qk_rope: 32", "mtp_layers: 1"])):  # of Pai-Megatron-Patch
+            found = imported(words)
+            self.assertEqual([key["key"] for key in found["keys"] if key["fate"] == "unknown"], [])
+            for text in there:
+                self.assertIn(text, found["workload"])
+        said = self.meshsim("import", "megatron", "run.sh").stderr
+        self.assertIn("--qk-nope-head-dim: used for model.mla.qk_nope", said)
+
+    def test_a_parameter_that_is_not_given_is_asked_for(self):
+        (self.folder / "run.sh").write_text("L=${10}\npython pretrain_gpt.py --num-layers $L --hidden-size $H --seq-length 10\n", encoding="utf-8")
+        said = self.meshsim("import", "megatron", "run.sh", code=3).stderr
+        self.assertIn("--num-layers: expected a count of 1 or more, got '${10}', which the file does not set: --define 10=VALUE", said)
+        self.assertIn("--define H=VALUE", said)
+
+    def test_the_page_says_how_what_is_required_is_given(self):
+        (self.folder / "run.sh").write_text("torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 "
+                                            "--seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 32\n", encoding="utf-8")
+        page = self.meshsim("import", "megatron", "run.sh", "-o", "w.yaml").stdout
+        later = re.search(r"^or later   meshsim (run w.yaml .*)$", page, re.M)[1]
+        self.assertIn("nodes: 4", later)
+        self.meshsim(*shlex.split(later))
+        now = re.search(r"^now        add, for example, (.*)$", page, re.M)[1]
+        self.assertNotIn("required", self.meshsim("import", "megatron", "run.sh", *shlex.split(now), "-o", "w.yaml").stdout)
+        self.meshsim("run", "w.yaml")
 
     def test_defaults_have_quotes_and_defaults_of_their_own(self):
         script = 'NODES=${SLURM_NNODES:-"${WORLD:-3}"}\nGPUS=${GPUS:-\'8\'}\nTP="${TP:-"2"}"\n' \

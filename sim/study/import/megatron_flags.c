@@ -53,22 +53,41 @@ static const flag_list LISTS[] = {
      "no-overlap-p2p-communication use-tp-pp-dp-mapping use-megatron-fsdp use-custom-fsdp "
      "use-torch-fsdp2 torch-fsdp2-no-reshard-after-forward optimizer-cpu-offload "},
     {MS_TAKES_MANY, NULL, " cp-comm-type rampup-batch-size "},
-    /* of Megatron-DeepSpeed (bigscience-workshop/Megatron-DeepSpeed, megatron.arguments) */
-    {MS_TAKES_ONE, NULL, " zero-stage pp-partition-method pad-vocab-size-to "},
+    /* of Megatron-DeepSpeed (bigscience-workshop/Megatron-DeepSpeed and
+     * deepspeedai/Megatron-DeepSpeed, megatron.arguments) */
+    {MS_TAKES_ONE, NULL,
+     " zero-stage pp-partition-method pad-vocab-size-to num-key-value-heads topk "
+     "moe-expert-parallel-size "},
     {MS_TAKES_NONE, NULL, " deepspeed "},
     {MS_TAKES_NONE, IS_SAME,
-     " deepspeed-activation-checkpointing abort-on-unmet-fused-kernel-constraints "},
+     " deepspeed-activation-checkpointing abort-on-unmet-fused-kernel-constraints "
+     "no-pipeline-parallel create-moe-param-group disable-moe-token-dropping "
+     "contigious-checkpointing "},
     {MS_TAKES_ONE, IS_JOB, " kill-switch-path "},
+    {MS_TAKES_ONE, IS_LOG, " codecarbon-dir timers-save "},
+    {MS_TAKES_NONE, IS_LOG, " use-wandb "},
+    {MS_TAKES_NONE, IS_CHECKPOINT, " universal-checkpoint no-load-lr-state "},
+    {MS_TAKES_ONE, IS_RATE, " moe-loss-coeff "},
+    {MS_TAKES_ONE, IS_NUMBERS, " moe-min-capacity noise-density "},
+    {MS_TAKES_ONE, IS_ELSEWHERE, " moe-eval-capacity-factor "},
+    {MS_TAKES_NONE, IS_DATA, " loss-on-targets-only reweight-loss-based-on-position-frequency "},
+    {MS_TAKES_MANY, IS_DATA, " skip-train-iteration-range "},
     {MS_TAKES_ONE, IS_DATA,
      " train-weighted-split-paths-path valid-weighted-split-paths-path valid-num-workers "
      "tokenizer-name-or-path "},
+    /* of Pai-Megatron-Patch (alibaba/Pai-Megatron-Patch, megatron_patch.arguments) */
+    {MS_TAKES_ONE, NULL, " qk-nope-head-dim qk-rope-head-dim num-mtp-predictor "},
+    {MS_TAKES_NONE, IS_WORKED_OUT, " use-multi-token-prediction enable-shared-expert "},
+    {MS_TAKES_ONE, IS_WORKED_OUT, " num-shared-experts "},
+    {MS_TAKES_ONE, IS_DATA,
+     " extra-vocab-size max-padding-length patch-tokenizer-type train-mode dataset "},
     {MS_TAKES_ONE, NULL,
      " num-experts moe-layer-freq moe-ffn-hidden-size moe-shared-expert-intermediate-size "
      "moe-router-topk moe-expert-capacity-factor q-lora-rank kv-lora-rank qk-head-dim "
      "qk-pos-emb-head-dim v-head-dim "},
     {MS_TAKES_NONE, NULL,
      " moe-router-fusion moe-grouped-gemm moe-pad-expert-input-to-capacity "
-     "moe-router-enable-expert-bias moe-shared-expert-overlap "},
+     "moe-router-enable-expert-bias moe-shared-expert-overlap moe-shared-expert-gate "},
     {MS_TAKES_ONE, NULL,
      " recompute-granularity recompute-method recompute-num-layers "
      "activations-checkpoint-method activations-checkpoint-num-layers "},
@@ -225,6 +244,20 @@ static const struct {
     const char *name, *why;
 } DIFFERENT[] = {
     {MS_TAKES_NONE, "qk-l2-norm", "queries and keys are not normalised"},
+    {MS_TAKES_ONE, "ds-sequence-parallel-size", "no axis is DeepSpeed's sequence parallelism"},
+    {MS_TAKES_NONE, "cpu-optimizer", "the optimizer stays on the GPU"},
+    {MS_TAKES_NONE, "memory-centric-tiled-linear", "products are whole"},
+    {MS_TAKES_NONE, "random-ltd", "all layers see all tokens"},
+    {MS_TAKES_NONE, "curriculum-learning", "sequences have their full length"},
+    {MS_TAKES_ONE, "mlp-type", "no dense MLP stands beside the experts"},
+    {MS_TAKES_ONE, "moe-train-capacity-factor", "experts take what comes"},
+    {MS_TAKES_ONE, "glu-activation", "the MLP has two matrices"},
+    {MS_TAKES_ONE, "attention-sink-k", "attention has no sinks"},
+    {MS_TAKES_NONE, "fused-padded-mla-attention", "latent attention's kernel is not padded"},
+    {MS_TAKES_NONE, "use-fast-rms-layernorm", "norms are Transformer Engine's"},
+    {MS_TAKES_NONE, "use-fast-cross-entropy-loss", "the loss is Megatron-LM's"},
+    {MS_TAKES_ONE, "custom-pipeline-layers", "see --pipeline-model-parallel-layout"},
+    {MS_TAKES_ONE, "moe-flex-dispatcher-num-sms", "all-to-alls hold no SMs"},
     {MS_TAKES_MANY, "hierarchical-context-parallel-sizes", "context parallelism has one level"},
     {MS_TAKES_NONE, "no-masked-softmax-fusion", "the softmax is fused"},
     {MS_TAKES_NONE, "no-bias-gelu-fusion", "bias and activation are fused"},
@@ -425,6 +458,25 @@ static const char *find_word(const char *names, const char *name) {
     }
     snprintf(word, sizeof word, " %s ", name);
     return strstr(names, word);
+}
+
+/* Other software's names for arguments of Megatron-LM. */
+static const struct {
+    const char *name, *usual;
+} OTHERS[] = {
+    {"--qk-nope-head-dim", "--qk-head-dim"},
+    {"--qk-rope-head-dim", "--qk-pos-emb-head-dim"},
+    {"--num-mtp-predictor", "--mtp-num-layers"},
+    {"--topk", "--moe-router-topk"},
+    {"--moe-expert-parallel-size", "--expert-model-parallel-size"},
+};
+
+bool ms_megatron_is_called(const char *name, const char *usual) {
+    bool is_it = strcmp(name, usual) == 0;
+    for (size_t i = 0; i < COUNT_OF(OTHERS) && !is_it; i++) {
+        is_it = strcmp(OTHERS[i].usual, usual) == 0 && strcmp(OTHERS[i].name, name) == 0;
+    }
+    return is_it;
 }
 
 bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out) {

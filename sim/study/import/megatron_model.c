@@ -45,6 +45,11 @@ static void set_heads(ms_megatron_run *run, int hidden) {
         ms_megatron_set(run, "model.kv_heads", "--group-query-attention --num-query-groups", "%d",
                         ms_megatron_count(run, "--num-query-groups", 1, 1));
     }
+    static const char KV_HEADS[] = "--num-key-value-heads"; /* of Megatron-DeepSpeed */
+    if (!is_grouped && ms_megatron_given(run, KV_HEADS)) {
+        ms_megatron_set(run, "model.kv_heads", KV_HEADS, "%d",
+                        ms_megatron_count(run, KV_HEADS, 1, 1));
+    }
     int channels = ms_megatron_count(run, "--kv-channels", 1, 0);
     if (channels > 0) {
         ms_megatron_set(run, "model.head_dim", "--kv-channels", "%d", channels);
@@ -203,11 +208,13 @@ static void set_window(ms_megatron_run *run) {
 /* ---- kernels ---- */
 
 /* Megatron-LM's own layers attend by products over the score matrix; Transformer Engine's do where
- * they are asked to. */
+ * they are asked to, and in fp32, which its fused kernels do not take. */
 static bool is_unfused(ms_megatron_run *run) {
     bool is_own = ms_megatron_says(run, "--transformer-impl", "local") || run->is_old;
     bool has_flash = ms_megatron_given(run, "--use-flash-attn");
-    return (is_own && !has_flash) || ms_megatron_says(run, "--attention-backend", "unfused");
+    bool is_half = ms_megatron_given(run, "--bf16") || ms_megatron_given(run, "--fp16");
+    return !is_half || (is_own && !has_flash) ||
+           ms_megatron_says(run, "--attention-backend", "unfused");
 }
 
 /* Cross entropy: in a kernel of Transformer Engine's, compiled, or as it stands. */
@@ -364,6 +371,9 @@ static void set_shared(ms_megatron_run *run) {
     ms_megatron_set(run, "model.moe.shared_experts", "", "1");
     ms_megatron_set(run, "model.moe.shared_ffn", "--moe-shared-expert-intermediate-size", "%d",
                     shared);
+    if (ms_megatron_given(run, "--moe-shared-expert-gate")) {
+        ms_megatron_set(run, "model.moe.shared_gate", "--moe-shared-expert-gate", "true");
+    }
     if (ms_megatron_given(run, "--moe-shared-expert-overlap")) {
         ms_megatron_set(run, "model.moe.overlap", "--moe-shared-expert-overlap", "shared");
     }

@@ -27,6 +27,9 @@ typedef struct ms_megatron_flag {
 /* Find an argument by its name.  name: with its dashes.  Returns false if it is not known. */
 bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out);
 
+/* Whether an argument is one of Megatron-LM's, by its own name or by another software's. */
+bool ms_megatron_is_called(const char *name, const char *usual);
+
 /* Find what a line of a log says: a name with underscores, of an argument or of what Megatron-LM
  * works out of them ("world_size").  *flag_out: its name in `arena`.  Returns MS_OK; MS_E_RANGE if
  * it is not known; MS_E_NOMEM. */

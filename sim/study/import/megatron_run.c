@@ -12,7 +12,7 @@
 
 ms_megatron_argument *ms_megatron_find(ms_megatron_run *run, const char *name) {
     for (size_t i = run->arguments->items.count; i-- > 0;) {
-        if (strcmp(ms_megatron_item(run, i)->name, name) == 0) {
+        if (ms_megatron_is_called(ms_megatron_item(run, i)->name, name)) {
             return ms_megatron_item(run, i);
         }
     }
@@ -70,6 +70,24 @@ void ms_megatron_fault(ms_megatron_run *run, const char *name, const char *forma
     note(run, MS_E_INPUT);
 }
 
+/* Tell of a value that is no count; of a variable how to say it. */
+static void fault_count(ms_megatron_run *run, const char *name, int least, const char *value) {
+    bool is_open = strchr(value, '$') != NULL || strchr(value, '`') != NULL;
+    const char *variable = value + (value[0] == '$') + (strncmp(value, "${", 2) == 0);
+    int length = (int)strspn(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                       "0123456789_");
+    bool is_name = value[0] == '$' && length > 0 && strchr("}", variable[length]) != NULL;
+    if (is_open && is_name) {
+        ms_megatron_fault(run, name,
+                          "expected a count of %d or more, got '%s', which the file does not set: "
+                          "--define %.*s=VALUE",
+                          least, value, length, variable);
+    } else {
+        ms_megatron_fault(run, name, "expected a count of %d or more, got '%s'%s", least, value,
+                          is_open ? ", which the file does not set; nothing is run" : "");
+    }
+}
+
 int ms_megatron_count(ms_megatron_run *run, const char *name, int least, int fallback) {
     const char *value = ms_megatron_value(run, name);
     if (value == NULL) {
@@ -80,9 +98,7 @@ int ms_megatron_count(ms_megatron_run *run, const char *name, int least, int fal
     long number = strtol(value, &end, 10);
     bool is_count = value[0] >= '0' && value[0] <= '9' && *end == '\0' && errno == 0;
     if (!is_count || number < least || number > 1000000000) {
-        bool is_open = strchr(value, '$') != NULL || strchr(value, '`') != NULL;
-        ms_megatron_fault(run, name, "expected a count of %d or more, got '%s'%s", least, value,
-                          is_open ? ", which the file does not set; nothing is run" : "");
+        fault_count(run, name, least, value);
         return fallback;
     }
     return (int)number;
@@ -118,13 +134,8 @@ static ms_megatron_argument *next_of(ms_megatron_run *run, const char **names) {
     bool is_launcher = strncmp(name, MS_MEGATRON_LAUNCHER, 9) == 0;
     size_t length = (is_launcher ? 9 : 0) + strcspn(name + (is_launcher ? 9 : 0), " ");
     *names += length + (name[length] == ' ');
-    for (size_t i = run->arguments->items.count; i-- > 0;) {
-        ms_megatron_argument *argument = ms_megatron_item(run, i);
-        if (strlen(argument->name) == length && strncmp(argument->name, name, length) == 0) {
-            return argument;
-        }
-    }
-    return NULL;
+    const char *own = ms_arena_strndup(run->arena, name, length);
+    return own == NULL ? NULL : ms_megatron_find(run, own);
 }
 
 /* Add a key to those that arguments give.  Returns where the first of them stands. */

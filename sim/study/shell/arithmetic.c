@@ -2,6 +2,7 @@
  * Source: POSIX, Shell Command Language, Arithmetic Expansion (64 bits, as in bash); ** is bash's.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +20,20 @@ typedef struct sum_reading {
     bool is_open; /* the script does not say it, or it is nothing that is read here */
 } sum_reading;
 
-/* Operators with two sides, the later the row the closer they bind. */
+/* Operators with two sides: the higher the level, the closer they bind. Of two that begin alike the
+ * longer one stands first. */
 static const struct {
     const char *sign;
     int level;
 } OPERATORS[] = {
-    {"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4}, {">=", 4}, {"<", 4},
-    {">", 4},  {"+", 5},  {"-", 5},  {"**", 7}, {"*", 6},  {"/", 6},  {"%", 6},
+    {"||", 1}, {"&&", 2},  {"==", 6}, {"!=", 6}, {"<<", 8}, {">>", 8}, {"<=", 7},
+    {">=", 7}, {"<", 7},   {">", 7},  {"|", 3},  {"^", 4},  {"&", 5},  {"+", 9},
+    {"-", 9},  {"**", 11}, {"*", 10}, {"/", 10}, {"%", 10},
 };
-enum { LEVEL_OR = 1, LEVEL_AND = 2, LEVEL_POWER = 7, OPERATOR_COUNT = 14 };
+enum { LEVEL_OR = 1, LEVEL_AND = 2, LEVEL_POWER = 11, OPERATOR_COUNT = 19 };
 
 static long long read_choice(sum_reading *s);
+static long long combine(sum_reading *s, const char *sign, long long left, long long right);
 
 static void skip_blanks(sum_reading *s) {
     s->at += strspn(s->at, " \t\r\n");
@@ -45,32 +49,65 @@ static void fault(sum_reading *s, const char *message) {
 
 static const char OVERFLOWS[] = "expected numbers of at most 64 bits, got more";
 
-bool ms_shell_read_number(const char *text, long long *value_out) {
-    char *end = NULL;
-    text += strspn(text, MS_SHELL_BLANKS "\n");
-    size_t sign = *text == '-' || *text == '+';
-    if (text[sign] < '0' || text[sign] > '9') {
-        return false;
-    }
-    errno = 0;
-    *value_out = strtoll(text, &end, 0);
-    return errno == 0 && end[strspn(end, MS_SHELL_BLANKS "\n")] == '\0';
-}
-
 /* ---- what stands alone ---- */
 
-static long long value_of_name(sum_reading *s) {
-    size_t length = 0;
-    while (ms_shell_is_name(s->at[length])) {
-        length++;
-    }
+/* What stands in a variable; of one that is empty 0, as in a shell. */
+static long long look_up(sum_reading *s, const char *name, size_t length) {
     long long value = 0;
-    const ms_shell_variable *found = ms_shell_find(s->reader, s->at, length);
+    const ms_shell_variable *found = ms_shell_find(s->reader, name, length);
+    bool is_empty = found != NULL && (found->count == 0 || found->words[0].text[0] == '\0');
     bool is_number = found != NULL && found->count == 1 && !found->words[0].is_open &&
                      ms_shell_read_number(found->words[0].text, &value);
-    s->is_open = s->is_open || (!is_number && !s->is_idle);
-    s->at += length;
+    s->is_open = s->is_open || (!is_number && !is_empty && !s->is_idle);
     return value;
+}
+
+static void assign(sum_reading *s, const char *name, size_t length, long long value) {
+    ms_shell_reader *r = s->reader;
+    const char *own = ms_arena_strndup(r->arena, name, length);
+    const ms_shell_word word = {.text = ms_arena_printf(r->arena, "%lld", value), .mark = *s->mark};
+    if (s->is_idle || s->is_open || r->status != MS_OK) {
+        return;
+    }
+    if (own == NULL || word.text == NULL) {
+        ms_shell_lack_memory(r);
+    } else {
+        ms_shell_set(r, own, &word);
+    }
+}
+
+/* A name, with what is assigned to it: "n", "n = 2", "n += 2", "n++". */
+static long long value_of_name(sum_reading *s) {
+    const char *name = s->at;
+    size_t length = 0;
+    while (ms_shell_is_name(name[length])) {
+        length++;
+    }
+    s->at += length;
+    skip_blanks(s);
+    char sign = *s->at, next = sign == '\0' ? '\0' : s->at[1];
+    if (sign == '=' && next != '=') {
+        s->at++;
+        long long value = read_choice(s);
+        assign(s, name, length, value);
+        return value;
+    }
+    long long before = look_up(s, name, length);
+    if ((sign == '+' || sign == '-') && next == sign) {
+        s->at += 2;
+        assign(s, name, length,
+               sign == '+' ? before + (before < LLONG_MAX) : before - (before > LLONG_MIN));
+        return before;
+    }
+    if (next == '=' && sign != '\0' && strchr("+-*/%", sign) != NULL) {
+        const char combined[] = {sign, '\0'};
+        s->at += 2;
+        long long by = read_choice(s);
+        long long value = s->is_open || s->is_idle ? 0 : combine(s, combined, before, by);
+        assign(s, name, length, value);
+        return value;
+    }
+    return before;
 }
 
 static long long read_digits(sum_reading *s) {
@@ -80,7 +117,10 @@ static long long read_digits(sum_reading *s) {
     if (errno != 0) {
         fault(s, OVERFLOWS);
     }
-    s->is_open = s->is_open || ms_shell_is_name(*end) || *end == '#'; /* "16#ff" */
+    if (*end == '#' && value >= 2 && value <= 36 && ms_shell_is_name(end[1])) { /* "16#ff" */
+        value = strtoll(end + 1, &end, (int)value);
+    }
+    s->is_open = s->is_open || ms_shell_is_name(*end) || *end == '#';
     s->at = end;
     return value;
 }
@@ -104,6 +144,9 @@ static long long read_value(sum_reading *s) {
         if (sign == '-' && __builtin_sub_overflow(0LL, value, &value)) {
             fault(s, OVERFLOWS);
         }
+    } else if (sign == '~') {
+        s->at++;
+        value = ~read_value(s);
     } else if (sign == '!' && s->at[1] != '=') {
         s->at++;
         value = read_value(s) == 0;
@@ -153,21 +196,37 @@ static long long divide(sum_reading *s, char sign, long long left, long long rig
     return sign == '/' ? left / right : left % right;
 }
 
+static long long shift(sum_reading *s, long long left, long long by, bool is_left) {
+    if (by < 0 || by > 62 || left < 0) {
+        fault(s, "expected a shift of 0 to 62 bits of a number of 0 or more");
+        return 0;
+    }
+    return is_left ? (long long)((unsigned long long)left << by) : left >> by;
+}
+
 static long long combine(sum_reading *s, const char *sign, long long left, long long right) {
     long long value = 0;
     bool is_over = false;
     switch (sign[0]) {
     case '|':
-        return left != 0 || right != 0;
+        return sign[1] == '|' ? left != 0 || right != 0 : (left | right);
     case '&':
-        return left != 0 && right != 0;
+        return sign[1] == '&' ? left != 0 && right != 0 : (left & right);
+    case '^':
+        return left ^ right;
     case '=':
         return left == right;
     case '!':
         return left != right;
     case '<':
+        if (sign[1] == '<') {
+            return shift(s, left, right, true);
+        }
         return sign[1] == '=' ? left <= right : left < right;
     case '>':
+        if (sign[1] == '>') {
+            return shift(s, left, right, false);
+        }
         return sign[1] == '=' ? left >= right : left > right;
     case '+':
         is_over = __builtin_add_overflow(left, right, &value);
@@ -195,8 +254,8 @@ static int find_operator(const sum_reading *s, int level) {
     for (int i = 0; i < OPERATOR_COUNT; i++) {
         size_t length = strlen(OPERATORS[i].sign);
         if (strncmp(s->at, OPERATORS[i].sign, length) == 0) {
-            bool is_other = strchr("=<>", s->at[length]) != NULL && s->at[length] != '\0';
-            return OPERATORS[i].level >= level && !is_other ? i : -1; /* "+=", "<<" are not read */
+            bool is_other = s->at[length] == '='; /* "<<=" is not read */
+            return OPERATORS[i].level >= level && !is_other ? i : -1;
         }
     }
     return -1;
@@ -246,6 +305,11 @@ bool ms_shell_compute(ms_shell_reader *r, const char *text, const ms_mark *at,
     sum_reading s = {.reader = r, .mark = at, .text = text, .at = text};
     long long value = read_choice(&s);
     skip_blanks(&s);
+    while (*s.at == ',' && !s.is_open) {
+        s.at++;
+        value = read_choice(&s);
+        skip_blanks(&s);
+    }
     bool is_known = !s.is_open && *s.at == '\0' && r->status == MS_OK;
     if (is_known) {
         *value_out = value;

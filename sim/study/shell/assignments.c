@@ -73,7 +73,26 @@ static void pass_over(ms_shell_reader *r, const char *name) {
     }
 }
 
+/* "NAME[key]=value". */
+static void set_element(ms_shell_reader *r, const char *from, size_t length,
+                        const ms_vector *words) {
+    size_t own = (size_t)((const char *)memchr(from, '[', length) - from);
+    const ms_shell_cursor here = r->cursor;
+    const char *name = ms_arena_strndup(r->arena, from, own);
+    ms_shell_word key;
+    r->cursor.at = from + own + 1;
+    ms_shell_read_part(r, r->cursor.at, from + length - 1, &key);
+    r->cursor = here;
+    if (name == NULL) {
+        ms_shell_lack_memory(r);
+    } else if (r->status == MS_OK && !key.is_open && words->count == 1) {
+        ms_shell_set_element(r, name, key.text, &MS_AT(words, ms_shell_word, 0));
+    }
+}
+
 void ms_shell_read_assignment(ms_shell_reader *r, size_t length, bool adds) {
+    const char *from = r->cursor.at;
+    bool is_element = length > 0 && from[length - 1] == ']';
     ms_mark mark = ms_shell_mark_here(r);
     ms_vector words;
     ms_vector *into = r->into;
@@ -90,6 +109,11 @@ void ms_shell_read_assignment(ms_shell_reader *r, size_t length, bool adds) {
         ms_shell_lack_memory(r);
     } else if (r->status == MS_OK && ms_shell_is_live(r)) {
         keep_environment(r, name, &words, &mark);
+        if (is_element) {
+            set_element(r, from, length, &words);
+            ms_vector_release(&words);
+            return;
+        }
         ms_shell_assign(r, name, &words, is_array, found == NULL ? NULL : &before);
     } else if (r->status == MS_OK) {
         pass_over(r, name);

@@ -271,6 +271,19 @@ static void end_loop(ms_shell_reader *r) {
     r->state.stop = is_loops ? MS_SHELL_GOES_ON : r->state.stop;
 }
 
+/* The first of the three parts of "for ((i = 0; ...; ...))". */
+static void begin_count(ms_shell_reader *r) {
+    const char *from = r->cursor.at + 2;
+    const char *end =
+        from < r->cursor.end ? memchr(from, ';', (size_t)(r->cursor.end - from)) : NULL;
+    const char *text = end == NULL ? NULL : ms_arena_strndup(r->arena, from, (size_t)(end - from));
+    const ms_mark mark = ms_shell_mark_here(r);
+    long long value = 0;
+    if (text != NULL && ms_shell_is_live(r) && strchr(text, '$') == NULL) {
+        (void)ms_shell_compute(r, text, &mark, &value);
+    }
+}
+
 void ms_shell_read_for(ms_shell_reader *r, const ms_shell_cursor *start) {
     ms_shell_branch b = ms_shell_begin_branch(r, start);
     ms_shell_skip_blanks(r, false);
@@ -278,9 +291,10 @@ void ms_shell_read_for(ms_shell_reader *r, const ms_shell_cursor *start) {
     ms_vector values;
     ms_vector_init(&values, sizeof(ms_shell_word));
     if (c->at < c->end && *c->at == '(') { /* counted */
+        begin_count(r);
         ms_shell_skip_to(r, ms_shell_bracket_end(r, c->at, '(', ')'));
         read_body(r, true);
-        tell_first(r, &b, "its counter", "what is set before", 0);
+        tell_first(r, &b, "its counter", "where it begins", 0);
     } else {
         size_t length = 0;
         while (c->at + length < c->end && ms_shell_is_name(c->at[length])) {

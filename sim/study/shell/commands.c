@@ -6,6 +6,19 @@
 
 /* ---- assignments in front ---- */
 
+/* The length of a "[key]" behind a name; 0: there is none. */
+static size_t subscript_length(const ms_shell_cursor *c, size_t length) {
+    const char *open = c->at + length;
+    if (length == 0 || open >= c->end || *open != '[') {
+        return 0;
+    }
+    const char *close = open;
+    while (close < c->end && *close != ']' && *close != '\n') {
+        close++;
+    }
+    return close < c->end && *close == ']' ? (size_t)(close + 1 - open) : 0;
+}
+
 /* The length of a name that is assigned here; 0: none is. */
 static size_t assignment_length(const ms_shell_reader *r, bool *adds_out) {
     const ms_shell_cursor *c = &r->cursor;
@@ -13,6 +26,7 @@ static size_t assignment_length(const ms_shell_reader *r, bool *adds_out) {
     while (c->at + length < c->end && ms_shell_is_name(c->at[length])) {
         length++;
     }
+    length += subscript_length(c, length);
     const char *next = c->at + length;
     *adds_out = next + 1 < c->end && next[0] == '+' && next[1] == '=';
     bool is_first_digit = *c->at >= '0' && *c->at <= '9';
@@ -105,6 +119,7 @@ static void read_redirection(ms_shell_reader *r) {
     }
     ms_shell_skip_spaces(&r->cursor);
     r->draft.is_dropped = true;
+    r->draft.is_input = is_text;
 }
 
 /* Read what stands between words.  Returns false where the command ends. */
@@ -190,6 +205,37 @@ static bool run_builtin(ms_shell_reader *r, const ms_vector *words) {
     return true;
 }
 
+/* "eval": its words are read again as commands. */
+static void evaluate(ms_shell_reader *r, const ms_vector *words) {
+    const ms_shell_cursor here = r->cursor;
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (size_t i = 1; i < words->count; i++) {
+        ms_buffer_printf(&text, "%s%s", i == 1 ? "" : " ", MS_AT(words, ms_shell_word, i).text);
+    }
+    size_t length = text.length;
+    ms_mark *mark = MS_NEW(r->arena, ms_mark, 1);
+    const char *script = ms_buffer_keep(&text, r->arena);
+    if (script == NULL || mark == NULL) {
+        ms_shell_lack_memory(r);
+        return;
+    }
+    *mark = MS_AT(words, ms_shell_word, words->count > 1 ? 1 : 0).mark;
+    r->total_B += length;
+    if (r->state.passes++ >= MS_SHELL_PASSES_MAX || r->total_B > MS_SHELL_TOTAL_MAX_B) {
+        return;
+    }
+    r->cursor = (ms_shell_cursor){.text = here.text,
+                                  .at = script,
+                                  .line_start = script,
+                                  .end = script + length,
+                                  .line = here.line,
+                                  .whole = mark};
+    ms_shell_read_all(r);
+    r->cursor = here;
+    r->state.input_end = NULL;
+}
+
 /* What a command answers: of one that is not run, nothing but that it works. */
 static ms_shell_truth run(ms_shell_reader *r, const ms_vector *words) {
     static const char *const SHELLS[] = {"sbatch", "bash", "sh", "ssh", "salloc", "srun", NULL};
@@ -202,6 +248,19 @@ static ms_shell_truth run(ms_shell_reader *r, const ms_vector *words) {
     }
     if (strcmp(name, "false") == 0) {
         return MS_SHELL_NO;
+    }
+    if (strcmp(name, "eval") == 0) {
+        evaluate(r, words);
+        return MS_SHELL_YES;
+    }
+    if (ms_shell_set_variables(r, words)) {
+        return MS_SHELL_YES;
+    }
+    if (r->output != NULL) {
+        if (!run_builtin(r, words) && !ms_shell_call(r, words)) {
+            ms_shell_print(r, words);
+        }
+        return MS_SHELL_YES;
     }
     r->state.is_input_script = is_any(name, SHELLS);
     if (strcmp(name, "sbatch") == 0) {
@@ -291,7 +350,7 @@ static ms_shell_truth finish_test(ms_shell_reader *r, ms_vector *words) {
     }
     words->count--;
     memmove(first, first + 1, words->count * sizeof *first);
-    return ms_shell_test(r, words);
+    return ms_shell_test(r, words, false);
 }
 
 /* "[[ ... ]]": signs are words. */
@@ -318,7 +377,7 @@ static ms_shell_truth read_double_test(ms_shell_reader *r, ms_vector *words) {
         ms_shell_skip_to(r, c->at + 1);
     }
     ms_shell_end_word(r);
-    return ms_shell_is_live(r) ? ms_shell_test(r, words) : MS_SHELL_YES;
+    return ms_shell_is_live(r) ? ms_shell_test(r, words, true) : MS_SHELL_YES;
 }
 
 /* "((...))" as a command: whether it is not 0. */
@@ -353,6 +412,7 @@ ms_shell_truth ms_shell_read_simple(ms_shell_reader *r) {
     bool is_told = !is_test && !is_silent(r);
     r->state.has_exit = r->state.has_exit || (r->is_dead && is_end(r));
     r->tests = r->is_whole = is_test;
+    r->state.input = NULL;
     ms_shell_truth truth = MS_SHELL_YES;
     if (is_double) {
         truth = read_double_test(r, &words);

@@ -13,6 +13,7 @@ typedef struct test_reading {
     const ms_shell_word *words;
     size_t count, at;
     int depth;
+    bool is_double; /* "[[ ... ]]" */
     bool is_broken; /* not of a form that is read here */
 } test_reading;
 
@@ -59,13 +60,36 @@ ms_shell_truth ms_shell_match(ms_shell_reader *r, const ms_shell_word *word,
 
 /* ---- tests of one word, and of two ---- */
 
-static ms_shell_truth test_one(ms_shell_reader *r, char sign, const ms_shell_word *word) {
-    if (sign != 'z' && sign != 'n') { /* files, and whether a variable is set by its name */
+/* "-v NAME". */
+static ms_shell_truth test_set(ms_shell_reader *r, const ms_shell_word *word) {
+    size_t length = strlen(word->text);
+    const ms_shell_variable *found = ms_shell_find(r, word->text, length);
+    if (word->is_open) {
+        return leave_open(r, word);
+    }
+    if (found == NULL) {
+        r->state.doubt.is_presumed = true;
+        ms_shell_keep_doubt(r, word->text, length);
+    }
+    return truth_of(found != NULL && found->words != NULL);
+}
+
+/* has_sign: the sign is written there. */
+static ms_shell_truth test_one(const test_reading *t, char sign, const ms_shell_word *word,
+                               bool has_sign) {
+    ms_shell_reader *r = t->reader;
+    if (sign == 'v') {
+        return test_set(r, word);
+    }
+    if (sign != 'z' && sign != 'n') { /* files */
         ms_shell_keep_doubt(r, "", 0);
         return MS_SHELL_OPEN;
     }
     if (word->is_open) {
         return leave_open(r, word);
+    }
+    if (word->text[0] == '\0' && !word->is_quoted && !t->is_double && sign == 'n' && has_sign) {
+        return MS_SHELL_YES; /* nothing stands there, and "-n" alone is a text */
     }
     return truth_of((word->text[0] == '\0') == (sign == 'z'));
 }
@@ -156,10 +180,10 @@ static ms_shell_truth read_one(test_reading *t) {
         t->is_broken = t->is_broken || !takes(t, CLOSE);
     } else if (is_unary) {
         t->at += 2;
-        truth = test_one(t->reader, word->text[1], word + 1);
+        truth = test_one(t, word->text[1], word + 1, true);
     } else {
         t->at++;
-        truth = test_one(t->reader, 'n', word);
+        truth = test_one(t, 'n', word, false);
     }
     t->depth--;
     return truth;
@@ -189,11 +213,12 @@ static ms_shell_truth read_either(test_reading *t) {
     return truth;
 }
 
-ms_shell_truth ms_shell_test(ms_shell_reader *r, const ms_vector *words) {
+ms_shell_truth ms_shell_test(ms_shell_reader *r, const ms_vector *words, bool is_double) {
     if (words->count == 0) {
         return MS_SHELL_NO;
     }
-    test_reading t = {.reader = r, .words = words->data, .count = words->count};
+    test_reading t = {
+        .reader = r, .words = words->data, .count = words->count, .is_double = is_double};
     ms_shell_truth truth = read_either(&t);
     if (t.is_broken || t.at < t.count) {
         ms_shell_keep_doubt(r, "", 0);

@@ -251,9 +251,11 @@ bool ms_shell_include(ms_shell_reader *r, const ms_vector *words, bool is_own) {
 static ms_shell_truth read_group(ms_shell_reader *r, unsigned end) {
     ms_shell_truth truth;
     bool was_live = ms_shell_is_live(r);
+    size_t variables = r->out->variables.count;
     ms_shell_read_list(r, end, &truth);
     if (end == MS_SHELL_AT_SHELL_END && was_live) {
-        r->state.stop = MS_SHELL_GOES_ON; /* another shell ended */
+        r->state.stop = MS_SHELL_GOES_ON;    /* another shell ended, */
+        r->out->variables.count = variables; /* and what it set is gone */
     }
     return truth;
 }
@@ -332,6 +334,9 @@ ms_shell_truth ms_shell_read_pipeline(ms_shell_reader *r) {
             return truth;
         }
         r->cursor.at += 1 + (c->at[1] == '&');
+        if (r->output != NULL) {
+            r->output->is_open = true; /* what another command makes of it */
+        }
         ms_shell_skip_blanks(r, true);
     }
 }

@@ -24,6 +24,7 @@ typedef struct ms_shell_cursor {
     const ms_text *text;
     const char *at, *end, *line_start;
     int line;
+    const ms_mark *whole; /* of a text that is put together: the place of all of it; else NULL */
 } ms_shell_cursor;
 
 /* A word under construction. */
@@ -32,6 +33,7 @@ typedef struct ms_shell_draft {
     ms_mark mark;
     bool has_word, is_quoted, is_open;
     bool is_dropped; /* behind a redirection */
+    bool is_input;   /* behind "<<<": what the command reads */
 } ms_shell_draft;
 
 /* What a condition is, as far as the script says. */
@@ -59,6 +61,12 @@ typedef struct ms_shell_function {
     bool ends_script;     /* as one that tells how a script is used */
 } ms_shell_function;
 
+/* What commands print that a shell would put in: "$(...)". */
+typedef struct ms_shell_output {
+    ms_buffer text;
+    bool is_open; /* some of it only running them would tell */
+} ms_shell_output;
+
 /* What a reading has met, apart from words. */
 typedef struct ms_shell_state {
     ms_vector functions;         /* ms_shell_function */
@@ -70,7 +78,8 @@ typedef struct ms_shell_state {
     ms_shell_stop stop;
     const char *input_end; /* of a here-document that begins on the next line; NULL: none */
     size_t input_end_B;
-    bool is_input_script; /* it is commands for another shell */
+    bool is_input_script;       /* it is commands for another shell */
+    const ms_shell_word *input; /* what a command reads behind "<<<"; NULL: nothing that is known */
     int depth, calls, passes;
     size_t changes; /* assignments and commands met, whether run or not */
     bool has_exit;  /* a list that was passed over ends the script */
@@ -79,7 +88,8 @@ typedef struct ms_shell_state {
 } ms_shell_state;
 
 /* One reading of scripts. */
-typedef struct ms_shell_reader {
+typedef struct ms_shell_reader ms_shell_reader;
+struct ms_shell_reader {
     ms_shell_cursor cursor;
     ms_shell_draft draft;
     ms_shell_state state;
@@ -87,16 +97,18 @@ typedef struct ms_shell_reader {
     ms_diag *diag;
     ms_shell *out;
     const ms_shell_source *source;
-    bool *is_read;   /* [texts of the source] a text was, where another one names it */
-    size_t defined;  /* variables that are set from outside, the first ones */
-    ms_vector *into; /* ms_shell_word: where words go */
-    size_t total_B;  /* of all words, so far */
-    int defaults;    /* in each other */
-    bool is_dead;    /* what is read is not run: nothing is put in or kept */
-    bool tests;      /* words of a condition: what is not set is empty */
-    bool is_whole;   /* variables are not cut at blanks */
+    bool *is_read;           /* [texts of the source] a text was, where another one names it */
+    size_t defined;          /* variables that are set from outside, the first ones */
+    ms_vector *into;         /* ms_shell_word: where words go */
+    size_t total_B;          /* of all words, so far */
+    int defaults;            /* in each other */
+    bool is_dead;            /* what is read is not run: nothing is put in or kept */
+    bool tests;              /* words of a condition: what is not set is empty */
+    bool is_whole;           /* variables are not cut at blanks */
+    ms_shell_output *output; /* of the commands that are read; NULL: nobody asks for it */
+    void (*read_all)(ms_shell_reader *r); /* ms_shell_read_all, for what words are made of */
     ms_status status;
-} ms_shell_reader;
+};
 
 /* ---- reader.c ---- */
 
@@ -137,6 +149,9 @@ const char *ms_shell_draft_text(ms_shell_reader *r);
 
 /* ---- values.c ---- */
 
+/* Read digits, with a sign; false where the text is none. */
+bool ms_shell_read_number(const char *text, long long *value_out);
+
 /* Whether a name is that of a positional parameter. */
 bool ms_shell_is_number(const char *name, size_t length);
 
@@ -150,6 +165,15 @@ const ms_shell_variable *ms_shell_find_all_given(ms_shell_reader *r);
  * nothing. */
 void ms_shell_assign(ms_shell_reader *r, const char *name, ms_vector *words, bool is_array,
                      const ms_shell_variable *before);
+
+/* The value of one key of an array: "NAME[key]" by its own name, "[key]=value" among its words, or
+ * the word at an index.  *word_out: written where there is one.  Returns whether there is. */
+bool ms_shell_find_element(ms_shell_reader *r, const char *name, const char *key,
+                           ms_shell_word *word_out);
+
+/* Set one. */
+void ms_shell_set_element(ms_shell_reader *r, const char *name, const char *key,
+                          const ms_shell_word *word);
 
 /* Set a variable that is one word. */
 void ms_shell_set(ms_shell_reader *r, const char *name, const ms_shell_word *word);
@@ -168,6 +192,50 @@ bool ms_shell_read_piece(ms_shell_reader *r);
 void ms_shell_read_part(ms_shell_reader *r, const char *from, const char *to,
                         ms_shell_word *word_out);
 
+/* ---- operators.c ---- */
+
+/* A text without the part at its beginning ('#') or its end ('%') that matches a pattern, the
+ * shortest one or the longest.  Returns a text in the arena, or the text itself; NULL: it is too
+ * long for a search, or there is no memory. */
+const char *ms_shell_trimmed(ms_arena *arena, const char *text, const char *pattern, char sign,
+                             bool is_longest);
+
+/* A text with what matches a pattern replaced: the first one, all ('/'), the beginning ('#') or the
+ * end ('%').  Returns likewise. */
+const char *ms_shell_replaced(ms_arena *arena, const char *text, const char *pattern,
+                              const char *by, char which);
+
+/* The place of a slice "offset:length" of `count` letters or words, both counted from the end where
+ * they are negative.  Returns false where it is none. */
+bool ms_shell_slice(size_t count, long long offset, const long long *length, size_t *first_out,
+                    size_t *count_out);
+
+/* ---- outputs.c ---- */
+
+/* Add what a command prints to r->output, where that is known without running it: echo, printf,
+ * expr, basename, dirname, seq; of others that they leave it open. */
+void ms_shell_print(ms_shell_reader *r, const ms_vector *words);
+
+/* Read commands from a place to another for what they print.  *word_out: that, without the ends of
+ * lines behind it.  Returns false where only running them would tell. */
+bool ms_shell_capture(ms_shell_reader *r, const char *from, const char *to,
+                      ms_shell_word *word_out);
+
+/* ---- expansions.c ---- */
+
+/* Put a variable in: cut at blanks unless it is in quotes or a list. */
+void ms_shell_put_variable(ms_shell_reader *r, const ms_shell_variable *variable,
+                           bool is_in_quotes);
+
+/* Read what stands here behind '$'. */
+void ms_shell_read_dollar(ms_shell_reader *r, bool is_in_quotes);
+
+/* ---- builtins.c ---- */
+
+/* Commands that set variables in other ways than by assignments: read, set, unset, let, printf -v.
+ * Returns false for others. */
+bool ms_shell_set_variables(ms_shell_reader *r, const ms_vector *words);
+
 /* ---- assignments.c ---- */
 
 /* Read an assignment whose name has `length` letters; adds: it is "+=". */
@@ -181,13 +249,11 @@ void ms_shell_read_assignment(ms_shell_reader *r, size_t length, bool adds);
 bool ms_shell_compute(ms_shell_reader *r, const char *text, const ms_mark *at,
                       long long *value_out);
 
-/* Read digits, with a sign; false where the text is none. */
-bool ms_shell_read_number(const char *text, long long *value_out);
-
 /* ---- condition.c ---- */
 
-/* What the words of a test say, of "[ ... ]" without the brackets. */
-ms_shell_truth ms_shell_test(ms_shell_reader *r, const ms_vector *words);
+/* What the words of a test say, of "[ ... ]" without the brackets.  is_double: it is "[[ ... ]]",
+ * where a variable without quotes that is empty is a word. */
+ms_shell_truth ms_shell_test(ms_shell_reader *r, const ms_vector *words, bool is_double);
 
 /* Whether a word matches a pattern of a shell. */
 ms_shell_truth ms_shell_match(ms_shell_reader *r, const ms_shell_word *word,

@@ -10,6 +10,9 @@ bool ms_shell_is_live(const ms_shell_reader *r) {
 ms_mark ms_shell_mark_here(const ms_shell_reader *r) {
     const ms_shell_cursor *c = &r->cursor;
     int column = 1;
+    if (c->whole != NULL) {
+        return *c->whole;
+    }
     for (const char *at = c->line_start; at < c->at; at++) {
         column += ((unsigned char)*at & 0xC0) != 0x80; /* characters, not bytes */
     }
@@ -112,13 +115,29 @@ const char *ms_shell_draft_text(ms_shell_reader *r) {
     return text->length == 0 ? "" : ms_arena_strndup(r->arena, ms_buffer_text(text), text->length);
 }
 
+/* What a command reads behind "<<<". */
+static void keep_input(ms_shell_reader *r) {
+    ms_shell_word *word = MS_NEW(r->arena, ms_shell_word, 1);
+    const char *text = ms_shell_draft_text(r);
+    if (word == NULL || text == NULL) {
+        ms_shell_lack_memory(r);
+        return;
+    }
+    *word = (ms_shell_word){.text = text, .mark = r->draft.mark};
+    r->state.input = word;
+}
+
 void ms_shell_end_word(ms_shell_reader *r) {
     if (!r->draft.has_word) {
         return;
     }
     r->draft.has_word = false;
     if (r->draft.is_dropped || !ms_shell_is_live(r)) {
-        r->draft.is_dropped = false;
+        bool is_input = r->draft.is_input && ms_shell_is_live(r) && !r->draft.is_open;
+        r->draft.is_dropped = r->draft.is_input = false;
+        if (is_input) {
+            keep_input(r);
+        }
         return;
     }
     if (r->into->count >= MS_SHELL_WORDS_MAX) {

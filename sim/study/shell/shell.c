@@ -85,7 +85,8 @@ ms_status ms_shell_read(const ms_shell_source *source, ms_arena *arena, ms_diag 
                          .out = shell,
                          .source = source,
                          .is_read = MS_NEW(arena, bool, source->count + 1),
-                         .into = &shell->words};
+                         .into = &shell->words,
+                         .read_all = ms_shell_read_all};
     ms_vector given;
     ms_vector_init(&shell->variables, sizeof(ms_shell_variable));
     ms_vector_init(&shell->words, sizeof(ms_shell_word));

@@ -1,9 +1,23 @@
 /* Variables of shell scripts: what they are, and how they come to be. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "study/shell/parts.h"
 
 /* ---- looking up ---- */
+
+bool ms_shell_read_number(const char *text, long long *value_out) {
+    char *end = NULL;
+    text += strspn(text, MS_SHELL_BLANKS "\n");
+    size_t sign = *text == '-' || *text == '+';
+    if (text[sign] < '0' || text[sign] > '9') {
+        return false;
+    }
+    errno = 0;
+    *value_out = strtoll(text, &end, 0);
+    return errno == 0 && end[strspn(end, MS_SHELL_BLANKS "\n")] == '\0';
+}
 
 bool ms_shell_is_number(const char *name, size_t length) {
     for (size_t i = 0; i < length; i++) {
@@ -133,6 +147,76 @@ void ms_shell_assign(ms_shell_reader *r, const char *name, ms_vector *words, boo
     if (ms_vector_add(&r->out->variables, &variable, 1) == NULL) {
         ms_shell_lack_memory(r);
     }
+}
+
+/* "NAME[key]". */
+static const char *element_name(ms_shell_reader *r, const char *name, const char *key) {
+    const char *own = ms_arena_printf(r->arena, "%s[%s]", name, key);
+    if (own == NULL) {
+        ms_shell_lack_memory(r);
+    }
+    return own;
+}
+
+/* The index of a key that is a number, from the end where it is negative; `count` where it is none
+ * of the words. */
+static size_t index_of(const char *key, size_t count) {
+    long long index = 0;
+    bool is_number = ms_shell_read_number(key, &index);
+    index += is_number && index < 0 ? (long long)count : 0;
+    return is_number && index >= 0 && index < (long long)count ? (size_t)index : count;
+}
+
+bool ms_shell_find_element(ms_shell_reader *r, const char *name, const char *key,
+                           ms_shell_word *word_out) {
+    const char *own = element_name(r, name, key);
+    const ms_shell_variable *found = own == NULL ? NULL : ms_shell_find(r, own, strlen(own));
+    if (found != NULL && found->count == 1) {
+        *word_out = found->words[0];
+        return true;
+    }
+    found = ms_shell_find(r, name, strlen(name));
+    size_t length = strlen(key);
+    for (size_t i = 0; found != NULL && i < found->count; i++) {
+        const char *text = found->words[i].text;
+        if (text[0] == '[' && strncmp(text + 1, key, length) == 0 &&
+            strncmp(text + 1 + length, "]=", 2) == 0) {
+            *word_out = found->words[i];
+            word_out->text = text + 1 + length + 2;
+            return true;
+        }
+    }
+    size_t index = found == NULL ? 0 : index_of(key, found->count);
+    bool is_there = found != NULL && index < found->count;
+    if (is_there) {
+        *word_out = found->words[index];
+    }
+    return is_there;
+}
+
+void ms_shell_set_element(ms_shell_reader *r, const char *name, const char *key,
+                          const ms_shell_word *word) {
+    const ms_shell_variable *found = ms_shell_find(r, name, strlen(name));
+    size_t count = found == NULL || !found->is_array ? 0 : found->count;
+    size_t index = index_of(key, count + 1);
+    if (index > count) { /* a key of its own, or one far behind the last */
+        const char *own = element_name(r, name, key);
+        if (own != NULL) {
+            ms_shell_set(r, own, word);
+        }
+        return;
+    }
+    ms_vector words;
+    ms_vector_init(&words, sizeof *word);
+    bool is_kept = count == 0 || ms_vector_add(&words, found->words, count) != NULL;
+    is_kept = is_kept && (index < count || ms_vector_add(&words, word, 1) != NULL);
+    if (is_kept) {
+        MS_AT(&words, ms_shell_word, index) = *word;
+        ms_shell_assign(r, name, &words, true, NULL);
+    } else {
+        ms_shell_lack_memory(r);
+    }
+    ms_vector_release(&words);
 }
 
 void ms_shell_set(ms_shell_reader *r, const char *name, const ms_shell_word *word) {

@@ -233,7 +233,8 @@ Test(shell, expansions_are_those_of_a_shell) {
         {.script = "W=Adam\npython p.py --optimizer ${W,,} --split ${W^^}\n",
          .list = "--optimizer=adam --split=ADAM ",
          .notes = ""},
-        {.script = "P=a/b\nL=${P##*/}" RUN, .list = "--num-layers=${P##*/} ", .notes = ""},
+        {.script = "P=a/b\nL=${P##*/}" RUN, .list = "--num-layers=b ", .notes = ""},
+        {.script = "L=${P##*/}" RUN, .list = "--num-layers=${P##*/} ", .notes = ""},
         {.script = "cat <<EOT > ds.json\n{ \"if\": 1 }\npython q.py --num-layers 1 --bf16 "
                    "--swiglu\nEOT\nL=2" RUN,
          .list = "--num-layers=2 ",
@@ -266,6 +267,131 @@ Test(shell, commands_in_variables_end_where_a_shell_ends_them) {
     EXPECT_ALL(ROWS);
 }
 
+/* Lines that set L, and what bash makes of it; "$..." where only running them would tell. */
+static void expect_values(const char *const rows[][2], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        fixture f;
+        start(&f);
+        const char *script = ms_arena_printf(&f.arena, "%s" RUN, rows[i][0]);
+        cr_assert_eq(read_script(&f, script, NULL), MS_OK, "%s: %s", rows[i][0],
+                     ms_buffer_text(&f.messages));
+        cr_assert_str_eq(ms_buffer_text(&f.list),
+                         ms_arena_printf(&f.arena, "--num-layers=%s ", rows[i][1]), "%s",
+                         rows[i][0]);
+        end(&f);
+    }
+}
+#define EXPECT_VALUES(rows) expect_values(rows, sizeof(rows) / sizeof(rows)[0])
+
+Test(shell, texts_are_cut_and_replaced) {
+    static const char *const ROWS[][2] = {
+        {"F=/a/llama-7b.sh; N=${F##*/}; L=${N%.sh}", "llama-7b"},
+        {"S=a-b-32; L=${S##*-}", "32"},
+        {"S=a-b-32; L=${S#*-}", "b-32"},
+        {"S=a-b-32; L=${S%-*}", "a-b"},
+        {"S=a-b-32; L=${S%%-*}", "a"},
+        {"S=32b; L=${S%x}", "32b"},
+        {"S=3_2_; L=${S/_/}", "32_"},
+        {"S=3_2_; L=${S//_/}", "32"},
+        {"S=axb; L=${S//[a-b]/3}", "3x3"},
+        {"S=x2; L=${S/#x/3}", "32"},
+        {"S=3x; L=${S/%x/2}", "32"},
+        {"S=aab; L=${S/a*/7}", "7"},
+        {"S=12345; L=${S:1:2}", "23"},
+        {"S=12345; L=${S:3}", "45"},
+        {"S=12345; L=${S: -2}", "45"},
+        {"S=12345; N=1; L=${S:$N:${#S}-3}", "23"},
+        {"S=12345; L=${S:0:-1}", "1234"},
+        {"A=(1 2 3 4); B=(\"${A[@]:1:2}\"); L=${B[1]}", "3"},
+    };
+    EXPECT_VALUES(ROWS);
+}
+
+Test(shell, what_commands_print_is_put_in_where_that_is_known) {
+    static const char *const ROWS[][2] = {
+        {"A=8; B=4; L=$(expr $A \\* $B)", "32"},
+        {"A=8; B=4; L=`expr $A + $B`", "12"},
+        {"A=8; L=$[A*4]", "32"},
+        {"A=32; L=$(echo $A)", "32"},
+        {"L=$(( $(echo 4) * 8 ))", "32"},
+        {"L=$(printf \"%d-%s\" 3 b)", "3-b"},
+        {"L=$(basename /a/32.sh .sh)", "32"},
+        {"L=$(basename $(dirname /a/7b/x))", "7b"},
+        {"for L in $(seq 3 5); do break; done", "3"},
+        {"f() { local x=$1; echo $((x * 4)); }; L=$(f 8)", "32"},
+        {"x=1; f() { x=2; echo 3; }; y=$(f); L=$x", "1"},
+        {"L=1; (L=7)", "1"},
+    };
+    static const char *const OPEN[] = {"L=$(echo 4 | wc -c)", "L=$(echo $UNSET)", "L=$(nproc)",
+                                       "L=$(expr 8 : 3)", "f() { nproc; }; L=$(f)"};
+    EXPECT_VALUES(ROWS);
+    for (size_t i = 0; i < sizeof OPEN / sizeof OPEN[0]; i++) {
+        fixture f;
+        start(&f);
+        const char *script = ms_arena_printf(&f.arena, "%s\npython p.py --split \"$L\"\n", OPEN[i]);
+        cr_assert_eq(read_script(&f, script, NULL), MS_OK);
+        cr_assert_not_null(strstr(ms_buffer_text(&f.list), "--split=$("), "%s: %s", OPEN[i],
+                           ms_buffer_text(&f.list));
+        end(&f);
+    }
+}
+
+Test(shell, variables_are_set_in_other_ways_than_by_assignments) {
+    static const char *const ROWS[][2] = {
+        {"A=8; let L=A*4", "32"},
+        {"A=8; let \"L = A * 4\" B=1", "32"},
+        {"L=1; ((L += 31))", "32"},
+        {"L=1; ((L++))", "2"},
+        {"A=8; (( L = A > 3 ? 7 : 8 ))", "7"},
+        {"A=(1 32); L=${A[-1]}", "32"},
+        {"A=(1 2 32); i=2; L=${A[$i]}${A[i]}", "3232"},
+        {"A=(1 2); A[1]=32; A[2]=4; L=${A[1]}${A[2]}${#A[@]}", "3243"},
+        {"declare -A M; M[a]=32; k=a; L=${M[$k]}", "32"},
+        {"declare -A M=([a]=32 [b]=2); L=${M[b]}${M[a]}", "232"},
+        {"V=L0; L0=32; L=${!V}", "32"},
+        {"MODEL=7b; declare L_7b=32; V=L_$MODEL; L=${!V}", "32"},
+        {"read -r A L <<< \"1 32 \"", "32"},
+        {"IFS=, read -r A L <<< \"1,32\"", "32"},
+        {"IFS=',' read -ra A <<< \"0,1,2\"; L=${#A[@]}", "3"},
+        {"printf -v L \"%d\" 32", "32"},
+        {"set -- 5 32; L=$2$#", "322"},
+        {"set -- --l 32; while [[ $# -gt 0 ]]; do case $1 in --l) L=$2; shift 2;; esac; done",
+         "32"},
+        {"L=3; unset L; L=${L:-8}", "8"},
+        {"L0=32; eval \"L=\\$L0\"", "32"},
+        {"L=$'32'", "32"},
+        {"for ((i = 3; i < 5; i++)); do L=$((i + 5)); done", "8"},
+    };
+    EXPECT_VALUES(ROWS);
+}
+
+Test(shell, eval_reads_its_words_again) {
+    static const script_row ROWS[] = {
+        {.script = "A=\"--moe-layer-freq '([0]*3+[1]*5)' --split \\\"9, 1\\\"\"\nR=\"python p.py "
+                   "$A --num-layers 2 |& tee log\"\neval $R\n",
+         .list = "--moe-layer-freq=([0]*3+[1]*5) --split=9, 1 --num-layers=2 ",
+         .notes = ""},
+        {.script = "B=4\nR='python p.py --num-layers $B'\nB=5\neval \"$R\"\n",
+         .list = "--num-layers=5 ",
+         .notes = ""},
+        {.script = "eval 'if [ 1 = 1 ]; then L=2; fi'" RUN, .list = "--num-layers=2 ", .notes = ""},
+    };
+    EXPECT_ALL(ROWS);
+}
+
+Test(shell, what_is_empty_or_not_set_is_tested_as_in_bash) {
+    static const char *const ROWS[][2] = {
+        {"X=; if [ -n $X ]; then L=1; else L=2; fi", "1"},
+        {"X=; if [ -n \"$X\" ]; then L=1; else L=2; fi", "2"},
+        {"X=; if [[ -n $X ]]; then L=1; else L=2; fi", "2"},
+        {"X=; if [ $X ]; then L=1; else L=2; fi", "2"},
+        {"X=; if [ -z $X ]; then L=1; else L=2; fi", "1"},
+        {"X=1; if [[ -v X ]]; then L=1; else L=2; fi", "1"},
+        {"X=1; unset X; if [ -v X ]; then L=1; else L=2; fi", "2"},
+    };
+    EXPECT_VALUES(ROWS);
+}
+
 Test(shell, sums_are_computed) {
     static const struct {
         const char *sum, *value;
@@ -286,8 +412,14 @@ Test(shell, sums_are_computed) {
         {"!N + !0", "1"},
         {"9223372036854775807 - 1", "9223372036854775806"},
         {"N + UNSET", "$((N + UNSET))"},
-        {"N << 2", "$((N << 2))"},
-        {"N++", "$((N++))"},
+        {"N << 2", "16"},
+        {"1 << 2 + 1", "8"},
+        {"0xff & 0x0f ^ 1 | 32", "46"},
+        {"~0 + 33", "32"},
+        {"16#ff", "255"},
+        {"N++ + N", "9"},
+        {"N += 2, N * 2", "12"},
+        {"N > 3 ? (M = 7) : (M = 8)", "7"},
         {"1 +", "$((1 +))"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
@@ -313,6 +445,7 @@ Test(shell, faults_have_their_place) {
         {"L=$((9223372036854775807 + 1))" RUN, "expected numbers of at most 64 bits", {NULL}},
         {"L=$((3 ** 41))" RUN, "expected numbers of at most 64 bits", {NULL}},
         {"L=$((99999999999999999999))" RUN, "expected numbers of at most 64 bits", {NULL}},
+        {"L=$((1 << 63))" RUN, "expected a shift of 0 to 62 bits", {NULL}},
         {"L=$((2 ** -1))" RUN, "expected an exponent of 0 or more", {NULL}},
         {"L=1" RUN, "expected NAME=VALUE of a variable, or of a parameter", {"0=a"}},
         {"L=1" RUN, "expected NAME=VALUE of a variable, or of a parameter", {"a"}},
