@@ -67,8 +67,9 @@ const ms_value *ms_value_get(const ms_value *object, const char *key);
  * none. */
 double ms_value_number(const ms_value *object, const char *path, double fallback);
 
-/** Append `value` as JSON (RFC 8259). Doubles are written with 17 significant digits, so they read
- * back equal. indent: spaces per level, 0 writes everything on one line. */
+/** Append `value` as JSON (RFC 8259). Doubles have as many significant digits as they need to read
+ * back equal, 17 at most: 24.36, not 24.359999999999999. indent: spaces per level, 0 writes
+ * everything on one line. */
 void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out);
 
 /** Append an object as bytes for another process of the same program; ms_value_unpack gives the

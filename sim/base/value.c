@@ -1,7 +1,9 @@
 #include "meshsim/value.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 ms_value *ms_value_new_object(ms_arena *arena) {
@@ -236,6 +238,20 @@ static void new_line(ms_buffer *out, int indent, int depth) {
     }
 }
 
+/* The least digits with which printf's decimal reads back as the same number: 15 always show a
+ * decimal of at most 15 digits as it is, 17 always read back.  Source: C11, 5.2.4.2.2 (DBL_DIG,
+ * DBL_DECIMAL_DIG); numbers below DBL_MIN have fewer bits, and so may fewer digits. */
+static void write_double(double number, ms_buffer *out) {
+    char text[32];
+    int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
+    snprintf(text, sizeof text, "%.*g", digits, number);
+    while (digits < DBL_DECIMAL_DIG && strtod(text, NULL) != number) {
+        digits++;
+        snprintf(text, sizeof text, "%.*g", digits, number);
+    }
+    ms_buffer_puts(out, text);
+}
+
 static void write_at(const ms_value *value, int indent, int depth, ms_buffer *out);
 
 static void write_children(const ms_value *value, int indent, int depth, ms_buffer *out) {
@@ -270,7 +286,7 @@ static void write_at(const ms_value *value, int indent, int depth, ms_buffer *ou
         ms_buffer_printf(out, "%lld", (long long)value->as.integer);
         break;
     case MS_VALUE_DOUBLE:
-        ms_buffer_printf(out, "%.17g", value->as.number);
+        write_double(value->as.number, out);
         break;
     case MS_VALUE_STRING:
         ms_json_write_string(out, value->as.string);

@@ -18,7 +18,7 @@ enum { LINE_MAX_B = 512, WORDS_MAX = 24, HOSTS_MAX = 4096, BLOCK = 4, RESULTS_MI
 /* Lines that nobody understands are told one by one up to so many of a file. */
 enum { UNKNOWN_MAX = 100, SHOWN_B = 60 };
 
-static const double US_IN_S = 1e-6;
+static const double US_IN_S = 1e-6, MS_IN_US = 1e3;
 
 /* Programs of nccl-tests. */
 static const struct {
@@ -351,6 +351,12 @@ static bool read_block(char **words, double block[BLOCK - 1]) {
     return is_sound && block[0] > 0;
 }
 
+/* Whether a time is in milliseconds, as in logs of version 1: its bandwidth says so. */
+static bool is_in_ms(double size_B, const double *block) {
+    double GBps = size_B / (block[0] * US_IN_S) * 1e-9;
+    return block[1] > 0.1 && GBps > 900 * block[1] && GBps < 1100 * block[1];
+}
+
 /* Wrong results of both blocks; "N/A" where nobody looked. Before version 2.12 the column was the
  * largest deviation, "5e-07". Source of what is allowed: NVIDIA/nccl-tests, src/common.cu,
  * DeltaMaxValue, of half precision, the least exact type. */
@@ -382,7 +388,7 @@ static void add_point(log_reader *r, double size_B, const double *block, double 
 /* Size, and the two blocks of results: out of place, and in place. */
 static ms_status read_result(log_reader *r, char *text) {
     char *words[WORDS_MAX];
-    double size_B = 0, block[BLOCK - 1], in_place[BLOCK - 1];
+    double size_B = 0, block[BLOCK - 1], in_place[BLOCK - 1] = {0};
     int words_count = split(text, words);
     if (words_count < RESULTS_MIN) {
         return fault_at(r, r->line,
@@ -392,6 +398,11 @@ static ms_status read_result(log_reader *r, char *text) {
     char **blocks = &words[words_count - 2 * BLOCK];
     if (!read_number(words[0], &size_B) || size_B < 0 || !read_block(blocks, block)) {
         return fault_at(r, r->line, "expected a size and a time above 0", NULL);
+    }
+    bool has_in_place = read_block(blocks + BLOCK, in_place);
+    if (is_in_ms(size_B, block)) {
+        block[0] *= MS_IN_US;
+        in_place[0] *= has_in_place ? MS_IN_US : 1;
     }
     const char *wrong = find_wrong(blocks);
     if (wrong != NULL) {
@@ -404,7 +415,6 @@ static ms_status read_result(log_reader *r, char *text) {
     }
     r->results++;
     if (size_B > 0) {
-        bool has_in_place = read_block(blocks + BLOCK, in_place);
         add_point(r, size_B, block, has_in_place ? in_place[0] : NAN);
     }
     return MS_OK;
@@ -412,23 +422,64 @@ static ms_status read_result(log_reader *r, char *text) {
 
 /* ---- lines ---- */
 
-/* A line without what `mpirun --tag-output` ("[1,0]<stdout>:") or `srun --label` ("0: ") puts
- * before it. */
-static ms_span take_label(ms_span line) {
+/* Whether a line is one of nccl-tests: empty, a comment, or one that begins with two whole numbers.
+ */
+static bool is_own(ms_span line) {
     const char *at = line.from;
-    bool has_digits = false;
-    if (at < line.to && *at == '[') {
-        const char *end = memchr(at, ':', (size_t)(line.to - at));
-        const char *tag = memchr(at, '<', (size_t)(line.to - at));
-        bool is_tag = end != NULL && tag != NULL && tag < end && end - tag >= 5 &&
-                      memcmp(tag, "<std", 4) == 0;
-        return is_tag ? ms_span_trim((ms_span){end + 1, line.to}) : line;
+    int numbers = 0;
+    for (; at < line.to && numbers < 2; numbers++) {
+        const char *first = at;
+        while (at < line.to && isdigit((unsigned char)*at)) {
+            at++;
+        }
+        if (at == first || at == line.to || *at != ' ') {
+            break;
+        }
+        while (at < line.to && *at == ' ') {
+            at++;
+        }
     }
-    for (; at < line.to && isdigit((unsigned char)*at); at++) {
-        has_digits = true;
+    return line.from >= line.to || *line.from == '#' || numbers == 2;
+}
+
+/* The end of what stands before a line: "[1,0]<stdout>:" of mpirun, "0:" of srun, "[pod]" and
+ * "pod:" of what shows several logs, "service  |", and a time, "2026-01-31T12:00:00Z".  NULL: none
+ * is there. */
+static const char *label_end(ms_span line) {
+    const char *at = line.from, *close = line.to;
+    bool is_bracket = at < line.to && *at == '[';
+    if (is_bracket) {
+        close = memchr(at, ']', (size_t)(line.to - at));
+        at = close == NULL ? line.to : close + 1;
+        bool is_stream = line.to - at > 5 && memcmp(at, "<std", 4) == 0;
+        const char *colon = is_stream ? memchr(at, ':', (size_t)(line.to - at)) : NULL;
+        return colon != NULL ? colon + 1 : close == NULL ? NULL : at;
     }
-    bool is_label = has_digits && line.to - at >= 2 && at[0] == ':' && at[1] == ' ';
-    return is_label ? ms_span_trim((ms_span){at + 2, line.to}) : line;
+    while (at < line.to && *at != ' ' && *at != '#') {
+        at++;
+    }
+    bool is_word = at > line.from && (at == line.to || *at == ' ');
+    const char *bar = at;
+    while (is_word && bar < line.to && *bar == ' ') {
+        bar++;
+    }
+    bool has_bar = is_word && bar < line.to && *bar == '|';
+    bool has_colon = is_word && at[-1] == ':';
+    bool is_time = is_word && at - line.from > 18 && line.from[4] == '-' && line.from[10] == 'T';
+    return has_bar ? bar + 1 : has_colon || is_time ? at : NULL;
+}
+
+/* A line without what launchers and tools that collect logs put before it. */
+static ms_span take_label(ms_span line) {
+    ms_span rest = line;
+    for (int i = 0; i < 3 && !is_own(rest); i++) {
+        const char *end = label_end(rest);
+        if (end == NULL) {
+            break;
+        }
+        rest = ms_span_trim((ms_span){end, rest.to});
+    }
+    return is_own(rest) ? rest : line;
 }
 
 static ms_status read_other(log_reader *r, char *text) {

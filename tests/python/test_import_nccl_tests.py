@@ -78,7 +78,8 @@ class ImportNcclTests(programs.ProgramTest):
         runs = log_of("all_gather", 16, 8, times) + log_of("reduce_scatter", 8, 8, times)
         plain = self.rows(self.write(runs))
         self.assertEqual([(r["op"], r["ranks"], r["nodes"]) for r in plain], [("all_gather", "16", "2"), ("reduce_scatter", "8", "1")])
-        for label in ("[1,0]<stdout>:", "0: ", "12: "):
+        for label in ("[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "12: ", "2026-01-31T12:00:00.123456789Z ", "nccl-test-job-0-x7: ", "[launcher-0] ",
+                      "worker-1  | ", "2026-01-31T12:00:00Z [launcher-0] 0: "):
             labelled = self.write("".join(label + line + "\n" for line in runs.splitlines()))
             self.assertEqual(self.rows(labelled), plain)
             self.assertEqual(len(json.loads(self.meshsim("validate", labelled, "--json").stdout)["collectives"]), 2)
@@ -122,6 +123,16 @@ class ImportNcclTests(programs.ProgramTest):
         self.assertEqual(before, rows)
         found = self.meshsim("import", "nccl-tests", self.write(old.replace("5e-07", "3e+01", 1), "all_reduce_old.log"), code=3).stderr
         self.assertIn("a benchmark with wrong results: '3e+01'", found)
+
+    def test_logs_of_version_1_have_milliseconds(self):
+        """Source: NVIDIA/nccl-tests issue 7 (2018), where times are in ms; the bandwidth beside them says so."""
+        row = "     1048576        262144   float     sum    0.200   5.24   5.24    0e+00    0.250   4.19   4.19    0e+00\n"
+        log = ("nThread 1 nGpus 2 minBytes 9 maxBytes 33554432 step: 1048576(bytes) warmup iters: 5 iters: 20 validation: 1\n"
+               "# Using devices\n#   Rank  0 on host1 device  0 [0x04] Tesla V100-SXM2-16GB\n#   Rank  1 on host1 device  1 [0x05] Tesla V100-SXM2-16GB\n")
+        (point,) = self.rows(self.write(log + row, "all_reduce.log"))
+        self.assertEqual([float(point[key]) for key in ("time_us", "in_place_time_us")], [200, 250])
+        (point,) = self.rows(self.write(log + row.replace("5.24", "5242.88"), "all_reduce.log"))
+        self.assertEqual(float(point["time_us"]), 0.2)
 
     def test_options_of_workloads_are_refused(self):
         log = self.write(log_of("all_gather", 2, 1, [(8, 13.5)]))

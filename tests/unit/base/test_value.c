@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +104,80 @@ Test(value, doubles_read_back_equal) {
         cr_assert_eq(memcmp(&back, &number, sizeof back), 0, "seed %llu: %s",
                      (unsigned long long)seed, ms_buffer_text(&text));
         ms_buffer_release(&text);
+    }
+}
+
+static void assert_number(double number, const char *expected) {
+    const ms_value value = {.type = MS_VALUE_DOUBLE, .as.number = number};
+    assert_json(&value, 0, expected);
+}
+
+/* Digits of a number as it is printed, without zeros before the first and behind the last. */
+static int significant_digits(const char *text) {
+    int count = 0, zeros = 0;
+    for (; *text != '\0' && *text != 'e'; text++) {
+        bool is_digit = *text >= '0' && *text <= '9';
+        if (is_digit && (*text != '0' || count > 0)) {
+            zeros = *text == '0' ? zeros + 1 : 0;
+            count++;
+        }
+    }
+    return count - zeros;
+}
+
+/* A number reads back with the same bits, and with one digit less it would not. */
+static void expect_least_digits(double number, uint64_t seed) {
+    const ms_value value = {.type = MS_VALUE_DOUBLE, .as.number = number};
+    ms_buffer text;
+    char shorter[400];
+    ms_buffer_init(&text);
+    ms_value_write_json(&value, 0, &text);
+    double back = strtod(ms_buffer_text(&text), NULL);
+    cr_assert_eq(memcmp(&back, &number, sizeof back), 0, "seed %llu: %s", (unsigned long long)seed,
+                 ms_buffer_text(&text));
+    int digits = significant_digits(ms_buffer_text(&text));
+    snprintf(shorter, sizeof shorter, "%.*g", digits - 1, number);
+    cr_assert(digits <= 1 || strtod(shorter, NULL) != number, "seed %llu: %s, %s",
+              (unsigned long long)seed, ms_buffer_text(&text), shorter);
+    ms_buffer_release(&text);
+}
+
+Test(value, doubles_have_no_more_digits_than_they_need) {
+    static const struct {
+        double number;
+        const char *text;
+    } ROWS[] = {
+        {24.36, "24.36"},
+        {0.1, "0.1"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {1.0 / 3, "0.3333333333333333"},
+        {-0.0, "-0"},
+        {100000, "100000"},
+        {1e22, "1e+22"},
+        {1.2345678901234568e17, "1.2345678901234568e+17"},
+        {5e-324, "5e-324"}, /* of %.15g it would be 4.94065645841247e-324 */
+        {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        assert_number(ROWS[i].number, ROWS[i].text);
+    }
+    const char *given = getenv("MS_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 13;
+    ms_random random = {seed};
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = ms_random_next(&random);
+        double number = 0;
+        char decimal[40];
+        memcpy(&number, &bits, sizeof number);
+        if (i % 2 == 0) { /* a decimal of a few digits */
+            int digits = (int)ms_random_range(&random, 1, 15);
+            snprintf(decimal, sizeof decimal, "%.*e", digits - 1, ms_random_unit(&random) * 1e6);
+            number = strtod(decimal, NULL);
+        }
+        if (isfinite(number)) {
+            expect_least_digits(number, seed);
+        }
     }
 }
 
