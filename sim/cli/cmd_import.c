@@ -176,6 +176,15 @@ static const struct {
     {"batch", " --batch 256", " --set 'batch={global: 256}'"},
     {"model.vocab", NULL, " --set model.vocab=32000"},
     {"mesh.dp", NULL, " --set mesh.dp=8"},
+    {"batch.micro", NULL, " --set batch.micro=1"},
+    {"precision.parameters", NULL, " --set precision.parameters=bf16"},
+    {"node.gpus", NULL, " --set node.gpus=8"},
+    {"node.nics", NULL, " --set node.nics=8"},
+    {"gpu.type", NULL, " --set gpu.type=h100-sxm5-80gb"},
+    {"tiers.nvlink.bandwidth", NULL, " --set 'tiers.nvlink.bandwidth=450 GB/s'"},
+    {"tiers.rail.bandwidth", NULL, " --set 'tiers.rail.bandwidth=400 Gbit/s'"},
+    {"tiers.spine.bandwidth", NULL, " --set 'tiers.spine.bandwidth=400 Gbit/s'"},
+    {"tiers.core.bandwidth", NULL, " --set 'tiers.core.bandwidth=400 Gbit/s'"},
 };
 
 static void add_given(const ms_imported *imported, const char *key, bool is_here, ms_buffer *out) {
@@ -206,12 +215,13 @@ static void add_required(const ms_invocation *call, const ms_imported *imported,
         return;
     }
     ms_buffer_puts(out, ", see the file's comments\n");
-    if (imported->product != MS_IMPORT_WORKLOAD) {
-        return;
-    }
     ms_buffer_puts(out, "now        add, for example,");
     for (int i = 0; i < imported->missing_count; i++) {
         add_given(imported, imported->missing[i], true, out);
+    }
+    if (imported->product != MS_IMPORT_WORKLOAD) {
+        ms_buffer_puts(out, "\n");
+        return;
     }
     ms_buffer_printf(out, "\nor later   meshsim run %s", ms_cli_value(call, "output", ""));
     for (int i = 0; i < imported->missing_count; i++) {

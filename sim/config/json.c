@@ -161,7 +161,10 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
         return MS_E_NOMEM;
     }
     char shown[MS_SHOWN_MAX + 4];
-    ms_diag_at(diag, &mark, NULL, "not valid JSON: %s", ms_shown(text, shown));
+    char letter = at < source->length_B ? source->text[at] : '\0';
+    bool is_comment = letter == '/' || letter == '#';
+    ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
+               is_comment ? "; JSON has no comments" : "");
     return MS_E_INPUT;
 }
 

@@ -6,6 +6,8 @@ usage: test_import_slurm.py MESHSIM [unittest arguments]
 """
 
 import json
+import shlex
+import re
 
 import programs
 import yaml
@@ -270,6 +272,19 @@ class ImportSlurm(programs.ProgramTest):
             self.assertRegex(self.fault(f"SwitchName=a Nodes={hosts}\n"), f"topology.conf:1:20: error: .* is no list of hosts: {said}", hosts)
         many = "".join(f"SwitchName=s{i} Nodes=n{i}x[1-60000]\n" for i in range(4))
         self.assertIn("the file names more than 131072", self.fault(many))
+
+    def test_the_page_says_how_what_is_required_is_given(self):
+        page = self.meshsim("import", "slurm", self.write(TREE), "-o", "p.yaml", "--quiet").stdout
+        now = re.search(r"^now        add, for example, (.*)$", page, re.M)[1]
+        self.assertNotIn("required", self.meshsim("import", "slurm", "topology.conf", *shlex.split(now), "-o", "p.yaml", "--quiet").stdout)
+        self.meshsim("platform", "./p.yaml")
+
+    def test_a_file_for_nccl_to_read_is_none_that_it_wrote(self):
+        """Files of clouds for NCCL_TOPO_FILE have PCI devices and no GPUs in them.  Source: Azure, ndv4-topo.xml."""
+        xml = ('<system version="1"><cpu numaid="0" affinity="ffff" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">'
+               '<pci busid="ffff:ff:01.0" class="0x060400" link_speed="16 GT/s" link_width="16">'
+               '<pci busid="0001:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/></pci></cpu></system>')
+        self.assertRegex(self.fault(TREE, xml), "this is a file for NCCL_TOPO_FILE, .* NCCL_TOPO_DUMP_FILE makes a job write")
 
     def test_bad_xml(self):
         bomb = '<!DOCTYPE s [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]>\n<system version="1">&b;</system>'

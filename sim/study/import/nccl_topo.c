@@ -436,6 +436,18 @@ static ms_status walk(topo_reader *r, const ms_xml_element *element) {
     return status;
 }
 
+/* Whether there is a PCI device of the class of GPUs, as in files that clouds ship for
+ * NCCL_TOPO_FILE.  Source: the PCI ID Repository, class 03, subclass 02. */
+static bool has_gpu_device(const ms_xml_element *element) {
+    const char *kind = ms_xml_get(element, "class");
+    bool has_one = kind != NULL && strncmp(kind, "0x0302", 6) == 0;
+    for (const ms_xml_element *child = element->first; child != NULL && !has_one;
+         child = child->next) {
+        has_one = has_gpu_device(child);
+    }
+    return has_one;
+}
+
 static ms_status check_root(const topo_reader *r, const ms_xml_element *root) {
     if (strcmp(root->name, "system") == 0) {
         return MS_OK;
@@ -459,7 +471,12 @@ ms_status ms_nccl_topo_read(const ms_text *text, ms_arena *arena, ms_diag *diag,
     status = status == MS_OK ? check_root(r, root) : status;
     status = status == MS_OK ? walk(r, root) : status;
     if (status == MS_OK && (machine.gpus.count == 0 || machine.hosts == 0)) {
-        status = fault(r, root, "expected GPUs below processors (cpu), got none");
+        status = fault(r, root,
+                       has_gpu_device(root)
+                           ? "expected elements 'gpu', got none: this is a file for "
+                             "NCCL_TOPO_FILE, which says where devices are; what they are has the "
+                             "one that NCCL_TOPO_DUMP_FILE makes a job write"
+                           : "expected GPUs below processors (cpu), got none");
     }
     if (status == MS_OK && machine.gpus.count % machine.hosts != 0) {
         status = fault(r, root, "machines with different numbers of GPUs");
