@@ -93,6 +93,16 @@ class ImportMegatron(programs.ProgramTest):
         said = self.meshsim("import", "megatron", "run.sh").stderr
         self.assertIn("--qk-nope-head-dim: used for model.mla.qk_nope", said)
 
+    def test_names_with_underscores_and_switches_with_values(self):
+        """As ms-swift's documentation has them (Megatron-SWIFT, command line parameters)."""
+        (self.folder / "run.sh").write_text("megatron sft --num_layers 4 --hidden_size 1024 --num_attention_heads 16 --seq_length 1024 --sequence_parallel true "
+                                            "--tensor_model_parallel_size 2 --swiglu false --micro_batch_size 1 --global_batch_size 16 --bf16 true --lora_rank 8\n",
+                                            encoding="utf-8")
+        found = json.loads(self.meshsim("import", "megatron", "run.sh", "--quiet", "--json").stdout)
+        for text in ("layers: 4", "tp: 2", "sequence: true", "gated: false", "parameters: bf16"):
+            self.assertIn(text, found["workload"])
+        self.assertEqual([key["key"] for key in found["keys"] if key["fate"] == "unknown"], ["--lora_rank"])
+
     def test_a_parameter_that_is_not_given_is_asked_for(self):
         (self.folder / "run.sh").write_text("L=${10}\npython pretrain_gpt.py --num-layers $L --hidden-size $H --seq-length 10\n", encoding="utf-8")
         said = self.meshsim("import", "megatron", "run.sh", code=3).stderr

@@ -83,6 +83,28 @@ static const char *take_values(word_walk *w, size_t most) {
     return ms_buffer_keep(&values, w->reading->arena);
 }
 
+/* A name with '-' for '_', as ms-swift's "megatron sft" has it, where that is one that is known and
+ * the other is not. */
+static const char *usual_spelling(megatron_reading *r, const char *name) {
+    ms_megatron_flag flag;
+    char *usual = ms_arena_strdup(r->arena, name);
+    for (char *at = usual; at != NULL && *at != '\0'; at++) {
+        *at = *at == '_' ? '-' : *at;
+    }
+    bool is_other =
+        usual != NULL && !ms_megatron_find_flag(name, &flag) && ms_megatron_find_flag(usual, &flag);
+    return is_other ? usual : name;
+}
+
+/* "true" or "false" behind a switch that takes no value in Megatron-LM itself.  Returns whether it
+ * is off. */
+static bool take_truth(word_walk *w) {
+    const char *text = w->at < w->count ? w->words[w->at].text : "";
+    bool is_off = strcmp(text, "false") == 0;
+    w->at += is_off || strcmp(text, "true") == 0;
+    return is_off;
+}
+
 static void take_argument(word_walk *w) {
     megatron_reading *r = w->reading;
     const ms_shell_word *word = &w->words[w->at++];
@@ -95,7 +117,11 @@ static void take_argument(word_walk *w) {
         lack_memory(r);
         return;
     }
+    name = usual_spelling(r, name);
     bool is_known = ms_megatron_find_flag(name, &flag);
+    if (is_known && flag.arity == MS_TAKES_NONE && equals == NULL && take_truth(w)) {
+        return;
+    }
     static const size_t MOST[] = {0, 1, (size_t)-1}; /* as ms_megatron_arity */
     const char *value = equals != NULL ? equals + 1 : take_values(w, MOST[flag.arity]);
     if (is_known && flag.arity == MS_TAKES_ONE && equals == NULL && value != NULL &&
