@@ -60,16 +60,23 @@ static void route_in_pod(const ms_platform *platform, int from, int to, ms_route
     const ms_torus *torus = ms_torus_of(platform);
     int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
     int at = from;
+    int stride = 1; /* from a chip to its neighbour along d */
     ms_torus_coordinates(torus, from, a);
     ms_torus_coordinates(torus, to, b);
     for (int d = 0; d < torus->dimensions; d++) {
-        int left = hops(a[d], b[d], torus->shape[d]);
+        int size = torus->shape[d];
+        int left = hops(a[d], b[d], size);
         int direction = left > 0 ? MS_LINK_UP : MS_LINK_DOWN;
-        for (int i = 0; i < abs(left); i++) {
+        int edge = left > 0 ? size - 1 : 0; /* from where the ring leads to its other end */
+        int step = left > 0 ? stride : -stride;
+        for (int i = 0, place = a[d]; i < abs(left); i++) {
             int pair = at * torus->dimensions + d;
+            bool is_edge = place == edge;
             out->links[out->count++] = ms_fabric_link(platform, 0, pair, direction);
-            at = ms_torus_neighbour(torus, at, d, direction);
+            at += is_edge ? -step * (size - 1) : step;
+            place = is_edge ? size - 1 - edge : place + (left > 0 ? 1 : -1);
         }
+        stride *= size;
     }
     out->latency_s = out->count * platform->tiers[0].latency_s;
     out->tier = 0;
