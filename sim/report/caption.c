@@ -27,7 +27,7 @@ const char *ms_caption_short(const char *name) {
 }
 
 static void add_value(const ms_value *value, ms_buffer *line) {
-    const char *text = value == NULL ? "nothing" : ms_caption_short(value->as.string);
+    const char *text = value == NULL ? "the default" : ms_caption_short(value->as.string);
     size_t length = strlen(text);
     bool is_long = length > VALUE_B;
     length = is_long ? VALUE_B : length;
