@@ -10,7 +10,7 @@ function sideText(value) {
 
 function differenceColumns(hasTraces, list) {
   const of = (row) => `/result/${list}/${row.at}`;
-  const side = (name) => ({ key: name, title: name, unit: "", value: (row) => (isNumber(row[name]) ? row[name] : null), cell: (row) => (isNumber(row[name]) ? el("span", { "data-key": `${of(row)}/${name}` }, sideText(row[name])) : sideText(row[name])) });
+  const side = (name) => ({ key: name, title: name, unit: "", value: (row) => (isNumber(row[name]) ? row[name] : null), cell: (row) => (isNumber(row[name]) ? el("span", { "data-key": `${of(row)}/${name}` }, sideText(row[name])) : el("span", { className: "side-text" }, sideText(row[name]))) });
   const relative = { key: "change", title: "change", unit: "share", value: (row) => (isNumber(row.relative) ? row.relative : null), cell: (row) => difference(row) };
   const size = { key: "size", title: "size", unit: "share", value: (row) => (isNumber(row.relative) ? Math.abs(row.relative) : null), cell: (row) => (isNumber(row.relative) ? `${digits(100 * Math.abs(row.relative), 3)} %` : "") };
   const guard = { key: "guard", title: "guard", value: (row) => (row.failed ? "broken" : row.guarded ? "kept" : "not guarded"), cell: (row) => (row.failed ? el("span", { className: "bad" }, "broken") : row.guarded ? "kept" : "") };
