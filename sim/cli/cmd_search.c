@@ -226,6 +226,19 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* Options that name files. */
 static const char *const FILES[] = {"output", "csv", "html", NULL};
 
+/* Whether a file is asked for and to be written. An interrupted search writes what it found to new
+ * files only: an older one, which may be of a whole search, stays as it is. */
+static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
+                       const char *option) {
+    const char *path = ms_cli_value(call, option, NULL);
+    bool is_kept = path != NULL && shown->result->is_partial && strcmp(path, "-") != 0 &&
+                   access(path, F_OK) == 0;
+    if (is_kept) {
+        ms_diag_note(call->diag, NULL, NULL, "'%s' is left as it was", path);
+    }
+    return path != NULL && !is_kept;
+}
+
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer workload;
     ms_buffer csv;
@@ -233,7 +246,7 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
     ms_status status = MS_OK;
     ms_buffer_init(&workload);
     ms_buffer_init(&csv);
-    if (ms_cli_has(call, "output") && has_best) {
+    if (has_best && is_written(call, shown, "output")) {
         if (shown->result->is_partial) {
             ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "
                                       "be among what it did not simulate.\n");
@@ -241,7 +254,7 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
         ms_show_search_workload(&shown->result->rows[0], call->arena, &workload);
         status = ms_cli_write_option(call, "output", &workload);
     }
-    if (status == MS_OK && ms_cli_has(call, "csv")) {
+    if (status == MS_OK && is_written(call, shown, "csv")) {
         ms_show_search_csv(shown, call->arena, &csv);
         status = ms_cli_write_option(call, "csv", &csv);
     }
@@ -266,7 +279,7 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
     const char *name = ms_space_base(shown->space)->name;
     const ms_cli_page page = {.title = name == NULL ? shown->workload : name,
                               .files = {files, sizeof files / sizeof files[0]}};
-    if (!ms_cli_has(call, "html")) {
+    if (!is_written(call, shown, "html")) {
         return MS_OK;
     }
     ms_value *root = make_tree(call, shown, whatif);

@@ -183,6 +183,10 @@ ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to) {
 static ms_status report_open(const char *path, ms_diag *diag) {
     int error = errno;
     ms_mark mark = {.file = path};
+    if (path[0] == '\0') {
+        ms_diag_at(diag, NULL, NULL, "expected a file's name, got ''");
+        return MS_E_INPUT;
+    }
     if (error == ENOENT || error == ENOTDIR) {
         ms_diag_at(diag, &mark, NULL, "no such file");
         return MS_E_INPUT;

@@ -314,7 +314,9 @@ class Store(unittest.TestCase):
 
     def test_interrupt_keeps_what_is_there(self):
         best = self.store.parent / "best.yaml"
-        words = [*self.MANY, "--exhaustive", "--jobs", 1, "--json", "--store", self.store, "-o", best]
+        older = self.store.parent / "older.csv"
+        older.write_text("of a whole search\n", encoding="utf-8")
+        words = [*self.MANY, "--exhaustive", "--jobs", 1, "--json", "--store", self.store, "-o", best, "--csv", older]
         process = self.start(*words)
         self.assertTrue(await_rows(process, self.store, 2), "it ended before it was interrupted")
         process.send_signal(signal.SIGINT)
@@ -323,6 +325,8 @@ class Store(unittest.TestCase):
         found = json.loads(out)
         self.assertTrue(found["partial"])
         self.assertIn("the same command goes on", err)
+        self.assertEqual(older.read_text(encoding="utf-8"), "of a whole search\n")
+        self.assertIn(f"'{older}' is left as it was", err)
         self.assertTrue(best.read_text(encoding="utf-8").startswith("# Partial: the search was interrupted"))
         subprocess.run([PROGRAM, "check", best], check=True, stdout=subprocess.DEVNULL)
         counts = found["counts"]
