@@ -32,49 +32,72 @@ static inline double ms_together_s(double time_s) {
     return 1e-12 + 1e-12 * time_s;
 }
 
+enum { MS_STRETCHES_MOST = 64 }; /**< one of each step, of which a run has no more */
+
 /** A stretch of a timeline that happens again and again, exactly as it did, before what comes
  * behind it (sim/run/fast_forward.md). Dates are told without the other times. */
-typedef struct ms_steady {
+typedef struct ms_steady_stretch {
     double from_s;
     double period_s;
-    int32_t mbs;   /**< by which `mb` of an operation grows in a period; 0: no period was found */
-    int32_t times; /**< beside the one in the timeline; 0: nothing is repeated */
+    int32_t mbs;   /**< by which `mb` of an operation grows in a period */
+    int32_t times; /**< beside the one in the timeline, >= 1 */
+} ms_steady_stretch;
+
+/** What of a timeline is repeated: a stretch of each step, in their order, or nothing. */
+typedef struct ms_steady {
+    int32_t count;    /**< of stretches; 0: nothing is repeated */
+    int32_t seen_mbs; /**< count 0: of a period that was found, but is no divisor of what is left
+                         out; 0: none was found */
+    ms_steady_stretch of_step[MS_STRETCHES_MOST];
 } ms_steady;
 
-/** Whether an instant lies in the stretch that is repeated. */
-static inline bool ms_steady_has(const ms_steady *repeat, double time_s) {
-    return repeat->times > 0 && time_s >= repeat->from_s &&
-           time_s < repeat->from_s + repeat->period_s;
+/** Whether an instant lies in a stretch. */
+static inline bool ms_steady_stretch_has(const ms_steady_stretch *stretch, double time_s) {
+    return time_s >= stretch->from_s && time_s < stretch->from_s + stretch->period_s;
+}
+
+/** Whether an instant of the timeline lies behind a stretch, and so behind all times of it. */
+static inline bool ms_steady_stretch_is_before(const ms_steady_stretch *stretch, double time_s) {
+    return time_s >= stretch->from_s + stretch->period_s;
 }
 
 /** How often what begins at an instant of the timeline happens. */
 static inline double ms_steady_count(const ms_steady *repeat, double start_s) {
-    return ms_steady_has(repeat, start_s) ? 1.0 + repeat->times : 1.0;
+    double count = 1.0;
+    for (int32_t i = 0; i < repeat->count; i++) {
+        const ms_steady_stretch *stretch = &repeat->of_step[i];
+        count = ms_steady_stretch_has(stretch, start_s) ? 1.0 + stretch->times : count;
+    }
+    return count;
 }
 
-/** Time between two instants of the timeline, all other times of the stretch included [s]. */
+/** Time between two instants of the timeline, all other times of the stretches included [s]. */
 static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, double to_s) {
     double length_s = to_s - from_s;
-    if (repeat->times > 0) {
-        double end_s = repeat->from_s + repeat->period_s;
-        double first_s = from_s > repeat->from_s ? from_s : repeat->from_s;
+    for (int32_t i = 0; i < repeat->count; i++) {
+        const ms_steady_stretch *stretch = &repeat->of_step[i];
+        double end_s = stretch->from_s + stretch->period_s;
+        double first_s = from_s > stretch->from_s ? from_s : stretch->from_s;
         double last_s = to_s < end_s ? to_s : end_s;
-        length_s += last_s > first_s ? repeat->times * (last_s - first_s) : 0.0;
+        length_s += last_s > first_s ? stretch->times * (last_s - first_s) : 0.0;
     }
     return length_s;
 }
 
-/** Whether an instant of the timeline lies behind the stretch, and so behind all times of it. */
-static inline bool ms_steady_is_behind(const ms_steady *repeat, double time_s) {
-    return repeat->times > 0 && time_s >= repeat->from_s + repeat->period_s;
-}
-
-/** Time by which an instant is then later than in the timeline [s]. */
+/** Time by which an instant is later than in the timeline, for all times of the stretches that it
+ * lies behind [s]. */
 static inline double ms_steady_later_s(const ms_steady *repeat, double time_s) {
-    return ms_steady_is_behind(repeat, time_s) ? repeat->times * repeat->period_s : 0.0;
+    double later_s = 0.0;
+    for (int32_t i = 0; i < repeat->count; i++) {
+        const ms_steady_stretch *stretch = &repeat->of_step[i];
+        later_s +=
+            ms_steady_stretch_is_before(stretch, time_s) ? stretch->times * stretch->period_s : 0.0;
+    }
+    return later_s;
 }
 
-/** When an instant of the timeline is, behind all times of the stretch if it is behind it [s]. */
+/** When an instant of the timeline is, behind all times of the stretches that it lies behind [s].
+ */
 static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
     return time_s + ms_steady_later_s(repeat, time_s);
 }
@@ -89,8 +112,8 @@ typedef struct ms_timeline {
                           of the lowest role (ms_dag_role), then the one that began first, then the
                           lowest index. */
     double makespan_s; /**< latest end */
-    ms_steady steady; /**< of a graph that stands for more: where its middle is. Without times: none
-                         was found, and the timeline is that of the graph alone */
+    ms_steady steady;  /**< of a graph that stands for more: where its middles are. Without any: the
+                          timeline is that of the graph alone */
     double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
                             ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */

@@ -97,7 +97,8 @@ typedef struct ms_result {
     int stage_count;            /**< pipeline ranks */
     ms_granularity_risk *risks; /**< [risk_count] */
     int risk_count;
-    int fast_forwarded; /**< microbatches that were counted, not simulated (timeline.steady) */
+    int fast_forwarded; /**< microbatches of each step that were counted, not simulated
+                           (timeline.steady) */
     double bounds_s[2]; /**< between which a step lies that is not folded exactly; else 0 */
     double wall_s;      /**< time the simulation took (lowering, engine, metrics) */
     double peak_rss_B;  /**< most memory that this process, or one that it waited for, ever had,

@@ -132,8 +132,9 @@ typedef struct ms_metrics {
 } ms_metrics;
 
 /** Compute the metrics of a timeline.
- *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG if the timeline contradicts itself.  O(operations log
- * operations). */
+ *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG if the timeline contradicts itself; MS_E_RANGE (not
+ * reported) where what is measured of a rank begins in the middle of what the timeline holds once
+ * for many times, as it may where steps overlap.  O(operations log operations). */
 ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
                              ms_diag *diag, ms_metrics *metrics_out);
 

@@ -67,7 +67,7 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     ms_timeline *t = &replay->timeline;
     ms_status status = ms_steady_find(replay->dag, &replay->host, scratch, t);
     bool is_tested = replay->has_slowdown || replay->account.has_shared;
-    if (status != MS_OK || t->steady.times == 0 || !is_tested) {
+    if (status != MS_OK || t->steady.count == 0 || !is_tested) {
         return status == MS_OK ? MS_OK : ms_engine_no_memory(diag);
     }
     ms_arena arena;
@@ -97,7 +97,7 @@ static ms_status run_replay(ms_replay *replay, const ms_engine_choice *choice, m
     ms_replay_tell_starts(replay);
     if (replay->dag->repeat.times > 0) {
         status = find_steady(replay, scratch, diag);
-        if (status != MS_OK || replay->timeline.steady.times == 0) {
+        if (status != MS_OK || replay->timeline.steady.count == 0) {
             return status; /* of a part of a run that is not the whole nobody asks for the links */
         }
     }

@@ -275,15 +275,15 @@ static bool are_hosts_steady(const steady *s) {
     return are;
 }
 
-/* When a forward pass of the first rank starts, the last one first, each what the graph repeats
- * before the one listed before it. */
+/* When a forward pass of the first rank starts in a step, the last one first, each what the graph
+ * repeats before the one listed before it. */
 typedef struct anchors {
     double *start_s;
     int count;
 } anchors;
 
 /* List them.  Returns whether there was memory for it. */
-static bool list_anchors(const steady *s, ms_arena *scratch, anchors *anchors_out) {
+static bool list_anchors(const steady *s, int32_t step, ms_arena *scratch, anchors *anchors_out) {
     const ms_dag *dag = s->dag;
     int32_t stream = dag->ranks[0].compute;
     int32_t last = -1;
@@ -293,6 +293,9 @@ static bool list_anchors(const steady *s, ms_arena *scratch, anchors *anchors_ou
     for (int32_t i = s->first[stream + 1];
          i-- > s->first[stream] && anchors_out->start_s != NULL;) {
         int32_t op = s->ops[i];
+        if (op >= dag->step_first[step + 1] || op < dag->step_first[step]) {
+            continue;
+        }
         bool is_first = last < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
         if (is_first || (last >= 0 && is_moved(s, op, last, dag->repeat.mbs))) {
             anchors_out->start_s[anchors_out->count++] = s->timeline->start_s[op];
@@ -329,33 +332,62 @@ static bool is_period(steady *s, const anchors *a, int last, int length) {
     return is_alike;
 }
 
-ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,
-                         ms_timeline *timeline) {
-    steady s = {.dag = dag, .host = host, .timeline = timeline};
-    anchors a;
-    if (!list_streams(&s, scratch) || !list_launches(&s, scratch) ||
-        !list_anchors(&s, scratch, &a)) {
-        return MS_E_NOMEM;
-    }
-    for (int length = 1; PERIODS * length < a.count; length++) {
-        for (int last = 0; last < ANCHORS_MAX * length && last + PERIODS * length < a.count;
+/* Find the period of a step.  Returns how many anchors it has; 0: there is none. */
+static int find_period(steady *s, const anchors *a) {
+    for (int length = 1; PERIODS * length < a->count; length++) {
+        for (int last = 0; last < ANCHORS_MAX * length && last + PERIODS * length < a->count;
              last++) {
-            if (is_period(&s, &a, last, length)) {
-                int32_t times = dag->repeat.times % length == 0 ? dag->repeat.times / length : 0;
-                timeline->steady = (ms_steady){.from_s = s.from_s + s.period_s,
-                                               .period_s = s.period_s,
-                                               .mbs = s.mbs,
-                                               .times = times};
-                return MS_OK;
+            if (is_period(s, a, last, length)) {
+                return length;
             }
         }
     }
+    return 0;
+}
+
+/* Find the stretch of a step, behind that of the step before.  *is_found_out: whether there is one
+ * of which what the graph leaves out is a multiple.  Returns whether there was memory for it. */
+static bool find_stretch(steady *s, int32_t step, ms_arena *scratch, ms_steady *found,
+                         bool *is_found_out) {
+    anchors a;
+    if (!list_anchors(s, step, scratch, &a)) {
+        return false;
+    }
+    const ms_dag_repeat *repeat = &s->dag->repeat;
+    int length = find_period(s, &a);
+    *is_found_out = length > 0 && repeat->times % length == 0;
+    if (*is_found_out) {
+        found->of_step[step] = (ms_steady_stretch){.from_s = s->from_s + s->period_s,
+                                                   .period_s = s->period_s,
+                                                   .mbs = s->mbs,
+                                                   .times = repeat->times / length};
+    } else {
+        found->seen_mbs = length > 0 ? s->mbs : 0;
+    }
+    return true;
+}
+
+ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,
+                         ms_timeline *timeline) {
+    steady s = {.dag = dag, .host = host, .timeline = timeline};
+    ms_steady *found = &timeline->steady;
+    bool is_found = dag->step_count <= MS_STRETCHES_MOST;
+    found->count = 0;
+    if (!list_streams(&s, scratch) || !list_launches(&s, scratch)) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t step = 0; step < dag->step_count && is_found; step++) {
+        if (!find_stretch(&s, step, scratch, found, &is_found)) {
+            return MS_E_NOMEM;
+        }
+    }
+    found->count = is_found ? dag->step_count : 0;
     return MS_OK;
 }
 
 double ms_steady_until_s(const ms_timeline *timeline) {
-    const ms_steady *found = &timeline->steady;
-    return found->from_s + (PERIODS + 0.5) * found->period_s; /* none takes longer than a period */
+    const ms_steady_stretch *last = &timeline->steady.of_step[timeline->steady.count - 1];
+    return last->from_s + (PERIODS + 0.5) * last->period_s; /* none takes longer than a period */
 }
 
 /* How late all dates are, in shares of MS_STEADY_NUDGE and the period: at most. */
@@ -396,22 +428,58 @@ static void add_lateness(const steady *s, const ms_timeline *nudged, int32_t str
     }
 }
 
-ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline, const ms_timeline *nudged,
-                         ms_arena *scratch, bool *is_firm_out) {
-    steady s = {.dag = dag,
-                .timeline = timeline,
-                .from_s = timeline->steady.from_s - timeline->steady.period_s,
-                .period_s = timeline->steady.period_s};
-    if (!list_streams(&s, scratch)) {
-        return MS_E_NOMEM;
-    }
+/* Whether one stretch stands firm. */
+static bool is_stretch_firm(steady *s, const ms_steady_stretch *stretch,
+                            const ms_timeline *nudged) {
+    s->from_s = stretch->from_s - stretch->period_s;
+    s->period_s = stretch->period_s;
     lateness l = {.has_period_before = true};
-    bool is_clear = count_lengths(&s);
-    for (int32_t stream = 0; stream < dag->stream_count; stream++) {
-        add_lateness(&s, nudged, stream, &l);
+    bool is_clear = count_lengths(s);
+    for (int32_t stream = 0; stream < s->dag->stream_count; stream++) {
+        add_lateness(s, nudged, stream, &l);
     }
     bool takes_turns =
         l.has_period_before && l.bend <= TURN_MAX && l.bend <= TURN_MORE * l.bend_before;
-    *is_firm_out = is_clear && l.growth <= GROWTH_MAX && (l.bend <= BEND_MAX || takes_turns);
+    return is_clear && l.growth <= GROWTH_MAX && (l.bend <= BEND_MAX || takes_turns);
+}
+
+/* By how much a date is later than NUDGE of all the time before it, or earlier than without delays,
+ * in shares of MS_STEADY_NUDGE and the period. What only adds and takes maxima does neither. */
+static double excess(const steady *s, double date_s, double nudged_s) {
+    double late_s = nudged_s - date_s;
+    double most_s = MS_STEADY_NUDGE * date_s;
+    return fmax(-late_s, late_s - most_s) / (MS_STEADY_NUDGE * s->period_s);
+}
+
+/* Whether what lies between two stretches stands firm: it comes at other dates in the whole, and
+ * their rounding is to be no more than that at the next stretch.
+ *  from_s, to_s: what starts between them. */
+static bool is_between_firm(const steady *s, const ms_timeline *nudged, double from_s,
+                            double to_s) {
+    const ms_timeline *t = s->timeline;
+    double most = 0.0;
+    for (int32_t op = 0; op < t->op_count; op++) {
+        if (t->start_s[op] >= from_s && t->end_s[op] < to_s) {
+            most = fmax(most, excess(s, t->start_s[op], nudged->start_s[op]));
+            most = fmax(most, excess(s, t->end_s[op], nudged->end_s[op]));
+        }
+    }
+    return most <= GROWTH_MAX;
+}
+
+ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline, const ms_timeline *nudged,
+                         ms_arena *scratch, bool *is_firm_out) {
+    steady s = {.dag = dag, .timeline = timeline};
+    if (!list_streams(&s, scratch)) {
+        return MS_E_NOMEM;
+    }
+    bool is_firm = true;
+    for (int32_t i = 0; i < timeline->steady.count && is_firm; i++) {
+        const ms_steady_stretch *stretch = &timeline->steady.of_step[i];
+        is_firm = is_stretch_firm(&s, stretch, nudged) &&
+                  (i == 0 || is_between_firm(&s, nudged, stretch[-1].from_s + stretch[-1].period_s,
+                                             stretch->from_s));
+    }
+    *is_firm_out = is_firm;
     return MS_OK;
 }

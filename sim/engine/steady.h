@@ -1,6 +1,6 @@
 /**
  * @file
- * The steady state of a run: a stretch of its timeline that repeats itself.
+ * The steady state of a run: stretches of its timeline that repeat themselves.
  */
 #ifndef MESHSIM_ENGINE_STEADY_H
 #define MESHSIM_ENGINE_STEADY_H
@@ -11,16 +11,16 @@
 #include "meshsim/engine.h"
 #include "meshsim/status.h"
 
-/** Look for the stretch of a timeline that its graph says comes more often, and prove that it is
- * one: over three periods behind each other every operation is the one of the period before, with
- * the microbatches moved on and the same dependencies, and starts and ends a period later; none
- * takes longer than a period. What the links are asked for, and what is under way at the end of a
- * period, then is what it was one period before, so the engine would go on in the same way. The
- * host of a rank is a period later in launching, too, or is ahead and never waited for again. A
- * period is what the graph repeats (ms_dag_repeat), or the fewest of it that are alike.
+/** Look for the stretch of each step of a timeline that its graph says comes more often, and prove
+ * that it is one: over three periods behind each other every operation is the one of the period
+ * before, with the microbatches moved on and the same dependencies, and starts and ends a period
+ * later; none takes longer than a period. What the links are asked for, and what is under way at
+ * the end of a period, then is what it was one period before, so the engine would go on in the same
+ * way. The host of a rank is a period later in launching, too, or is ahead and never waited for
+ * again. A period is what the graph repeats (ms_dag_repeat), or the fewest of it that are alike.
  *  host: as the run left it.  timeline: with its starts and ends; its steady state is set: without
- * microbatches where nothing was proven, without times where the graph's are no multiple of those
- * in a period.  Returns MS_OK; MS_E_NOMEM (not reported).  O(members) for each period that the
+ * stretches where one step's was not proven, or the graph's times are no multiple of those in its
+ * period.  Returns MS_OK; MS_E_NOMEM (not reported).  O(members) for each period that the
  * first rank's passes agree with.
  */
 ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,

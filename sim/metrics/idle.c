@@ -288,33 +288,33 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     ms_sum_add(&sums[category], rest_s);
 }
 
-/* A walk back along causes. A stretch of the timeline that is repeated is walked through as often
- * as it comes: where the walk has come to its beginning, it goes on at its end, at the operation a
- * period behind. */
+/* A walk back along causes. Each stretch of the timeline that is repeated is walked through as
+ * often as it comes: where the walk has come to its beginning, it goes on at its end, at the
+ * operation a period behind. */
 typedef struct path_walk {
     const ms_rank_ops *ops;
     int32_t op;         /* -1: at the beginning of the run */
     double to_s;        /* what lies behind it is counted */
-    int32_t times_left; /* of the stretch */
+    int32_t stretch;    /* the last one that the walk is not through with, -1: none */
+    int32_t times_left; /* of it */
 } path_walk;
 
 /* Whether `later` is `op` a period later: the same thing at that time. */
-static bool is_period_later(const ms_rank_ops *ops, int32_t op, int32_t later) {
+static bool is_period_later(const ms_rank_ops *ops, double period_s, int32_t op, int32_t later) {
     const ms_dag_op *a = &ops->dag->ops[op];
     const ms_dag_op *b = &ops->dag->ops[later];
-    double period_s = ops->timeline->steady.period_s;
     double apart_s = ops->timeline->start_s[later] - ops->timeline->start_s[op];
     return a->work == b->work && a->stage == b->stage && a->layer == b->layer &&
            a->kind == b->kind && fabs(apart_s - period_s) <= PERIOD_TOLERANCE * period_s;
 }
 
 /* The operation a period behind another on its first stream, -1: none. */
-static int32_t find_period_later(const ms_rank_ops *ops, int32_t op) {
+static int32_t find_period_later(const ms_rank_ops *ops, double period_s, int32_t op) {
     const ms_dag *dag = ops->dag;
     int32_t member = dag->member_first[op];
     int32_t stream = dag->member_stream[member];
     int32_t later = dag->member_next[member];
-    while (later >= 0 && !is_period_later(ops, op, later)) {
+    while (later >= 0 && !is_period_later(ops, period_s, op, later)) {
         member = dag->member_first[later];
         while (dag->member_stream[member] != stream) {
             member++;
@@ -324,24 +324,41 @@ static int32_t find_period_later(const ms_rank_ops *ops, int32_t op) {
     return later;
 }
 
+/* Come to a stretch of the timeline, or to -1: there is none (any more). */
+static void come_to_stretch(path_walk *walk, int32_t stretch) {
+    walk->stretch = stretch;
+    walk->times_left = stretch < 0 ? 0 : walk->ops->timeline->steady.of_step[stretch].times;
+}
+
 /* Go back to the end of the stretch, if the walk has come to its beginning too soon.  Returns
  * whether the operation is there. */
 static bool walk_again(path_walk *walk) {
-    const ms_steady *repeat = &walk->ops->timeline->steady;
-    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= repeat->from_s) {
-        walk->times_left--;
-        walk->to_s += repeat->period_s;
-        walk->op = find_period_later(walk->ops, walk->op);
+    if (walk->stretch < 0) {
+        return true;
     }
-    return walk->times_left == 0 || walk->op >= 0;
+    const ms_steady_stretch *stretch = &walk->ops->timeline->steady.of_step[walk->stretch];
+    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= stretch->from_s) {
+        walk->times_left--;
+        walk->to_s += stretch->period_s;
+        walk->op = find_period_later(walk->ops, stretch->period_s, walk->op);
+    }
+    bool is_there = walk->times_left == 0 || walk->op >= 0;
+    if (walk->times_left == 0) {
+        come_to_stretch(walk, walk->stretch - 1);
+    }
+    return is_there;
 }
 
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
     const ms_window *window = &ops->measured.path;
     ms_sum sums[MS_TIME_COUNT] = {0};
-    path_walk walk = {ops, ops->last_op, window->to_s, timeline->steady.times};
-    int64_t most = (int64_t)timeline->op_count * (1 + timeline->steady.times);
+    path_walk walk = {.ops = ops, .op = ops->last_op, .to_s = window->to_s};
+    come_to_stretch(&walk, timeline->steady.count - 1);
+    int64_t most = timeline->op_count;
+    for (int32_t i = 0; i < timeline->steady.count; i++) {
+        most += (int64_t)timeline->op_count * timeline->steady.of_step[i].times;
+    }
     while (walk.op >= 0 && walk.to_s > window->from_s) {
         if (most-- == 0) {
             return MS_E_BUG;

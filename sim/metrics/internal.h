@@ -81,7 +81,8 @@ ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bo
                               ms_arena *scratch, ms_rank_ops *ops_out);
 
 /** Find the steps' times and what of the timeline counts: set ops->measured and, in `arena`,
- * metrics->steps with the step time.  Returns MS_OK; MS_E_NOMEM.  O(operations). */
+ * metrics->steps with the step time.  Returns MS_OK; MS_E_NOMEM; MS_E_RANGE where a rank's window
+ * begins in what the timeline holds once for many times.  O(operations). */
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics);
 

@@ -24,10 +24,9 @@ static bool is_worth_it(const ms_job *job) {
 }
 
 /* Whether nothing in a job depends on what came before the period at hand but by what the proof
- * compares, and one step is all. */
+ * compares. */
 static bool is_regular(const ms_job *job) {
-    return !job->run.no_fast_forward && !job->run.is_bounded && job->spec.simulation.steps <= 1 &&
-           job->program.type != NULL;
+    return !job->run.no_fast_forward && !job->run.is_bounded && job->program.type != NULL;
 }
 
 static int directions_of(const ms_program *program) {
@@ -184,7 +183,8 @@ typedef struct lists {
 
 /* Whether the list of the whole is that of the part, with what stands in the `length` actions
  * before `cut` so many times more behind it. */
-static bool is_repeated(const lists *l, size_t cut, size_t length, const ms_steady *repeat) {
+static bool is_repeated(const lists *l, size_t cut, size_t length,
+                        const ms_steady_stretch *repeat) {
     size_t more = length * (size_t)repeat->times;
     bool is_same = l->part_count + more == l->whole_count;
     for (size_t i = 0; i < l->part_count && is_same; i++) {
@@ -206,7 +206,8 @@ static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j,
 }
 
 /* The same of the moves that stand between the actions. */
-static bool are_moves_repeated(const lists *l, size_t cut, size_t length, const ms_steady *repeat) {
+static bool are_moves_repeated(const lists *l, size_t cut, size_t length,
+                               const ms_steady_stretch *repeat) {
     size_t begin = count_moves_before(&l->part_moves, cut - length);
     size_t end = count_moves_before(&l->part_moves, cut);
     size_t block = end - begin, more = block * (size_t)repeat->times;
@@ -244,19 +245,19 @@ static size_t position_behind(const ms_action *list, size_t count, const ms_dag_
     return 0;
 }
 
-/* The last pass that each rank has begun before the stretch that is repeated ends.
+/* The last pass of a step that each rank has begun before the step's stretch ends.
  *  last_out: [ranks] operations, -1: none. */
-static void find_last_begun(const ms_result *result, int32_t *last_out) {
+static void find_last_begun(const ms_result *result, int32_t step, int32_t *last_out) {
     const ms_dag *dag = &result->dag;
-    const ms_steady *steady = &result->timeline.steady;
+    const ms_steady_stretch *stretch = &result->timeline.steady.of_step[step];
     const double *start_s = result->timeline.start_s;
     for (int32_t rank = 0; rank < dag->rank_count; rank++) {
         last_out[rank] = -1;
     }
-    for (int32_t op = 0; op < dag->op_count; op++) {
+    for (int32_t op = dag->step_first[step]; op < dag->step_first[step + 1]; op++) {
         bool is_pass =
             dag->ops[op].stage >= 0 && dag->ops[op].mb >= 0 && ms_dag_is_compute(dag, op);
-        bool is_begun = is_pass && start_s[op] < steady->from_s + steady->period_s;
+        bool is_begun = is_pass && !ms_steady_stretch_is_before(stretch, start_s[op]);
         for (int32_t m = dag->member_first[op]; is_begun && m < dag->member_first[op + 1]; m++) {
             int32_t *last = &last_out[dag->streams[dag->member_stream[m]].rank];
             *last = *last < 0 || start_s[op] >= start_s[*last] ? op : *last;
@@ -265,8 +266,8 @@ static void find_last_begun(const ms_result *result, int32_t *last_out) {
 }
 
 /* The same of one rank, which has begun `last`. */
-static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_steady *period, int pp,
-                            const ms_dag_op *last) {
+static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_steady_stretch *period,
+                            int pp, const ms_dag_op *last) {
     const ms_program *some = &part->job.program;
     const ms_program *all = &job->program;
     const lists l = {.part = some->actions + some->first[pp],
@@ -283,23 +284,30 @@ static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_ste
            are_moves_repeated(&l, cut, cut - begin, period);
 }
 
+/* The same of all ranks in one step.  last: [ranks] for the time being. */
+static bool stands_for_step(const ms_part *part, const ms_job *job, const ms_result *result,
+                            int32_t step, int32_t *last) {
+    const ms_dag *dag = &result->dag;
+    const ms_steady_stretch *stretch = &result->timeline.steady.of_step[step];
+    bool does = true;
+    find_last_begun(result, step, last);
+    /* a rank that was done before the stretch begins would have more to do in it */
+    for (int32_t rank = 0; rank < dag->rank_count && does; rank++) {
+        does = last[rank] >= 0 && result->timeline.start_s[last[rank]] >= stretch->from_s &&
+               stands_for_rank(part, job, stretch, dag->ranks[rank].pp, &dag->ops[last[rank]]);
+    }
+    return does;
+}
+
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
                           ms_arena *arena, bool *stands_for_out) {
-    const ms_dag *dag = &result->dag;
-    int32_t *last = MS_NEW(arena, int32_t, dag->rank_count);
+    int32_t *last = MS_NEW(arena, int32_t, result->dag.rank_count);
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    bool does = result->timeline.steady.times > 0 && part->job.fold.is_exact;
-    if (does) {
-        find_last_begun(result, last);
-    }
-    /* a rank that was done before the stretch begins would have more to do in it */
-    for (int32_t rank = 0; rank < dag->rank_count && does; rank++) {
-        does = last[rank] >= 0 &&
-               result->timeline.start_s[last[rank]] >= result->timeline.steady.from_s &&
-               stands_for_rank(part, job, &result->timeline.steady, dag->ranks[rank].pp,
-                               &dag->ops[last[rank]]);
+    bool does = result->timeline.steady.count > 0 && part->job.fold.is_exact;
+    for (int32_t step = 0; step < result->timeline.steady.count && does; step++) {
+        does = stands_for_step(part, job, result, step, last);
     }
     *stands_for_out = does;
     return MS_OK;

@@ -107,12 +107,14 @@ static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_d
     if (status == MS_E_NOMEM) {
         return ms_diag_no_memory(diag); /* the whole needs more, and would differ in last digits */
     }
+    status = *is_done_out ? measure(&part->job, arena, diag, result) : MS_OK;
+    *is_done_out = *is_done_out && status != MS_E_RANGE;
     if (*is_done_out) {
         job->fold = part->job.fold;
         result->fast_forwarded = job->microbatches - part->microbatches;
-        return measure(&part->job, arena, diag, result);
+        return status;
     }
-    part->seen_mbs = result->timeline.steady.times == 0 ? result->timeline.steady.mbs : 0;
+    part->seen_mbs = result->timeline.steady.count == 0 ? result->timeline.steady.seen_mbs : 0;
     ms_dag_release(&result->dag);
     ms_dag_init(&result->dag);
     result->timeline = (ms_timeline){0};

@@ -56,9 +56,16 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
         }                                                                                          \
     }
 
-/* When an operation starts from that is behind the period that is repeated, if there is one [s]. */
-static inline double behind_s(const ms_steady *repeat) {
-    return repeat->times > 0 ? repeat->from_s + repeat->period_s : INFINITY;
+/* Microbatches of its step that are left out before an operation. */
+static int32_t more_mbs(const ms_dag *dag, const ms_timeline *timeline, int32_t op) {
+    const ms_steady *steady = &timeline->steady;
+    int32_t step = 0;
+    while (step < steady->count && op >= dag->step_first[step + 1]) {
+        step++;
+    }
+    bool is_behind = step < steady->count && dag->ops[op].mb >= 0 &&
+                     ms_steady_stretch_is_before(&steady->of_step[step], timeline->start_s[op]);
+    return is_behind ? dag->repeat.times * dag->repeat.mbs : 0;
 }
 
 FILL_EVENTS(fill_some_streams, int32_t, ms_rows_stream(rows, op))
@@ -66,11 +73,7 @@ FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? dag->ops[op].kind : rows->ki
 FILL_EVENTS(fill_axis, int8_t, dag->ops[op].axis)
 FILL_EVENTS(fill_stage, int16_t, dag->ops[op].stage)
 FILL_EVENTS(fill_chunk, int16_t, dag->ops[op].chunk)
-FILL_EVENTS(fill_some_mbs, int32_t,
-            dag->ops[op].mb +
-                (dag->ops[op].mb >= 0 && timeline->start_s[op] >= behind_s(&timeline->steady)
-                     ? dag->repeat.times * dag->repeat.mbs
-                     : 0))
+FILL_EVENTS(fill_some_mbs, int32_t, dag->ops[op].mb + more_mbs(dag, timeline, op))
 FILL_EVENTS(fill_layer, int16_t,
             rows->kind != NULL && dag->ops[op].mb >= 0 && dag->ops[op].axis == MS_AXIS_NONE
                 ? -1
@@ -80,17 +83,15 @@ FILL_EVENTS(fill_some_bytes, double,
 FILL_EVENTS(fill_some_flop, double,
             rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
 
-/* Dates of operations in a row, moved on by the period that is repeated where they are behind it: a
- * few at a time, since ms_all_to_ps takes many. */
+/* Dates of operations in a row, moved on by the periods that are repeated where they are behind
+ * these: a few at a time, since ms_all_to_ps takes many. */
 static void fill_all_dates(const ms_timeline *timeline, const double *date_s, size_t count,
                            const double *start_s, int64_t *cells) {
-    const double from_s = behind_s(&timeline->steady);
-    const double more_s = timeline->steady.times * timeline->steady.period_s;
     double some_s[DATES];
     for (size_t done = 0; done < count; done += DATES) {
         size_t some = count - done < DATES ? count - done : DATES;
         for (size_t i = 0; i < some; i++) {
-            some_s[i] = date_s[done + i] + (start_s[done + i] >= from_s ? more_s : 0.0);
+            some_s[i] = date_s[done + i] + ms_steady_later_s(&timeline->steady, start_s[done + i]);
         }
         ms_all_to_ps(some_s, some, cells + done);
     }
@@ -161,14 +162,10 @@ static void fill_mb(const ms_column *column, size_t first, size_t count, void *c
         return;
     }
     const ms_dag *dag = &rows->result->dag;
-    const ms_dag_op *ops = dag->ops + first;
-    const double *start_s = rows->result->timeline.start_s + first;
-    const double from_s = behind_s(&rows->result->timeline.steady);
-    const int32_t more = dag->repeat.times * dag->repeat.mbs;
     int32_t *cells = cells_out;
     for (size_t i = 0; i < count; i++) {
-        int32_t later = start_s[i] >= from_s ? more : 0;
-        cells[i] = ops[i].mb + (ops[i].mb >= 0 ? later : 0);
+        int32_t op = (int32_t)(first + i);
+        cells[i] = dag->ops[op].mb + more_mbs(dag, &rows->result->timeline, op);
     }
 }
 
@@ -245,11 +242,10 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
             h5, group, "ranks",
             (ms_h5_cells){H5T_NATIVE_INT32, rows->detail->rank_count, rows->detail->ranks});
     }
-    const ms_trace_repeat repeat = {rows->result->timeline.steady,
-                                    rows->result->timeline.steady.mbs};
-    if (repeat.steady.times > 0) {
+    const ms_steady *repeat = &rows->result->timeline.steady;
+    if (repeat->count > 0) {
         char text[MS_TRACE_REPEAT_TEXT_B];
-        ms_h5_text(h5, group, "fast_forwarded", ms_trace_repeat_write(&repeat, text, sizeof text));
+        ms_h5_text(h5, group, "fast_forwarded", ms_trace_repeat_write(repeat, text, sizeof text));
     }
     ms_h5_close_group(h5, group);
 }

@@ -48,7 +48,7 @@ static void fail_reading(ms_child_verdict *verdict, const char *place) {
 /* ---- the head ---- */
 
 /* A text attribute of a group, cut to fit; "" if there is none. */
-static void read_text(hid_t group, const char *name, char text_out[MS_PARCEL_TEXT_B],
+static void read_text(hid_t group, const char *name, char *text_out, size_t size,
                       ms_child_verdict *verdict) {
     char *text = NULL;
     text_out[0] = '\0';
@@ -58,7 +58,7 @@ static void read_text(hid_t group, const char *name, char text_out[MS_PARCEL_TEX
     if (type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
         H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aread(attribute, type, &text) >= 0 &&
         text != NULL) {
-        snprintf(text_out, MS_PARCEL_TEXT_B, "%s", text);
+        snprintf(text_out, size, "%s", text);
         (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
     } else {
         note_system(verdict);
@@ -84,7 +84,7 @@ static int64_t read_version(hid_t file, ms_child_verdict *verdict) {
 
 static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
     char format[MS_PARCEL_TEXT_B];
-    read_text(file, "format", format, verdict);
+    read_text(file, "format", format, sizeof format, verdict);
     if (strcmp(format, "meshsim-trace") != 0) {
         ms_child_verdict_fail(verdict, MS_E_INPUT,
                               "it is no trace of meshsim (no attribute format = "
@@ -99,11 +99,12 @@ static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) 
                               "it has format version %lld, this program reads up to %d",
                               (long long)version, MS_TRACE_FORMAT_VERSION);
     }
-    read_text(file, "program_version", parcel->program_version, verdict);
+    read_text(file, "program_version", parcel->program_version, sizeof parcel->program_version,
+              verdict);
     hid_t events = verdict->status == MS_OK ? H5Gopen2(file, "events", H5P_DEFAULT) : -1;
     if (events >= 0) { /* without, a column of it is missed */
-        read_text(events, "level", parcel->level, verdict);
-        read_text(events, "fast_forwarded", parcel->repeat, verdict);
+        read_text(events, "level", parcel->level, sizeof parcel->level, verdict);
+        read_text(events, "fast_forwarded", parcel->repeat, sizeof parcel->repeat, verdict);
         (void)H5Gclose(events);
     }
 }

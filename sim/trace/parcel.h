@@ -13,6 +13,7 @@
 
 #include "trace/child.h"
 #include "trace/h5.h"
+#include "trace/repeat.h"
 
 enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 5 };
 
@@ -34,8 +35,9 @@ typedef struct ms_parcel {
     bool wants_tables; /* after the summary the tables, packed */
     int64_t plain_B;   /* of all columns so far */
     char program_version[MS_PARCEL_TEXT_B];
-    char level[MS_PARCEL_TEXT_B];  /* of its events; "": it does not say */
-    char repeat[MS_PARCEL_TEXT_B]; /* what of them happened more often (repeat.h); "": nothing */
+    char level[MS_PARCEL_TEXT_B];        /* of its events; "": it does not say */
+    char repeat[MS_TRACE_REPEAT_TEXT_B]; /* what of them happened more often (repeat.h); "": nothing
+                                          */
 } ms_parcel;
 
 /* Most bytes that the columns of a file of `size_B` can hold: deflate, which traces use, packs up

@@ -506,10 +506,10 @@ static void take_all(trace_reader *read, ms_trace *trace) {
 
 /* Repeat what the file holds once. */
 static void repeat(trace_reader *read, ms_trace *trace) {
-    ms_trace_repeat found;
+    ms_steady found;
     if (!ms_trace_repeat_read(read->parcel->repeat, &found)) {
         fail(read, MS_E_INPUT,
-             "the trace is damaged at the attribute fast_forwarded of /events: '%s'",
+             "the trace is damaged at the attribute fast_forwarded of /events: '%.100s'",
              read->parcel->repeat);
         return;
     }
@@ -518,7 +518,8 @@ static void repeat(trace_reader *read, ms_trace *trace) {
         fail(read, MS_E_NOMEM, "out of memory");
     } else if (status != MS_OK) {
         fail(read, MS_E_INPUT,
-             "the trace is damaged at the attribute fast_forwarded of /events: '%s' is more than "
+             "the trace is damaged at the attribute fast_forwarded of /events: '%.100s' is more "
+             "than "
              "the run",
              read->parcel->repeat);
     }

@@ -10,28 +10,50 @@
 #define EVENTS_MAX (1 << 30)
 enum { SEAM_PS = 2 };
 
-static const char FORMAT[] = "%d times %.17g s from %.17g s, %d mb on";
+static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
-char *ms_trace_repeat_write(const ms_trace_repeat *repeat, char *text_out, size_t size) {
-    snprintf(text_out, size, FORMAT, repeat->steady.times, repeat->steady.period_s,
-             repeat->steady.from_s, repeat->mbs);
+char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
+    size_t used = 0;
+    double later_s = 0.0; /* for all times of those before it */
+    text_out[0] = '\0';
+    for (int32_t i = 0; i < repeat->count && used < size; i++) {
+        const ms_steady_stretch *stretch = &repeat->of_step[i];
+        int written =
+            snprintf(text_out + used, size - used, FORMAT, i == 0 ? "" : "; ", stretch->times,
+                     stretch->period_s, stretch->from_s + later_s, stretch->mbs);
+        later_s += stretch->times * stretch->period_s;
+        used += written < 0 ? 0 : (size_t)written;
+    }
     return text_out;
 }
 
-bool ms_trace_repeat_read(const char *text, ms_trace_repeat *repeat_out) {
-    ms_trace_repeat r = {.mbs = 0};
-    *repeat_out = r;
-    if (text[0] == '\0') {
-        return true;
+/* Whether a stretch can be one, behind all before it. */
+static bool is_sound(const ms_steady_stretch *s, double behind_s) {
+    return s->times > 0 && s->mbs > 0 && s->mbs < EVENTS_MAX && isfinite(s->from_s) &&
+           s->from_s >= behind_s && s->period_s > 0.0 &&
+           (s->times + 1.0) * s->period_s <= MS_TRACE_RUN_MAX_S;
+}
+
+bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
+    *repeat_out = (ms_steady){.count = 0};
+    double behind_s = 0.0;
+    bool is_fine = true;
+    while (*text != '\0' && is_fine) {
+        ms_steady_stretch s = {.times = 0};
+        int length = 0;
+        int read = sscanf(text, "%d times %lg s from %lg s, %d mb on%n", &s.times, &s.period_s,
+                          &s.from_s, &s.mbs, &length);
+        is_fine = read == 4 && length > 0 && repeat_out->count < MS_STRETCHES_MOST &&
+                  is_sound(&s, behind_s);
+        if (is_fine) {
+            repeat_out->of_step[repeat_out->count++] = s;
+            behind_s = s.from_s + s.period_s;
+            text += length;
+            text += strncmp(text, "; ", 2) == 0 ? 2 : 0;
+        }
     }
-    int read = sscanf(text, "%d times %lg s from %lg s, %d mb on", &r.steady.times,
-                      &r.steady.period_s, &r.steady.from_s, &r.mbs);
-    bool is_sound = read == 4 && r.steady.times > 0 && r.mbs > 0 && r.mbs < EVENTS_MAX &&
-                    isfinite(r.steady.from_s) && r.steady.from_s >= 0.0 &&
-                    r.steady.period_s > 0.0 &&
-                    (r.steady.times + 1.0) * r.steady.period_s <= MS_TRACE_RUN_MAX_S;
-    *repeat_out = is_sound ? r : *repeat_out;
-    return is_sound;
+    repeat_out->count = is_fine ? repeat_out->count : 0;
+    return is_fine;
 }
 
 /* An event of the whole trace: one of the file, or a copy of it. */
@@ -42,7 +64,7 @@ typedef struct event_copy {
 } event_copy;
 
 typedef struct unfolding {
-    const ms_trace_repeat *repeat;
+    const ms_steady_stretch *repeat;
     ms_arena *arena, *scratch;
     ms_trace *trace;
     ms_trace_events old;
@@ -56,7 +78,7 @@ typedef struct unfolding {
 } unfolding;
 
 static int64_t shift_ps(const unfolding *u, int32_t copy) {
-    return ms_to_ps(u->repeat->steady.period_s * copy);
+    return ms_to_ps(u->repeat->period_s * copy);
 }
 
 static int by_start(const void *left, const void *right) {
@@ -70,7 +92,7 @@ static int by_start(const void *left, const void *right) {
 
 /* Number of a copy before they are in order. */
 static int32_t number_of(const unfolding *u, int32_t event, int32_t copy) {
-    return copy == 0 ? event : u->old.count + u->inside[event] * u->repeat->steady.times + copy - 1;
+    return copy == 0 ? event : u->old.count + u->inside[event] * u->repeat->times + copy - 1;
 }
 
 static ms_status find_inside(unfolding *u) {
@@ -83,7 +105,7 @@ static ms_status find_inside(unfolding *u) {
         bool is_inside = u->old.start_ps[i] >= u->from_ps && u->old.start_ps[i] < u->to_ps;
         u->inside[i] = is_inside ? u->inside_count++ : -1;
     }
-    double count = u->old.count + (double)u->inside_count * u->repeat->steady.times;
+    double count = u->old.count + (double)u->inside_count * u->repeat->times;
     u->count = count < EVENTS_MAX ? (int32_t)count : 0;
     return count < EVENTS_MAX ? MS_OK : MS_E_INPUT;
 }
@@ -126,7 +148,7 @@ static ms_status put_in_order(unfolding *u) {
     }
     int32_t count = 0;
     for (int32_t i = 0; i < u->old.count; i++) {
-        int32_t copies = u->inside[i] >= 0 ? u->repeat->steady.times : 0;
+        int32_t copies = u->inside[i] >= 0 ? u->repeat->times : 0;
         for (int32_t copy = 0; copy <= copies; copy++) {
             u->places[count++] = (event_copy){u->old.start_ps[i] + shift_ps(u, copy), i, copy};
         }
@@ -145,7 +167,7 @@ static int32_t cause_of(const unfolding *u, const event_copy *p) {
         return -1;
     }
     bool is_behind = u->inside[p->event] < 0 && u->old.start_ps[p->event] >= u->to_ps;
-    int32_t copy = is_behind ? u->repeat->steady.times : p->copy;
+    int32_t copy = is_behind ? u->repeat->times : p->copy;
     if (u->inside[cause] < 0 && p->copy > 0 && u->later[cause] >= 0) {
         cause = u->later[cause];
         copy = p->copy - 1;
@@ -227,7 +249,7 @@ static ms_status copy_members(unfolding *u) {
     int64_t count = 0;
     for (int32_t i = 0; i < u->trace->member_count; i++) {
         first[old[i].event + 1]++;
-        count += u->inside[old[i].event] >= 0 ? 1 + u->repeat->steady.times : 1;
+        count += u->inside[old[i].event] >= 0 ? 1 + u->repeat->times : 1;
     }
     for (int32_t i = 0; i < u->old.count; i++) {
         first[i + 1] += first[i];
@@ -251,7 +273,7 @@ static ms_status copy_members(unfolding *u) {
 /* Copy the points [first, end) of one rank's stretch, so many periods on. */
 static void copy_points(const unfolding *u, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
-    for (int32_t copy = 1; copy <= u->repeat->steady.times; copy++) {
+    for (int32_t copy = 1; copy <= u->repeat->times; copy++) {
         for (const ms_trace_memory *p = first; p < end; p++) {
             ms_trace_memory *point = ms_vector_next(points);
             if (point != NULL) {
@@ -314,20 +336,27 @@ static ms_status unfold(unfolding *u) {
     return status == MS_OK && !is_inside_run(u->trace) ? MS_E_INPUT : status;
 }
 
-ms_status ms_trace_repeat_apply(const ms_trace_repeat *repeat, ms_arena *arena, ms_trace *trace) {
-    if (repeat->steady.times == 0 || trace->events.start_ps == NULL) {
-        return MS_OK;
-    }
+/* Give a trace all times of one stretch. */
+static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena, ms_trace *trace) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    unfolding u = {.repeat = repeat,
+    unfolding u = {.repeat = stretch,
                    .arena = arena,
                    .scratch = &scratch,
                    .trace = trace,
                    .old = trace->events,
-                   .from_ps = ms_to_ps(repeat->steady.from_s),
-                   .to_ps = ms_to_ps(repeat->steady.from_s + repeat->steady.period_s)};
+                   .from_ps = ms_to_ps(stretch->from_s),
+                   .to_ps = ms_to_ps(stretch->from_s + stretch->period_s)};
     ms_status status = unfold(&u);
     ms_arena_release(&scratch);
+    return status;
+}
+
+ms_status ms_trace_repeat_apply(const ms_steady *repeat, ms_arena *arena, ms_trace *trace) {
+    ms_status status = MS_OK;
+    bool is_asked_for = trace->events.start_ps != NULL;
+    for (int32_t i = 0; i < repeat->count && is_asked_for && status == MS_OK; i++) {
+        status = apply_stretch(&repeat->of_step[i], arena, trace);
+    }
     return status;
 }

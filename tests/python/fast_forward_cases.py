@@ -75,6 +75,13 @@ def hosted_case(seed, number):
     return [*words, "--set", f"host.launch={launch}", "--set", f"host.sync=[{', '.join(syncs)}]"]
 
 
+def stepped_case(seed, number):
+    """Words of case `number`: one of the above, of several steps."""
+    source = random.Random(f"stepped {seed} {number}")
+    words = source.choice([lone_case, lone_case, long_case, sharded_case, hosted_case])(seed, number)
+    return [*words, "--set", f"steps={source.choice([2, 3, 4])}"]
+
+
 def kind_of(words):
     """Schedule of a case."""
     return next((word.partition("=")[2] for word in words if word.startswith("schedule.kind=")), "1f1b")

@@ -5,10 +5,11 @@
 #include "cases.h"
 #include "engine/steady.h"
 
-static const ms_steady STRETCH = {.from_s = 10.0, .period_s = 2.0, .times = 3};
+static const ms_steady STRETCH = {.count = 1,
+                                  .of_step = {{.from_s = 10.0, .period_s = 2.0, .times = 3}}};
 
 Test(steady, what_begins_in_the_stretch_counts_every_time) {
-    const ms_steady none = {.from_s = 10.0, .period_s = 2.0};
+    const ms_steady none = {.count = 0};
     cr_assert_eq(ms_steady_count(&STRETCH, 9.9), 1.0);
     cr_assert_eq(ms_steady_count(&STRETCH, 10.0), 4.0);
     cr_assert_eq(ms_steady_count(&STRETCH, 11.9), 4.0);
@@ -81,10 +82,10 @@ Test(steady, a_pipeline_repeats_itself) {
     ms_dag dag;
     add_pipeline(&dag, &(pipeline){0});
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
-    cr_assert_eq(found.times, 100);
-    cr_assert_eq(found.mbs, 1);
-    cr_assert_float_eq(found.period_s, 2.0, 1e-12);
-    cr_assert_gt(found.from_s, 2.0);
+    cr_assert_eq(found.of_step[0].times, 100);
+    cr_assert_eq(found.of_step[0].mbs, 1);
+    cr_assert_float_eq(found.of_step[0].period_s, 2.0, 1e-12);
+    cr_assert_gt(found.of_step[0].from_s, 2.0);
     ms_dag_release(&dag);
 }
 
@@ -92,8 +93,8 @@ Test(steady, passes_that_take_longer_now_and_then_are_no_steady_state) {
     ms_dag dag;
     add_pipeline(&dag, &(pipeline){.late_mbs = 1U << 3 | 1U << 4 | 1U << 8 | 1U << 10 | 1U << 13});
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
-    cr_assert_eq(found.times, 0);
-    cr_assert_eq(found.mbs, 0);
+    cr_assert_eq(found.count, 0);
+    cr_assert_eq(found.seen_mbs, 0);
     ms_dag_release(&dag);
 }
 
@@ -102,13 +103,13 @@ Test(steady, periods_of_several_microbatches_are_found) {
     add_pipeline(&dag,
                  &(pipeline){.late_mbs = 0xAAAA}); /* two microbatches later all is the same */
     ms_steady found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
-    cr_assert_eq(found.times, 50);
-    cr_assert_eq(found.mbs, 2);
-    cr_assert_float_eq(found.period_s, 4.0 + 1e-9, 1e-13);
+    cr_assert_eq(found.of_step[0].times, 50);
+    cr_assert_eq(found.of_step[0].mbs, 2);
+    cr_assert_float_eq(found.of_step[0].period_s, 4.0 + 1e-9, 1e-13);
     dag.repeat.times = 101; /* which is no number of pairs */
     found = case_fork(&dag, MS_FIDELITY_ANALYTIC)->timeline.steady;
-    cr_assert_eq(found.times, 0);
-    cr_assert_eq(found.mbs, 2);
+    cr_assert_eq(found.count, 0);
+    cr_assert_eq(found.seen_mbs, 2);
     ms_dag_release(&dag);
 }
 
@@ -123,30 +124,42 @@ static ms_steady found_of(const pipeline *p) {
 /* Hosts that are ahead of their GPUs get farther and farther ahead, and nothing waits for them. */
 Test(steady, hosts_may_run_ahead) {
     ms_steady found = found_of(&(pipeline){.host_s = {0.5, 0.5}});
-    cr_assert_eq(found.times, 100);
-    cr_assert_float_eq(found.period_s, 2.0, 1e-12);
+    cr_assert_eq(found.of_step[0].times, 100);
+    cr_assert_float_eq(found.of_step[0].period_s, 2.0, 1e-12);
 }
 
 Test(steady, a_gpu_may_wait_for_its_host_every_time) {
     ms_steady found = found_of(&(pipeline){.host_s = {0.5, 3.0}});
-    cr_assert_eq(found.times, 100);
-    cr_assert_float_eq(found.period_s, 3.0, 1e-12);
+    cr_assert_eq(found.of_step[0].times, 100);
+    cr_assert_float_eq(found.of_step[0].period_s, 3.0, 1e-12);
 }
 
 /* While the second rank computes for 40 s, the first one's host gets ahead. It takes 2.1 s for what
  * then is repeated every 2 s: after 400 microbatches it is late. */
 Test(steady, a_host_that_falls_back_is_no_steady_state) {
     ms_steady found = found_of(&(pipeline){.host_s = {2.0, 0.5}, .first_s = 40.0});
-    cr_assert_eq(found.times, 100);
+    cr_assert_eq(found.of_step[0].times, 100);
     found = found_of(&(pipeline){.host_s = {2.1, 0.5}, .first_s = 40.0});
-    cr_assert_eq(found.times, 0);
-    cr_assert_eq(found.mbs, 0);
+    cr_assert_eq(found.count, 0);
+    cr_assert_eq(found.seen_mbs, 0);
 }
 
-/* One operation of 1 s and more after the other, which take longer each microbatch as `late_s`
- * says: whether that is firm. */
+Test(steady, each_step_has_a_stretch_of_its_own) {
+    const ms_steady two = {.count = 2,
+                           .of_step = {{.from_s = 10.0, .period_s = 2.0, .times = 3},
+                                       {.from_s = 20.0, .period_s = 1.0, .times = 5}}};
+    cr_assert_eq(ms_steady_count(&two, 11.0), 4.0);
+    cr_assert_eq(ms_steady_count(&two, 15.0), 1.0);
+    cr_assert_eq(ms_steady_count(&two, 20.5), 6.0);
+    cr_assert_eq(ms_steady_length_s(&two, 11.0, 20.5), 9.5 + 3.0 + 2.5);
+    cr_assert_eq(ms_steady_date_s(&two, 15.0), 21.0);
+    cr_assert_eq(ms_steady_date_s(&two, 21.0), 32.0);
+}
+
+/* One operation of 1 s and more after the other, of two steps, which take longer each microbatch as
+ * `late_s` says: whether that is firm. */
 static bool is_firm(double (*late_s)(int mb)) {
-    enum { OPS = 8 };
+    enum { OPS = 16 };
     ms_dag dag;
     case_init(&dag, 1);
     double start_s[OPS], end_s[OPS], late_start_s[OPS], late_end_s[OPS];
@@ -160,10 +173,13 @@ static bool is_firm(double (*late_s)(int mb)) {
     ms_diag diag;
     ms_diag_init_stderr(&diag);
     cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
-    const ms_timeline timeline = {.op_count = OPS,
-                                  .start_s = start_s,
-                                  .end_s = end_s,
-                                  .steady = {.from_s = 3.9, .period_s = 1.0, .mbs = 1, .times = 9}};
+    const ms_timeline timeline = {
+        .op_count = OPS,
+        .start_s = start_s,
+        .end_s = end_s,
+        .steady = {.count = 2,
+                   .of_step = {{.from_s = 3.9, .period_s = 1.0, .mbs = 1, .times = 9},
+                               {.from_s = 11.9, .period_s = 1.0, .mbs = 1, .times = 9}}}};
     const ms_timeline nudged = {.op_count = OPS, .start_s = late_start_s, .end_s = late_end_s};
     ms_arena arena;
     ms_arena_init(&arena);
@@ -189,6 +205,15 @@ Test(steady, stands_firm_where_delays_do_not_grow) {
     cr_assert(is_firm(late_by_as_much));
     cr_assert_not(is_firm(late_by_double));
     cr_assert_not(is_firm(late_by_thousands));
+}
+
+static double late_between(int mb) {
+    return 0.7 * mb + (mb == 8 || mb == 9 ? 4000.0 : 0.0);
+}
+
+/* What is under way between the stretches of two steps comes at other dates in the whole. */
+Test(steady, stands_firm_where_delays_do_not_grow_from_step_to_step) {
+    cr_assert_not(is_firm(late_between));
 }
 
 static double late_in_turns(int mb) {
