@@ -177,9 +177,9 @@ Test(table, a_page_shows_what_can_be_read) {
     ms_table_write_page(&table, "head\n", CELLS, &text);
     cr_assert_str_eq(ms_buffer_text(&text),
                      "head\n"
-                     "two                   3x     1 s     -     - of -    a,b \n"
-                     "three                 2x     2 s     -    -2 of 2    -   \n"
-                     "one                   1x     2 s  25.0    +0 of 3    -   \n",
+                     "two                   3x     1 s     -     - of -    a,b\n"
+                     "three                 2x     2 s     -    -2 of 2    -\n"
+                     "one                   1x     2 s  25.0    +0 of 3    -\n",
                      "%s", ms_buffer_text(&text));
     ms_buffer_release(&text);
 }

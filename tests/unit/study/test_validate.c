@@ -241,14 +241,15 @@ Test(validate, a_layer_s_backward_half_has_its_own_gathers) {
     cases_end(&f.cases);
 }
 
-/* Phases of a step on two pipeline ranks, whose passes communicate nothing inside. */
+/* Phases of a step on two pipeline ranks, whose passes communicate nothing inside and whose kernels
+ * are so long that no host is late. */
 static const double *phases_of(fixture *f, const char *kind, int microbatches) {
     char data[1024];
     snprintf(data, sizeof data,
              "- {id: '%s %d', group: a, schedule_kind: %s, recompute_kind: none, "
              "score_step_time_s: 1, system: {gpu: A100}, num_gpus: 2, micro_batch: 1, "
              "global_batch: %d, parallel: {tp: 1, pp: 2, dp: 1}, model: {type: gpt, layers: 4, "
-             "hidden: 1024, heads: 16, ffn: 4096, ffn_mats: 2, vocab: 1024, seq_len: 512}, "
+             "hidden: 8192, heads: 64, ffn: 32768, ffn_mats: 2, vocab: 1024, seq_len: 2048}, "
              "measured: {t_1F_s: 1, t_1F1B_s: 2}}\n",
              kind, microbatches, kind, microbatches);
     cases_start(&f->cases);
