@@ -75,6 +75,14 @@ class Import(programs.ProgramTest):
         self.assertNotIn("required", page)
         self.meshsim("run", "w.yaml", "--ignore-memory")
 
+    def test_what_is_no_config_is_told(self):
+        for name in ("meta-llama/Llama-3.1-8B", "https://huggingface.co/x/y/resolve/main/config.json"):
+            self.assertIn(f"{name}: no such file or folder; nothing is downloaded: save the config.json", self.meshsim("import", "hf", name, code=3).stderr)
+        self.assertIn("nowhere.json: error: no such file", self.meshsim("import", "hf", "nowhere.json", code=3).stderr)
+        for keys, said in (({"peft_type": "LORA", "r": 8}, "that of an adapter (PEFT)"), ({"_from_model_config": True}, "that of generation"),
+                           ({"_class_name": "X"}, "a pipeline of Diffusers"), ({"dim": 4096, "n_layers": 32, "ffn_dim_multiplier": 1.3}, "Meta's params.json")):
+            self.assertRegex(self.meshsim("import", "hf", self.write(keys), code=3).stderr, "model_type: key is missing; it is .*" + re.escape(said))
+
     def test_keys_beside_those_of_the_text(self):
         config = {"model_type": "llava", "ignore_index": -100, "image_token_index": 32000, "vocab_size": 32064, "_name_or_path": "x/llava-1.5-7b",
                   "an_unknown_one": 1, "text_config": {"model_type": "llama", "vocab_size": 32064, "max_position_embeddings": 4096, "an_unknown_one": 1}}

@@ -1,4 +1,5 @@
 /* From a config to the `model:` mapping. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -310,6 +311,25 @@ static void list_lacking(const ms_node *config, ms_buffer *out) {
     }
 }
 
+/* Files that stand beside a model's config, or in its place, by a key of theirs. */
+static const char *other_file(const ms_node *config) {
+    static const struct {
+        const char *key, *what;
+    } FILES[] = {
+        {"peft_type", "; it is that of an adapter (PEFT): its base model's is read"},
+        {"_from_model_config", "; it is that of generation: config.json beside it is read"},
+        {"tokenizer_class", "; it is that of a tokenizer: config.json beside it is read"},
+        {"_class_name", "; it is that of a pipeline of Diffusers"},
+        {"ffn_dim_multiplier", "; it is Meta's params.json: a config.json of Transformers is read"},
+    };
+    for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+        if (ms_node_get(config, FILES[i].key) != NULL) {
+            return FILES[i].what;
+        }
+    }
+    return "";
+}
+
 /* Tell of a type of models that no row has.  type: NULL: the config names none. */
 static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     const char *word = type != NULL && type->type == MS_NODE_SCALAR ? type->text : NULL;
@@ -325,8 +345,8 @@ static void refuse_type(ms_hf_reader *r, const ms_node *type) {
         ms_hf_fault(r, place, "model_type", "'%s' is known and not built: it has %s", word,
                     unbuilt);
     } else if (type == NULL) {
-        ms_hf_fault(r, place, "model_type", "key is missing%s; expected one of %s",
-                    ms_buffer_text(&lacking), ms_buffer_text(&known));
+        ms_hf_fault(r, place, "model_type", "key is missing%s%s; expected one of %s",
+                    other_file(r->config), ms_buffer_text(&lacking), ms_buffer_text(&known));
     } else {
         ms_hf_fault(
             r, place, "model_type", "unknown type of models '%.80s'%s%s; expected one of %s",
@@ -413,9 +433,24 @@ ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_
     return r->status == MS_E_NOMEM ? ms_diag_no_memory(diag) : r->status;
 }
 
+/* A model's name or its page where a file's is meant: nothing is there of that name. */
+static bool is_models_name(const char *path, const struct stat *facts) {
+    bool is_page = strncmp(path, "http", 4) == 0;
+    bool is_file = facts != NULL || errno != ENOENT;
+    return !is_file && (is_page || strstr(path, ".json") == NULL);
+}
+
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
     struct stat facts;
-    bool is_folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    bool is_there = stat(path, &facts) == 0;
+    if (is_models_name(path, is_there ? &facts : NULL)) {
+        ms_diag_error(diag,
+                      "%s: no such file or folder; nothing is downloaded: save the config.json of "
+                      "the model's page on Hugging Face, and name that",
+                      path);
+        return MS_E_INPUT;
+    }
+    bool is_folder = is_there && S_ISDIR(facts.st_mode);
     const char *file =
         is_folder ? ms_arena_printf(arena, "%s/config.json", path) : ms_arena_strdup(arena, path);
     return file == NULL ? ms_diag_no_memory(diag)
