@@ -220,6 +220,16 @@ static void tell_first(ms_shell_reader *r, const ms_shell_branch *b, const char 
                                  .why = "a loop is read once, for its first value"});
 }
 
+/* A loop over what is not set here is not read. */
+static void tell_none(ms_shell_reader *r, const ms_shell_branch *b, const char *reason) {
+    if (ms_shell_is_live(r) && r->state.changes != b->changes) {
+        add_note(r, &(ms_shell_note){.mark = b->mark,
+                                     .what = line_of(r, &b->mark, b->from),
+                                     .took = "nothing",
+                                     .why = reason});
+    }
+}
+
 /* The words behind "in", up to the end of the line. */
 static void read_values(ms_shell_reader *r, ms_vector *values) {
     const ms_shell_cursor *c = &r->cursor;
@@ -235,16 +245,35 @@ static void read_values(ms_shell_reader *r, ms_vector *values) {
     r->into = into;
 }
 
-/* What a loop's variable is first; NULL: nothing, and its commands are not run. */
-static const ms_shell_word *first_value(ms_shell_reader *r, const char *name, ms_vector *values) {
+/* Words that a shell would not see: of variables that are empty, or that nothing sets. */
+static void drop_empty(ms_vector *values) {
+    size_t kept = 0;
+    for (size_t i = 0; i < values->count; i++) {
+        const ms_shell_word word = MS_AT(values, ms_shell_word, i);
+        if (word.text[0] != '\0' || word.is_quoted) {
+            MS_AT(values, ms_shell_word, kept++) = word;
+        }
+    }
+    values->count = kept;
+}
+
+/* What a loop's variable is first; NULL: nothing, and its commands are not run.  *has_list_out:
+ * whether there is "in". */
+static const ms_shell_word *first_value(ms_shell_reader *r, const char *name, ms_vector *values,
+                                        bool *has_list_out) {
     static const char IN[] = "in";
     ms_shell_skip_blanks(r, false);
     bool has_list = r->cursor.end - r->cursor.at > 2 && memcmp(r->cursor.at, IN, 2) == 0;
+    *has_list_out = has_list;
     if (!has_list) { /* all positional parameters */
         return NULL;
     }
     r->cursor.at += 2;
+    r->state.doubt = (ms_shell_doubt){.reason = NULL};
+    r->tests = true;
     read_values(r, values);
+    r->tests = false;
+    drop_empty(values);
     const ms_shell_word *first = values->data;
     if (values->count > 0 && ms_shell_is_live(r)) {
         ms_shell_set(r, name, first);
@@ -305,9 +334,15 @@ void ms_shell_read_for(ms_shell_reader *r, const ms_shell_cursor *start) {
         if (name == NULL) {
             ms_shell_lack_memory(r);
         } else {
-            const ms_shell_word *first = first_value(r, name, &values);
+            bool has_list = false;
+            const ms_shell_word *first = first_value(r, name, &values, &has_list);
+            const char *reason = r->state.doubt.reason; /* a variable that is not set here */
             read_body(r, first != NULL);
-            tell_first(r, &b, name, first == NULL ? "nothing" : first->text, values.count);
+            if (first == NULL && reason != NULL) {
+                tell_none(r, &b, reason);
+            } else if (first != NULL || !has_list) {
+                tell_first(r, &b, name, first == NULL ? "nothing" : first->text, values.count);
+            }
         }
     }
     ms_vector_release(&values);
