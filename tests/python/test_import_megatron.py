@@ -102,6 +102,7 @@ class ImportMegatron(programs.ProgramTest):
         for text in ("layers: 4", "tp: 2", "sequence: true", "gated: false", "parameters: bf16"):
             self.assertIn(text, found["workload"])
         self.assertEqual([key["key"] for key in found["keys"] if key["fate"] == "unknown"], ["--lora_rank"])
+        self.assertIn(("--swiglu false", "ignored", "it is off"), [(key["key"], key["fate"], key["why"]) for key in found["keys"]])
 
     def test_a_parameter_that_is_not_given_is_asked_for(self):
         (self.folder / "run.sh").write_text("L=${10}\npython pretrain_gpt.py --num-layers $L --hidden-size $H --seq-length 10\n", encoding="utf-8")

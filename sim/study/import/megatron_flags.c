@@ -483,6 +483,11 @@ bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out) {
     if (strncmp(name, "--", 2) != 0) {
         return false;
     }
+    size_t length = strlen(name), off = strlen(MS_MEGATRON_OFF);
+    if (length > off && strcmp(name + length - off, MS_MEGATRON_OFF) == 0) {
+        *flag_out = (ms_megatron_flag){.arity = MS_TAKES_NONE, .name = name, .why = "it is off"};
+        return true;
+    }
     for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
         if (find_word(LISTS[i].names, name + 2) != NULL) {
             *flag_out = (ms_megatron_flag){.arity = LISTS[i].arity,

@@ -27,6 +27,9 @@ typedef struct ms_megatron_flag {
 /* Find an argument by its name.  name: with its dashes.  Returns false if it is not known. */
 bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out);
 
+/* Behind the name of a switch that an argument list says is off. */
+#define MS_MEGATRON_OFF " false"
+
 /* Whether an argument is one of Megatron-LM's, by its own name or by another software's. */
 bool ms_megatron_is_called(const char *name, const char *usual);
 

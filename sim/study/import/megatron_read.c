@@ -120,6 +120,7 @@ static void take_argument(word_walk *w) {
     name = usual_spelling(r, name);
     bool is_known = ms_megatron_find_flag(name, &flag);
     if (is_known && flag.arity == MS_TAKES_NONE && equals == NULL && take_truth(w)) {
+        add(r, ms_arena_printf(r->arena, "%s" MS_MEGATRON_OFF, name), "", &word->mark);
         return;
     }
     static const size_t MOST[] = {0, 1, (size_t)-1}; /* as ms_megatron_arity */
