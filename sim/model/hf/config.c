@@ -437,7 +437,7 @@ ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_
 static bool is_models_name(const char *path, const struct stat *facts) {
     bool is_page = strncmp(path, "http", 4) == 0;
     bool is_file = facts != NULL || errno != ENOENT;
-    return !is_file && (is_page || strstr(path, ".json") == NULL);
+    return !is_file && path[0] != '\0' && (is_page || strstr(path, ".json") == NULL);
 }
 
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
