@@ -49,6 +49,8 @@ typedef enum ms_when {
 typedef struct ms_segment_kernels {
     int use_first, uses; /**< ms_stage_costs.uses[use_first .. use_first + uses) */
     int launches;        /**< calls of all of them together */
+    bool has_host_wait;  /**< the rank's host launches them once all before them has ended; in a
+                            pair of passes as any others */
 } ms_segment_kernels;
 
 /** A piece of a pass: either computation on the compute stream or a collective.
@@ -58,10 +60,8 @@ typedef struct ms_segment_kernels {
  * What no segment of the pass waits for, the optimizer waits for (or the step's end). */
 typedef struct ms_segment {
     bool is_collective;
-    bool is_async;      /**< collective: runs beside the segments after it */
-    bool is_recompute;  /**< repeats forward work */
-    bool has_host_wait; /**< a computation that the rank's host launches once all before it has
-                           ended; in a pair of passes as any other */
+    bool is_async;     /**< collective: runs beside the segments after it */
+    bool is_recompute; /**< repeats forward work */
     ms_when
         when; /**< microbatches it runs on; to wait for a segment left out is to wait for nothing */
     const int *waits; /**< [wait_count] segments that it starts after besides: asynchronous

@@ -148,7 +148,7 @@ static void run_segment(pass_run *run, clocks *c) {
     double start_s = ms_later_s(ms_later_s(run->chain_s, run->inputs_s), waited_s(run, segment));
     start_s = ms_later_s(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
-    if (!run->is_synchronised || (segment->has_host_wait && !run->is_paired)) {
+    if (!run->is_synchronised || (segment->kernels.has_host_wait && !run->is_paired)) {
         c->host_s = ms_later_s(c->host_s, start_s);
         run->is_synchronised = true;
     }
@@ -363,7 +363,7 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;
         }
-        if ((!c->is_synchronised || segment->has_host_wait) && !segment->is_collective) {
+        if ((!c->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
             c->host_s = ms_later_s(c->host_s, c->end_s);
             c->is_synchronised = true;
         }
@@ -406,7 +406,7 @@ static void map_launched_chain(const ms_pass_view *pass, int source, double sum_
 static bool has_host_wait(const ms_pass_view *pass, const ms_repeat *repeat) {
     bool has_one = false;
     for (int i = repeat->first; i < repeat->first + repeat->count; i++) {
-        has_one = has_one || pass->segments[i].has_host_wait;
+        has_one = has_one || pass->segments[i].kernels.has_host_wait;
     }
     return has_one;
 }

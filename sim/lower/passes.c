@@ -134,7 +134,7 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     }
     op.kind = segment->is_recompute ? (uint8_t)MS_OP_RECOMPUTE : op.kind;
     ms_segment_turn turn = state->is_paired ? MS_TURN_PAIRED : MS_TURN_AHEAD;
-    bool waits = !state->is_synchronised || (segment->has_host_wait && !state->is_paired);
+    bool waits = !state->is_synchronised || (segment->kernels.has_host_wait && !state->is_paired);
     op.work = ms_segment_work(l, index, waits ? MS_TURN_SYNCHRONISED : turn);
     state->is_synchronised = true;
     lower_compute(l, state, segment, &op);

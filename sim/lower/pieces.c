@@ -170,7 +170,7 @@ static bool waits_for_outer(const layout_finder *f, int i) {
 static void number_runs(layout_finder *f) {
     int run = 0;
     for (int i = 0; i < f->plan->count; i++) {
-        bool begins = waits_for_outer(f, i) || f->segments[i].has_host_wait;
+        bool begins = waits_for_outer(f, i) || f->segments[i].kernels.has_host_wait;
         run += f->role[i] == OUTER || (f->role[i] == INNER && begins);
         f->run[i] = run;
         run += f->role[i] == OUTER;
@@ -393,7 +393,7 @@ static ms_status add_runs(layout_finder *f, bool is_synchronising, ms_pass_layou
         if (is_run) {
             ms_piece_run *run = &layout->runs[layout->count++];
             *run = (ms_piece_run){.first = i, .end = end};
-            status = add_piece(f, is_synchronising || f->segments[i].has_host_wait, run);
+            status = add_piece(f, is_synchronising || f->segments[i].kernels.has_host_wait, run);
         }
         is_synchronising = is_synchronising && !has_computation(f, i, end);
     }

@@ -41,7 +41,7 @@ ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content
 static bool is_same_segment(const ms_segment *a, const ms_segment *b, int moved) {
     bool is_same =
         a->is_collective == b->is_collective && a->is_async == b->is_async &&
-        a->is_experts == b->is_experts && a->has_host_wait == b->has_host_wait &&
+        a->is_experts == b->is_experts && a->kernels.has_host_wait == b->kernels.has_host_wait &&
         a->when == b->when && a->time_s == b->time_s && a->pair_extra_s == b->pair_extra_s &&
         a->kernels.launches == b->kernels.launches && a->axis == b->axis &&
         a->group_axes == b->group_axes && a->coll == b->coll && a->coll_B == b->coll_B &&

@@ -56,10 +56,10 @@ void ms_cost_compute(ms_cost_builder *builder) {
 
 void ms_cost_host_wait(ms_cost_builder *builder) {
     drop_empty(builder);
-    ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .has_host_wait = true,
-                          .layer = builder->layer,
-                          .kernels = {.use_first = (int)builder->uses.count}};
+    ms_segment segment = {
+        .is_recompute = builder->is_recompute,
+        .layer = builder->layer,
+        .kernels = {.use_first = (int)builder->uses.count, .has_host_wait = true}};
     ms_vector_add(&builder->segments, &segment, 1);
 }
 

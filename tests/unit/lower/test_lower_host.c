@@ -48,7 +48,7 @@ Test(lower_host, waits_before_a_computation_inside_a_pass) {
     lower_init(&x, (lower_degrees){1, 1, 1}, 1, (const char *const[]){"0F0 0I0 0W0"});
     lower_set_plain_passes(&x);
     x.segments[1] = x.segments[2] = lower_compute();
-    x.segments[1].has_host_wait = true;
+    x.segments[1].kernels.has_host_wait = true;
     lower_set_pass(&x, MS_PASS_F, 0, 3);
     x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_EXPERTS};
     cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);

@@ -526,7 +526,7 @@ static int host_waits(const ms_stage_costs *costs, ms_pass pass, int *collective
     for (int i = 0; i < plan->count; i++) {
         const ms_segment *segment = &costs->segments[plan->first + i];
         collectives += segment->is_collective;
-        if (segment->has_host_wait) {
+        if (segment->kernels.has_host_wait) {
             cr_assert_not(segment->is_collective);
             *collectives_out = collectives;
             waits++;
