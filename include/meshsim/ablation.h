@@ -21,7 +21,7 @@
 
 MS_BEGIN_DECLS
 
-enum { MS_MECHANISM_SETS_MAX = 3 };
+enum { MS_MECHANISM_SETS_MAX = 4 };
 
 /** A mechanism of the cost model. */
 typedef struct ms_mechanism {

@@ -75,12 +75,20 @@ typedef struct ms_library_generation {
     ms_library_ramp ramp; /**< with Simple */
 } ms_library_generation;
 
+/** Versions whose formulas of the model differ. */
+typedef enum ms_library_formulas {
+    MS_FORMULAS_2_28, /**< of NCCL 2.19 and later */
+    MS_FORMULAS_2_10, /**< of 2.8 to 2.10 */
+} ms_library_formulas;
+
 /** A library. Latencies are [algorithm][protocol] in seconds. */
 typedef struct ms_library {
     const char *name;
+    ms_library_formulas formulas;
     double base_s[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]; /**< once */
     double node_s[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]; /**< of a step over NVLink */
     double net_s[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS];  /**< of a step between nodes */
+    double link_step_s[2]; /**< what platforms' latencies hold of a step in a node, between nodes */
     double net_overhead_s[2]; /**< of posting to the network, with Intel's and with AMD's CPUs */
     double tree_correction[MS_LIBRARY_PROTOCOLS][MS_LIBRARY_SIZES]; /**< on a tree's bandwidth */
     ms_library_generation generations[MS_GENERATIONS]; /**< that of MS_GENERATION_NONE is empty */

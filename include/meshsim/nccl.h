@@ -39,6 +39,10 @@ ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int me
 /** Whether a platform's collectives of a kind follow the model. */
 bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind);
 
+/** What a message, an exchange or a collective takes beyond its steps, from one to the next [s];
+ * 0 without a library.  O(1). */
+double ms_nccl_overhead_s(const ms_platform *platform);
+
 /** Time of one way to do a collective of `size_B`, as NCCL predicts it; INFINITY where it does not
  * offer it. */
 double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,

@@ -2,12 +2,14 @@
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
 #include "collective/route_kinds.h"
+#include "meshsim/nccl.h"
 
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     ms_crossings crossings;
     ms_crossings_init(&crossings, platform, NULL);
-    double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]);
+    double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]) +
+                       ms_nccl_overhead_s(platform);
     ms_status status = ms_crossings_plan(&crossings, request->size_B, latency_s, arena, plan);
     plan->sent_B = request->size_B;
     ms_crossings_release(&crossings);
@@ -51,6 +53,7 @@ ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *r
     if (status != MS_OK) {
         return status;
     }
+    phase->latency_s += ms_nccl_overhead_s(platform);
     plan->sent_B = exchange.sent_B;
     plan->phases = phase;
     plan->phase_count = 1;

@@ -41,6 +41,11 @@ static bool is_collnet(const nccl_way *w) {
     return w->algorithm == MS_LIBRARY_COLLNET_DIRECT || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
 }
 
+/* NCCL 2.8 to 2.10: no aggregated trees, LL at less of a ring, and latencies of their own. */
+static bool is_2_10(const nccl_way *w) {
+    return w->platform->library->formulas == MS_FORMULAS_2_10;
+}
+
 /* A node has one member: what it sends goes straight to the network. */
 static bool is_spread(const ms_nccl_comm *comm) {
     return comm->ranks == comm->nodes;
@@ -70,7 +75,7 @@ static bool is_offered(const nccl_way *w) {
         return false;
     }
     if (w->algorithm == MS_LIBRARY_PAT) {
-        return !is_all_reduce(w) && is_spread(comm);
+        return !is_all_reduce(w) && is_spread(comm) && !is_2_10(w);
     }
     if (is_collnet(w)) {
         return is_reduced_by_network(w);
@@ -134,6 +139,14 @@ static double collnet_Bps(const nccl_way *w, double bus_Bps) {
     return bus_Bps / ((sharers + 1.0) / 2.0) * (is_new ? 0.85 : 1.0);
 }
 
+/* Share of a ring's bandwidth that LL is expected to reach. */
+static double ll_share(const nccl_way *w) {
+    if (!is_2_10(w)) {
+        return 0.5;
+    }
+    return w->comm->nodes > 1 || is_all_reduce(w) ? 1.0 / 4.0 : 1.0 / 3.0;
+}
+
 /* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
  */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
@@ -148,7 +161,7 @@ static double reach_Bps(const nccl_way *w, double bus_Bps) {
         return 0.75 * bus_Bps;
     }
     if (w->protocol == MS_LIBRARY_LL) {
-        return fmin(0.5 * bus_Bps, ll_Bps(w));
+        return fmin(ll_share(w) * bus_Bps, ll_Bps(w));
     }
     if (w->protocol == MS_LIBRARY_LL128) {
         return fmin(0.92 * bus_Bps, g->channels * g->ring_ll128_Bps[w->scale]);
@@ -198,7 +211,8 @@ static double ring_latency_s(const nccl_way *w, double node_s, double net_s) {
  * tree counts. What the NIC's driver reports comes on top, with Simple once more for the flush. */
 static double net_step_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
-    ms_library_algorithm row = is_spread(w->comm) ? MS_LIBRARY_TREE : w->algorithm;
+    bool is_bare = is_spread(w->comm) && !is_2_10(w);
+    ms_library_algorithm row = is_bare ? MS_LIBRARY_TREE : w->algorithm;
     double messages = w->protocol == MS_LIBRARY_SIMPLE ? 2.0 : 1.0;
     return library->net_s[row][w->protocol] + messages * w->nic_s;
 }
@@ -216,7 +230,8 @@ static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
     double base_s = library->base_s[w->algorithm][w->protocol];
-    double node_s = library->node_s[w->algorithm][w->protocol];
+    bool waits_for_network = is_2_10(w) && w->protocol == MS_LIBRARY_LL && comm->nodes > 1;
+    double node_s = library->node_s[w->algorithm][w->protocol] * (waits_for_network ? 1.8 : 1.0);
     double net_s = net_step_s(w);
     double levels = floor_log2(comm->nodes);
     int others = comm->ranks / comm->nodes - 1; /* of a rank's node */
@@ -239,13 +254,14 @@ static double latency_s(const nccl_way *w) {
 
 /* Rings between nodes wait for each other once chunks are of some size. */
 static bool is_on_plateau(const nccl_way *w, double size_B) {
+    double least_B = is_2_10(w) ? 4096.0 : 64.0 * w->generation->channels; /* for each rank */
     return w->algorithm == MS_LIBRARY_RING && w->protocol == MS_LIBRARY_SIMPLE &&
-           w->comm->nodes > 1 && is_all_reduce(w) &&
-           size_B / ((double)w->generation->channels * w->comm->ranks) >= 64.0;
+           w->comm->nodes > 1 && is_all_reduce(w) && size_B / w->comm->ranks >= least_B;
 }
 
 static double plateau(const nccl_way *w, double size_B) {
-    bool is_old = w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
+    bool is_old =
+        is_2_10(w) || w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
     return !is_on_plateau(w, size_B) ? 1.0 : is_old ? 1.9 : 1.4;
 }
 
@@ -281,6 +297,12 @@ static nccl_way way_of(const ms_platform *platform, const ms_nccl_comm *comm,
 bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind) {
     return platform->library != NULL && (kind == MS_COLL_ALL_REDUCE || kind == MS_COLL_ALL_GATHER ||
                                          kind == MS_COLL_REDUCE_SCATTER);
+}
+
+double ms_nccl_overhead_s(const ms_platform *platform) {
+    return platform->library == NULL
+               ? 0.0
+               : platform->library->generations[platform->gpu.generation].overhead_s;
 }
 
 double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,

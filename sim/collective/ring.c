@@ -7,6 +7,7 @@
 #include "collective/nodes.h"
 #include "collective/steps.h"
 #include "collective/tuned.h"
+#include "meshsim/nccl.h"
 
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
     for (int i = 0; i < members; i++) {
@@ -103,8 +104,8 @@ ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *requ
     ms_status status = lay_rings(request, 1, arena, &crossings, &rings);
     if (status == MS_OK) {
         plan->sent_B = request->size_B;
-        status =
-            ms_steps_plan(&crossings, request->size_B, crossings.latency_max_s, 1, arena, plan);
+        double latency_s = crossings.latency_max_s + ms_nccl_overhead_s(platform);
+        status = ms_steps_plan(&crossings, request->size_B, latency_s, 1, arena, plan);
     }
     ms_crossings_release(&crossings);
     return status;

@@ -19,8 +19,8 @@ ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *requ
     /* a platform's latencies are those of a ring step with Simple, which the library's figures
      * hold: what its links take beyond that, as over long ways, is added to every protocol */
     const ms_library *library = platform->library;
-    crossings->node_step_s = library->node_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
-    crossings->net_step_s = library->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
+    crossings->node_step_s = library->link_step_s[0];
+    crossings->net_step_s = library->link_step_s[1];
     const ms_library_generation *generation = &library->generations[platform->gpu.generation];
     double size_B = request->choice_B > 0.0 ? request->choice_B : request->size_B;
     tuned_out->share = ms_nccl_share(platform, &comm, request);

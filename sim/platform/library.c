@@ -19,8 +19,9 @@ typedef struct generation_file {
 
 typedef struct library_file {
     const char *name;
+    ms_library_formulas formulas;
     latency_file base, node, net;
-    ms_numbers net_overhead;
+    ms_numbers net_overhead, link_steps;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
     const char *file; /* a platform's word for the library whose keys it changes */
@@ -139,9 +140,22 @@ const ms_field MS_LIBRARY_FIELDS[] = {
      .offset = offsetof(library_file, name),
      .is_required = true,
      .help = "name shown in results"},
+    {.key = "formulas",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(library_file, formulas),
+     .fallback = "v2.28",
+     .words = (const char *const[]){"v2.28", "v2.10", NULL}, /* as ms_library_formulas */
+     .help = "version of the library whose formulas these are figures for"},
     LATENCIES("base_latency", base, "of a collective, by algorithm"),
     LATENCIES("node_latency", node, "of a step over NVLink"),
     LATENCIES("net_latency", net, "of a step between nodes"),
+    {.key = "link_steps",
+     .type = MS_FIELD_QUANTITIES,
+     .dimension = MS_DIM_TIME,
+     .offset = offsetof(library_file, link_steps),
+     .maximum = 1,
+     .help = "what platforms' links take of a step over NVLink and between nodes; a ring's with "
+             "Simple where not given"},
     {.key = "net_overhead",
      .type = MS_FIELD_QUANTITIES,
      .dimension = MS_DIM_TIME,
@@ -218,9 +232,15 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
     library_reading r = {.root = root, .arena = arena, .diag = diag};
     r.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
     out->name = file.name;
+    out->formulas = file.formulas;
     copy_latencies(&r, &file.base, "base_latency", out->base_s);
     copy_latencies(&r, &file.node, "node_latency", out->node_s);
     copy_latencies(&r, &file.net, "net_latency", out->net_s);
+    out->link_step_s[0] = out->node_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
+    out->link_step_s[1] = out->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
+    if (file.link_steps.count > 0) {
+        copy(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
+    }
     copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
         copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);

@@ -33,6 +33,11 @@ const ms_mechanism MS_MECHANISMS[] = {
     {"host waits", {"host.sync=[]"}},
     /* communication */
     {"NCCL tuning", {"platform.library=none"}}, /* rings at every size */
+    {"overhead of a call",                      /* of collectives and messages, on the GPU */
+     {"platform.library.generations.volta.overhead=0 s",
+      "platform.library.generations.ampere.overhead=0 s",
+      "platform.library.generations.hopper.overhead=0 s",
+      "platform.library.generations.blackwell.overhead=0 s"}},
     {"NVLS", {"platform.nvls=false"}},
     {"achieved bandwidth", {"platform.tiers.*.efficiency=1"}},
     {"all-to-all bandwidth", {"platform.tiers.*.exchange_efficiency=1"}},

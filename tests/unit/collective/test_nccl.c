@@ -53,6 +53,65 @@ Test(nccl, choice_equals_the_published_model) {
     fixture_release(&f);
 }
 
+/* By hand from the formulas of 2.10.3: on eight nodes a ring's 126 steps, 14 of them between nodes,
+ * which Simple takes 1.9 times from 4 KiB a rank on; LL's steps inside nodes 1.8 times; a quarter
+ * of a ring for LL, but a third of an all-gather on one node; no PAT. */
+Test(nccl, older_versions_have_formulas_of_their_own) {
+    static const struct {
+        ms_coll_kind kind;
+        ms_coll_algorithm algorithm;
+        ms_protocol protocol;
+        int ranks, nodes;
+        double size_B, time_us;
+    } CASES[] = {
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 64, 8, 0x1p20,
+         1.9 * (8.4 + 112 * 3.4 + 14 * 9.6) + 0x1p20 / (180e3 * 64 / 126)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 64, 8, 64 * 4095,
+         8.4 + 112 * 3.4 + 14 * 9.6 + 64 * 4095 / (180e3 * 64 / 126)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_LL, 64, 8, 65536,
+         3.6 + 112 * 0.47 * 1.8 + 14 * 2.7 + 65536 / (20.4e3 * 64 / 126)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, MS_PROTOCOL_LL, 64, 8, 1024,
+         4.4 + 2 * (7 * 0.52 * 1.8 + 3 * 5.0) + 1024 / (0.9 * 20.4e3 / 2)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, MS_PROTOCOL_LL, 8, 1, 16384,
+         3.6 + 7 * 0.47 + 16384 / (200e3 / 3 * 8 / 7)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 8, 8, 16384,
+         8.4 + 7 * 9.6 + 16384 / (180e3 * 8 / 7)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, MS_PROTOCOL_SIMPLE, 8, 8, 16384, INFINITY},
+    };
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", "{library: nccl-2.10}");
+    f.platform.has_amd_cpu = false;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const ms_nccl_comm comm = {.ranks = CASES[i].ranks,
+                                   .nodes = CASES[i].nodes,
+                                   .intra_Bps = 200e9,
+                                   .inter_Bps = 180e9,
+                                   .nics = 8,
+                                   .has_equal_nodes = CASES[i].ranks > CASES[i].nodes};
+        const ms_coll_request way = {
+            .kind = CASES[i].kind, .algorithm = CASES[i].algorithm, .protocol = CASES[i].protocol};
+        double time_us = 1e6 * ms_nccl_time_s(&f.platform, &comm, &way, CASES[i].size_B);
+        cr_expect(time_us == CASES[i].time_us ||
+                      fabs(time_us - CASES[i].time_us) < 1e-9 * CASES[i].time_us,
+                  "case %zu: %g us, not %g", i, time_us, CASES[i].time_us);
+    }
+    fixture_release(&f);
+}
+
+/* Links take what nccl-2's steps do, whichever version's steps a collective is timed by. */
+Test(nccl, links_are_the_same_for_every_version) {
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", "{library: nccl-2.10}");
+    const ms_library *library = f.platform.library;
+    cr_assert_eq(library->link_step_s[0], 3.4e-6);
+    cr_assert_eq(library->link_step_s[1], 14e-6);
+    cr_assert_eq(library->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE], 9.6e-6);
+    fixture_release(&f);
+    fixture_platform(&f, "dgx-a100", NULL);
+    cr_assert_eq(f.platform.library->link_step_s[1], 14e-6);
+    fixture_release(&f);
+}
+
 /* A plan of the first `members` GPUs, or of every `stride`-th. */
 static ms_coll_plan plan_of(platform_fixture *f, ms_coll_request request, int members, int stride) {
     int *gpus = MS_NEW(&f->arena, int, members);
@@ -316,4 +375,22 @@ Test(nccl, protocols_by_name) {
     cr_assert_eq(ms_protocol_read("fast", &protocol), MS_E_RANGE);
     cr_assert_eq(protocol, MS_PROTOCOL_LL128, "untouched");
     cr_assert_str_eq(ms_protocol_name(MS_PROTOCOL_AUTO), "simple");
+}
+
+/* Messages, exchanges and shifts take a collective's overhead beside their routes' latency. */
+Test(nccl, messages_have_the_overhead_of_collectives) {
+    static const ms_coll_kind KINDS[] = {MS_COLL_P2P, MS_COLL_ALL_TO_ALL, MS_COLL_RING_SHIFT};
+    for (int i = 0; i < 3; i++) {
+        double latency_s[2];
+        for (int has_library = 0; has_library < 2; has_library++) {
+            platform_fixture f;
+            fixture_platform(&f, "dgx-a100", has_library ? NULL : "{library: none}");
+            ms_coll_request request = {.kind = KINDS[i], .size_B = 0x1p20};
+            ms_coll_plan plan = plan_of(&f, request, 2, 1);
+            cr_assert_eq(plan.phase_count, 1);
+            latency_s[has_library] = plan.phases[0].latency_s;
+            fixture_release(&f);
+        }
+        cr_assert_float_eq(latency_s[1] - latency_s[0], 22e-6, 1e-12, "kind %d", KINDS[i]);
+    }
 }
