@@ -37,11 +37,12 @@ typedef struct ms_lower_input {
     bool is_bounded;            /**< simulate one of each pipeline rank, alike or not */
     ms_granularity granularity; /**< what of a pass is an operation */
     unsigned
-        operation_axes; /**< MS_AXIS_BIT of axes whose collectives are operations all the same */
-    bool is_alone;      /**< flows share no links: fidelity `analytic` */
-    bool is_stepped;    /**< every step of a collective by itself: fidelity `step` */
-    bool is_blocking;   /**< a rank that sends waits for the arrival before it goes on */
-    int steps;          /**< optimizer steps, one after the other; 0 means 1 */
+        operation_axes;  /**< MS_AXIS_BIT of axes whose collectives are operations all the same */
+    bool is_alone;       /**< flows share no links: fidelity `analytic` */
+    bool has_own_solver; /**< flows share links by meshsim's own rule, not by SimGrid's */
+    bool is_stepped;     /**< every step of a collective by itself: fidelity `step` */
+    bool is_blocking;    /**< a rank that sends waits for the arrival before it goes on */
+    int steps;           /**< optimizer steps, one after the other; 0 means 1 */
     bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else
                                all wait for the norm of the world's gradient */
 } ms_lower_input;
@@ -52,6 +53,14 @@ typedef struct ms_lower_input {
 /** Operations that folding exactly may make at most: beyond, one rank stands for all of its
  * pipeline rank. */
 #define MS_FOLD_OP_LIMIT 8000000.0
+
+/** Ranks and operations from which on a run is told to take SimGrid long: its cost grows with the
+ * flows that run together, about one for each rank. Measured on 4,608 ranks of a torus that all
+ * differ: 390,000 operations 9.3 s of CPU time, 0.9 s with meshsim's own solver; 780,000 24 s, 1.8
+ * s.
+ */
+enum { MS_FOLD_SLOW_RANKS = 1024 };
+#define MS_FOLD_SLOW_OPS 250000.0
 
 /** Which ranks stand for others. */
 typedef struct ms_lower_fold {

@@ -97,12 +97,26 @@ static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     return status == MS_OK ? ms_step_end_lower(l) : status;
 }
 
+/* Said before a simulation that takes SimGrid minutes, as operations alone do not show it. */
+static void tell_if_slow(const ms_lowering *l) {
+    double ops = estimate_ops(l);
+    if (l->in->has_own_solver || l->in->is_alone || l->ranks.simulated < MS_FOLD_SLOW_RANKS ||
+        ops < MS_FOLD_SLOW_OPS) {
+        return;
+    }
+    ms_diag_note(l->works.diag, NULL, NULL,
+                 "%d ranks play different roles, and each is simulated: about %.3g operations, "
+                 "which may take SimGrid minutes; '--solver maxmin' finds the same sooner",
+                 l->ranks.simulated, ops);
+}
+
 /* Whether it is not worth it to tell all classes apart, which is said where nobody asked for it. */
 static bool is_to_be_bounded(const ms_lowering *l) {
     if (l->ranks.simulated_per_pp == 1 || l->in->is_bounded) {
         return l->ranks.simulated_per_pp > 1;
     }
     if (estimate_ops(l) <= MS_FOLD_OP_LIMIT) {
+        tell_if_slow(l);
         return false;
     }
     ms_diag_warning(l->works.diag,

@@ -38,6 +38,7 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .host = ms_spec_host_of(&job->spec),
                             .granularity = job->spec.simulation.granularity,
                             .is_alone = job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC,
+                            .has_own_solver = job->run.solver == MS_SOLVER_MAXMIN,
                             .is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP,
                             .no_fold = job->run.no_fold,
                             .is_bounded = job->run.is_bounded,

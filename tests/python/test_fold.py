@@ -102,6 +102,18 @@ class Fold(unittest.TestCase):
         narrow = simulate(PROGRAM, [*words, *NARROW])
         self.assertGreater(narrow["engine"]["fold_classes"], 4)
 
+    def test_what_takes_simgrid_long_is_said_before(self):
+        """4,608 ranks of a torus that all differ: told at once, and not of the solver that takes a second for it."""
+        words = ["run", "deepseek-v3-2048", "--platform", "tpu-v4-palm", "--set", "platform.nodes=1536", "--set",
+                 "mesh={tp: 4, ep: 8, pp: 4, dp: 48, order: [pp, dp, ep, tp]}", "--set", "model.layers=16", "--set", "batch.global=384",
+                 "--set", "batch.micro=1", "--set", "schedule={kind: 1f1b}", "--set", "precision.products=parameters", "--ignore-memory"]
+        done = subprocess.run([PROGRAM, *words, "--solver", "maxmin"], capture_output=True, text=True, check=True)
+        self.assertNotIn("--solver maxmin", done.stderr)
+        with subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            told = next((line for line in process.stderr if "--solver maxmin" in line), "")
+            process.terminate()
+        self.assertRegex(told, r"note: \d+ ranks play different roles, and each is simulated: about .* operations")
+
     def test_words_that_fold_does_not_take(self):
         for words in (("--fold", "most"), ("--fold", "exact", "--no-fold")):
             done = subprocess.run([PROGRAM, "run", "workloads/tiny.yaml", *words], cwd=ROOT, capture_output=True, text=True, check=False)
