@@ -138,7 +138,8 @@ const char *ms_shell_bracket_end(const ms_shell_reader *r, const char *at, char 
 
 bool ms_shell_is_name(char letter);
 
-/* Begin a word unless one is begun, add to it, end it if one is begun. */
+/* Begin a word unless one is begun, add to it, end it if one is begun.  text: NULL: there was no
+ * memory for it, which is kept. */
 void ms_shell_begin_word(ms_shell_reader *r);
 void ms_shell_put(ms_shell_reader *r, const char *text, size_t length);
 void ms_shell_put_text(ms_shell_reader *r, const char *text);

@@ -104,7 +104,11 @@ void ms_shell_put(ms_shell_reader *r, const char *text, size_t length) {
 }
 
 void ms_shell_put_text(ms_shell_reader *r, const char *text) {
-    ms_shell_put(r, text, strlen(text));
+    if (text == NULL) {
+        ms_shell_lack_memory(r); /* it was to be made */
+    } else {
+        ms_shell_put(r, text, strlen(text));
+    }
 }
 
 const char *ms_shell_draft_text(ms_shell_reader *r) {
