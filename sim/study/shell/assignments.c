@@ -67,6 +67,11 @@ static bool read_assigned(ms_shell_reader *r) {
 
 /* A variable that is set where nothing is run is empty unless something else sets it. */
 static void pass_over(ms_shell_reader *r, const char *name) {
+    for (size_t i = 0; i < r->state.passed_over.count; i++) {
+        if (strcmp(MS_AT(&r->state.passed_over, const char *, i), name) == 0) {
+            return; /* a loop comes here again and again */
+        }
+    }
     bool is_full = r->state.passed_over.count >= MS_SHELL_WORDS_MAX / 10;
     if (!is_full && ms_vector_add(&r->state.passed_over, &name, 1) == NULL) {
         ms_shell_lack_memory(r);
