@@ -54,12 +54,13 @@ typedef struct ms_lower_input {
  * pipeline rank. */
 #define MS_FOLD_OP_LIMIT 8000000.0
 
-/** Ranks and operations from which on a run is told to take SimGrid long: its cost grows with the
- * flows that run together, about one for each rank. Measured on 4,608 ranks of a torus that all
- * differ: 390,000 operations 9.3 s of CPU time, 0.9 s with meshsim's own solver; 780,000 24 s, 1.8
- * s.
- */
+/** Ranks from which on a run of MS_FOLD_SLOW_OPS operations is told that SimGrid takes long: its
+ * cost grows with the flows that run together, about one for each rank. Measured on 4,608 ranks of
+ * a torus that all differ: 390,000 operations 9.3 s of CPU time, 0.9 s with meshsim's own solver;
+ * 780,000 24 s, 1.8 s. */
 enum { MS_FOLD_SLOW_RANKS = 1024 };
+
+/** Operations from which on a run of MS_FOLD_SLOW_RANKS ranks is told that SimGrid takes long. */
 #define MS_FOLD_SLOW_OPS 250000.0
 
 /** Which ranks stand for others. */
