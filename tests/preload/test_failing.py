@@ -113,7 +113,8 @@ class Failing(unittest.TestCase):
                     continue  # and of the Fortran library that SimGrid brings
                 self.assertEqual(found[:2], (4, b""), place)
                 self.assertEqual(found[2].count("error: "), 1, place)
-                self.assertIn("out of memory", found[2], place)
+                # HDF5 forgets the reason of a few of its own allocations that fail alone, and says only what it could not do then
+                self.assertRegex(found[2], r"out of memory|cannot write '.*': HDF5: " if last is None else "out of memory", place)
                 self.assertTrue(found[3].items() <= files.items(), f"{place} {found[3].keys()}")
 
     def test_memory_runs_out(self):
