@@ -354,6 +354,8 @@ class Import(programs.ProgramTest):
         self.assertIn("got a list", refused(3, num_attention_heads=[32, 32]))
         self.assertIn("error: tie_word_embeddings: expected true or false, got '1'", refused(3, tie_word_embeddings=1))
         self.assertIn("config.json:7:25: error: model.heads: '33' heads do not divide", refused(3, num_attention_heads=33))
+        for dropout, got in (({"p": 0.1}, "an object"), ([0.1], "a list"), ("0.1", "the text '0.1'"), (True, "'true'"), (2, "'2'")):
+            self.assertIn(f"error: resid_pdrop: expected a number, 0 to 1, got {got}", refused(3, model_type="gpt2", n_positions=4096, resid_pdrop=dropout))
         self.assertIn("error: num_hidden_layers: key is missing", refused(3, num_hidden_layers=None))
         unknown = refused(3, "hidden_size", "vocab_size", model_type="llamma")
         self.assertIn("error: model_type: unknown type of models 'llamma'; did you mean 'llama'?; it has no hidden_size, vocab_size; expected one of apertus, ", unknown)

@@ -197,7 +197,7 @@ static const char *positions_of(const ms_hf_reader *r) {
 static void read_manner(ms_hf_reader *r) {
     bool is_tied = false;
     int layers = 0;
-    const ms_node *dropout = ms_hf_take(r, DROPOUT, "model.dropout");
+    const ms_node *dropout = ms_hf_share(r, DROPOUT, "model.dropout");
     const char *const *tied = MS_HF_NAME("tie_word_embeddings");
     (void)ms_hf_flag(r, tied, "model.tied_embeddings", &is_tied);
     ms_hf_put_flag(r, "tied_embeddings", ms_hf_take(r, tied, ""), is_tied);

@@ -106,6 +106,8 @@ const ms_node *ms_hf_look(ms_hf_reader *r, const char *key);
  * there is one; a fault is reported and kept in r->status. */
 bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int *out);
 bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, bool *out);
+/* A number, 0 to 1, as the config has it; NULL: it has none, or it is at fault. */
+const ms_node *ms_hf_share(ms_hf_reader *r, const char *const *names, const char *goal);
 
 /* The same for a key with one name. */
 #define MS_HF_NAME(name) ((const char *const[]){(name), NULL})

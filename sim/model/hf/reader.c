@@ -219,6 +219,23 @@ bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, boo
     return true;
 }
 
+const ms_node *ms_hf_share(ms_hf_reader *r, const char *const *names, const char *goal) {
+    const ms_node *node = ms_hf_take(r, names, goal);
+    if (node == NULL) {
+        return NULL;
+    }
+    char *end = NULL;
+    bool is_plain = node->type == MS_NODE_SCALAR && !node->is_quoted && node->text[0] != '\0';
+    double value = is_plain ? strtod(node->text, &end) : -1;
+    if (!is_plain || *end != '\0' || !(value >= 0 && value <= 1)) {
+        char text[SHOWN_SIZE];
+        ms_hf_fault(r, node, said_name(r, names, node), "expected a number, 0 to 1, got %s",
+                    shown(node, text));
+        return NULL;
+    }
+    return node;
+}
+
 /* ---- the model's mapping ---- */
 
 static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_node_type type) {
