@@ -446,10 +446,10 @@ static bool is_own(ms_span line) {
  * "pod:" of what shows several logs, "service  |", and a time, "2026-01-31T12:00:00Z".  NULL: none
  * is there. */
 static const char *label_end(ms_span line) {
-    const char *at = line.from, *close = line.to;
+    const char *at = line.from;
     bool is_bracket = at < line.to && *at == '[';
     if (is_bracket) {
-        close = memchr(at, ']', (size_t)(line.to - at));
+        const char *close = memchr(at, ']', (size_t)(line.to - at));
         at = close == NULL ? line.to : close + 1;
         bool is_stream = line.to - at > 5 && memcmp(at, "<std", 4) == 0;
         const char *colon = is_stream ? memchr(at, ':', (size_t)(line.to - at)) : NULL;

@@ -81,9 +81,14 @@ typedef struct braced {
     const ms_shell_variable *variable;    /* NULL: nothing sets it */
 } braced;
 
+/* The one word of what is no array; NULL: it has none, or several. */
+static const ms_shell_word *only_word(const ms_shell_variable *variable) {
+    return variable != NULL && variable->count == 1 ? variable->words : NULL;
+}
+
 static bool is_empty(const ms_shell_variable *variable) {
-    return variable == NULL || variable->count == 0 ||
-           (variable->count == 1 && variable->words[0].text[0] == '\0');
+    const ms_shell_word *word = only_word(variable);
+    return variable == NULL || variable->count == 0 || (word != NULL && word->text[0] == '\0');
 }
 
 /* A default or an alternative, which has quotes, variables and defaults of its own: in the place of
@@ -124,13 +129,12 @@ static bool put_count(ms_shell_reader *r, const braced *b) {
 
 /* "${NAME^^}" and "${NAME,,}". */
 static bool put_cased(ms_shell_reader *r, const braced *b, char sign) {
-    const ms_shell_variable *v = b->variable;
-    if (v == NULL || v->count != 1 || v->words[0].is_open || b->end - b->rest != 3 ||
-        b->rest[1] != sign) {
+    const ms_shell_word *word = only_word(b->variable);
+    if (word == NULL || word->is_open || b->end - b->rest != 3 || b->rest[1] != sign) {
         return false;
     }
     ms_shell_begin_word(r);
-    for (const char *at = v->words[0].text; *at != '\0'; at++) {
+    for (const char *at = word->text; *at != '\0'; at++) {
         char letter =
             (char)(sign == '^' ? toupper((unsigned char)*at) : tolower((unsigned char)*at));
         ms_shell_put(r, &letter, 1);
@@ -252,10 +256,11 @@ static bool put_changed(ms_shell_reader *r, const braced *b, bool is_in_quotes) 
     if (is_empty(v)) {
         return v != NULL;
     }
-    if (v->is_array || v->count != 1 || v->words[0].is_open) {
+    const ms_shell_word *word = only_word(v);
+    if (word == NULL || v->is_array || word->is_open) {
         return false;
     }
-    const char *text = v->words[0].text;
+    const char *text = word->text;
     if (sign == ':') {
         size_t first = 0, count = 0;
         return read_slice(r, from, to, strlen(text), &first, &count) &&
