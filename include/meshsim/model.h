@@ -277,6 +277,17 @@ typedef enum ms_product_type {
     MS_TYPE_OF_PRODUCTS,
 } ms_product_type;
 
+/** What the two products of the attention multiply in, where its kernel is fused.
+ *  Source of the names: Transformer Engine's recipes (fp8_dpa, fp8_mha; NVTE_FP8_DPA_BWD=0),
+ * Megatron-LM (--fp8-dot-product-attention, --fp8-multi-head-attention). */
+typedef enum ms_attention_format {
+    MS_ATTENTION_IN_PARAMETERS,
+    MS_ATTENTION_FP8_FORWARD,     /**< fp8 in the forward pass alone */
+    MS_ATTENTION_FP8_DOT_PRODUCT, /**< fp8 in both; what goes in is cast, what comes out cast back
+                                   */
+    MS_ATTENTION_FP8_MULTI_HEAD,  /**< the same, and the products next to it hand on and take fp8 */
+} ms_attention_format;
+
 /** Which products multiply in which number format. */
 typedef struct ms_products {
     ms_product_format format;          /**< PLAIN: all else is unused */
@@ -291,6 +302,7 @@ typedef struct ms_products {
     int last_plain_layers;             /**< last ones */
     ms_amax_group amax;                /**< delayed scaling: who shares maxima */
     ms_cast_kernels casts;
+    ms_attention_format attention; /**< of the attention; other than IN_PARAMETERS with fp8 only */
 } ms_products;
 
 /** Bytes per element of what is stored, and what products multiply. */
@@ -439,6 +451,11 @@ typedef struct ms_model_layout {
     const int *stage_rank; /**< [directions*P*V] pipeline rank of each virtual stage, direction
                               after direction; NULL: stage mod P */
 } ms_model_layout;
+
+/** Why the attention cannot multiply in fp8 as `products->attention` asks.
+ * Returns words that follow its name and a colon; NULL: it can, or is not asked to. */
+const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
+                                        const ms_products *products, const ms_gpu_type *gpu);
 
 /** The keys of `model:`, for listings. */
 extern const ms_field MS_MODEL_FIELDS[];

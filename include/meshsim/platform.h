@@ -52,9 +52,11 @@ typedef struct ms_attention_rate {
     double efficiency[MS_HEAD_WIDTHS]; /**< share of the peak without that, 0..1; 0: not given */
 } ms_attention_rate;
 
-/** A generation forward and backward. */
+/** A generation forward and backward, in 16 bits and in fp8. */
 typedef struct ms_attention_rates {
-    ms_attention_rate forward, backward;
+    ms_attention_rate forward, backward;         /**< of the peak in 16 bits */
+    ms_attention_rate fp8_forward, fp8_backward; /**< of the dense peak in fp8; without an
+                                                    efficiency: no such kernel */
 } ms_attention_rates;
 
 /** Matrix products of rows that are not aligned to the 16 bytes that are copied at a time. */

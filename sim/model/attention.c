@@ -23,17 +23,13 @@ static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-static bool is_rotated(const ms_cost_builder *builder) {
-    return !builder->model->has_positions && !builder->model->has_alibi;
-}
-
 /* Rotary embedding of queries and keys: both in and out, and its inverse backward. Where operations
  * are chosen one by one, it is repeated with the products that are not kept, as attention wants its
  * operands again. */
 static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->tokens * (shard->q_width + shard->kv_width);
-    if (!is_rotated(builder)) {
+    if (!ms_is_rotated(builder->model)) {
         return;
     }
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
@@ -113,7 +109,7 @@ static bool wants_sequences(const ms_cost_builder *builder) {
 static double copied_width(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     bool is_regrouped = shard->heads > shard->kv_heads && shard->kv_heads > 1;
-    bool has_rotary = is_rotated(builder);
+    bool has_rotary = ms_is_rotated(builder->model);
     double width = (is_regrouped ? shard->q_width : 0) + (has_rotary ? shard->kv_width : 0);
     if (wants_sequences(builder) && shard->batch > 1) {
         width += shard->qkv_width;
@@ -126,7 +122,7 @@ static double copied_width(const ms_cost_builder *builder) {
 /* Whether the attention's backward kernel writes the gradients where the product's result had the
  * values: only cuDNN's, and only where it has read them there. */
 static bool has_gradient_in_place(const ms_cost_builder *builder) {
-    return !wants_sequences(builder) && !is_rotated(builder) &&
+    return !wants_sequences(builder) && !ms_is_rotated(builder->model) &&
            builder->shard.heads <= builder->shard.kv_heads;
 }
 

@@ -50,7 +50,7 @@ static bool has_maximum_first(const ms_products *products) {
            (products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_CURRENT);
 }
 
-static bool has_columns(const ms_cost_builder *builder) {
+bool ms_has_second_forms(const ms_cost_builder *builder) {
     const ms_products *products = products_of(builder);
     return !is_of_tensors(products) ||
            builder->gpu->products.of[products->format].layouts == MS_LAYOUTS_TN;
@@ -58,7 +58,8 @@ static bool has_columns(const ms_cost_builder *builder) {
 
 /* Of inputs and gradients, for the weight's gradient. */
 static bool has_token_columns(const ms_cost_builder *builder) {
-    return products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS && has_columns(builder);
+    return products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS &&
+           ms_has_second_forms(builder);
 }
 
 bool ms_gathers_quantized(const ms_cost_builder *builder) {
@@ -181,7 +182,7 @@ static void add_weight_rows(ms_cost_builder *builder, double weights) {
 
 static void add_weight_columns(ms_cost_builder *builder, double weights) {
     elements count = {weights, weights};
-    if (!casts_weights(builder) || !has_columns(builder)) {
+    if (!casts_weights(builder) || !ms_has_second_forms(builder)) {
         return;
     }
     if (products_of(builder)->parameter_gathers == MS_TYPE_OF_PRODUCTS) {
@@ -191,13 +192,30 @@ static void add_weight_columns(ms_cost_builder *builder, double weights) {
     }
 }
 
+/* Whether the input, the attention's result, comes in fp8. */
+static bool is_cast_by_attention(const ms_cost_builder *builder) {
+    return builder->product.side == MS_SIDE_ROW &&
+           builder->product.kind == MS_PRODUCT_PROJECTIONS && ms_attention_gives_fp8(builder);
+}
+
+/* Whether the gradient of the result, which is the attention's of queries, keys and values, does.
+ */
+static bool is_gradient_cast(const ms_cost_builder *builder) {
+    return builder->product.side == MS_SIDE_COLUMN &&
+           builder->product.kind == MS_PRODUCT_PROJECTIONS && ms_attention_takes_fp8(builder);
+}
+
 void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size) {
     if (!ms_is_quantized(builder, builder->product.kind)) {
         return;
     }
     bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);
     double own = is_split ? builder->shard.plane : size.tokens * size.in;
-    if (!is_cast_by_norm(builder)) {
+    if (is_cast_by_attention(builder)) {
+        if (has_early_columns(builder)) {
+            add_transpose(builder, (elements){own, own});
+        }
+    } else if (!is_cast_by_norm(builder)) {
         add_cast(builder, (elements){own, own}, has_early_columns(builder) ? BOTH : ROWS,
                  is_input_found(builder));
     }
@@ -215,8 +233,11 @@ void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size) {
                     builder->product.kind == MS_PRODUCT_MLP &&
                     builder->product.side == MS_SIDE_COLUMN;
     double whole = size.tokens * size.out, own = is_split ? builder->shard.plane : whole;
-    bool is_later = is_split && is_of_tensors(products_of(builder));
-    add_cast(builder, (elements){own, own}, has_both && !is_later ? BOTH : ROWS, is_found);
+    bool is_given = is_gradient_cast(builder);
+    bool is_later = is_given || (is_split && is_of_tensors(products_of(builder)));
+    if (!is_given) {
+        add_cast(builder, (elements){own, own}, has_both && !is_later ? BOTH : ROWS, is_found);
+    }
     if (has_both && is_later) {
         add_transpose(builder, (elements){whole, whole});
     }
@@ -238,7 +259,7 @@ void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size) {
 
 bool ms_sums_bias_in_cast(const ms_cost_builder *builder) {
     return builder->model->kernels == MS_KERNELS_FUSED &&
-           ms_is_quantized(builder, builder->product.kind);
+           ms_is_quantized(builder, builder->product.kind) && !is_gradient_cast(builder);
 }
 
 void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_expert_casts *work) {
@@ -284,16 +305,20 @@ static unsigned amax_axes(const ms_cost_builder *builder) {
     return MS_AXIS_BIT(MS_AXIS_TP) | (is_all ? replicas : 0);
 }
 
-/* Linear layers of a stage whose products have fewer bits: two around the attention, two in the MLP
- * or in all experts together. */
-static int quantized_linears(const ms_cost_builder *builder, ms_stage_content content) {
+/* Maxima that a stage's pass finds. Linear layers whose products have fewer bits, two around the
+ * attention, two in the MLP or in all experts together, have one of the input and one of the weight
+ * forward, and one of the gradient backward. An attention in fp8 has three each way: of q, k and v
+ * together, of the probabilities and of the result, or of the gradients of these. */
+static int maxima_of(const ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
+    enum { OF_ATTENTION = 3 };
     ms_cost_builder own = *builder;
-    int count = 0;
+    int count = 0, each = pass == MS_PASS_F ? 2 : 1;
     for (int i = 0; i < content.layers; i++) {
         int layer = own.product.layer = content.layer_first + i;
         bool is_moe = ms_layer_is_moe(builder->model, layer);
-        count += ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) ? 2 : 0;
-        count += ms_is_quantized(&own, is_moe ? MS_PRODUCT_EXPERTS : MS_PRODUCT_MLP) ? 2 : 0;
+        count += ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) ? 2 * each : 0;
+        count += ms_is_quantized(&own, is_moe ? MS_PRODUCT_EXPERTS : MS_PRODUCT_MLP) ? 2 * each : 0;
+        count += ms_has_fp8_attention(&own, pass != MS_PASS_F) ? OF_ATTENTION : 0;
     }
     return count;
 }
@@ -301,8 +326,7 @@ static int quantized_linears(const ms_cost_builder *builder, ms_stage_content co
 void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     const ms_products *products = products_of(builder);
     bool is_delayed = products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_DELAYED;
-    int linears = is_delayed && pass != MS_PASS_W ? quantized_linears(builder, content) : 0;
-    double maxima = (pass == MS_PASS_F ? 2.0 : 1.0) * linears;
+    double maxima = is_delayed && pass != MS_PASS_W ? maxima_of(builder, pass, content) : 0;
     if (maxima <= 0) {
         return;
     }
@@ -321,7 +345,7 @@ void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content conte
 double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {
     const ms_products *products = products_of(builder);
     double e = builder->shard.element_B, q = ms_quantized_B(builder);
-    double second_B = has_columns(builder) ? q : 0;
+    double second_B = ms_has_second_forms(builder) ? q : 0;
     double slower = second_B > 0 ? transposing_slowness(builder) : 1;
     if (weights <= 0 || casts_weights(builder)) {
         return 0;
@@ -336,7 +360,7 @@ double ms_held_weights_B(const ms_cost_builder *builder, double weights) {
     if (weights <= 0 || casts_weights(builder)) {
         return 0;
     }
-    double forms_B = (has_columns(builder) ? 2 : 1) * ms_quantized_B(builder);
+    double forms_B = (ms_has_second_forms(builder) ? 2 : 1) * ms_quantized_B(builder);
     bool is_alone = products_of(builder)->parameter_gathers == MS_TYPE_OF_PRODUCTS;
     return weights * (forms_B - (is_alone ? builder->precision->parameter_B : 0));
 }

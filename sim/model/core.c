@@ -2,6 +2,7 @@
  * score matrix, on a rank's share of the sequence or of the heads. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "model/fused_attention.h"
 
@@ -74,26 +75,37 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
     }
 }
 
+/* Traffic of a fused kernel: forward q, k and v in and the result out; backward these and the
+ * result's gradient in, and the gradients of q, k and v out. */
+static double flash_bytes(const ms_cost_builder *builder, const attention_work *work,
+                          bool is_backward) {
+    const ms_core *core = work->core;
+    double operands = work->queries * work->heads * core->query_dim +
+                      work->keys * work->kv_heads * (core->query_dim + core->value_dim);
+    double result = work->queries * work->heads * core->value_dim;
+    bool is_fp8 = ms_has_fp8_attention(builder, is_backward);
+    double in_B = is_fp8 ? ms_quantized_B(builder) : builder->shard.element_B;
+    double out_B = is_fp8 ? ms_attention_result_B(builder) : builder->shard.element_B;
+    double sum_B = is_backward ? (operands + result) * in_B + (result + operands) * out_B
+                               : operands * in_B + result * out_B;
+    return builder->shard.batch * sum_B;
+}
+
 /* Fused attention.  A causal mask lets it skip half of the score matrix. Forward it computes two
  * products, of query and of value width, backward three of query and two of value width.
  * Source: Dao, FlashAttention-2, arXiv:2307.08691, section 4.1 (causal: divided by 2; backward: 2.5
  * times forward), algorithm 2 for the widths. */
 static ms_fused_work flash_work(const ms_cost_builder *builder, const attention_work *work,
                                 bool is_backward) {
-    const ms_shard *shard = &builder->shard;
     double query = work->core->query_dim, value = work->core->value_dim;
     /* a product over all scores is 2 q s d; half of them are masked */
-    double scores = shard->batch * work->heads * work->queries * shard->sequence * work->share;
-    double io_B = shard->batch * (work->queries * work->heads + work->keys * work->kv_heads) *
-                  (query + value) * shard->element_B;
-    double efficiency =
-        ms_fused_attention_efficiency(builder, shape_of(builder, work, is_backward), is_backward);
-    if (is_backward) { /* q, k, v, out, dout in; dq, dk, dv out */
-        return (ms_fused_work){
-            .flop = scores * (3 * query + 2 * value), .bytes = 2 * io_B, .efficiency = efficiency};
-    }
-    return (ms_fused_work){
-        .flop = scores * (query + value), .bytes = io_B, .efficiency = efficiency};
+    double scores =
+        builder->shard.batch * work->heads * work->queries * builder->shard.sequence * work->share;
+    double widths = is_backward ? 3 * query + 2 * value : query + value;
+    return (ms_fused_work){.flop = scores * widths,
+                           .bytes = flash_bytes(builder, work, is_backward),
+                           .efficiency = ms_fused_attention_efficiency(
+                               builder, shape_of(builder, work, is_backward), is_backward)};
 }
 
 /* Attention of whole sequences as a measured table has it. */
@@ -122,15 +134,17 @@ static double flash_curve_s(const void *context, const double *sizes) {
 double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_backward) {
     enum { HALF_B = 2 };
     const ms_model model = {.attention = MS_ATTENTION_FUSED};
+    const ms_precision precision = {.parameter_B = HALF_B};
     const ms_cost_builder builder = {
         .gpu = gpu,
         .model = &model,
+        .precision = &precision,
         .shard = {.cp = 1, .slice = {.count = 1}, .element_B = HALF_B}};
     const flash_curve curve = {.builder = &builder, .is_backward = is_backward};
     return flash_curve_s(&curve, sizes);
 }
 
-/* Pieces of a sequence are no kernels that a table has. */
+/* Pieces of a sequence, and products in fp8, are no kernels that a table has. */
 static double measured_flash(const ms_cost_builder *builder, const attention_work *work,
                              bool is_backward) {
     const flash_curve curve = {.builder = builder, .is_backward = is_backward};
@@ -139,7 +153,7 @@ static double measured_flash(const ms_cost_builder *builder, const attention_wor
                                              work->core->query_dim, work->core->value_dim};
     bool is_whole =
         work->queries == builder->shard.sequence && work->keys == work->queries && work->share >= 1;
-    if (!is_whole || builder->gpu->measured == NULL) {
+    if (!is_whole || builder->gpu->measured == NULL || ms_has_fp8_attention(builder, is_backward)) {
         return 0;
     }
     return ms_measured_ratio(builder->gpu->measured,
@@ -150,6 +164,10 @@ static double measured_flash(const ms_cost_builder *builder, const attention_wor
 static void add_flash_part(ms_cost_builder *builder, const attention_work *work, bool is_backward) {
     char shape[96];
     name_shape(builder, work, shape, sizeof shape);
+    if (shape[0] != '\0' && ms_has_fp8_attention(builder, is_backward)) {
+        size_t used = strlen(shape);
+        snprintf(shape + used, sizeof shape - used, " fp8");
+    }
     ms_fused_work fused = flash_work(builder, work, is_backward);
     fused.shape = shape;
     fused.measured = measured_flash(builder, work, is_backward);
@@ -157,11 +175,12 @@ static void add_flash_part(ms_cost_builder *builder, const attention_work *work,
 }
 
 static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
-    if (parts & MS_PART_FORWARD) {
-        add_flash_part(builder, work, false);
-    }
-    if (parts & MS_PART_INPUT) {
-        add_flash_part(builder, work, true);
+    for (int is_backward = 0; is_backward < 2; is_backward++) {
+        if (parts & (is_backward ? MS_PART_INPUT : MS_PART_FORWARD)) {
+            ms_cost_attention_casts(builder, work->core, is_backward);
+            add_flash_part(builder, work, is_backward);
+            ms_cost_attention_casts_back(builder, work->core, is_backward);
+        }
     }
 }
 

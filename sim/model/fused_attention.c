@@ -61,17 +61,43 @@ static double with_tail(const ms_gpu_type *gpu, double rows, double best, bool i
     return best * blocks / (blocks + tail * (gpu->sms - 1));
 }
 
+/* A generation's figures in one direction, and the peak that they are shares of over that of 16
+ * bits, both as the power limit leaves it. */
+typedef struct direction_rate {
+    const ms_attention_rate *rate;
+    double peaks;
+} direction_rate;
+
+static direction_rate rate_of(const ms_cost_builder *builder, bool is_backward) {
+    const ms_gpu_type *gpu = builder->gpu;
+    bool is_fp8 = ms_has_fp8_attention(builder, is_backward);
+    const ms_attention_rates *rates = &gpu->attention[builder->model->attention];
+    const ms_attention_rate *forward = is_fp8 ? &rates->fp8_forward : &rates->forward;
+    const ms_attention_rate *backward = is_fp8 ? &rates->fp8_backward : &rates->backward;
+    const ms_product_rate *fp8 = &gpu->products.of[MS_PRODUCT_FP8];
+    double peaks =
+        fp8->peak_flop_per_s * fp8->sustained_clock / (gpu->peak_flop_per_s * gpu->clock.sustained);
+    return (direction_rate){.rate = is_backward ? backward : forward, .peaks = is_fp8 ? peaks : 1};
+}
+
 double ms_fused_attention_efficiency(const ms_cost_builder *builder, ms_attention_shape shape,
                                      bool is_backward) {
     ms_attention_kernel kernel = builder->model->attention;
-    const ms_attention_rates *rates = &builder->gpu->attention[kernel];
-    const ms_attention_rate *rate = is_backward ? &rates->backward : &rates->forward;
+    direction_rate found = rate_of(builder, is_backward);
+    const ms_attention_rate *rate = found.rate;
     head_size head = padded_head(kernel, shape.query_dim, shape.value_dim);
     double width = mean_width(head.query, head.value, is_backward);
     double wanted = mean_width(shape.query_dim, shape.value_dim, is_backward) / width;
     double worked = shape.meets / (shape.meets + rate->ramp_keys);
-    double best = ms_attention_efficiency(rate, width) * wanted * worked;
+    double best = found.peaks * ms_attention_efficiency(rate, width) * wanted * worked;
     return with_tail(builder->gpu, shape.rows, best, is_backward);
+}
+
+static head_size head_of(const ms_model *model) {
+    bool is_latent = model->mla.kv_rank > 0;
+    return (head_size){.query =
+                           is_latent ? model->mla.qk_nope + model->mla.qk_rope : model->head_dim,
+                       .value = is_latent ? model->mla.v_dim : model->head_dim};
 }
 
 const char *ms_attention_missing(const ms_model *model, const ms_gpu_type *gpu) {
@@ -88,9 +114,80 @@ const char *ms_attention_missing(const ms_model *model, const ms_gpu_type *gpu) 
     if (is_first && model->window > 0) {
         return "its generation has no window"; /* FlashAttention has it since 2.3 */
     }
-    bool is_latent = model->mla.kv_rank > 0;
-    double query = is_latent ? model->mla.qk_nope + model->mla.qk_rope : model->head_dim;
-    double value = is_latent ? model->mla.v_dim : model->head_dim;
-    head_size head = padded_head(kernel, query, value);
+    head_size wanted = head_of(model);
+    head_size head = padded_head(kernel, wanted.query, wanted.value);
     return head.query <= 0 || head.value <= 0 ? "it has no kernel for heads of that size" : NULL;
+}
+
+/* cuDNN's kernels in fp8 that have a backward pass. Source: Transformer Engine,
+ * nvte_get_fused_attn_backend (sm90 trains heads of 128, sm100 heads up to 128 and, from cuDNN
+ * 9.21 on, of 192 and 128, all multiples of 16). FlashAttention 3's forward kernel: its hopper
+ * folder (64, 128, 256). */
+static bool has_fp8_head(const ms_model *model, const ms_gpu_type *gpu) {
+    head_size head = head_of(model);
+    if (model->attention == MS_ATTENTION_FLASH3) {
+        return head.query == head.value &&
+               (head.query == 64 || head.query == 128 || head.query == 256);
+    }
+    if (gpu->generation < MS_GENERATION_BLACKWELL) {
+        return head.query == 128 && head.value == 128;
+    }
+    return fmod(head.query, 16) == 0 && fmod(head.value, 16) == 0 && head.query <= 192 &&
+           head.value <= 128 && (head.query <= 128 || head.value == 128);
+}
+
+/* What the recipe of fp8 says against it. Source: Transformer Engine, Float8BlockScaling (no
+ * fp8_dpa), get_attention_backend (current scaling from sm100 on), MultiheadAttention (no fp8
+ * between modules under current scaling). */
+static const char *recipe_against(const ms_products *products, const ms_gpu_type *gpu) {
+    bool is_current = products->scaling == MS_SCALING_CURRENT;
+    if (products->format != MS_PRODUCT_FP8) {
+        return "it is part of the recipe of fp8: set 'precision.products: fp8'";
+    }
+    if (products->scaling != MS_SCALING_DELAYED && !is_current) {
+        return "its scales are of whole tensors: set 'precision.scaling' to delayed or current";
+    }
+    if (is_current && gpu->generation < MS_GENERATION_BLACKWELL) {
+        return "under current scaling there are kernels for Blackwell only: set "
+               "'precision.scaling: delayed'";
+    }
+    if (is_current && products->attention == MS_ATTENTION_FP8_MULTI_HEAD) {
+        return "under current scaling products hand on the working type: set fp8_dot_product";
+    }
+    return NULL;
+}
+
+/* What the GPU and the kernel have. */
+static const char *kernel_against(const ms_model *model, const ms_products *products,
+                                  const ms_gpu_type *gpu) {
+    const ms_attention_rates *rates = &gpu->attention[model->attention];
+    if (model->attention == MS_ATTENTION_UNFUSED) {
+        return "only fused kernels multiply in it: 'model.attention' is unfused";
+    }
+    if (ms_attention_efficiency(&rates->fp8_forward, 1) <= 0) {
+        return "the GPU type has no figures in fp8 for the kernel that 'model.attention' names";
+    }
+    if (products->attention != MS_ATTENTION_FP8_FORWARD &&
+        ms_attention_efficiency(&rates->fp8_backward, 1) <= 0) {
+        return "the kernel that 'model.attention' names has no backward pass in fp8; fp8_forward "
+               "leaves that in the working type";
+    }
+    return has_fp8_head(model, gpu) ? NULL : "there is no kernel in fp8 for heads of that size";
+}
+
+const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
+                                        const ms_products *products, const ms_gpu_type *gpu) {
+    if (products->attention == MS_ATTENTION_IN_PARAMETERS) {
+        return NULL;
+    }
+    const char *against = recipe_against(products, gpu);
+    against = against != NULL ? against : kernel_against(model, products, gpu);
+    if (against == NULL && (model->window > 0 || model->has_alibi)) {
+        /* Transformer Engine, get_attention_backend and nvte_get_fused_attn_backend */
+        against = "its kernels have neither a window nor linear biases";
+    }
+    if (against == NULL && (layout->cp > 1 || layout->slices > 1)) {
+        against = "with parts of sequences (cp, or slices of a schedule) it is not built";
+    }
+    return against;
 }

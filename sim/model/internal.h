@@ -210,6 +210,16 @@ ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
 /** Whether all products of a layer multiply in the working type.  layer: as of ms_cost_layer_body.
  */
 bool ms_has_plain_products(const ms_cost_builder *builder, int layer);
+/** Whether queries and keys are rotated. */
+bool ms_is_rotated(const ms_model *model);
+/** Whether the products of fused attention multiply in fp8 in the layer being added. */
+bool ms_has_fp8_attention(const ms_cost_builder *builder, bool is_backward);
+/** Whether the projection behind such an attention takes its result as it is, in fp8, and makes
+ * the gradient of it in fp8. */
+bool ms_attention_gives_fp8(const ms_cost_builder *builder);
+/** Whether such an attention takes queries, keys and values in fp8 as their product makes them, and
+ * gives their gradients back so. */
+bool ms_attention_takes_fp8(const ms_cost_builder *builder);
 /** Whether products of a kind multiply in a format of fewer bits in the layer being added. */
 bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind);
 /** Add a matrix product C[m,n] = A[m,k] B[k,n], `batch` times, to the open compute segment. */
@@ -326,6 +336,9 @@ typedef struct ms_linear_size {
 /** Whether products multiply 8 bits with a scale for every row. */
 bool ms_has_row_scales(const ms_products *products);
 
+/** Whether products of gradients take copies of their operands in the other layout. */
+bool ms_has_second_forms(const ms_cost_builder *builder);
+
 /** Bytes of an element in the format of fewer bits, with its share of the scales. */
 double ms_quantized_B(const ms_cost_builder *builder);
 /** Whether tp ranks gather the tokens of the products being added in fewer bits. */
@@ -407,6 +420,18 @@ typedef struct ms_core {
 ms_core ms_head_core(const ms_cost_builder *builder);
 /** Add it, with the exchange over cp; INPUT repeats it first under selective recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
+/** Add what stands before the fused kernel of an attention in fp8: casts of q, k and v, or of the
+ * gradient of its result. */
+void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool is_backward);
+/** Add what stands behind it: casts back of its result, or of the gradients of q, k and v. */
+void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core, bool is_backward);
+/** Bytes of an element of what an attention in fp8 writes [B]. */
+double ms_attention_result_B(const ms_cost_builder *builder);
+/** Bytes of an element of q, k and v as the attention keeps them for its backward pass [B]. */
+double ms_kept_operand_B(const ms_cost_builder *builder);
+/** Bytes of an element of the attention's result, as itself and the projection behind it keep it
+ * together [B]. */
+double ms_kept_context_B(const ms_cost_builder *builder);
 /** Bytes it keeps per microbatch besides q, k, v and its output, unless it is recomputed [B]. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
 /** Bytes of the buffers that the exchange over cp needs, or a slice's gradients of all keys and

@@ -21,15 +21,6 @@ static double kept_front_B(const ms_cost_builder *builder, ms_product_kind kind)
     return builder->shard.plane * (builder->shard.element_B + result_B);
 }
 
-/* The input of the output projection: the attention's result, of which that keeps its own copy
- * where the projection keeps one in fewer bits.  Source: Transformer Engine (the attention and the
- * linear layer save their tensors apart). */
-static double kept_context_B(const ms_cost_builder *builder) {
-    double e = builder->shard.element_B;
-    double own_B = ms_kept_input_B(builder, MS_PRODUCT_PROJECTIONS);
-    return own_B < e ? e + own_B : e;
-}
-
 static ms_core core_of(const ms_cost_builder *builder) {
     return ms_is_mla(builder->model) ? ms_mla_core(builder->model, &builder->shard)
                                      : ms_head_core(builder);
@@ -49,12 +40,13 @@ static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     ms_core core = core_of(builder);
     double core_B = ms_core_activation_B(builder, &core);
     bool is_moved = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
-    double e = shard->element_B;
     bool keeps_keys = !(builder->layout->recompute_parts & MS_RECOMPUTE_PRODUCTS);
     double qkv_width = shard->qkv_width - (keeps_keys ? 0 : shard->kv_width);
     double heads_B = kept_front_B(builder, MS_PRODUCT_PROJECTIONS) /* inputs of norm and of qkv */
-                     + e * shard->tokens * (qkv_width + repeated_width(builder)) /* q, k, v */
-                     + kept_context_B(builder) * shard->tokens * shard->q_width + mask_B(builder);
+                     + ms_kept_operand_B(builder) * shard->tokens *
+                           (qkv_width + repeated_width(builder)) /* q, k, v */
+                     + ms_kept_context_B(builder) * shard->tokens * shard->q_width +
+                     mask_B(builder);
     ms_kept_bytes kept = {.kept_B = heads_B};
     if (ms_is_mla(builder->model)) {
         kept = ms_mla_kept(builder);
@@ -221,6 +213,7 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
     layout.recompute_parts = is_whole ? 0 : layout.recompute_parts;
     ms_cost_builder own = *stage;
     own.layout = &layout;
+    own.product.layer = layer;
     const ms_cost_builder *builder = &own;
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;

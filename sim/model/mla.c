@@ -114,7 +114,7 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
     /* q; k with the rotary part copied to every head; v. Of a gathered sequence k and v are made
      * again. */
     double keys = makes_keys_of_all(builder) ? 0 : width.query + shard->heads * mla->v_dim;
-    double heads_B = e * (width.query + keys);
+    double heads_B = ms_kept_operand_B(builder) * (width.query + keys);
     bool is_moved = (repeated & MS_RECOMPUTE_LATENT_UP) != 0;
     return (ms_kept_bytes){.kept_B = own_B + shard->tokens * (token_B + (is_moved ? 0 : heads_B)) +
                                      mask_B,

@@ -25,6 +25,32 @@ bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind) {
            (kind == MS_PRODUCT_HEAD || !ms_has_plain_products(builder, builder->product.layer));
 }
 
+bool ms_is_rotated(const ms_model *model) {
+    return !model->has_positions && !model->has_alibi;
+}
+
+bool ms_has_fp8_attention(const ms_cost_builder *builder, bool is_backward) {
+    ms_attention_format format = builder->precision->products.attention;
+    bool is_asked = format != MS_ATTENTION_IN_PARAMETERS &&
+                    (format != MS_ATTENTION_FP8_FORWARD || !is_backward);
+    return is_asked && !ms_has_plain_products(builder, builder->product.layer);
+}
+
+bool ms_attention_gives_fp8(const ms_cost_builder *builder) {
+    return builder->precision->products.attention == MS_ATTENTION_FP8_MULTI_HEAD &&
+           ms_is_quantized(builder, MS_PRODUCT_PROJECTIONS);
+}
+
+/* Source: Transformer Engine, MultiheadAttention (fp8_mha: the product of q, k and v gives fp8
+ * where no rotary embedding follows); norms of queries and keys, and copies, take the working type.
+ */
+bool ms_attention_takes_fp8(const ms_cost_builder *builder) {
+    const ms_model *model = builder->model;
+    bool is_copied = model->projections == MS_PROJECTIONS_INTERLEAVED || model->repeats_key_values;
+    bool is_next = !ms_is_rotated(model) && !model->parts.has_qk_norms && model->mla.kv_rank <= 0;
+    return is_next && !is_copied && ms_attention_gives_fp8(builder);
+}
+
 static bool is_blockwise(const ms_products *products) {
     return products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_BLOCKWISE;
 }

@@ -10,22 +10,33 @@ static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
 #define WIDTH_FIELD(width_, index_)                                                                \
     {                                                                                              \
         .key = "d" #width_, .type = MS_FIELD_NUMBERS,                                              \
-        .offset = offsetof(ms_gpu_attention_text, widths[index_]), .minimum = 1e-6, .maximum = 1,  \
+        .offset = offsetof(ms_gpu_attention_shares, widths[index_]), .minimum = 1e-6,              \
+        .maximum = 1,                                                                              \
         .help = "shares of the peak at heads of " #width_ " elements, forward and backward"        \
     }
 
+#define RAMP_FIELD                                                                                 \
+    {                                                                                              \
+        .key = "ramp", .type = MS_FIELD_NUMBERS,                                                   \
+        .offset = offsetof(ms_gpu_attention_shares, ramp), .minimum = 0, .maximum = 1e6,           \
+        .help = "keys whose time a row of queries takes besides, forward and backward [elements]"  \
+    }
+
+#define SHARE_FIELDS                                                                               \
+    RAMP_FIELD, WIDTH_FIELD(64, 0), WIDTH_FIELD(96, 1), WIDTH_FIELD(128, 2), WIDTH_FIELD(192, 3),  \
+        WIDTH_FIELD(256, 4)
+
+static const ms_field FP8_FIELDS[] = {SHARE_FIELDS, {.key = NULL}};
+
+/* Those of 16 bits stand first in the struct. */
 static const ms_field KERNEL_FIELDS[] = {
-    {.key = "ramp",
-     .type = MS_FIELD_NUMBERS,
-     .offset = offsetof(ms_gpu_attention_text, ramp),
-     .minimum = 0,
-     .maximum = 1e6,
-     .help = "keys whose time a row of queries takes besides, forward and backward [elements]"},
-    WIDTH_FIELD(64, 0),
-    WIDTH_FIELD(96, 1),
-    WIDTH_FIELD(128, 2),
-    WIDTH_FIELD(192, 3),
-    WIDTH_FIELD(256, 4),
+    SHARE_FIELDS,
+    {.key = "fp8",
+     .type = MS_FIELD_MAP,
+     .offset = offsetof(ms_gpu_attention_text, fp8),
+     .fields = FP8_FIELDS,
+     .help = "the same of products in fp8, of the type's dense peak in it; one number: forward "
+             "only"},
     {.key = NULL}};
 
 #define KERNEL_FIELD(key_, kernel_)                                                                \
@@ -56,30 +67,37 @@ double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
     return efficiency;
 }
 
+/* What takes numbers of a generation, and whether the backward one may be missing. */
+typedef struct taking {
+    const ms_node *mapping;
+    ms_diag *diag;
+    bool takes_one;
+} taking;
+
 /* A pair, forward and backward. */
-static ms_status take_pair(const ms_numbers *pair, const ms_node *mapping, ms_diag *diag,
-                           double out[2]) {
-    if (pair->count != 0 && pair->count != 2) {
-        return ms_config_fault(diag, mapping, "gpu.attention",
-                               "expected two numbers for each, forward and backward, got %zu",
-                               pair->count);
+static ms_status take_pair(const ms_numbers *pair, const taking *t, double out[2]) {
+    bool is_one = t->takes_one && pair->count == 1;
+    if (pair->count != 0 && pair->count != 2 && !is_one) {
+        return ms_config_fault(t->diag, t->mapping, "gpu.attention",
+                               "expected two numbers for each, forward and backward%s, got %zu",
+                               t->takes_one ? ", or the forward one" : "", pair->count);
     }
     for (size_t i = 0; i < 2; i++) {
-        out[i] = pair->count == 2 ? pair->items[i] : 0;
+        out[i] = i < pair->count ? pair->items[i] : 0;
     }
     return MS_OK;
 }
 
-static ms_status take_kernel(const ms_gpu_attention_text *text, const ms_node *mapping,
-                             ms_diag *diag, ms_attention_rates *out) {
+static ms_status take_shares(const ms_gpu_attention_shares *text, const taking *t,
+                             ms_attention_rate *forward_out, ms_attention_rate *backward_out) {
     double pair[2] = {0, 0};
-    ms_status status = take_pair(&text->ramp, mapping, diag, pair);
-    out->forward.ramp_keys = pair[0];
-    out->backward.ramp_keys = pair[1];
+    ms_status status = take_pair(&text->ramp, t, pair);
+    forward_out->ramp_keys = pair[0];
+    backward_out->ramp_keys = pair[1];
     for (int i = 0; i < MS_HEAD_WIDTHS && status == MS_OK; i++) {
-        status = take_pair(&text->widths[i], mapping, diag, pair);
-        out->forward.efficiency[i] = pair[0];
-        out->backward.efficiency[i] = pair[1];
+        status = take_pair(&text->widths[i], t, pair);
+        forward_out->efficiency[i] = pair[0];
+        backward_out->efficiency[i] = pair[1];
     }
     return status;
 }
@@ -90,9 +108,16 @@ ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *map
     ms_attention_rates *own = &gpu->attention[MS_ATTENTION_FUSED];
     own->forward.efficiency[0] = text->own_forward; /* of one size: it holds for all */
     own->backward.efficiency[0] = text->own_backward;
+    const taking both = {.mapping = mapping, .diag = diag},
+                 any = {.mapping = mapping, .diag = diag, .takes_one = true};
     for (int kernel = MS_ATTENTION_FLASH1; kernel < MS_ATTENTION_COUNT && status == MS_OK;
          kernel++) {
-        status = take_kernel(&text->kernels[kernel], mapping, diag, &gpu->attention[kernel]);
+        const ms_gpu_attention_text *keys = &text->kernels[kernel];
+        ms_attention_rates *rates = &gpu->attention[kernel];
+        status = take_shares(&keys->working, &both, &rates->forward, &rates->backward);
+        if (status == MS_OK) {
+            status = take_shares(&keys->fp8, &any, &rates->fp8_forward, &rates->fp8_backward);
+        }
     }
     return status;
 }

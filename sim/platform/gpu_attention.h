@@ -8,10 +8,16 @@
 #include "meshsim/config.h"
 #include "meshsim/platform.h"
 
-/** A generation as its keys say it: pairs of forward and backward. */
-typedef struct ms_gpu_attention_text {
+/** What a generation reaches in one format, as its keys say it: pairs of forward and backward. */
+typedef struct ms_gpu_attention_shares {
     ms_numbers ramp;
     ms_numbers widths[MS_HEAD_WIDTHS];
+} ms_gpu_attention_shares;
+
+/** A generation as its keys say it. */
+typedef struct ms_gpu_attention_text {
+    ms_gpu_attention_shares working; /**< in 16 bits */
+    ms_gpu_attention_shares fp8;     /**< the forward number may stand alone */
 } ms_gpu_attention_text;
 
 /** All of them, and the type's own kernel. */

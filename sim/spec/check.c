@@ -147,6 +147,22 @@ static ms_status check_products(const checking *c) {
                          NAMES[format], gpu->name, NAMES[format], NAMES[format]);
 }
 
+/* What the attention's products multiply in, needs kernels for it. */
+static ms_status check_attention_format(const checking *c) {
+    static const char *const NAMES[] = {[MS_ATTENTION_FP8_FORWARD] = "fp8_forward",
+                                        [MS_ATTENTION_FP8_DOT_PRODUCT] = "fp8_dot_product",
+                                        [MS_ATTENTION_FP8_MULTI_HEAD] = "fp8_multi_head"};
+    const ms_products *products = &c->spec->precision.products;
+    const char *against = c->spec->has_model
+                              ? ms_attention_format_against(&c->spec->model, &c->out->layout,
+                                                            products, &c->cluster->gpu)
+                              : NULL;
+    return against == NULL
+               ? MS_OK
+               : ms_spec_fault(c->spec, c->diag, "precision.attention", "%s on '%s': %s",
+                               NAMES[products->attention], c->cluster->gpu.name, against);
+}
+
 /* Activations in fp32 need products of them, and no fused attention takes them.
  * Source: flash-attention, README ("Datatype fp16 and bf16"); Transformer Engine,
  * get_attention_backend (FlashAttention and FusedAttention for fp16, bf16 and fp8 alone). */
@@ -267,6 +283,9 @@ static bool lay_out_shape(checking *c) {
     }
     bool has_layout =
         note(c, ms_spec_find_layout(spec, c->out, c->arena, c->diag, &c->out->layout));
+    if (has_layout && c->cluster != NULL) {
+        note(c, check_attention_format(c));
+    }
     return has_layout && note(c, count_microbatches(c));
 }
 

@@ -240,6 +240,14 @@ static const ms_field PRECISION_FIELDS[] = {
      .minimum = 0,
      .maximum = 100000,
      .help = "first layers whose products all multiply in the working type"},
+    {.key = "attention",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(precision.products.attention),
+     .fallback = "parameters",
+     .words = (const char *const[]){"parameters", "fp8_forward", "fp8_dot_product",
+                                    "fp8_multi_head", NULL}, /* as ms_attention_format */
+     .help = "what the products of fused attention multiply in: the working type; fp8 forward, or "
+             "both ways between casts, or taken from and handed to the products beside it"},
     {.key = "last_plain_layers",
      .type = MS_FIELD_INT,
      .offset = AT(precision.products.last_plain_layers),

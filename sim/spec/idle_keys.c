@@ -297,6 +297,9 @@ static void check_products(finding *f) {
          !is_plain && products->first_plain_layers + products->last_plain_layers >= model->layers &&
              (products->kinds & MS_PRODUCT_HEAD) == 0,
          "'first_plain_layers' and 'last_plain_layers' leave no layer over");
+    note(f, "precision.attention",
+         !is_plain && products->first_plain_layers + products->last_plain_layers >= model->layers,
+         "'first_plain_layers' and 'last_plain_layers' leave no layer over");
 }
 
 static void check_precision(finding *f) {

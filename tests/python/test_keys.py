@@ -45,6 +45,13 @@ model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, se
 mesh: {cp: 8}
 batch: {global: 2}
 """,
+    # an attention that has kernels in fp8
+    "fused": """
+platform: {file: dgx-h100, nodes: 1}
+model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, sequence: 4096, attention: cudnn}
+mesh: {dp: 8}
+batch: {global: 16}
+""",
     "blocks": """
 platform: {file: gb200-nvl72, nodes: 1}
 model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, sequence: 4096}
@@ -168,6 +175,8 @@ CASES = {
         ("blocks", ("precision.weight_gradients=parameters",), "backward")]),
     "precision.tensor_gathers": Case("products", "parameters", "folded", FP8, idle=[("folded", (), "parameters"), ("context", (FP8,), "parameters")]),
     "precision.parameter_gathers": Case("parameters", "products", "context", FP8, idle=[("context", (), "products")]),
+    "precision.attention": Case("parameters", "fp8_dot_product", "fused", FP8, idle=[
+        ("fused", (FP8, "precision.first_plain_layers=2"), "fp8_dot_product")]),
     "precision.first_plain_layers": Case(0, 1, "context", FP8, idle=[("context", (), 1)]),
     "precision.last_plain_layers": Case(0, 1, "context", FP8, idle=[("context", (), 1)]),
     "tensor_parallel.sequence": Case("false", "true", "dense", idle=[("alone", (), "true")]),

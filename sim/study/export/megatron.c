@@ -38,6 +38,8 @@ static const ms_export_reason REASONS[] = {
     {"model.moe.seed", "which experts tokens choose is found by training"},
     {"model.moe.node_limit", "groups of experts (--moe-router-num-groups) are no nodes"},
     {"precision.optimizer", "an optimizer's bytes follow from its kind and types"},
+    {"precision.attention", "the environment variable NVTE_FP8_DPA_BWD=0 leaves the attention's "
+                            "backward pass in the working type"},
     {"precision", "no argument says it"},
     {"tensor_parallel.overlap", "layers overlap collectives of the backward pass, or with "
                                 "--tp-comm-overlap pieces of products, not of experts and latents"},

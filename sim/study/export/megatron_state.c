@@ -33,6 +33,11 @@ static void say_products(ms_megatron_export *x, const ms_products *products) {
         ms_megatron_say(x, "--num-layers-at-start-in-bf16", "%d", products->first_plain_layers);
         ms_megatron_say(x, "--num-layers-at-end-in-bf16", "%d", products->last_plain_layers);
     }
+    ms_megatron_say_if(x, "--fp8-dot-product-attention",
+                       products->attention == MS_ATTENTION_FP8_DOT_PRODUCT ||
+                           products->attention == MS_ATTENTION_FP8_MULTI_HEAD);
+    ms_megatron_say_if(x, "--fp8-multi-head-attention",
+                       products->attention == MS_ATTENTION_FP8_MULTI_HEAD);
     ms_megatron_say_if(x, "--no-fp8-wgrad", products->weight_gradients == MS_TYPE_OF_PARAMETERS);
     ms_megatron_say_if(x, "--tp-only-amax-red", products->amax == MS_AMAX_TENSOR);
     ms_megatron_say_if(x, "--fp8-param-gather", products->parameter_gathers == MS_TYPE_OF_PRODUCTS);

@@ -101,6 +101,7 @@ static const flag_list LISTS[] = {
      "megatron-fsdp-main-params-dtype megatron-fsdp-main-grads-dtype "},
     {MS_TAKES_NONE, NULL,
      " bf16 fp16 no-fp8-wgrad fp8-param-gather first-last-layers-bf16 tp-only-amax-red "
+     "fp8-dot-product-attention fp8-multi-head-attention "
      "accumulate-allreduce-grads-in-fp32 grad-reduce-in-bf16 use-precision-aware-optimizer "},
     /* ---- left out ---- */
     {MS_TAKES_MANY, IS_DATA,

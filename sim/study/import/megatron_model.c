@@ -226,12 +226,17 @@ static const char *loss_of(ms_megatron_run *run) {
                                                                       : "compiled";
 }
 
+/* In training only cuDNN's kernels attend in fp8.  Source: Transformer Engine,
+ * get_attention_backend. */
 static void set_kernels(ms_megatron_run *run) {
+    const char *fp8 = ms_megatron_fp8_attention(run);
     if (is_unfused(run)) {
         ms_megatron_set(run, "model.attention", "--attention-backend --transformer-impl",
                         "unfused");
     } else if (run->is_old) {
         ms_megatron_set(run, "model.attention", "--use-flash-attn", "fused");
+    } else if (fp8 != NULL) {
+        ms_megatron_set(run, "model.attention", fp8, "cudnn");
     }
     ms_megatron_set(run, "model.loss", "--cross-entropy-loss-fusion --cross-entropy-fusion-impl",
                     "%s", loss_of(run));

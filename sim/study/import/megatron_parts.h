@@ -126,6 +126,8 @@ void ms_megatron_set_pairs(ms_megatron_run *run, const ms_megatron_pair *pairs);
 
 /* Say that a key is required, as the arguments do not say it. */
 void ms_megatron_require(ms_megatron_run *run, const char *key, const char *what);
+/** The argument that has the attention multiply in fp8; NULL: none does. */
+const char *ms_megatron_fp8_attention(ms_megatron_run *run);
 
 /* The parts of a translation, in the order of a workload's keys. */
 void ms_megatron_set_mesh(ms_megatron_run *run);

@@ -26,6 +26,30 @@ static void set_products(ms_megatron_run *run) {
                       "expected delayed, tensorwise, blockwise or mxfp8, got '%s'", recipe);
 }
 
+/* Under delayed scaling both arguments reach Transformer Engine, where the second one brings the
+ * first with it; to the recipes of other scalings Megatron hands the first alone.
+ * Source: megatron.core.fp8_utils (get_fp8_recipe); Transformer Engine, DotProductAttention
+ * (fp8_mha forces fp8_dpa). */
+const char *ms_megatron_fp8_attention(ms_megatron_run *run) {
+    static const char *const ARGUMENTS[] = {"--fp8-dot-product-attention",
+                                            "--fp8-multi-head-attention"};
+    const char *recipe = ms_megatron_value(run, "--fp8-recipe");
+    bool is_delayed = recipe == NULL || strcmp(recipe, "delayed") == 0;
+    bool is_multi_head = is_delayed && ms_megatron_given(run, ARGUMENTS[1]);
+    bool is_fp8 = ms_megatron_given(run, "--fp8-format") && !ms_megatron_given(run, "--fp4-format");
+    const char *argument = ARGUMENTS[is_multi_head ? 1 : 0];
+    return is_fp8 && ms_megatron_given(run, argument) ? argument : NULL;
+}
+
+static void set_attention(ms_megatron_run *run) {
+    const char *argument = ms_megatron_fp8_attention(run);
+    if (argument != NULL) {
+        bool is_multi_head = strstr(argument, "multi-head") != NULL;
+        ms_megatron_set(run, "precision.attention", argument, "%s",
+                        is_multi_head ? "fp8_multi_head" : "fp8_dot_product");
+    }
+}
+
 static void set_few_bits(ms_megatron_run *run) {
     bool is_fp4 = ms_megatron_given(run, "--fp4-format");
     if (is_fp4) {
@@ -41,6 +65,7 @@ static void set_few_bits(ms_megatron_run *run) {
                         "--first-last-layers-bf16 --num-layers-at-end-in-bf16", "%d",
                         ms_megatron_count(run, "--num-layers-at-end-in-bf16", 0, 1));
     }
+    set_attention(run);
     if (ms_megatron_given(run, "--no-fp8-wgrad")) {
         ms_megatron_set(run, "precision.weight_gradients", "--no-fp8-wgrad", "parameters");
     }

@@ -309,6 +309,11 @@ static const bad_case BAD[] = {
     {"dgx-a100", "{gpu: {attention: {flash2: {ramp: [1, 2, 3]}}}}",
      "gpu.attention: expected two numbers for each, forward and backward, got 3"},
     {"dgx-a100", "{gpu: {attention: {flash2: {d64: [0.5, 1.5]}}}}", "gpu.attention.flash2.d64"},
+    {"dgx-h100", "{gpu: {attention: {cudnn: {fp8: {d128: [0.5, 0.4, 0.3]}}}}}",
+     "gpu.attention: expected two numbers for each, forward and backward, or the forward one, got "
+     "3"},
+    {"dgx-h100", "{gpu: {attention: {cudnn: {fp8: {fp8: {d128: [0.5]}}}}}}",
+     "gpu.attention.cudnn.fp8.fp8: unknown key"},
     {"dgx-a100", "{colour: red}", "colour: unknown key"},
     {"dgx-a100", "{pxn: maybe}", "pxn: expected"},
     {"dgx-a100", "{library: nccl-9}", "library: no library 'nccl-9'; looked for"},

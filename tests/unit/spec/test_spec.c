@@ -81,6 +81,8 @@ static int LAYERS[] = {1, 2, 0, 5};
       s->precision.products.tensor_gathers = MS_TYPE_OF_PARAMETERS)                                \
     X(parameter_gathers, "precision.parameter_gathers=products",                                   \
       s->precision.products.parameter_gathers = MS_TYPE_OF_PRODUCTS)                               \
+    X(attention_fp8, "precision.attention=fp8_multi_head",                                         \
+      s->precision.products.attention = MS_ATTENTION_FP8_MULTI_HEAD)                               \
     X(first_plain, "precision.first_plain_layers=2", s->precision.products.first_plain_layers = 2) \
     X(last_plain, "precision.last_plain_layers=1", s->precision.products.last_plain_layers = 1)    \
     X(sequence, "tensor_parallel.sequence=true", s->tensor.has_sequence_parallel = true)           \

@@ -479,7 +479,15 @@ Test(megatron, state_is_as_its_optimizer_keeps_it) {
         {"--fp8-format hybrid", "precision.scaling", "delayed"},
         {"--fp8-format e4m3 --fp8-recipe mxfp8", "precision.products", "mxfp8"},
         {"--fp4-format e2m1", "precision.products", "nvfp4"},
-        {"--fp8-format hybrid --no-fp8-wgrad", "precision.weight_gradients", "parameters"});
+        {"--fp8-format hybrid --no-fp8-wgrad", "precision.weight_gradients", "parameters"},
+        {"--fp8-format hybrid --fp8-dot-product-attention", "precision.attention",
+         "fp8_dot_product"},
+        {"--bf16 --fp8-format hybrid --fp8-dot-product-attention", "model.attention", "cudnn"},
+        {"--fp8-dot-product-attention", "precision.attention", NULL},
+        {"--fp8-format hybrid --fp8-multi-head-attention", "precision.attention", "fp8_multi_head"},
+        {"--fp8-format hybrid --fp8-recipe tensorwise --fp8-dot-product-attention "
+         "--fp8-multi-head-attention",
+         "precision.attention", "fp8_dot_product"});
 }
 
 Test(megatron, recomputation_is_in_its_words) {
