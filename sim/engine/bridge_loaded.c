@@ -17,6 +17,8 @@
 #include "engine/bridge_table.h"
 #include "meshsim/usage.h"
 
+enum { STAND_IN_MAX = 32 };
+
 /* The module's file.  Returns whether there is one, or one was asked for; if not, path_out says
  * where it was looked for. */
 static bool find_module(char *path_out, size_t size) {
@@ -68,14 +70,46 @@ static int own_names_first(void) {
     return is_known && allocator.dli_fbase == library.dli_fbase ? RTLD_DEEPBIND : 0;
 }
 
+/* Open what stands beside the module in for libraries that SimGrid is linked with and does not need
+ * here: the loader takes what it has under a library's name.  Returns how many; stand_ins_out gets
+ * their handles. */
+static int open_stand_ins(const char *module, void *stand_ins_out[STAND_IN_MAX]) {
+    char path[5 * PATH_MAX];
+    int folder_length = (int)(strrchr(module, '/') - module);
+    for (int i = 0; i < STAND_IN_MAX; i++) {
+        snprintf(path, sizeof path, "%.*s/meshsim-stand-in-%d.so", folder_length, module, i);
+        stand_ins_out[i] = access(path, F_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        if (stand_ins_out[i] == NULL) {
+            return i;
+        }
+    }
+    return STAND_IN_MAX;
+}
+
+/* Open the module, lazily, as the system would load what SimGrid stands on.  A SimGrid that takes
+ * more from a library than its stand-in has, as the one of another build would, gets the library.
+ */
+static void *open_with_stand_ins(const char *path) {
+    void *stand_ins[STAND_IN_MAX];
+    int mode = RTLD_LAZY | RTLD_LOCAL | own_names_first();
+    int count = open_stand_ins(path, stand_ins);
+    void *module = dlopen(path, mode);
+    if (module == NULL && count > 0) {
+        while (count > 0) {
+            dlclose(stand_ins[--count]);
+        }
+        module = dlopen(path, mode);
+    }
+    return module;
+}
+
 static void *open_module(const char *path) {
     struct sigaction before[CRASH_COUNT];
     struct sigaction crash = {.sa_handler = on_crash};
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &crash, &before[i]);
     }
-    /* to the end of the process; lazily, as the system would load what SimGrid stands on */
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL | own_names_first());
+    void *module = open_with_stand_ins(path); /* to the end of the process */
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &before[i], NULL);
     }
