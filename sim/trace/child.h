@@ -2,8 +2,8 @@
  *
  * HDF5 crashes on some damaged files (its global heap has no checksum), goes round in circles on
  * others, and where memory runs out it crashes or ends the program, at about one allocation in
- * three. None of that may take down who called us, nor leave half a file, so whatever touches a
- * file with HDF5 runs in a child, which answers in shared memory. */
+ * three. None of that may take down who called us, so whatever reads a file with HDF5 runs in a
+ * child, which answers in shared memory. What writes does without HDF5 (h5.md). */
 #ifndef MS_TRACE_CHILD_H
 #define MS_TRACE_CHILD_H
 

@@ -231,23 +231,18 @@ static void fill_cause(const ms_column *column, size_t first, size_t count, void
 }
 
 /* What the level leaves out, so that nobody takes a part for all. */
-static void describe(ms_h5 *h5, const ms_event_rows *rows) {
-    hid_t group = h5->failed ? -1 : H5Gopen2(h5->file, "events", H5P_DEFAULT);
-    if (!ms_h5_check(h5, group)) {
-        return;
-    }
+static void describe(ms_h5 *h5, ms_h5_object *group, const void *context) {
+    const ms_event_rows *rows = context;
     ms_h5_text(h5, group, "level", ms_trace_level_name(rows->detail->level));
     if (rows->detail->level == MS_TRACE_RANKS) {
-        ms_h5_attribute(
-            h5, group, "ranks",
-            (ms_h5_cells){H5T_NATIVE_INT32, rows->detail->rank_count, rows->detail->ranks});
+        ms_h5_attribute(h5, group, "ranks",
+                        (ms_h5_cells){MS_H5_I32, rows->detail->rank_count, rows->detail->ranks});
     }
     const ms_steady *repeat = &rows->result->timeline.steady;
     if (repeat->count > 0) {
         char text[MS_TRACE_REPEAT_TEXT_B];
         ms_h5_text(h5, group, "fast_forwarded", ms_trace_repeat_write(repeat, text, sizeof text));
     }
-    ms_h5_close_group(h5, group);
 }
 
 #define EVENT_CELL(function) .source = rows, .fill = (function)
@@ -284,8 +279,7 @@ static void write_events(ms_h5 *h5, const ms_event_rows *rows) {
                                (size_t)rows->count,
                                columns,
                                sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
-    describe(h5, rows);
+    ms_h5_write_described(h5, &table, describe, rows);
 }
 
 /* ---- /members ---- */

@@ -7,6 +7,7 @@
 
 #include "meshsim/input.h"
 #include "meshsim/trace.h"
+#include "trace/h5_read.h"
 #include "trace/summary.h"
 #include "trace/tables.h"
 

@@ -6,7 +6,7 @@
 
 #include "meshsim/status.h"
 #include "meshsim/value.h"
-#include "trace/h5.h"
+#include "trace/h5_read.h"
 
 /* Write `object` (NULL: nothing) as group `name`. */
 void ms_summary_write(ms_h5 *h5, const char *name, const ms_value *object);

@@ -85,6 +85,29 @@ static ms_value *add_cell(ms_value *parent, const char *key, H5T_class_t sort, c
     }
 }
 
+/* [count] cells of a type in memory, all but texts' bytes of 8 bytes. */
+static herr_t add_all(tree_reader *read, const char *key, H5T_class_t sort, const char *cells,
+                      hssize_t count) {
+    for (hssize_t i = 0; i < count; i++) {
+        if (add_cell(read->parent, key, sort, cells + 8 * i) == NULL) {
+            return stop(read, MS_E_NOMEM);
+        }
+    }
+    return 0;
+}
+
+/* The same of an array, which has as many values. */
+static herr_t add_array(tree_reader *read, const char *key, H5T_class_t sort, const char *cells,
+                        hssize_t count) {
+    ms_value *above = read->parent;
+    read->parent = ms_value_add(above, key, MS_VALUE_ARRAY);
+    read->values += count;
+    herr_t result =
+        read->parent == NULL ? stop(read, MS_E_NOMEM) : add_all(read, NULL, sort, cells, count);
+    read->parent = above;
+    return result;
+}
+
 /* Cells of an attribute as one value, or as an array of them. */
 static herr_t add_cells(tree_reader *read, const char *key, hid_t attribute, hid_t type,
                         hid_t space) {
@@ -94,25 +117,42 @@ static herr_t add_cells(tree_reader *read, const char *key, hid_t attribute, hid
     if (count < 0 || count > ATTRIBUTE_MAX_B / 8 || memory < 0 || count > VALUES_MAX) {
         return stop(read, MS_E_INPUT);
     }
-    read->values += count;
     char *cells = ms_arena_alloc(read->arena, (size_t)count + 1, sizeof(int64_t));
-    ms_value *parent = is_array ? ms_value_add(read->parent, key, MS_VALUE_ARRAY) : read->parent;
-    if (cells == NULL || parent == NULL) {
+    if (cells == NULL) {
         return stop(read, MS_E_NOMEM);
     }
     if (count > 0 && H5Aread(attribute, memory, cells) < 0) {
         return stop(read, MS_E_INPUT);
     }
-    herr_t result = 0;
     H5T_class_t sort = H5Tget_class(type);
-    for (hssize_t i = 0; i < count && result == 0; i++) {
-        if (add_cell(parent, is_array ? NULL : key, sort, cells + 8 * i) == NULL) {
-            result = stop(read, MS_E_NOMEM);
-        }
-    }
+    herr_t result = is_array ? add_array(read, key, sort, cells, count)
+                             : add_all(read, key, sort, cells, count);
     if (sort == H5T_STRING && count > 0) {
         (void)H5Dvlen_reclaim(memory, space, H5P_DEFAULT, cells);
     }
+    return result;
+}
+
+/* One cell of variable length as an array: numbers that are too many for an attribute. */
+static herr_t add_long(tree_reader *read, const char *key, hid_t attribute, hid_t type,
+                       hid_t space) {
+    hvl_t list = {0};
+    hid_t base = H5Tget_super(type);
+    H5T_class_t sort = H5Tget_class(base);
+    bool is_numbers = sort == H5T_INTEGER || sort == H5T_FLOAT;
+    hid_t memory = is_numbers ? H5Tvlen_create(memory_type(base)) : -1;
+    herr_t result = 0;
+    if (memory < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, memory, &list) < 0 || list.len > ATTRIBUTE_MAX_B / 8) {
+        result = stop(read, MS_E_INPUT);
+    } else {
+        result = add_array(read, key, sort, list.p, (hssize_t)list.len);
+    }
+    if (list.p != NULL) {
+        (void)H5Dvlen_reclaim(memory, space, H5P_DEFAULT, &list);
+    }
+    (void)H5Tclose(memory);
+    (void)H5Tclose(base);
     return result;
 }
 
@@ -130,6 +170,8 @@ static herr_t add_attribute(tree_reader *read, hid_t group, const char *name, co
         if (ms_value_add(read->parent, key, MS_VALUE_NULL) == NULL) {
             result = stop(read, MS_E_NOMEM);
         }
+    } else if (H5Tget_class(type) == H5T_VLEN) {
+        result = add_long(read, key, attribute, type, space);
     } else {
         result = add_cells(read, key, attribute, type, space);
     }

@@ -37,8 +37,13 @@ static bool is_scalar(const ms_value *value) {
     return value->type != MS_VALUE_ARRAY && value->type != MS_VALUE_OBJECT;
 }
 
-/* Arrays of only integers, doubles or strings fit one attribute. */
+/* Arrays of only integers, doubles or strings fit one attribute, unless there are too many texts.
+ */
 static bool is_alike(const ms_value *array) {
+    if (array->first != NULL && array->first->type == MS_VALUE_STRING &&
+        array->count > MS_H5_WORDS_MOST) {
+        return false;
+    }
     for (const ms_value *child = array->first; child != NULL; child = child->next) {
         if (child->type != array->first->type || !is_scalar(child) ||
             child->type == MS_VALUE_NULL || child->type == MS_VALUE_BOOL) {
@@ -48,58 +53,34 @@ static bool is_alike(const ms_value *array) {
     return true;
 }
 
-static hid_t new_bool_type(ms_h5 *h5) {
-    int8_t no = 0;
-    int8_t yes = 1;
-    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
-    if (ms_h5_check(h5, type)) {
-        ms_h5_check(h5, H5Tenum_insert(type, "FALSE", &no));
-        ms_h5_check(h5, H5Tenum_insert(type, "TRUE", &yes));
-    }
-    return type;
-}
-
-static void write_null(ms_h5 *h5, hid_t group, const char *name) {
-    hid_t space = H5Screate(H5S_NULL);
-    if (!ms_h5_check(h5, space)) {
-        return;
-    }
-    hid_t attribute = H5Acreate2(group, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT);
-    if (ms_h5_check(h5, attribute)) {
-        ms_h5_check(h5, H5Aclose(attribute));
-    }
-    ms_h5_check(h5, H5Sclose(space));
-}
-
-static void write_scalar(ms_h5 *h5, hid_t group, const char *name, const ms_value *value) {
+static void write_scalar(ms_h5 *h5, ms_h5_object *group, const char *name, const ms_value *value) {
+    ms_h5_cells cells = {MS_H5_F64, MS_H5_SCALAR, &value->as};
+    const int8_t is_true = value->type == MS_VALUE_BOOL && value->as.boolean;
     switch (value->type) {
-    case MS_VALUE_BOOL: {
-        int8_t cell = value->as.boolean ? 1 : 0;
-        hid_t type = new_bool_type(h5);
-        ms_h5_attribute(h5, group, name, (ms_h5_cells){type, -1, &cell});
-        (void)H5Tclose(type);
+    case MS_VALUE_BOOL:
+        cells.cell = MS_H5_BOOL;
+        cells.data = &is_true;
         break;
-    }
     case MS_VALUE_INT:
-        ms_h5_integer(h5, group, name, value->as.integer);
+        cells.cell = MS_H5_I64;
         break;
     case MS_VALUE_DOUBLE:
-        ms_h5_attribute(h5, group, name, (ms_h5_cells){H5T_NATIVE_DOUBLE, -1, &value->as.number});
         break;
     case MS_VALUE_STRING:
-        ms_h5_text(h5, group, name, value->as.string);
+        cells.cell = MS_H5_WORDS;
         break;
     default:
-        write_null(h5, group, name);
+        cells.count = MS_H5_NOTHING;
     }
+    ms_h5_attribute(h5, group, name, cells);
 }
 
-static void write_alike(ms_h5 *h5, hid_t group, const char *name, const ms_value *array) {
-    hid_t type = H5T_NATIVE_INT64;
+static void write_alike(ms_h5 *h5, ms_h5_object *group, const char *name, const ms_value *array) {
+    ms_h5_cell cell = MS_H5_I64;
     if (array->first != NULL && array->first->type == MS_VALUE_DOUBLE) {
-        type = H5T_NATIVE_DOUBLE;
+        cell = MS_H5_F64;
     } else if (array->first != NULL && array->first->type == MS_VALUE_STRING) {
-        type = h5->text_type;
+        cell = MS_H5_WORDS;
     }
     ms_vector cells; /* int64_t, double and pointers are of one size */
     ms_vector_init(&cells, sizeof array->as);
@@ -109,26 +90,27 @@ static void write_alike(ms_h5 *h5, hid_t group, const char *name, const ms_value
     if (cells.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_h5_attribute(h5, group, name, (ms_h5_cells){type, (int64_t)cells.count, cells.data});
+    ms_h5_attribute(h5, group, name, (ms_h5_cells){cell, (int64_t)cells.count, cells.data});
     ms_vector_release(&cells);
 }
 
-static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const char *path,
+static void write_children(ms_h5 *h5, ms_h5_object *group, const ms_value *parent, const char *path,
                            int depth);
 
 /* `path` is the dotted path of the value, `depth` that of its parent. */
-static void write_subgroup(ms_h5 *h5, hid_t group, const ms_value *value, const char *path,
-                           int depth) {
-    if (group >= 0) {
-        if (value->type == MS_VALUE_ARRAY) {
-            ms_h5_integer(h5, group, "array_length", (int64_t)value->count);
-        }
-        write_children(h5, group, value, path, depth + 1);
-        ms_h5_close_group(h5, group);
+static uint64_t write_group(ms_h5 *h5, const ms_value *value, const char *path, int depth) {
+    ms_h5_object group;
+    ms_h5_begin(&group, true);
+    if (value != NULL && value->type == MS_VALUE_ARRAY) {
+        ms_h5_integer(h5, &group, "array_length", (int64_t)value->count);
     }
+    if (value != NULL) {
+        write_children(h5, &group, value, path, depth + 1);
+    }
+    return ms_h5_end(h5, &group);
 }
 
-static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const char *path,
+static void write_children(ms_h5 *h5, ms_h5_object *group, const ms_value *parent, const char *path,
                            int depth) {
     size_t index = 0;
     if (depth > DEPTH_MAX) {
@@ -151,17 +133,11 @@ static void write_children(ms_h5 *h5, hid_t group, const ms_value *parent, const
         } else {
             char name[NAME_MAX_B];
             link_name(key, name);
-            write_subgroup(h5, ms_h5_group(h5, group, name), child, below, depth);
+            ms_h5_link(h5, group, name, write_group(h5, child, below, depth));
         }
     }
 }
 
 void ms_summary_write(ms_h5 *h5, const char *name, const ms_value *object) {
-    hid_t group = ms_h5_group(h5, h5->file, name);
-    if (group >= 0) {
-        if (object != NULL) {
-            write_children(h5, group, object, "", 0);
-        }
-        ms_h5_close_group(h5, group);
-    }
+    ms_h5_link(h5, &h5->root, name, write_group(h5, object, "", -1));
 }

@@ -4,7 +4,7 @@
 
 #include "meshsim/status.h"
 #include "meshsim/value.h"
-#include "trace/h5.h"
+#include "trace/h5_read.h"
 
 /* Read /ranks, /axes, /tiers, /links and /steps (of each column a list), the attributes of the root
  * that name versions, and /whatif where it is there.  A table of more than MS_TRACE_TABLE_ROWS_MAX

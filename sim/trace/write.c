@@ -1,15 +1,13 @@
-#include <errno.h>
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "meshsim/engine.h"
 #include "meshsim/progress.h"
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
-#include "trace/child.h"
 #include "trace/events.h"
 #include "trace/h5.h"
 #include "trace/summary.h"
@@ -388,31 +386,32 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 
 static void write_head(ms_h5 *h5, const ms_result *result, const char *program_version) {
     const ms_job *job = result->job;
-    unsigned version[3] = {0, 0, 0};
+    ms_h5_object *root = &h5->root, input;
     char text[48];
-    ms_h5_check(h5, H5get_libversion(&version[0], &version[1], &version[2]));
-    snprintf(text, sizeof text, "%u.%u.%u", version[0], version[1], version[2]);
-    ms_h5_text(h5, h5->file, "format", "meshsim-trace");
-    ms_h5_integer(h5, h5->file, "format_version", MS_TRACE_FORMAT_VERSION);
-    ms_h5_text(h5, h5->file, "program_version", program_version);
-    ms_h5_text(h5, h5->file, "simgrid_version", ms_engine_simgrid_version());
-    ms_h5_text(h5, h5->file, "hdf5_version", text);
-    ms_h5_integer(h5, h5->file, "seed", job->spec.model.moe.seed);
-    hid_t input = ms_h5_group(h5, h5->file, "input");
-    ms_h5_document(h5, input, "workload",
+    snprintf(text, sizeof text, "%d.%d.%d", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+    ms_h5_text(h5, root, "format", "meshsim-trace");
+    ms_h5_integer(h5, root, "format_version", MS_TRACE_FORMAT_VERSION);
+    ms_h5_text(h5, root, "program_version", program_version);
+    ms_h5_text(h5, root, "simgrid_version", ms_engine_simgrid_version());
+    ms_h5_text(h5, root, "hdf5_version", text);
+    ms_h5_integer(h5, root, "seed", job->spec.model.moe.seed);
+    ms_h5_name_type(h5, root, "operation_kind", MS_H5_KIND);
+    ms_h5_name_type(h5, root, "mesh_axis", MS_H5_AXIS);
+    ms_h5_begin(&input, true);
+    ms_h5_document(h5, &input, "workload",
                    job->spec.source.text == NULL ? "" : job->spec.source.text);
-    ms_h5_document(h5, input, "platform",
+    ms_h5_document(h5, &input, "platform",
                    job->spec.platform.text == NULL ? "" : job->spec.platform.text);
     if (job->spec.platform.sources_text != NULL && job->spec.platform.sources_text[0] != '\0') {
-        ms_h5_document(h5, input, "sources", job->spec.platform.sources_text);
+        ms_h5_document(h5, &input, "sources", job->spec.platform.sources_text);
     }
     if (job->schedule_text != NULL) {
-        ms_h5_document(h5, input, "schedule", job->schedule_text);
+        ms_h5_document(h5, &input, "schedule", job->schedule_text);
     }
     if (job->placement.text != NULL) {
-        ms_h5_document(h5, input, "placement", job->placement.text);
+        ms_h5_document(h5, &input, "placement", job->placement.text);
     }
-    ms_h5_close_group(h5, input);
+    ms_h5_link(h5, root, "input", ms_h5_end(h5, &input));
 }
 
 static void write_summary(ms_h5 *h5, const ms_result *result, ms_arena *scratch) {
@@ -443,60 +442,21 @@ static void write_all(ms_h5 *h5, const ms_event_rows *rows, const char *program_
     }
 }
 
-/* What a child is to write, and where. */
-typedef struct writing {
-    const char *path;
-    const ms_event_rows *rows;
-    const char *program_version;
-} writing;
-
-static void write_file(void *context, ms_child_verdict *verdict) {
-    const writing *what = context;
-    ms_arena scratch;
-    ms_h5 h5;
-    ms_arena_init(&scratch);
-    ms_h5_create(&h5, what->path, &scratch);
-    verdict->has_begun = !h5.failed;
-    if (!h5.failed) {
-        write_all(&h5, what->rows, what->program_version, &scratch);
-    }
-    if (!ms_h5_close(&h5)) {
-        ms_child_verdict_fail(verdict, MS_E_IO, "%s", h5.cause);
-    }
-    ms_arena_release(&scratch);
-}
-
-/* In a child, or here where the system starts none. */
-static void write_in_child(writing *what, ms_child_verdict *verdict) {
-    pid_t child = ms_child_start(write_file, what, &(ms_child_limits){0}, verdict);
-    if (child < 0) {
-        write_file(what, verdict);
-    } else {
-        ms_child_wait(child, verdict);
-    }
-}
-
 static ms_status write_target(const char *path, const ms_event_rows *rows,
                               const char *program_version, ms_diag *diag) {
     ms_target target;
+    ms_arena scratch;
+    ms_h5 h5;
     ms_status status = ms_target_open(&target, path, MS_TARGET_FILE, diag);
     if (status != MS_OK) {
         return status;
     }
-    ms_child_verdict *verdict = ms_child_share(sizeof *verdict);
-    if (verdict == NULL) {
-        return ms_target_fail(&target, "out of memory", diag);
-    }
-    /* HDF5 is given the open file: by its name it would make it anew where an interrupt has just
-     * removed it */
-    char open_file[32];
-    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
-    bool has_proc = access(open_file, W_OK) == 0;
-    writing what = {has_proc ? open_file : target.temporary, rows, program_version};
-    write_in_child(&what, verdict);
-    status = verdict->status == MS_OK ? ms_target_commit(&target, diag)
-                                      : ms_target_fail(&target, verdict->cause, diag);
-    ms_child_unshare(verdict, sizeof *verdict);
+    ms_arena_init(&scratch);
+    ms_h5_create(&h5, target.file, &scratch);
+    write_all(&h5, rows, program_version, &scratch);
+    status = ms_h5_close(&h5) ? ms_target_commit(&target, diag)
+                              : ms_target_fail(&target, h5.cause, diag);
+    ms_arena_release(&scratch);
     return status;
 }
 
