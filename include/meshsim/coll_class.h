@@ -40,6 +40,11 @@ ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out);
 
+/** Choices as they are on a mesh: messages whose communicator leaves no node travel as in one of
+ * two ranks, any others have MS_MESSAGES_WORLD.  O(ranks) where there is a choice. */
+ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
+                                   ms_coll_choices asked);
+
 /** Time in which all ranks of a mesh learn the sum of one number of each, such as the norm of the
  * world's gradient: up a binary tree and down again, each level as long as the longest way between
  * any two [s].  *tier_out: outermost that this way crosses, -1: none.  O(ranks) routes. */

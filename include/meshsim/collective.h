@@ -55,6 +55,17 @@ typedef enum ms_protocol {
     MS_PROTOCOL_SIMPLE = 3,
 } ms_protocol;
 
+/** Whose communicator a message between two stages travels in. NCCL gives each peer of a
+ * communicator equally many channels, so that its farthest peer decides for all.
+ *  Source: NVIDIA/nccl, src/graph/paths.cc (ncclTopoComputeP2pChannelsPerPeer); PyTorch,
+ * ProcessGroupNCCL (sends and receives of a batch take the group's communicator, others one of
+ * their two ranks). */
+typedef enum ms_message_comm {
+    MS_MESSAGES_PAIR,     /**< one of the two ranks */
+    MS_MESSAGES_PIPELINE, /**< that of the ranks of a pipeline */
+    MS_MESSAGES_WORLD,    /**< that of all ranks */
+} ms_message_comm;
+
 /** A link a flow crosses. */
 typedef struct ms_flow_link {
     int32_t link;   /**< platform link */
@@ -113,6 +124,7 @@ typedef struct ms_coll_request {
     double intra_node_B;   /**< all-to-all where a copy crosses to a node once, on its own rail, and
                               is forwarded inside it: full buffer among the members of a node, while
                               size_B is that between nodes; 0: every pair of members exchanges [B] */
+    bool leaves_node;      /**< p2p: its communicator has members on other nodes than the two */
     double load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, its time
                               counts; 0: 1 */
     bool is_stepped;       /**< lay every step out by itself, for fidelity `step` */
@@ -138,7 +150,8 @@ typedef struct ms_coll_algorithm_row {
 /** What a job lays each kind of collective out by; all zero: MS_ALGORITHM_AUTO for every kind. */
 typedef struct ms_coll_choices {
     ms_coll_algorithm of[MS_COLL_COUNT];
-    ms_protocol protocol; /**< of all kinds */
+    ms_protocol protocol;     /**< of all kinds */
+    ms_message_comm messages; /**< of p2p */
 } ms_coll_choices;
 
 /** Add a row to the table, before those that are there: MS_ALGORITHM_AUTO tries it first.

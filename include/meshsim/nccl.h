@@ -43,6 +43,11 @@ bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind);
  * 0 without a library.  O(1). */
 double ms_nccl_overhead_s(const ms_platform *platform);
 
+/** What a message between two GPUs reaches on the channels that NCCL gives a peer, whatever the
+ * links [B/s]; INFINITY between nodes, and without a library.  leaves_node: as in ms_coll_request.
+ * O(1). */
+double ms_nccl_message_Bps(const ms_platform *platform, const int gpus[2], bool leaves_node);
+
 /** Time of one way to do a collective of `size_B`, as NCCL predicts it; INFINITY where it does not
  * offer it. */
 double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,

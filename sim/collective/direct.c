@@ -1,8 +1,20 @@
 /* Messages straight from source to destination. */
+#include <math.h>
+
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
 #include "collective/route_kinds.h"
 #include "meshsim/nccl.h"
+
+/* How many times as long as the links alone the channels of its peer let a message keep them. */
+static double message_slowness(const ms_platform *platform, const ms_coll_request *request) {
+    ms_route route;
+    int tier = 0;
+    ms_platform_route(platform, request->gpus[0], request->gpus[1], &route);
+    double links_Bps = ms_route_bottleneck_Bps(platform, &route, &tier);
+    double channels_Bps = ms_nccl_message_Bps(platform, request->gpus, request->leaves_node);
+    return isfinite(links_Bps) && links_Bps > channels_Bps ? links_Bps / channels_Bps : 1.0;
+}
 
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
@@ -10,7 +22,8 @@ ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *reques
     ms_crossings_init(&crossings, platform, NULL);
     double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]) +
                        ms_nccl_overhead_s(platform);
-    ms_status status = ms_crossings_plan(&crossings, request->size_B, latency_s, arena, plan);
+    double busy_B = request->size_B * message_slowness(platform, request);
+    ms_status status = ms_crossings_plan(&crossings, busy_B, latency_s, arena, plan);
     plan->sent_B = request->size_B;
     ms_crossings_release(&crossings);
     return status;

@@ -299,6 +299,21 @@ bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind) {
                                          kind == MS_COLL_REDUCE_SCATTER);
 }
 
+/* Inside a node a peer gets two channels for every NVLink that leads to it, on all machines here
+ * more than the communicator has, unless another peer is across the network: all get as many as
+ * that. Between nodes they are as many as a NIC needs. What a channel carries is taken to be the
+ * most that the model lets one of a tree carry in a node.
+ * Source: NVIDIA/nccl, src/graph/paths.cc (ncclTopoGetNchannels). */
+double ms_nccl_message_Bps(const ms_platform *platform, const int gpus[2], bool leaves_node) {
+    const ms_library *library = platform->library;
+    if (library == NULL ||
+        ms_platform_node(platform, gpus[0]) != ms_platform_node(platform, gpus[1])) {
+        return INFINITY;
+    }
+    const ms_library_generation *generation = &library->generations[platform->gpu.generation];
+    return (leaves_node ? library->net_channels : generation->channels) * generation->tree_Bps[0];
+}
+
 double ms_nccl_overhead_s(const ms_platform *platform) {
     return platform->library == NULL
                ? 0.0

@@ -10,6 +10,7 @@ typedef struct layout_key {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm;
     ms_protocol protocol;
+    ms_message_comm messages;
     int groups, members;
     bool is_alone, is_unfolded; /* as in ms_comm_classes */
     double bytes, intra_node_share, load_imbalance;
@@ -264,6 +265,7 @@ static ms_status build_class(class_plans *c) {
                              .gpus = c->gpus,
                              .members = c->members,
                              .protocol = c->comm->algorithms.protocol,
+                             .leaves_node = c->comm->algorithms.messages != MS_MESSAGES_PAIR,
                              .size_B = MS_CLASS_REFERENCE_B,
                              .choice_B = c->bytes,
                              .intra_node_B = c->key->intra_node_share * MS_CLASS_REFERENCE_B,
@@ -294,6 +296,7 @@ static layout_key layout_key_of(const class_plans *c, size_t gpus_B) {
     key.kind = c->key->kind;
     key.algorithm = c->comm->algorithms.of[key.kind];
     key.protocol = c->comm->algorithms.protocol;
+    key.messages = c->comm->algorithms.messages;
     key.groups = c->groups;
     key.members = c->members;
     key.is_alone = c->comm->is_alone;

@@ -120,7 +120,7 @@ static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estima
     ms_comm_classes comm;
     ms_plan_space_init(&space, diag);
     ms_status status = ms_comm_classes_init(&comm, in->platform, in->mesh, &space.kept);
-    comm.algorithms = in->algorithms;
+    comm.algorithms = ms_coll_choices_on(in->platform, in->mesh, in->algorithms);
     comm.expert_mesh = in->expert_mesh;
     comm.is_alone = in->fidelity == MS_FIDELITY_ANALYTIC;
     comm.is_unfolded = in->no_fold;

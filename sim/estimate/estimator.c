@@ -218,7 +218,8 @@ static ms_status make_place(estimating *it, void **place_out) {
     if (status == MS_OK) {
         status =
             ms_comm_classes_init(&place->comm, it->spec->platform.cluster, &place->mesh, arena);
-        place->comm.algorithms = it->spec->algorithms;
+        place->comm.algorithms =
+            ms_coll_choices_on(it->spec->platform.cluster, &place->mesh, it->spec->algorithms);
         place->comm.norm_s = known_norm_s(it);
         place->comm.is_alone = it->spec->simulation.fidelity == MS_FIDELITY_ANALYTIC;
         place->comm.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;

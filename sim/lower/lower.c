@@ -1,5 +1,6 @@
 /* From program, costs, mesh and platform to the operation graph: one step after the other. */
 #include "meshsim/lower.h"
+#include "meshsim/coll_class.h"
 
 #include <string.h>
 
@@ -198,7 +199,7 @@ ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
     ms_traffic_init(&l.traffic, &l.ranks, &scratch);
     if (status == MS_OK) {
         status = ms_works_init(&l.works, input->platform, &scratch, diag, dag_out);
-        l.works.algorithms = input->algorithms;
+        l.works.algorithms = ms_coll_choices_on(input->platform, input->mesh, input->algorithms);
         l.works.launch_s = input->host.launch_s;
         l.works.is_stepped = input->is_stepped;
     }

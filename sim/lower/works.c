@@ -31,6 +31,7 @@ ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *reques
     ms_coll_request with = *request;
     with.algorithm = w->algorithms.of[request->kind];
     with.protocol = w->algorithms.protocol;
+    with.leaves_node = w->algorithms.messages != MS_MESSAGES_PAIR;
     with.is_stepped = w->is_stepped;
     return with;
 }

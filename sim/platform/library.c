@@ -22,6 +22,7 @@ typedef struct library_file {
     ms_library_formulas formulas;
     latency_file base, node, net;
     ms_numbers net_overhead, link_steps;
+    int net_channels;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
     const char *file; /* a platform's word for the library whose keys it changes */
@@ -163,6 +164,14 @@ const ms_field MS_LIBRARY_FIELDS[] = {
      .is_required = true,
      .maximum = 1,
      .help = "of posting a message, with Intel's and with AMD's CPUs"},
+    {.key = "net_channels",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(library_file, net_channels),
+     .fallback = "2",
+     .minimum = 1,
+     .maximum = 64,
+     .help = "channels for messages to a peer across the network, and to any other peer of its "
+             "communicator [count]"},
     {.key = "tree_correction",
      .type = MS_FIELD_MAP,
      .offset = 0,
@@ -242,6 +251,7 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
         copy(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
     }
     copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
+    out->net_channels = file.net_channels;
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
         copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
     }

@@ -321,7 +321,9 @@ static void fit_context(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* A stage alone has no order. Validating updates afterwards came with the orders that split
+/* A stage alone has no order. Messages that overlap passes in an interleaved pipeline are no batch,
+ * but sent and received one by one (Megatron Core: batch_p2p_comm is the opposite of
+ * overlap_p2p_comm). Validating updates afterwards came with the orders that split
  * backward passes. */
 static void fit_schedule(ms_node *root, ms_job_spec *spec) {
     ms_spec_schedule *schedule = &spec->schedule;
@@ -329,6 +331,12 @@ static void fit_schedule(ms_node *root, ms_job_spec *spec) {
                    (choice_key){"schedule", "kind"})) {
         schedule->kind = MS_SCHEDULE_1F1B;
         schedule->csv = NULL;
+    }
+    bool is_single = is_interleaved(schedule) && schedule->sends == MS_SENDS_ASYNC &&
+                     spec->algorithms.messages == MS_MESSAGES_PIPELINE;
+    if (takes_back(root, is_single || ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                   (choice_key){"pipeline", "communicator"})) {
+        spec->algorithms.messages = MS_MESSAGES_PAIR;
     }
     if (takes_back(root, !is_interleaved(schedule), (choice_key){"schedule", "v"})) {
         schedule->chunks = 0;

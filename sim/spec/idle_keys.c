@@ -143,6 +143,12 @@ static void check_tensor(finding *f) {
          "the tp ranks share the fast links");
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->pp <= 1,
          "mesh.pp is 1: no stage sends anything");
+    note(f, "pipeline.communicator", f->spec->algorithms.messages != MS_MESSAGES_PAIR && l->pp <= 1,
+         "mesh.pp is 1: no stage sends anything");
+    note(f, "pipeline.communicator",
+         f->spec->algorithms.messages != MS_MESSAGES_PAIR && l->pp > 1 &&
+             f->spec->platform.cluster->library == NULL,
+         "the platform has no library: messages have no channels");
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && is_alone, ALONE);
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->has_sequence_parallel,
          "with 'tensor_parallel.sequence' each tp rank sends its own share anyway");

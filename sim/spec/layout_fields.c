@@ -152,6 +152,13 @@ const ms_field MS_PIPELINE_FIELDS[] = {
      .offset = AT(has_scatter_gather),
      .fallback = "false",
      .help = "each tp rank sends 1/tp of a boundary tensor, the receiver gathers it over tp"},
+    {.key = "communicator",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(algorithms.messages),
+     .fallback = "pair",
+     .words = (const char *const[]){"pair", "pipeline", "world", NULL}, /* as ms_message_comm */
+     .help = "whose communicator messages between stages travel in, by which the library gives "
+             "them channels: one of their two ranks, the pipeline's, or that of all ranks"},
     {0},
 };
 

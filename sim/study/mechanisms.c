@@ -38,6 +38,7 @@ const ms_mechanism MS_MECHANISMS[] = {
       "platform.library.generations.ampere.overhead=0 s",
       "platform.library.generations.hopper.overhead=0 s",
       "platform.library.generations.blackwell.overhead=0 s"}},
+    {"channels of messages", {"pipeline.communicator=pair"}},
     {"NVLS", {"platform.nvls=false"}},
     {"achieved bandwidth", {"platform.tiers.*.efficiency=1"}},
     {"all-to-all bandwidth", {"platform.tiers.*.exchange_efficiency=1"}},

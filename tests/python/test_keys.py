@@ -52,6 +52,13 @@ model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, se
 mesh: {dp: 8}
 batch: {global: 16}
 """,
+    # stages on one node, more than one to each
+    "stages": """
+platform: {file: dgx-a100, nodes: 2}
+model: {type: llama, layers: 16, hidden: 2048, heads: 16, ffn: 4096, vocab: 51200, sequence: 2048}
+mesh: {pp: 16}
+batch: {global: 32}
+""",
     "blocks": """
 platform: {file: gb200-nvl72, nodes: 1}
 model: {type: llama, layers: 2, hidden: 2048, heads: 16, ffn: 4096, vocab: 0, sequence: 4096}
@@ -217,6 +224,7 @@ CASES = {
     "data_parallel.update": Case("fused", "separate", "dense",
                                  idle=[("costs", (), "separate"), ("dense", ("data_parallel.offload=true",), "operations")]),
     "data_parallel.offload": Case("false", "true", "dense"),
+    "pipeline.communicator": Case("pair", "pipeline", "stages", idle=[("alone", (), "world"), ("stages", ("platform.library=none",), "world")]),
     "pipeline.scatter_gather": Case("false", "true", "dense",
                                     idle=[("dense", ("tensor_parallel.sequence=true",), "true"), ("alone", (), "true"),
                                           ("dense", ("mesh.pp=1", "mesh.dp=4"), "true"), ("dense", ("mesh.tp=1", "mesh.dp=4"), "true")]),

@@ -56,6 +56,9 @@ static const ms_export_reason REASONS[] = {
     {"data_parallel.units", "the software lays its units out"},
     {"data_parallel.shard", "state is sharded over all replicas, in "
                             "--num-distributed-optimizer-instances copies"},
+    {"pipeline.communicator",
+     "messages are batched in the pipeline's group, but for an interleaved "
+     "pipeline that overlaps them"},
     {"pipeline.scatter_gather", "sequence parallelism sends shares in any case"},
     {"memory.allocator_overhead", "what the allocator loses is found by running"},
     {"memory", "what the software holds follows from its version and the other arguments"},

@@ -36,6 +36,7 @@ static const ms_export_reason REASONS[] = {
     {"data_parallel.zero", "FSDP shards parameters with all else; without it nothing is"},
     {"data_parallel.offload", "enable_cpu_offload moves parameters and gradients, too"},
     {"data_parallel", "FSDP2 does it in its own way"},
+    {"pipeline.communicator", "stages send in batches, in the pipeline's group"},
     {"pipeline.scatter_gather", "stages send whole tensors"},
     {"recompute", "whole layers, or every second product with norms and activations"},
     {"recompute_parts", "whole layers, or every second product with norms and activations"},

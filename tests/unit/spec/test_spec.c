@@ -112,6 +112,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(operations, "data_parallel.update=operations", s->data.update = MS_UPDATE_OPERATIONS)        \
     X(update, "data_parallel.update=separate", s->data.update = MS_UPDATE_SEPARATE)                \
     X(offload, "data_parallel.offload=true", s->data.is_offloaded = true)                          \
+    X(messages, "pipeline.communicator=world", s->algorithms.messages = MS_MESSAGES_WORLD)         \
     X(scatter, "pipeline.scatter_gather=true", s->has_scatter_gather = true)                       \
     X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
     X(launch, "host.launch=5.3 us", s->host.launch_s = 5.3e-6)                                     \

@@ -1,0 +1,44 @@
+/* Where the communicator of messages between stages lies. */
+#include "meshsim/coll_class.h"
+
+/* The pipeline of a rank that is its first one: whether it has ranks on several nodes. */
+static bool pipeline_leaves_node(const ms_platform *platform, const ms_mesh *mesh, int first) {
+    int node = ms_platform_node(platform, ms_mesh_device(mesh, first));
+    int stages = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_PP), first, NULL);
+    for (int p = 1; p < stages; p++) {
+        int rank = ms_mesh_neighbour(mesh, first, MS_AXIS_PP, p);
+        if (ms_platform_node(platform, ms_mesh_device(mesh, rank)) != node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool any_pipeline_leaves(const ms_platform *platform, const ms_mesh *mesh) {
+    for (int rank = 0; rank < mesh->ranks; rank++) {
+        bool is_first = ms_mesh_coordinate(mesh, rank, MS_AXIS_PP) == 0;
+        if (is_first && pipeline_leaves_node(platform, mesh, rank)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool world_leaves(const ms_platform *platform, const ms_mesh *mesh) {
+    int node = ms_platform_node(platform, ms_mesh_device(mesh, 0));
+    for (int rank = 1; rank < mesh->ranks; rank++) {
+        if (ms_platform_node(platform, ms_mesh_device(mesh, rank)) != node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
+                                   ms_coll_choices asked) {
+    bool leaves = asked.messages == MS_MESSAGES_WORLD      ? world_leaves(platform, mesh)
+                  : asked.messages == MS_MESSAGES_PIPELINE ? any_pipeline_leaves(platform, mesh)
+                                                           : false;
+    asked.messages = leaves ? MS_MESSAGES_WORLD : MS_MESSAGES_PAIR;
+    return asked;
+}
