@@ -47,7 +47,7 @@ endif()
 
 # tests/unit/run/test_work.c counts calls from one file to another
 if(TARGET test_run)
-  foreach(function ms_platform_route ms_coll_plan_build ms_crossings_plan)
+  foreach(function ms_platform_route ms_coll_plan_build ms_crossings_plan ms_arena_alloc)
     target_link_options(test_run PRIVATE -Wl,--wrap=${function})
   endforeach()
 endif()

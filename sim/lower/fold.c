@@ -139,13 +139,16 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
 
 ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
     ms_coll_request first = ms_works_choose(w, &comm->request);
-    int32_t *load = MS_NEW(w->arena, int32_t, w->platform->link_count);
+    if (w->group_load == NULL) {
+        w->group_load = MS_NEW(w->arena, int32_t, w->platform->link_count);
+    }
     ms_coll_class class;
     first.gpus = comm->groups->gpus;
     *work_out = -1;
-    ms_status status = load == NULL ? MS_E_NOMEM
-                                    : ms_coll_class_build(w->platform, &first, comm->groups->count,
-                                                          load, w->arena, w->diag, &class);
+    ms_status status = w->group_load == NULL
+                           ? MS_E_NOMEM
+                           : ms_coll_class_build(w->platform, &first, comm->groups->count,
+                                                 w->group_load, w->arena, w->diag, &class);
     if (status != MS_OK || !class.is_even) {
         return status;
     }

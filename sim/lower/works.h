@@ -50,6 +50,7 @@ typedef struct ms_works {
     size_t key_slots;
     int32_t *dag_link;         /* [platform links] index in the graph, -1 until used */
     ms_link_load *link_load;   /* [platform links] zeros between uses */
+    int32_t *group_load;       /* the same for ms_coll_class_build, NULL until used */
     const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */
     const double *crowd; /* [platform links] most that all flows at once cross it; NULL: groups
                             that stand for each other are alike */

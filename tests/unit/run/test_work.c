@@ -10,9 +10,18 @@ typedef struct work_done {
     int64_t routes;    /* found from one GPU to another */
     int64_t plans;     /* collectives laid out by themselves */
     int64_t crossings; /* of links, sorted into flows */
+    int64_t arrays;    /* with a place for each of the platform's links */
 } work_done;
 
 static work_done done;
+static size_t link_count; /* of the platform at hand */
+
+void *__real_ms_arena_alloc(ms_arena *arena, size_t count, size_t size);
+void *__wrap_ms_arena_alloc(ms_arena *arena, size_t count, size_t size);
+void *__wrap_ms_arena_alloc(ms_arena *arena, size_t count, size_t size) {
+    done.arrays += link_count > 0 && count == link_count;
+    return __real_ms_arena_alloc(arena, count, size);
+}
 
 void __real_ms_platform_route(const ms_platform *platform, int source, int destination,
                               ms_route *route_out);
@@ -98,6 +107,23 @@ Test(work, of_a_step) {
         cr_assert(crossings[i] > 0 && (double)crossings[i] < 4 * n_log_n, "%d GPUs: %lld crossings",
                   gpus, (long long)crossings[i]);
     }
+}
+
+/* A pass of each of 64 stages has collectives of its own, and all of them are laid out with the
+ * same arrays over links. */
+Test(work, pieces_share_arrays_over_links) {
+    job_fixture f;
+    const char *const sets[] = {"granularity=pass", "batch.global=384", NULL};
+    cr_assert_eq(job_fixture_load(&f, "megatron-1t-3072", sets, "flow", false), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    done = (work_done){.routes = 0};
+    link_count = (size_t)f.job.platform.link_count;
+    cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    link_count = 0;
+    cr_assert_geq(f.result.dag.network.pieces.count, 64);
+    cr_assert(done.arrays > 0 && done.arrays < 32, "%lld", (long long)done.arrays);
+    job_fixture_release(&f);
 }
 
 static work_done of_collective(const char *platform_name, ms_coll_kind kind, int gpus) {
