@@ -45,7 +45,7 @@ Test(heap, large_pages_are_asked_for) {
     free(place);
 }
 
-/* Nothing that is asked for is more than what is there: a small block does not make the heap grow. */
+/* What was set aside serves: a block makes the heap grow no further. */
 Test(heap, later_growth_is_as_small_as_before) {
     ms_heap_use_large_pages();
     char *before = sbrk(0);
