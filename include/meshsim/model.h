@@ -321,6 +321,16 @@ typedef enum ms_reduce {
                         during one they are whole */
 } ms_reduce;
 
+/** What gradients are put together to be reduced. */
+typedef enum ms_bucketing {
+    MS_BUCKETS_LAYERS,   /**< layers, the embedding and the head, as many as make a bucket */
+    MS_BUCKETS_WEIGHTS,  /**< weights, as many as make a bucket */
+    MS_BUCKETS_CAPPED,   /**< weights, as many as a bucket has room for */
+    MS_BUCKETS_STAGES,   /**< virtual stages */
+    MS_BUCKETS_MEGATRON, /**< Megatron Core's: weights in the pipeline's first stage, all others
+                            whole */
+} ms_bucketing;
+
 /** How a unit's parameters and gradients lie in what is gathered and reduced. */
 typedef enum ms_units {
     MS_UNITS_IN_PLACE,   /**< products read what is gathered, and write what is reduced */
@@ -426,7 +436,9 @@ typedef struct ms_model_layout {
                                 zero 1 and 2 in the step's first forward pass instead of the step
                                 before's end, with zero 3 wherever they are needed */
     ms_units units;          /**< zero 2 and 3: copies of gathered and reduced units */
-    double bucket_B;         /**< smallest gradient bucket [B]; 0: one per layer */
+    ms_bucketing bucketing;
+    double bucket_B; /**< smallest gradient bucket, capped: the largest [B]; 0: the smallest there
+                        can be, or Megatron Core's */
     ms_update_kernels update;
     bool is_offloaded;         /**< optimizer state and update on the host */
     double allocator_overhead; /**< share of activations and working memory that the allocator

@@ -161,7 +161,8 @@ typedef struct ms_spec_data {
     bool has_reduce_overlap;
     bool has_gather_overlap;
     ms_units units;
-    double bucket_B; /**< smallest gradient bucket [B]; 0: one per layer */
+    ms_bucketing bucketing;
+    double bucket_B; /**< smallest gradient bucket, or largest [B]; 0: the rule's own */
     ms_update_kernels update;
     bool is_offloaded;
 } ms_spec_data;

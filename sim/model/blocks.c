@@ -3,12 +3,13 @@
  * Bytes of memory-bound kernels: e bytes per activation element (element_B), one byte per element
  * of a dropout mask; derived here from what each kernel has to read and write once.
  */
-#include "model/internal.h"
+#include "model/buckets.h"
 
 void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces,
                     size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);
-    bool is_one_segment = !builder->is_tp_split && builder->shard.cp <= 1;
+    bool is_cut = builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_ordered;
+    bool is_one_segment = !builder->is_tp_split && builder->shard.cp <= 1 && !is_cut;
     for (size_t i = 0; i < count; i++) {
         pieces[is_backward && !is_one_segment ? count - 1 - i : i](builder, parts);
     }

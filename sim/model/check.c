@@ -425,6 +425,12 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                     model->parts.has_qk_norms),
                "latent attention with biases, or with norms of its heads, is not built: leave qkv "
                "and attention_output out of model.biases, and model.qk_norm out"),
+        refuse(diag, layout->bucketing != MS_BUCKETS_LAYERS && layout->units != MS_UNITS_IN_PLACE,
+               "units that are copied around their reductions (data_parallel.units) are what is "
+               "reduced: data_parallel.bucketing can only be 'layers'"),
+        refuse(diag, layout->bucketing == MS_BUCKETS_MEGATRON && layout->zero >= 2,
+               "Megatron Core's buckets hold whole gradients, which ZeRO stages 2 and 3 shard: set "
+               "data_parallel.bucketing to something else than 'megatron'"),
         refuse(diag, model->parts.has_post_norms && model->has_parallel_block,
                "norms of results beside a parallel block are not built: leave model.post_norms "
                "out"),

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "model/buckets.h"
 #include "model/moe.h"
 
 static ms_stage_content content_of(const ms_model_layout *layout, int stage, int layer_first) {
@@ -23,24 +24,6 @@ static void add_gather(ms_cost_builder *builder, ms_pass pass, ms_stage_content 
     }
 }
 
-static void add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit) {
-    switch (unit->kind) {
-    case MS_UNIT_EMBEDDING:
-        ms_cost_embedding(builder, pass);
-        break;
-    case MS_UNIT_HEAD:
-        ms_cost_head(builder, pass);
-        break;
-    case MS_UNIT_MTP:
-        ms_cost_mtp(builder, unit->layer - builder->model->layers, pass);
-        break;
-    case MS_UNIT_LAYER:
-    default:
-        ms_cost_layer(builder, unit->layer, pass);
-        break;
-    }
-}
-
 /* Which kinds of microbatches make a difference to the segments of a plan. */
 static unsigned when_of(const ms_cost_builder *builder, const ms_pass_plan *plan) {
     unsigned when = 0;
@@ -59,16 +42,21 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     int count = ms_stage_unit_count(builder, content);
     ms_pass_plan plan = {.first = (int)builder->pass_first};
     ms_outline_run run = ms_outline_begin(builder, content, pass, &plan.repeat);
-    for (int i = 0; i < count; i = ms_outline_next(&run, builder, i)) {
+    for (int i = 0, next = 0; i < count; i = next) {
         bool is_last = i == count - 1;
         ms_unit unit = ms_stage_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
-        ms_unit next = {.layer = -1};
+        ms_buckets_begin_unit(builder, pass, pass == MS_PASS_F ? count - 1 - i : i);
+        ms_unit behind = {.layer = -1};
         if (!is_last) {
-            next = ms_stage_unit(builder, content, pass == MS_PASS_F ? i + 1 : count - 2 - i);
+            behind = ms_stage_unit(builder, content, pass == MS_PASS_F ? i + 1 : count - 2 - i);
         }
-        ms_unit_begin(builder, pass, &unit, is_last ? NULL : &next);
-        add_unit(builder, pass, &unit);
+        ms_unit_begin(builder, pass, &unit, is_last ? NULL : &behind);
+        ms_cost_add_unit(builder, pass, &unit);
         ms_unit_end(builder, pass, &unit, is_last);
+        next = ms_outline_next(&run, builder, i);
+        if (pass == MS_PASS_F && next > i + 1) {
+            ms_buckets_skip(builder, count - 2 - i, count - 1 - next);
+        }
     }
     ms_cost_amax(builder, pass, content);
     if (builder->segments.count == builder->pass_first) {
@@ -113,6 +101,17 @@ static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
     stage_out->layers = content.layers;
 }
 
+/* Set the buckets of a stage, which are the same in every slice.  Returns false, and has the
+ * builder fail, when memory is short. */
+static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stage_content content) {
+    struct ms_stage_buckets **found = &builder->unit.buckets.of_stages[stage];
+    ms_status status =
+        slice == 0 ? ms_buckets_find(builder, content, stage < builder->layout->pp, found) : MS_OK;
+    builder->unit.buckets.of = *found;
+    builder->segments.failed = builder->segments.failed || status != MS_OK;
+    return status == MS_OK;
+}
+
 /* All stages in one slice of a sequence. */
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
@@ -121,10 +120,12 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
         ms_stage_cost *cost = &costs->stage[slice * costs->stages + stage];
         ms_stage_content content = content_of(builder->layout, stage, layer);
-        if (stage > 0 && ms_outline_is_alike(builder, before, content)) {
+        bool is_later = stage != builder->layout->pp || builder->unit.buckets.of == NULL;
+        if (stage > 0 && is_later && ms_outline_is_alike(builder, before, content)) {
             *cost = cost[-1];
             cost->layer_first = layer;
-        } else {
+            builder->unit.buckets.of_stages[stage] = builder->unit.buckets.of_stages[stage - 1];
+        } else if (find_buckets(builder, slice, stage, content)) {
             fill_stage(builder, content, cost);
         }
         layer += content.layers;
@@ -136,7 +137,22 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
 typedef struct rank_parameters {
     ms_parameter_count count;
     double split_tokens;
+    ms_rank_buckets stages;
 } rank_parameters;
+
+static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_buckets *stages) {
+    struct ms_stage_buckets *buckets = builder->unit.buckets.of_stages[stage];
+    struct ms_stage_buckets **of =
+        buckets == NULL ? NULL
+                        : MS_NEW(builder->arena, struct ms_stage_buckets *, stages->count + 1);
+    for (int i = 0; of != NULL && i < stages->count; i++) {
+        of[i] = stages->of[i];
+    }
+    if (of != NULL) {
+        of[stages->count] = buckets;
+        *stages = (ms_rank_buckets){.of = of, .count = stages->count + 1};
+    }
+}
 
 /* Add a stage to what the ranks hold that have it, in either direction. */
 static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *costs, int stage,
@@ -159,6 +175,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
             ranks[owner].count.dense_quantized += count.dense_quantized;
             ranks[owner].count.expert_quantized += count.expert_quantized;
             ranks[owner].split_tokens += split_tokens;
+            add_buckets(builder, stage, &ranks[owner].stages);
         }
     }
 }
@@ -179,8 +196,10 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;
-        costs->before_update[p] = ms_before_update(builder, count, ranks[p].split_tokens);
-        costs->after_update[p] = ms_after_update(builder, has_gather ? count : none);
+        costs->before_update[p] =
+            ms_before_update(builder, &ranks[p].stages, count, ranks[p].split_tokens);
+        costs->after_update[p] =
+            ms_after_update(builder, &ranks[p].stages, has_gather ? count : none);
     }
     return MS_OK;
 }
@@ -209,7 +228,10 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
     costs->slices = (int)builder->shard.slice.count;
-    if (allocate(builder->arena, ranks, costs) != MS_OK) {
+    builder->unit.buckets.of_stages =
+        MS_NEW(builder->arena, struct ms_stage_buckets *, costs->stages);
+    if (allocate(builder->arena, ranks, costs) != MS_OK ||
+        builder->unit.buckets.of_stages == NULL) {
         return MS_E_NOMEM;
     }
     for (int slice = 0; slice < costs->slices; slice++) {

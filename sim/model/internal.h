@@ -123,6 +123,13 @@ typedef struct ms_layer_pieces {
 /** Kinds of layers that a model can mix (see kind_of in layer.c). */
 enum { MS_LAYER_KINDS = 16 };
 
+/** Buckets of gradients while costs are built. */
+typedef struct ms_builder_buckets {
+    struct ms_stage_buckets *of; /**< of the stage being built; NULL: its units are reduced */
+    struct ms_stage_buckets **of_stages; /**< [stages] */
+    ms_vector *listed; /**< weights whose gradients are made, while they are listed */
+} ms_builder_buckets;
+
 /** Where a pass under construction stands among its units. */
 typedef struct ms_unit_progress {
     size_t units_first;        /**< first segment of the pass's first unit */
@@ -132,6 +139,7 @@ typedef struct ms_unit_progress {
     ms_unit_unshards ready;    /**< gather of the unit being added */
     ms_unit_unshards arriving; /**< gather under way for the next one */
     ms_parameter_count bucket; /**< gradients to be reduced together */
+    ms_builder_buckets buckets;
 } ms_unit_progress;
 
 /** Where a product stands in its half of a layer. */
@@ -160,6 +168,12 @@ typedef struct ms_cost_wanted {
     unsigned passes; /**< 1 << ms_pass of those to be laid out */
     bool is_outline; /**< layers alike are named once, kernels are not listed (outline.c) */
 } ms_cost_wanted;
+
+/** The buckets of the stages that a pipeline rank holds. */
+typedef struct ms_rank_buckets {
+    struct ms_stage_buckets **of; /**< [count] */
+    int count;
+} ms_rank_buckets;
 
 /** Costs under construction. A failed allocation is kept by the vectors. */
 typedef struct ms_cost_builder {
@@ -458,6 +472,8 @@ void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts);
 /** The same of the MLP beside it: its input is the one that attention gathers. */
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts);
 
+/** Add a unit's part of a pass. */
+void ms_cost_add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit);
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);
 /** Add the kernels and collectives of one layer, or of the layer in an MTP module, whose number
@@ -527,15 +543,28 @@ bool ms_unshards_in_passes(const ms_model_layout *layout);
  * `next` (NULL: the last one). */
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
                    const ms_unit *next);
+/** Axes that share parameters, and those of them that state is sharded over. */
+typedef struct ms_shard_group {
+    unsigned all, shard;
+} ms_shard_group;
+/** Of routed experts, or of the rest. */
+ms_shard_group ms_shard_group_of(const ms_model_layout *layout, bool is_expert);
+/** Whether passes reduce gradients; else the step's end does. */
+bool ms_reduces_in_passes(const ms_model_layout *layout);
+/** Reduce gradients over the replicas.  bytes: of a rank's whole ones [B].  is_at_end: at the
+ * step's end. */
+void ms_shard_reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end);
 /** Add what stands behind it: the reduction of its gradients, once a bucket is full. */
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last);
 /** Segments of the step's end before the optimizer: what the passes do not reduce themselves, and
- * the sums over both directions.  held: of both; split_tokens: as
+ * the sums over both directions.  stages: whose buckets are reduced; none where gradients are not
+ * cut in buckets.  held: of both directions; split_tokens: as
  * ms_split_token_parameters. */
-ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
-                              double split_tokens);
+ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                              ms_parameter_count held, double split_tokens);
 /** And after it. */
-ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered);
+ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                             ms_parameter_count gathered);
 /** Segments that gather a whole stage, where the schedule places them; else none. */
 ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count);
 /** Clipping and update of one rank's parameters [s]. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/internal.h"
+#include "model/buckets.h"
 
 static double arithmetic_s(const ms_gpu_type *gpu, double flop, double efficiency) {
     return flop > 0 ? flop / (gpu->peak_flop_per_s * gpu->clock.sustained * efficiency) : 0;
@@ -309,6 +309,7 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
     if (!is_fused) {
         ms_cost_accumulate(builder, shape.m * shape.n);
     }
+    ms_buckets_made(builder, shape.m * shape.n, 1, false);
 }
 
 /* Products of `experts` experts, a call of the library for each, which run behind each other on a
@@ -359,6 +360,9 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     use_kernel(builder, &kernel);
     if (work.is_weight_gradient && !is_fused) {
         ms_cost_accumulate(builder, work.mean.m * work.mean.n * work.mean.batch);
+    }
+    if (work.is_weight_gradient) {
+        ms_buckets_made(builder, work.mean.m * work.mean.n, work.mean.batch, true);
     }
 }
 

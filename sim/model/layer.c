@@ -5,6 +5,7 @@
  * Source: the order of operations of Megatron-LM's ParallelTransformerLayer (Shoeybi et al. 2019,
  * arXiv:1909.08053, figure 4; Narayanan et al., SC'21, section 2.3).
  */
+#include "model/buckets.h"
 #include "model/mla.h"
 #include "model/moe.h"
 
@@ -146,14 +147,18 @@ bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
     ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer, is_recomputed)][pass];
-    if (pieces->plan.count > 0 && !is_unique(builder, layer)) {
+    bool is_apart = builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_ordered;
+    if (pieces->plan.count > 0 && !is_unique(builder, layer) && !is_apart) {
         ms_cost_repeat(builder, pieces, layer);
         return;
     }
-    pieces->pass_first = builder->pass_first;
-    pieces->plan.first = (int)builder->segments.count;
+    size_t first = builder->segments.count;
     builder->layer = layer;
     ms_cost_layer_body(builder, layer, pass, is_recomputed);
     builder->layer = -1;
-    pieces->plan.count = (int)builder->segments.count - pieces->plan.first;
+    if (!is_apart) { /* with reductions of its buckets inside it repeats nothing */
+        *pieces = (ms_layer_pieces){
+            .plan = {.first = (int)first, .count = (int)(builder->segments.count - first)},
+            .pass_first = builder->pass_first};
+    }
 }

@@ -1,7 +1,7 @@
 /* What an outline leaves out. Of a run of layers that are alike the first three stand in a pass,
  * and the last one, which hands over to what follows: the third is as the second, so that it
  * repeats. The first may differ, as it finds another unit before it than a layer of its kind. */
-#include "model/internal.h"
+#include "model/buckets.h"
 
 enum { LEADING = 3 };
 
@@ -26,7 +26,11 @@ ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content
     ms_unit before = {.layer = -1};
     for (int i = 0; i < count; i++) {
         ms_unit unit = unit_at(builder, content, pass, count, i);
-        from = i > 0 && is_alike(builder, content, &before, &unit) ? from : i;
+        int place = pass == MS_PASS_F ? count - 1 - i : i;
+        bool is_same = i > 0 && is_alike(builder, content, &before, &unit) &&
+                       ms_buckets_are_alike(builder->unit.buckets.of, place,
+                                            pass == MS_PASS_F ? place + 1 : place - 1);
+        from = is_same ? from : i;
         if (i + 1 - from > longest.until - longest.from) {
             longest.from = from;
             longest.until = i + 1;

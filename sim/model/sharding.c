@@ -10,49 +10,21 @@
  */
 #include <math.h>
 
-#include "model/internal.h"
-
-enum {
-    REPLICAS = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_OTHER),
-    DENSE_REPLICAS = REPLICAS | MS_AXIS_BIT(MS_AXIS_EP) /* experts differ over ep */
-};
+#include "model/buckets.h"
 
 /* Gradients that an update in fp32 is made from. */
 static const double MAIN_GRADIENT_B = 4;
 
-/* Axes that share parameters, and those of them that state is sharded over. */
-typedef struct shard_group {
-    unsigned all, shard;
-} shard_group;
-
-static shard_group group_of(const ms_model_layout *layout, bool is_expert) {
-    unsigned all = is_expert ? REPLICAS : DENSE_REPLICAS;
-    unsigned shard = layout->shard_axes != 0 ? all & layout->shard_axes : all;
-    if (is_expert) {
-        all = ms_axes_of_experts(layout, all);
-        shard = ms_axes_of_experts(layout, shard);
-    } else if (layout->expert_mesh.tp > 0) { /* ep is an axis of the experts alone */
-        all &= REPLICAS;
-        shard &= REPLICAS;
-    }
-    return (shard_group){.all = all, .shard = shard};
-}
-
 /* Share of parameters that one rank of a shard group updates [count]. */
 static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
     double copies = fmax(layout->state_copies, 1);
-    double dense = ms_group_size(layout, group_of(layout, false).shard) / copies;
-    double expert = ms_group_size(layout, group_of(layout, true).shard) / copies;
+    double dense = ms_group_size(layout, ms_shard_group_of(layout, false).shard) / copies;
+    double expert = ms_group_size(layout, ms_shard_group_of(layout, true).shard) / copies;
     return count.dense / fmax(dense, 1) + count.expert / fmax(expert, 1);
 }
 
 bool ms_unshards_in_passes(const ms_model_layout *layout) {
     return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
-}
-
-/* Whether passes reduce gradients; else the step's end does. */
-static bool reduces_in_passes(const ms_model_layout *layout) {
-    return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
 static bool unshards_in(const ms_model_layout *layout, ms_pass pass) {
@@ -71,13 +43,13 @@ static double gathered_B(const ms_cost_builder *builder, ms_parameter_count coun
     return all * parameter_B - (is_cast ? cast * (parameter_B - ms_quantized_B(builder)) : 0);
 }
 
-/* Gather part of a unit, or of a stage; returns what to wait for. */
+/* Gather part of what replicas share, of experts or of the rest; returns what to wait for. */
 static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
     return ms_cost_communicate(
         builder, &(ms_comm){.axis = MS_AXIS_DP,
-                            .group_axes = group_of(layout, is_expert).shard,
+                            .group_axes = ms_shard_group_of(layout, is_expert).shard,
                             .kind = MS_COLL_ALL_GATHER,
                             .bytes = gathered_B(builder, count, is_expert),
                             .is_async = layout->has_gather_overlap || layout->has_placed_unshards,
@@ -90,6 +62,53 @@ static ms_unit_unshards gather_unit(ms_cost_builder *builder, const ms_unit *uni
                                 .expert = gather(builder, unit->parameters, true)};
     builder->layer = -1;
     return gathers;
+}
+
+/* Lowest bucket under way once a unit has begun: one more than it needs, and what the next unit
+ * needs. */
+static int gathered_by(const ms_stage_buckets *b, int kind, int unit) {
+    int until = b->units[unit].reached[kind];
+    until -= until < b->of[kind].count && until > 0 ? 1 : 0;
+    int next = unit > 0 ? b->units[unit - 1].lowest[kind] : -1;
+    return next >= 0 && next < until ? next : until;
+}
+
+static int gather_kind(ms_cost_builder *builder, int kind) {
+    ms_stage_buckets *b = builder->unit.buckets.of;
+    const ms_bucket_list *list = &b->of[kind];
+    bool is_first = b->unit == b->unit_count - 1;
+    int own = b->units[b->unit].lowest[kind];
+    int from = is_first ? list->count : gathered_by(b, kind, b->unit + 1);
+    int until = gathered_by(b, kind, b->unit);
+    for (int i = from - 1; i >= until; i--) {
+        bool is_expert = kind == MS_BUCKET_EXPERT;
+        b->gathers[kind][i] =
+            gather(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
+    }
+    return own >= 0 ? b->gathers[kind][own] : 0;
+}
+
+static ms_unit_unshards gather_buckets(ms_cost_builder *builder) {
+    int dense = gather_kind(builder, MS_BUCKET_DENSE);
+    return (ms_unit_unshards){.dense = dense, .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
+}
+
+/* Gather a unit, unless the one before has, and the next one. */
+static void gather_ahead(ms_cost_builder *builder, const ms_unit *unit, const ms_unit *next) {
+    if (builder->segments.count == builder->unit.units_first) {
+        builder->unit.arriving = gather_unit(builder, unit);
+    }
+    builder->unit.ready = builder->unit.arriving;
+    if (next) {
+        builder->unit.arriving = gather_unit(builder, next);
+    }
+}
+
+/* Whether parameters are gathered in the buckets that their gradients are reduced in: where shards
+ * are of the optimizer's state. */
+static bool gathers_buckets(const ms_cost_builder *builder) {
+    return builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_gathered &&
+           builder->layout->zero < 3;
 }
 
 /* A computation by itself, whose copy is not part of the layer beside it. */
@@ -139,12 +158,10 @@ static void copy_in(ms_cost_builder *builder, int layer) {
 void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
                    const ms_unit *next) {
     if (unshards_in(builder->layout, pass)) {
-        if (builder->segments.count == builder->unit.units_first) {
-            builder->unit.arriving = gather_unit(builder, unit);
-        }
-        builder->unit.ready = builder->unit.arriving;
-        if (next) {
-            builder->unit.arriving = gather_unit(builder, next);
+        if (gathers_buckets(builder)) {
+            builder->unit.ready = gather_buckets(builder);
+        } else {
+            gather_ahead(builder, unit, next);
         }
         /* what computes before the parameters are there is a segment apart */
         builder->unit.open_first = builder->segments.count;
@@ -177,45 +194,17 @@ static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert)
     }
 }
 
-static ms_when when_reduced(const ms_model_layout *layout) {
-    static const ms_when WHEN[] = {[MS_REDUCE_LAST] = MS_WHEN_LAST,
-                                   [MS_REDUCE_EVERY] = MS_WHEN_ALWAYS,
-                                   [MS_REDUCE_ROUND] = MS_WHEN_ROUND};
-    return WHEN[layout->reduce];
-}
-
-/* Reduce gradients over the replicas: to shards, then the shards over what else holds copies; or
- * whole, also where each replica updates its shard alone, as DeepSpeed's BF16_Optimizer does. With
- * two directions whole gradients become shards too: the two ranks of a stage sum those at the
- * step's end, and gather them. */
-static void reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
-    const ms_model_layout *layout = builder->layout;
-    shard_group group = group_of(layout, is_expert);
-    bool is_scattered = layout->directions > 1;
-    bool is_sharded = layout->zero > 0 && (is_scattered || !layout->all_reduces_gradients);
-    is_scattered = is_scattered || is_sharded;
-    ms_comm comm = {.axis = MS_AXIS_DP,
-                    .group_axes = is_sharded ? group.shard : group.all,
-                    .kind = is_scattered ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE,
-                    .bytes = bytes,
-                    .is_async = layout->has_reduce_overlap && !is_at_end};
-    comm.when = is_at_end ? MS_WHEN_ALWAYS : when_reduced(layout);
-    comm.after = ms_cost_communicate(builder, &comm);
-    if (is_sharded && group.shard != group.all) {
-        comm.bytes = bytes / ms_group_size(layout, group.shard);
-        comm.group_axes = (group.all & ~group.shard) | (group.all & MS_AXES_OF_EXPERTS);
-        comm.kind = MS_COLL_ALL_REDUCE;
-        ms_cost_communicate(builder, &comm);
-    }
-}
-
 void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
     const ms_model_layout *layout = builder->layout;
     if (unshards_in(layout, pass)) {
         wait_for_gather(builder, builder->unit.ready.dense, false);
         wait_for_gather(builder, builder->unit.ready.expert, true);
     }
-    if (!reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
+    if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
+        return;
+    }
+    if (builder->unit.buckets.of != NULL) {
+        ms_buckets_end_unit(builder, unit->layer);
         return;
     }
     builder->unit.bucket.dense += unit->parameters.dense;
@@ -227,8 +216,8 @@ void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bo
     if (is_last || (bucket_B >= layout->bucket_B && !is_whole_stage)) {
         copy_in(builder, unit->layer);
         builder->layer = is_whole_stage ? -1 : unit->layer;
-        reduce(builder, builder->unit.bucket.dense * gradient_B, false, false);
-        reduce(builder, builder->unit.bucket.expert * gradient_B, true, false);
+        ms_shard_reduce(builder, builder->unit.bucket.dense * gradient_B, false, false);
+        ms_shard_reduce(builder, builder->unit.bucket.expert * gradient_B, true, false);
         builder->layer = -1;
         builder->unit.bucket = (ms_parameter_count){.dense = 0};
     }
@@ -245,11 +234,20 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
 
 /* What of a rank's gradients is left when the passes are over: their reduction, where the passes
  * have not done it, and the sum of what ranks then hold with the other direction. */
-static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_expert) {
+static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
+                             bool is_expert) {
     const ms_model_layout *layout = builder->layout;
-    shard_group group = group_of(layout, is_expert);
-    if (!reduces_in_passes(layout)) {
-        reduce(builder, bytes, is_expert, true);
+    ms_shard_group group = ms_shard_group_of(layout, is_expert);
+    if (!ms_reduces_in_passes(layout) && stages->count == 0) {
+        ms_shard_reduce(builder, bytes, is_expert, true);
+    }
+    int kind = is_expert ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
+    for (int s = 0; !ms_reduces_in_passes(layout) && s < stages->count; s++) {
+        const ms_bucket_list *list = &stages->of[s]->of[kind];
+        for (int i = 0; i < list->count; i++) {
+            ms_shard_reduce(builder, list->items[i].parameters * builder->precision->gradient_B,
+                            is_expert, true);
+        }
     }
     if (layout->directions <= 1) {
         return;
@@ -264,25 +262,40 @@ static void finish_gradients(ms_cost_builder *builder, double bytes, bool is_exp
     }
 }
 
-ms_pass_plan ms_before_update(ms_cost_builder *builder, ms_parameter_count held,
-                              double split_tokens) {
+ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                              ms_parameter_count held, double split_tokens) {
     double gradient_B = builder->precision->gradient_B;
     ms_cost_begin_plan(builder);
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
-    finish_gradients(builder, held.dense * gradient_B, false);
-    finish_gradients(builder, held.expert * gradient_B, true);
+    finish_gradients(builder, stages, held.dense * gradient_B, false);
+    finish_gradients(builder, stages, held.expert * gradient_B, true);
     return (ms_pass_plan){.first = (int)builder->pass_first,
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
-ms_pass_plan ms_after_update(ms_cost_builder *builder, ms_parameter_count gathered) {
+static void gather_behind(ms_cost_builder *builder, ms_parameter_count gathered, bool is_expert) {
+    ms_cost_communicate(
+        builder, &(ms_comm){.axis = MS_AXIS_DP,
+                            .group_axes = ms_shard_group_of(builder->layout, is_expert).shard,
+                            .kind = MS_COLL_ALL_GATHER,
+                            .bytes = gathered_B(builder, gathered, is_expert)});
+}
+
+ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                             ms_parameter_count gathered) {
+    bool has_any = gathered.dense + gathered.expert > 0;
     ms_cost_begin_plan(builder);
-    for (int is_expert = 0; is_expert <= 1; is_expert++) {
-        ms_cost_communicate(builder,
-                            &(ms_comm){.axis = MS_AXIS_DP,
-                                       .group_axes = group_of(builder->layout, is_expert).shard,
-                                       .kind = MS_COLL_ALL_GATHER,
-                                       .bytes = gathered_B(builder, gathered, is_expert)});
+    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
+        bool is_expert = kind == MS_BUCKET_EXPERT;
+        if (stages->count == 0) {
+            gather_behind(builder, gathered, is_expert);
+        }
+        for (int s = 0; has_any && s < stages->count; s++) {
+            const ms_bucket_list *list = &stages->of[s]->of[kind];
+            for (int i = list->count - 1; i >= 0; i--) { /* as the next forward passes need them */
+                gather_behind(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
+            }
+        }
     }
     return (ms_pass_plan){.first = (int)builder->pass_first,
                           .count = (int)(builder->segments.count - builder->pass_first)};

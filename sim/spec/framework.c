@@ -284,6 +284,11 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     if (takes_back(root, data->zero < 2, (choice_key){"data_parallel", "units"})) {
         data->units = MS_UNITS_IN_PLACE; /* there are no units */
     }
+    bool is_odd_bucket = data->bucketing == MS_BUCKETS_MEGATRON && data->zero >= 2;
+    if (takes_back(root, is_odd_bucket || data->units != MS_UNITS_IN_PLACE,
+                   (choice_key){"data_parallel", "bucketing"})) {
+        data->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+    }
 }
 
 /* Whether collectives of tensor parallelism can run beside the products: pieces of products need

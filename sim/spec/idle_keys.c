@@ -188,7 +188,15 @@ static void check_replicas(finding *f) {
          "no layer is gathered or reduced by itself in every pass ('data_parallel.zero', "
          "'data_parallel.reduce')");
     note(f, "data_parallel.bucket", l->bucket_B > 0 && is_alone && !has_bucket, ALONE);
-    note(f, "data_parallel.bucket", l->bucket_B > 0 && !l->has_reduce_overlap && !has_bucket,
+    bool cuts_all = l->bucketing == MS_BUCKETS_WEIGHTS || l->bucketing == MS_BUCKETS_CAPPED;
+    bool is_whole = l->bucketing == MS_BUCKETS_STAGES;
+    note(f, "data_parallel.bucketing", l->bucketing != MS_BUCKETS_LAYERS && is_alone, ALONE);
+    note(f, "data_parallel.bucketing", l->bucketing != MS_BUCKETS_LAYERS && !f->spec->has_model,
+         "given 'costs' have no weights");
+    note(f, "data_parallel.bucket", l->bucket_B > 0 && is_whole && !has_bucket,
+         "a virtual stage is a bucket");
+    bool is_unused = !l->has_reduce_overlap && !has_bucket && !(cuts_all && is_last);
+    note(f, "data_parallel.bucket", l->bucket_B > 0 && !is_whole && is_unused,
          is_last ? "all gradients are reduced together at the step's end; 'overlap_reduce' and "
                    "'reduce: every' reduce them in buckets"
                  : "a round's gradients are reduced stage by stage; 'overlap_reduce' reduces them "

@@ -86,6 +86,7 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
         .has_reduce_overlap = data->has_reduce_overlap,
         .has_gather_overlap = data->has_gather_overlap,
         .units = data->units,
+        .bucketing = data->bucketing,
         .bucket_B = data->bucket_B,
         .update = data->update,
         .is_offloaded = data->is_offloaded,

@@ -122,6 +122,15 @@ const ms_field MS_DATA_FIELDS[] = {
      .words = (const char *const[]){"in_place", "flat", "parameters", NULL}, /* as ms_units */
      .help = "zero 2 and 3: what of a layer is copied around its gathers and reductions: nothing; "
              "gradients into a flat buffer (FSDP); parameters and gradients (FSDP2)"},
+    {.key = "bucketing",
+     .type = MS_FIELD_ENUM,
+     .offset = AT(data.bucketing),
+     .fallback = "layers",
+     .words = (const char *const[]){"layers", "weights", "capped", "stages", "megatron",
+                                    NULL}, /* as ms_bucketing */
+     .help = "what gradients are reduced together: of layers, or of weights, until they make "
+             "a bucket; of weights that fit into one; of virtual stages; or as Megatron Core cuts "
+             "them"},
     {.key = "bucket",
      .type = MS_FIELD_QUANTITY,
      .dimension = MS_DIM_BYTES,
@@ -129,7 +138,8 @@ const ms_field MS_DATA_FIELDS[] = {
      .fallback = "0 B",
      .minimum = 0,
      .maximum = 1e15,
-     .help = "smallest gradient bucket; 0 B: one per layer"},
+     .help = "smallest gradient bucket, of capped ones the largest; 0 B: one per layer, one per "
+             "weight, or Megatron Core's 40 million elements or a million per replica"},
     {.key = "update",
      .type = MS_FIELD_ENUM,
      .offset = AT(data.update),

@@ -26,7 +26,8 @@ OUTSIDE = {"platform.file", "platform.nodes"}
 
 # What the workloads of this folder ask for and no argument says. They name no framework, so that their layouts, updates, overlaps, buffers and hosts are not
 # those of Megatron-LM's profile, which a reader of the file is told.
-OWN = {"model.projections", "pipeline.communicator", "data_parallel.update", "memory.libraries", "memory.buffers", "tensor_parallel.overlap", "host.launch", "host.sync"}
+OWN = {"model.projections", "pipeline.communicator", "data_parallel.update", "data_parallel.bucketing", "memory.libraries", "memory.buffers",
+       "tensor_parallel.overlap", "host.launch", "host.sync"}
 UNSAID = {
     "deepseek-v3-2048": {"model.moe.node_limit", "model.moe.dispatch", "model.moe.kept", "schedule.kind", "schedule.communication_sms",
                          "precision.second_form"},

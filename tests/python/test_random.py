@@ -75,6 +75,7 @@ CHOICES = [
     ("data_parallel.overlap_reduce", ["false", "true"]),
     ("data_parallel.overlap_gather", ["false", "true"]),
     ("data_parallel.bucket", ["0 B", "25 MB"]),
+    ("data_parallel.bucketing", ["weights", "capped", "stages", "megatron"]),
     ("data_parallel.units", ["flat", "parameters"]),
     ("data_parallel.all_reduce", ["true"]),
     ("data_parallel.update", ["fused", "separate", "operations"]),

@@ -30,6 +30,7 @@ static const ms_export_reason REASONS[] = {
     {"context_parallel", "sequences are parted by Ulysses, which exchanges tokens for heads"},
     {"data_parallel.overlap_reduce", "without ZeRO nothing overlaps"},
     {"data_parallel.overlap_gather", "ZeRO stage 3 fetches ahead, the others do not"},
+    {"data_parallel.bucketing", "weights are reduced when the next one has no room beside them"},
     {"data_parallel.bucket", "buckets are counted in elements, and none is a layer"},
     {"data_parallel.all_reduce",
      "stage 1 with gradients in fp32 beside bf16 is an optimizer of its "

@@ -46,6 +46,8 @@ static const ms_export_reason REASONS[] = {
     {"tensor_parallel.style", "layers are Megatron-LM's own"},
     {"tensor_parallel.allow_slow", "a check of meshsim's"},
     {"tensor_parallel.sequence", "experts beside several tp ranks need it"},
+    {"data_parallel.bucketing", "buckets are cut as Megatron Core cuts them, or its FSDP"},
+    {"data_parallel.bucket", "buckets are counted in elements, and only cut beside passes"},
     {"data_parallel.overlap_gather", "gathers overlap only beside reductions that do, and where "
                                      "state is sharded"},
     {"data_parallel.overlap_reduce", "PyTorch's FSDP overlaps in any case"},

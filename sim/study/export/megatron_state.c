@@ -137,7 +137,8 @@ static void say_overlaps(ms_megatron_export *x, bool has_torch) {
     ms_megatron_say_if(x, "--overlap-grad-reduce", data->has_reduce_overlap);
     ms_megatron_say_if(x, "--overlap-param-gather",
                        data->zero > 0 && data->has_gather_overlap && data->has_reduce_overlap);
-    if (data->has_reduce_overlap && is_whole) {
+    bool has_size = data->bucketing != MS_BUCKETS_STAGES && data->bucketing != MS_BUCKETS_CAPPED;
+    if (data->has_reduce_overlap && is_whole && has_size) {
         ms_megatron_say(x, "--ddp-bucket-size", "%.0f", elements);
     }
 }

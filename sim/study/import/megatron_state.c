@@ -213,6 +213,9 @@ static void set_replicas(ms_megatron_run *run) {
                              "--torch-fsdp2-no-reshard-after-forward", true);
     }
     ms_megatron_set_pairs(run, MS_MEGATRON_DATA_PAIRS);
+    if (is_fsdp(run) && zero < 2) { /* with more the profile's rule has no place */
+        ms_megatron_set(run, "data_parallel.bucketing", "--use-megatron-fsdp", "layers");
+    }
     int bucket = ms_megatron_count(run, "--ddp-bucket-size", 1, 0);
     if (bucket > 0 && overlaps_reduce) {
         bool is_short = strcmp(gradients_of(run, ms_megatron_given(run, "--fp16"),

@@ -85,7 +85,11 @@ Test(outline, written_out_is_the_full_list) {
         full.layout.has_gather_overlap = full.layout.zero > 0 && i / 32 % 2 == 1;
         full.layout.recompute = (ms_recompute)(i / 64 % 3);
         full.layout.recompute_layers = full.layout.recompute == MS_RECOMPUTE_FULL ? 3 : 0;
+        full.layout.bucketing = (ms_bucketing)(i % 7 % 5);
         full.layout.bucket_B = i % 5 == 0 ? 1e8 : 0;
+        if (full.layout.bucketing == MS_BUCKETS_MEGATRON && full.layout.zero >= 2) {
+            full.layout.bucketing = MS_BUCKETS_CAPPED;
+        }
         full.layout.tp = 2;
         full.layout.dp = 4;
         full.layout.pp = 1 + i % 3;

@@ -89,6 +89,9 @@ Test(sharding, sharded_updates_gather_once_with_or_without_overlap) {
             fixture.layout.zero = every || k & 4 ? 2 : 1;
             fixture.layout.has_gather_overlap = k & 1;
             fixture.layout.has_reduce_overlap = k & 2;
+            int rules = fixture.layout.zero > 1 ? MS_BUCKETS_MEGATRON : MS_BUCKETS_MEGATRON + 1;
+            fixture.layout.bucketing = (ms_bucketing)((k / 2 + k) % rules);
+            fixture.layout.bucket_B = k % 3 == 0 ? 30e6 : 0;
             fixture.layout.reduce = every ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
             lay_out(&fixture, &CASES[i], 4);
             double n = CASES[i].dp * CASES[i].cp, M = CASES[i].microbatches;

@@ -108,6 +108,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(overlap_gather, "data_parallel.overlap_gather=true", s->data.has_gather_overlap = true)      \
     X(all_reduce, "data_parallel.all_reduce=true", s->data.all_reduces = true)                     \
     X(units, "data_parallel.units=parameters", s->data.units = MS_UNITS_PARAMETERS)                \
+    X(bucketing, "data_parallel.bucketing=capped", s->data.bucketing = MS_BUCKETS_CAPPED)          \
     X(bucket, "data_parallel.bucket=40.3 MB", s->data.bucket_B = 40.3e6)                           \
     X(operations, "data_parallel.update=operations", s->data.update = MS_UPDATE_OPERATIONS)        \
     X(update, "data_parallel.update=separate", s->data.update = MS_UPDATE_SEPARATE)                \

@@ -1,0 +1,87 @@
+/**
+ * @file
+ * Buckets of gradients that are cut between weights: which there are, and where passes reduce and
+ * gather them (buckets.md).
+ */
+#ifndef MESHSIM_MODEL_BUCKETS_H
+#define MESHSIM_MODEL_BUCKETS_H
+
+#include "model/internal.h"
+
+/** Whose gradients a bucket holds: replicas of experts are other ranks than those of the rest. */
+enum { MS_BUCKET_DENSE, MS_BUCKET_EXPERT, MS_BUCKET_KINDS };
+
+/** Gradients that are reduced, and parameters that are gathered, as one buffer. */
+typedef struct ms_bucket {
+    double parameters; /**< [count] */
+    double quantized;  /**< of these, weights of products in fewer bits [count] */
+    int event;         /**< the one of the backward pass that it is reduced behind */
+} ms_bucket;
+
+/** Buckets of a kind in the order in which a backward pass completes them. */
+typedef struct ms_bucket_list {
+    ms_bucket *items; /**< [count] */
+    int count;
+} ms_bucket_list;
+
+/** A unit of a stage.  Its events: each kernel that makes a weight's gradient, and its end, when
+ * what it has besides (norms, biases, tables) is there. */
+typedef struct ms_bucket_unit {
+    int first_event, events;
+    int lowest[MS_BUCKET_KINDS];  /**< first bucket with parameters of it; -1: none */
+    int reached[MS_BUCKET_KINDS]; /**< lowest of the units from this one to the stage's first in
+                                     forward order; count: none */
+} ms_bucket_unit;
+
+/** The buckets of a stage, and where a pass stands among them. Units are counted in the order of
+ * the backward pass. */
+typedef struct ms_stage_buckets {
+    ms_bucket_list of[MS_BUCKET_KINDS];
+    ms_bucket_unit *units; /**< [unit_count] */
+    int unit_count;
+    bool is_gathered; /**< parameters are gathered in them; else, in later stages of a rank, layer
+                         by layer, which stands for a gather that was started a stage ahead */
+    int *gathers[MS_BUCKET_KINDS]; /**< of each bucket what to wait for */
+    int unit;                      /**< being added */
+    int event;                     /**< next one of it */
+    int next[MS_BUCKET_KINDS];     /**< next bucket to be reduced */
+    bool is_reducing;              /**< the pass reduces gradients */
+    bool is_ordered; /**< a bucket ends inside the unit, whose kernels stand in the order they run
+                      */
+} ms_stage_buckets;
+
+/** What a kernel makes the gradients of. */
+typedef struct ms_made_weights {
+    double each;  /**< parameters of a weight [count] */
+    double count; /**< weights */
+    bool is_expert;
+} ms_made_weights;
+
+/** What a bucket counts as. */
+static inline ms_parameter_count ms_bucket_count(const ms_bucket *bucket, bool is_expert) {
+    return is_expert ? (ms_parameter_count){.expert = bucket->parameters,
+                                            .expert_quantized = bucket->quantized}
+                     : (ms_parameter_count){.dense = bucket->parameters,
+                                            .dense_quantized = bucket->quantized};
+}
+
+/** Find the buckets of a stage.  is_first_of_rank: of the virtual stages that a rank holds.
+ * *buckets_out: in the builder's arena; NULL where units are what is
+ * reduced, or nothing is.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bool is_first_of_rank,
+                          ms_stage_buckets **buckets_out);
+
+/** Begin a unit of a pass.  unit: 0-based in the order of the backward pass. */
+void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit);
+/** Note that the unit's next kernel has made the gradients of `count` weights of `each` parameters:
+ * what is complete by that is reduced. */
+void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert);
+/** End a unit: what it completes and what is left of it is reduced. */
+void ms_buckets_end_unit(ms_cost_builder *builder, int layer);
+
+/** Go from one unit to another one alike, with what was gathered for it. */
+void ms_buckets_skip(ms_cost_builder *builder, int from, int to);
+/** Whether two units that stand side by side complete the same buckets in the same places. */
+bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b);
+
+#endif
