@@ -32,6 +32,9 @@ typedef struct ms_case_system {
     const char *gpu;     /**< as the source names it, such as "A100-SXM4-80GB" */
     const char *network; /**< in the source's words; NULL: not published */
     double nic_Bps;      /**< of the network, per GPU and direction [B/s]; 0: not published */
+    double nvlink_Bps;   /**< of a GPU's NVLinks, per direction [B/s]; 0: not published */
+    int node_gpus;       /**< of a node; 0: not published */
+    int nvlink_gpus;     /**< that NVLink joins; 0: not published */
 } ms_case_system;
 
 /** Experts and latent attention of a case's model; 0: it has none. */
@@ -75,9 +78,10 @@ typedef struct ms_case_parallel {
 
 /** What runs in a step, in the words that all sources are brought to. */
 typedef struct ms_case_schedule {
-    const char *kind;      /**< "1f1b", "interleaved", "zbh1", "zbh2", "dualpipe", "layer" */
-    const char *recompute; /**< "none", "full", "selective", "partial", "unstated" */
-    const char *precision; /**< the source's own; NULL: not published */
+    const char *kind;            /**< "1f1b", "interleaved", "zbh1", "zbh2", "dualpipe", "layer" */
+    const char *recompute;       /**< "none", "full", "selective", "partial", "unstated" */
+    const char *recompute_words; /**< the source's own for that; NULL: not published */
+    const char *precision;       /**< the source's own; NULL: not published */
     int micro_batch, global_batch, microbatches; /**< 0: not published */
 } ms_case_schedule;
 
@@ -137,6 +141,8 @@ typedef struct ms_case {
     const char *source;       /**< for readers; NULL: none */
     const char *notes;        /**< NULL: none */
     const char *provenance;   /**< how it was read, with a date; NULL: not said */
+    const char *url;          /**< of the source; NULL: not said */
+    const char *framework;    /**< what its software is called here; NULL: the rules say */
     ms_words arguments;       /**< of the run, each with its value behind a space; count 0: none */
     const char *foreign_keys; /**< keys that no rule knows, with commas; NULL: none */
     ms_mark mark;             /**< where it stands */

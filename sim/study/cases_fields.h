@@ -9,7 +9,7 @@
 /* What the keys say as they are written; `unread` is what nothing here looks at. */
 typedef struct ms_case_system_text {
     ms_case_system system;
-    int nodes, gpus_per_node, domain;
+    int nodes;
     double nvlink_gb_s, nic_gbit_s;
     const ms_node *unread;
 } ms_case_system_text;
@@ -28,6 +28,7 @@ typedef struct ms_case_parallel_text {
 typedef struct ms_case_text {
     ms_case row;
     const ms_node *system, *model, *parallel, *measured;
+    const ms_node *url, *recompute; /* read where they are texts */
     double score_s, score_B;
     ms_words flags;
     ms_ints stage_layers;

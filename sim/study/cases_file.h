@@ -8,6 +8,7 @@
 /* Units that sources write their figures in. */
 #define MS_GBIT_S_IN_BPS 125e6
 #define MS_GB_S_IN_BPS   1e9
+#define MS_GB_S_IN_BPS   1e9
 
 /* One reading. */
 typedef struct ms_cases_reading {

@@ -191,6 +191,7 @@ static ms_status read_system(const ms_cases_reading *reading, const ms_node *par
                                     : read_part(reading, part, MS_CASE_SYSTEM_FIELDS, path, &text);
     row->system = text.system;
     row->system.nic_Bps = text.nic_gbit_s * MS_GBIT_S_IN_BPS;
+    row->system.nvlink_Bps = text.nvlink_gb_s * MS_GB_S_IN_BPS;
     return status;
 }
 
@@ -310,6 +311,19 @@ static ms_status check_names(const ms_cases_reading *reading, const ms_node *nod
                : ms_config_fault(reading->diag, node, key_path, "'id' and 'group' cannot be null");
 }
 
+/* What a source says in words; NULL: nothing, or not in words. */
+static const char *words_of(const ms_node *node) {
+    return node != NULL && node->type == MS_NODE_SCALAR ? node->text : NULL;
+}
+
+/* Replicas that a source does not count follow from its GPUs. */
+static void count_replicas(ms_case *row) {
+    ms_case_parallel *p = &row->parallel;
+    double pipeline = (double)p->tp * p->pp * (p->cp == 0 ? 1 : p->cp);
+    bool follows = p->dp == 0 && pipeline > 0 && fmod(row->gpus, pipeline) == 0;
+    p->dp = follows ? (int)(row->gpus / pipeline) : p->dp;
+}
+
 static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t index) {
     ms_case_text text = {.score_s = NAN};
     const ms_node *id = ms_node_get(node, "id");
@@ -335,6 +349,9 @@ static ms_status read_row(const ms_cases_reading *reading, ms_node *node, size_t
     status = status == MS_OK ? required : status;
     status = status == MS_OK ? parts : status;
     status = status == MS_OK ? check_names(reading, node, key_path, row) : status;
+    count_replicas(row);
+    row->url = words_of(text.url);
+    row->schedule.recompute_words = words_of(text.recompute);
     row->foreign_keys = foreign_keys;
     row->mark = node->mark;
     row->use = use_of(row);

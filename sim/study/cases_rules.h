@@ -4,19 +4,22 @@
 
 #include "meshsim/cases.h"
 
-enum { MS_CASE_FRAMEWORKS_MAX = 32, MS_CASE_CLUSTERS_MAX = 256 };
+enum { MS_CASE_CLUSTERS_MAX = 256 };
 
 /* A framework that has been read. */
 typedef struct ms_case_framework {
     const char *name;
     ms_job_spec spec;
+    struct ms_case_framework *next; /* read before it */
 } ms_case_framework;
 
 /* A platform that has been loaded. */
 typedef struct ms_case_cluster {
     const char *file;
     const char *gpu_type;
+    ms_words changes; /* what its source publishes otherwise, as overrides */
     int nodes;
+    bool is_own; /* as its file has it, without overrides */
     ms_spec_platform platform;
 } ms_case_cluster;
 
@@ -26,8 +29,7 @@ struct ms_case_rules {
     ms_words job_sets;      /* of everything else */
     ms_arena *arena;
     ms_diag *diag;
-    ms_case_framework frameworks[MS_CASE_FRAMEWORKS_MAX];
-    int framework_count;
+    ms_case_framework *frameworks; /* the last that was read; NULL: none yet */
     ms_case_cluster clusters[MS_CASE_CLUSTERS_MAX];
     int cluster_count;
 };
@@ -45,8 +47,8 @@ typedef struct ms_case_translation {
 ms_status ms_case_find_framework(ms_case_rules *rules, const ms_case *c,
                                  const ms_case_framework **framework_out);
 
-/* Put a job on the cluster that a source's words name, of at least so many GPUs; MS_E_NO where
- * none goes by them.  Returns as ms_case_translate. */
+/* Put a job on the cluster that a source's words name, with the nodes and rates that it publishes,
+ * of at least so many GPUs; MS_E_NO where none goes by them.  Returns as ms_case_translate. */
 ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
                               ms_job_spec *spec);
 
@@ -66,7 +68,7 @@ void ms_case_differs(ms_case_translation *t, const char *what);
 ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Whether a text holds a word; a text that is not given holds none. */
+/* Whether a text holds a word, large letters or small; a text that is not given holds none. */
 bool ms_case_says(const char *text, const char *word);
 
 /* The model of a case, with the choices of its framework's model, into the job's spec.  Returns

@@ -8,8 +8,8 @@
 static const char *const USUAL_ORDER[] = {"pp", "dp", "cp", "tp"};
 enum { AXES = 4, SHARDED_PARAMETERS = 3 };
 
-/* A bandwidth that a platform's NICs give, within what data sheets round. */
-static const double NIC_TOLERANCE = 0.02;
+/* A bandwidth within what data sheets round. */
+static const double RATE_TOLERANCE = 0.02;
 
 static ms_job_spec *spec_of(ms_case_translation *t) {
     return &t->out->spec;
@@ -92,6 +92,33 @@ static ms_status set_experts(ms_case_translation *t, bool *is_own_axis_out) {
     return MS_OK;
 }
 
+/* The pods of a torus that a job spans, 1: no more than one. */
+static int count_pods(const ms_platform *platform, int gpus) {
+    int pod = ms_platform_scale_up_domain(platform);
+    bool is_torus = pod > platform->gpus_per_node;
+    return is_torus && gpus % pod == 0 ? gpus / pod : 1;
+}
+
+/* The replicas' axis. Between pods parameters that are sharded are copies: nobody gathers them over
+ * a data centre's network, layer by layer. Source: PaLM (arXiv 2204.02311), section 4. */
+static ms_status add_replicas(ms_case_translation *t, int size) {
+    ms_job_spec *spec = spec_of(t);
+    int pods = count_pods(spec->platform.cluster, t->c->gpus);
+    int zero = t->c->parallel.zero == MS_CASE_UNKNOWN ? spec->data.zero : t->c->parallel.zero;
+    if (pods > 1 && zero == SHARDED_PARAMETERS && size % pods == 0) {
+        const char **inside = MS_NEW(t->rules->arena, const char *, 1);
+        if (inside == NULL) {
+            return ms_diag_no_memory(t->rules->diag);
+        }
+        inside[0] = "dp";
+        spec->data.shard = (ms_words){.items = inside, .count = 1};
+        add_axis(&spec->mesh, "pod", pods);
+        size /= pods;
+    }
+    add_axis(&spec->mesh, "dp", size);
+    return MS_OK;
+}
+
 static ms_status set_mesh(ms_case_translation *t) {
     const ms_case_parallel *p = &t->c->parallel;
     ms_spec_mesh *mesh = &spec_of(t)->mesh;
@@ -111,12 +138,19 @@ static ms_status set_mesh(ms_case_translation *t) {
                                   order[i]);
         }
         ranks *= size;
-        if (ranks > t->c->gpus || mesh->axes + 2 > MS_MESH_AXES_MAX) {
+        if (ranks > t->c->gpus || mesh->axes + 3 > MS_MESH_AXES_MAX) {
             break; /* told below */
         }
-        bool is_parted = has_expert_axis && strcmp(order[i], "dp") == 0;
-        add_axis(mesh, order[i], is_parted ? size / p->ep : size);
-        if (is_parted) {
+        bool is_replicas = strcmp(order[i], "dp") == 0;
+        if (!is_replicas) {
+            add_axis(mesh, order[i], size);
+        } else {
+            status = add_replicas(t, has_expert_axis ? size / p->ep : size);
+        }
+        if (status != MS_OK) {
+            return status;
+        }
+        if (is_replicas && has_expert_axis) {
             add_axis(mesh, "ep", p->ep);
         }
     }
@@ -127,12 +161,22 @@ static ms_status set_mesh(ms_case_translation *t) {
 
 /* ---- cluster ---- */
 
-/* What the NICs of a platform carry per GPU [B/s]; 0: it has none. */
-static double nic_Bps(const ms_platform *platform) {
-    if (platform->nics_per_node == 0 || platform->tier_count < 2) {
-        return 0;
+/* Whether a part of a cluster is simulated as published; what a source does not say is. */
+static bool is_rate(double simulated_Bps, double published_Bps) {
+    return published_Bps == 0 || simulated_Bps == 0 ||
+           fabs(simulated_Bps - published_Bps) <= RATE_TOLERANCE * simulated_Bps;
+}
+
+/* Tell what the platform has otherwise than its source publishes it. */
+static void compare_cluster(ms_case_translation *t, const ms_platform *platform) {
+    const ms_case_system *published = &t->c->system;
+    if (platform->nodes > 1 && platform->nics_per_node > 0 && platform->tier_count > 1) {
+        double nic_Bps =
+            platform->tiers[1].bandwidth_Bps * platform->nics_per_node / platform->gpus_per_node;
+        if (!is_rate(nic_Bps, published->nic_Bps)) {
+            ms_case_differs(t, "the network's bandwidth is the platform's, not the published one");
+        }
     }
-    return platform->tiers[1].bandwidth_Bps * platform->nics_per_node / platform->gpus_per_node;
 }
 
 static ms_status set_cluster(ms_case_translation *t) {
@@ -148,11 +192,7 @@ static ms_status set_cluster(ms_case_translation *t) {
     const ms_platform *platform = spec->platform.cluster;
     spec->placement = (ms_rank_placement_choice){.is_given = ms_platform_gpus(platform) > c->gpus,
                                                  .folder = spec->folder};
-    double simulated_Bps = nic_Bps(platform);
-    bool is_crossed = platform->nodes > 1 && c->system.nic_Bps > 0;
-    if (is_crossed && fabs(simulated_Bps - c->system.nic_Bps) > NIC_TOLERANCE * simulated_Bps) {
-        ms_case_differs(t, "the network's bandwidth is the platform's, not the published one");
-    }
+    compare_cluster(t, platform);
     return MS_OK;
 }
 
@@ -221,6 +261,29 @@ static void set_precision(ms_case_translation *t) {
     }
 }
 
+/* Which attention ran, where the row names one and its software had none of its own. */
+static void set_attention(ms_case_translation *t) {
+    static const struct {
+        const char *words[3];
+        ms_attention_kernel attention;
+    } KERNELS[] = {
+        {{"no flash", "without flash", "without Flash"}, MS_ATTENTION_UNFUSED},
+        {{"FlashAttention-3", "FlashAttention 3", "flash3"}, MS_ATTENTION_FLASH3},
+        {{"FlashAttention-2", "FlashAttention 2", "flash2"}, MS_ATTENTION_FLASH2},
+        {{"FlashAttention", "flash attention", "flash-attn"}, MS_ATTENTION_FLASH1},
+    };
+    ms_model *model = &spec_of(t)->model;
+    for (size_t i = 0; i < sizeof KERNELS / sizeof KERNELS[0]; i++) {
+        for (size_t w = 0; w < sizeof KERNELS[i].words / sizeof KERNELS[i].words[0]; w++) {
+            if (model->attention == MS_ATTENTION_UNFUSED &&
+                ms_case_says(t->c->notes, KERNELS[i].words[w])) {
+                model->attention = KERNELS[i].attention;
+                return;
+            }
+        }
+    }
+}
+
 /* Whose memory-bound kernels ran, where the row says so. */
 static void set_kernels(ms_case_translation *t) {
     ms_model *model = &spec_of(t)->model;
@@ -256,9 +319,26 @@ static void set_sharding(ms_case_translation *t) {
 
 /* ---- recomputation ---- */
 
+/* The parts of layers that a source's words name, MS_RECOMPUTE_ bits; 0: none that is known here.
+ */
+static unsigned named_parts(const char *words) {
+    static const struct {
+        const char *word;
+        unsigned part;
+    } PARTS[] = {
+        {"norm", MS_RECOMPUTE_NORMS},          {"up-projection", MS_RECOMPUTE_LATENT_UP},
+        {"up_proj", MS_RECOMPUTE_LATENT_UP},   {"swiglu", MS_RECOMPUTE_ACTIVATIONS},
+        {"moe_act", MS_RECOMPUTE_ACTIVATIONS}, {"activation function", MS_RECOMPUTE_ACTIVATIONS}};
+    unsigned parts = 0;
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        parts |= ms_case_says(words, PARTS[i].word) ? PARTS[i].part : 0;
+    }
+    return parts;
+}
+
 /* What is recomputed: in the source's kinds. Which parts `selective` and `partial` mean, and what
  * runs where it is not stated, the framework says; without a word of it, `selective` is the
- * attention.
+ * attention, and `partial` the parts that the source's own words name.
  */
 static ms_status set_recompute(ms_case_translation *t) {
     static const char *const KINDS[] = {"none", "full", "selective"}; /* as in ms_recompute */
@@ -270,6 +350,11 @@ static ms_status set_recompute(ms_case_translation *t) {
     bool is_frameworks = recompute->parts != 0;
     if (is_frameworks && (strcmp(kind, "partial") == 0 || strcmp(kind, "selective") == 0)) {
         recompute->kind = MS_RECOMPUTE_NONE;
+        return MS_OK;
+    }
+    unsigned parts = strcmp(kind, "partial") == 0 ? named_parts(t->c->schedule.recompute_words) : 0;
+    if (parts != 0) {
+        *recompute = (ms_spec_recompute){.kind = MS_RECOMPUTE_NONE, .parts = parts};
         return MS_OK;
     }
     for (int i = MS_RECOMPUTE_NONE; i <= MS_RECOMPUTE_SELECTIVE; i++) {
@@ -298,8 +383,8 @@ static void set_layer(ms_case_translation *t) {
 
 static ms_status translate(ms_case_translation *t) {
     ms_status (*const STEPS[])(ms_case_translation *) = {
-        check_published, set_mesh,          set_cluster,          set_batch,
-        set_recompute,   ms_case_set_model, ms_case_set_schedule,
+        check_published,   set_cluster,          set_mesh, set_batch, set_recompute,
+        ms_case_set_model, ms_case_set_schedule,
     };
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
@@ -308,6 +393,7 @@ static ms_status translate(ms_case_translation *t) {
     if (status == MS_OK) {
         set_precision(t);
         set_kernels(t);
+        set_attention(t);
         set_sharding(t);
         set_layer(t);
     }

@@ -185,8 +185,11 @@ class ImportMegatron(programs.ProgramTest):
         found = yaml.safe_load(done["workload"])
         self.assertEqual((found["framework"], found["model"]["positions"], found["mesh"]["dp"], found["platform"]["nodes"]), ("megatron-deepspeed", "alibi", 8, 48))
         self.assertEqual((found["schedule"]["first_stage_layers"], found["schedule"]["last_stage_layers"]), (5, 5))
-        for key in ("data_parallel", "memory"):  # what DeepSpeed's engine does
+        for key in ("data_parallel", "memory", "host"):  # what DeepSpeed's engine does
             self.assertNotIn(key, found)
+        blocking = self.imported("export CUDA_LAUNCH_BLOCKING=1\n" + script)  # as BLOOM's had it
+        self.assertEqual(yaml.safe_load(blocking["workload"])["host"], {"sync": ["kernels"]})
+        self.assertEqual([(key["fate"], key["why"]) for key in blocking["keys"] if key["key"] == "env CUDA_LAUNCH_BLOCKING"], [("used", "host.sync")])
         half = yaml.safe_load(self.imported(script.replace("--bf16", "--fp16").replace("stage 0", "stage 1"))["workload"])
         self.assertEqual((half["framework"], half["data_parallel"]), ("megatron-deepspeed-fp16", {"zero": 1}))
         self.assertIn("expected a stage of ZeRO", self.meshsim("import", "megatron", self.write(script.replace("stage 0", "stage 4")), code=3).stderr)

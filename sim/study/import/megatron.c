@@ -25,6 +25,9 @@ void ms_megatron_job_release(ms_megatron_job *job) {
 
 /* ---- what is known of each ---- */
 
+/* With "1" a launch of a kernel waits for its end. Source: CUDA C++ programming guide. */
+static const char LAUNCH_BLOCKING[] = MS_MEGATRON_ENV "CUDA_LAUNCH_BLOCKING";
+
 /* Tell of each argument what it can be at most; what a part of the translation asks for is used. */
 static void classify(ms_megatron_run *run) {
     for (size_t i = 0; i < run->arguments->items.count; i++) {
@@ -36,7 +39,9 @@ static void classify(ms_megatron_run *run) {
         bool is_launcher = strncmp(argument->name, MS_MEGATRON_LAUNCHER, 9) == 0;
         bool is_callers = strcmp(argument->name, "$@") == 0 || strcmp(argument->name, "$*") == 0 ||
                           strncmp(argument->name, "${@", 3) == 0;
-        if (is_env) {
+        if (strcmp(argument->name, LAUNCH_BLOCKING) == 0) {
+            argument->use = MS_MEGATRON_IGNORED;
+        } else if (is_env) {
             argument->use = MS_MEGATRON_IGNORED;
             argument->why = "kernels, libraries and their algorithms are the profile's and the "
                             "platform's";
@@ -96,6 +101,13 @@ static void tell_values(ms_megatron_run *run) {
     }
 }
 
+/* What the environment says of the host. */
+static void set_host(ms_megatron_run *run) {
+    if (ms_megatron_says(run, LAUNCH_BLOCKING, "1")) {
+        ms_megatron_set(run, "host.sync", LAUNCH_BLOCKING, "[kernels]");
+    }
+}
+
 /* ---- all ---- */
 
 /* The fork that trains with DeepSpeed's engine: what that does is its profile's, by the type that
@@ -135,9 +147,11 @@ static ms_status read_framework(ms_megatron_run *run) {
 ms_status ms_megatron_translate(ms_megatron_arguments *arguments, const ms_megatron_facts *facts,
                                 ms_arena *arena, ms_diag *diag, ms_megatron_job *job) {
     static void (*const PARTS[])(ms_megatron_run *) = {
-        ms_megatron_set_model,    ms_megatron_set_experts, ms_megatron_set_mesh,
-        ms_megatron_set_schedule, ms_megatron_set_batch,   ms_megatron_set_precision,
-        ms_megatron_set_data,     ms_megatron_set_memory,  ms_megatron_set_recompute,
+        ms_megatron_set_model,     ms_megatron_set_experts,
+        ms_megatron_set_mesh,      ms_megatron_set_schedule,
+        ms_megatron_set_batch,     ms_megatron_set_precision,
+        ms_megatron_set_data,      ms_megatron_set_memory,
+        ms_megatron_set_recompute, set_host,
     };
     ms_megatron_run run = {
         .arguments = arguments, .facts = facts, .arena = arena, .diag = diag, .job = job};

@@ -130,9 +130,14 @@ void ms_megatron_differs(ms_megatron_run *run, const char *name, const char *why
 
 /* The argument that a list of names goes on with; *names: behind its name. */
 static ms_megatron_argument *next_of(ms_megatron_run *run, const char **names) {
+    static const char *const PREFIXES[] = {MS_MEGATRON_LAUNCHER, MS_MEGATRON_ENV};
     const char *name = *names;
-    bool is_launcher = strncmp(name, MS_MEGATRON_LAUNCHER, 9) == 0;
-    size_t length = (is_launcher ? 9 : 0) + strcspn(name + (is_launcher ? 9 : 0), " ");
+    size_t prefix = 0;
+    for (size_t i = 0; i < sizeof PREFIXES / sizeof PREFIXES[0]; i++) {
+        size_t length = strlen(PREFIXES[i]);
+        prefix = strncmp(name, PREFIXES[i], length) == 0 ? length : prefix;
+    }
+    size_t length = prefix + strcspn(name + prefix, " ");
     *names += length + (name[length] == ' ');
     const char *own = ms_arena_strndup(run->arena, name, length);
     return own == NULL ? NULL : ms_megatron_find(run, own);

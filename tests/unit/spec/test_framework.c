@@ -289,7 +289,7 @@ Test(framework, faults_are_told) {
         {MINE, "framework: mein\nplatform: ideal\n", "expected either 'model' or 'costs'"},
         {MINE, "framework: {name: min}\nmodel: {type: gpt}\n",
          "w.yaml:1:19: error: framework: no framework 'min'; did you mean 'mine'? (known: "
-         "composer, "},
+         "bloom, bloom-fp16, composer, "},
         {MINE, "framework: mine\ncosts: {forward: 1 ms, input_gradient: 1 ms}\n",
          "framework: says nothing beside 'costs'"},
         {"mesh: {tp: 2}\n", JOB(""), "mine.yaml:1:7: error: mesh: a framework's profile holds"},

@@ -156,12 +156,155 @@ Test(cases, clusters_go_by_gpu_and_network) {
     cases_end(&f);
 }
 
+/* The platform that a case of 64 GPUs ran on. */
+static const ms_platform *published_platform(cases_fixture *f, const ms_case_system *system) {
+    const ms_platform *platform = NULL;
+    enum { GPUS = 64 };
+    cr_assert_eq(ms_case_find_platform(f->rules, system, GPUS, &platform), MS_OK, "%s",
+                 ms_buffer_text(&f->messages));
+    return platform;
+}
+
+Test(cases, nodes_and_rates_are_the_published_ones) {
+    static const struct {
+        ms_case_system system;
+        int nodes, gpus, nics;
+        double nvlink_Bps, rail_Bps, spine_Bps;
+    } ROWS[] = {
+        {{.gpu = "A100-SXM4-80GB"}, 8, 8, 8, 300e9, 25e9, 25e9},
+        {{.gpu = "A100-SXM4-80GB", .nic_Bps = 6.25e9}, 8, 8, 8, 300e9, 6.25e9, 6.25e9},
+        {{.gpu = "A100-SXM4-80GB", .nic_Bps = 24.8e9}, 8, 8, 8, 300e9, 25e9, 25e9}, /* rounded */
+        {{.gpu = "A100-SXM4-40GB", .node_gpus = 4}, 16, 4, 4, 300e9, 25e9, 25e9},
+        {{.gpu = "A100-SXM4-40GB", .node_gpus = 16}, 4, 16, 16, 300e9, 25e9, 25e9},
+        {{.gpu = "A800-SXM4-80GB"}, 8, 8, 8, 200e9, 25e9, 25e9},
+        {{.gpu = "A100 80GB", .nvlink_Bps = 150e9}, 8, 8, 8, 150e9, 25e9, 25e9},
+        /* four NICs carry what eight GPUs are said to have */
+        {{.gpu = "V100-SXM2", .node_gpus = 8, .nic_Bps = 12.5e9}, 8, 8, 4, 150e9, 25e9, 25e9},
+        /* a tray of four is no domain of NVLink */
+        {{.gpu = "GB200", .node_gpus = 4}, 1, 72, 72, 900e9, 50e9, 50e9},
+        {{.gpu = "GB200", .node_gpus = 4, .nvlink_gpus = 32}, 2, 32, 32, 900e9, 50e9, 50e9},
+    };
+    cases_fixture f;
+    cases_start(&f);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const ms_platform *platform = published_platform(&f, &ROWS[i].system);
+        cr_assert_eq(platform->nodes, ROWS[i].nodes, "row %zu: %d nodes", i, platform->nodes);
+        cr_assert_eq(platform->gpus_per_node, ROWS[i].gpus, "row %zu", i);
+        cr_assert_eq(platform->nics_per_node, ROWS[i].nics, "row %zu", i);
+        const double rates[] = {ROWS[i].nvlink_Bps, ROWS[i].rail_Bps, ROWS[i].spine_Bps};
+        for (int t = 0; t < platform->tier_count; t++) {
+            double found_Bps = platform->tiers[t].bandwidth_Bps;
+            cr_assert_float_eq(found_Bps, rates[t], 1e-6 * rates[t], "row %zu, tier %d: %g", i, t,
+                               found_Bps);
+        }
+    }
+    cases_end(&f);
+}
+
+Test(cases, overrides_stand_above_what_is_published) {
+    cases_fixture f;
+    cases_start(&f);
+    const char *items[] = {"platform.tiers.rail.bandwidth=10 GB/s"};
+    const ms_words sets = {.items = items, .count = 1};
+    cr_assert_eq(ms_case_rules_override(f.rules, &sets), MS_OK);
+    const ms_case_system system = {.gpu = "A100-SXM4-80GB", .nic_Bps = 6.25e9};
+    const ms_platform *platform = published_platform(&f, &system);
+    cr_assert_eq(platform->tiers[1].bandwidth_Bps, 10e9);
+    cr_assert_eq(platform->tiers[2].bandwidth_Bps, 6.25e9);
+    cases_end(&f);
+}
+
 Test(cases, a_network_that_is_not_the_platforms_is_told) {
     cases_fixture f;
     cases_start(&f);
-    const char *system = "gpu: A100-SXM4-80GB, network: x, nic_gbit_s_per_gpu: 100";
-    const ms_case_job job = cases_job(&f, &(case_words){.system = system});
+    const ms_case_job job =
+        cases_job(&f, &(case_words){.system = "gpu: MI300X, nic_gbit_s_per_gpu: 100"});
     cr_assert_not_null(strstr(job.differs, "bandwidth is the platform's"), "%s", job.differs);
+    cases_end(&f);
+}
+
+/* ---- software ---- */
+
+Test(cases, software_of_unknown_groups_goes_by_source_and_day) {
+    static const struct {
+        const char *framework, *more, *system, *parallel;
+    } ROWS[] = {
+        {"megatron-core", "", NULL, NULL},
+        {"megatron-lm-2020", "", "gpu: V100-SXM2", NULL},
+        {"megatron-deepspeed", ", source: 'Using DeepSpeed and Megatron (2201.11990)'", NULL, NULL},
+        {"megatron-deepspeed-fp16", ", precision: fp16, source: Megatron-DeepSpeed 2021", NULL,
+         NULL},
+        {"nemo-2024", ", source: MLPerf Training 3.1 2023-11", NULL, NULL},
+        {"megatron-lm-2021", ", source: X et al. 2022, url: 'https://arxiv.org/abs/2201.11990v3'",
+         NULL, NULL},
+        {"megatron-lm-2022", ", source: X et al. 2022", NULL, NULL},
+        {"megatron-lm-2023", ", source: X 2023-12", NULL, NULL},
+        {"megatron-lm-2020", ", source: results (2020-21)", NULL, NULL},
+        {"megatron-core", ", source: X 2024-03, provenance: at 2021ab", NULL, NULL},
+        {"megatron-core", ", source: 2048 GPUs at 20.21 s", NULL, NULL},
+        {"nemo-2024", ", source: NeMo 24.07", NULL, NULL},
+        {"nemo", ", source: NeMo 25.02", NULL, NULL},
+        {"nemo", ", source: nvidia/DGXC-benchmarking of DeepSeek-V3", NULL, NULL},
+        {"deepspeed", ", source: DeepSpeed 2023", NULL, NULL},
+        {"t5x", "", "gpu: TPU v4", NULL},
+        {"torchtitan", "", NULL, "tp: 1, pp: 1, dp: 1024, zero: 3"},
+        {"composer", ", source: X et al. 2023", NULL, "tp: 1, pp: 1, dp: 1024, zero: 3"},
+        {"torchtitan", ", source: X 2025-02", NULL, "tp: 1, pp: 1, dp: 1024, zero: 3"},
+        {"torchtitan-2025", ", source: X 2026", NULL, "tp: 1, pp: 1, dp: 1024, zero: 3"},
+        {"deepspeed", ", source: X 2021", NULL, "tp: 1, pp: 1, dp: 1024, zero: 3"},
+        {"simumax", ", framework: simumax, source: NeMo", NULL, NULL},
+    };
+    cases_fixture f;
+    cases_start(&f);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        char id[] = "a";
+        id[0] = (char)('a' + i);
+        const ms_case_job job = cases_job(&f, &(case_words){.id = id,
+                                                            .group = "unknown",
+                                                            .system = ROWS[i].system,
+                                                            .parallel = ROWS[i].parallel,
+                                                            .more = ROWS[i].more});
+        cr_assert_str_eq(job.framework, ROWS[i].framework, "row %zu: %s", i, job.framework);
+    }
+    cases_end(&f);
+}
+
+Test(cases, a_profile_that_is_not_there_is_told_at_its_case) {
+    cases_fixture f;
+    cases_start(&f);
+    ms_case_job job;
+    const ms_case *c = cases_read(&f, &(case_words){.id = "gpt3", .more = ", framework: nimo"});
+    cr_assert_eq(ms_case_translate(f.rules, c, &job), MS_E_INPUT);
+    const char *told = ms_buffer_text(&f.messages);
+    cr_assert_not_null(
+        strstr(told, "cases.yaml:1:3: error: gpt3: framework: no framework 'nimo'; did you mean"),
+        "%s", told);
+    cr_assert_eq(f.diag.errors, 1);
+    cases_end(&f);
+}
+
+/* What a source says of itself leads to the same software as its group, but for one that measured
+ * an old Megatron years later. */
+Test(cases, sources_of_the_score_are_known_by_their_words) {
+    cases_fixture f;
+    cases_start(&f);
+    cr_assert_eq(ms_measurements_read(MS_SOURCE_DIR "/workloads/validation/cases.yaml", &f.arena,
+                                      &f.diag, &f.found),
+                 MS_OK);
+    size_t known = 0;
+    for (size_t i = 0; i < f.found.cases.count; i++) {
+        ms_case c = MS_AT(&f.found.cases, ms_case, i);
+        ms_case_job by_group, by_words;
+        cr_assert_eq(ms_case_translate(f.rules, &c, &by_group), MS_OK);
+        bool is_late = strcmp(c.group, "vtrain") == 0;
+        c.group = "unknown";
+        cr_assert_eq(ms_case_translate(f.rules, &c, &by_words), MS_OK);
+        bool is_same = strcmp(by_group.framework, by_words.framework) == 0;
+        cr_assert(is_same || is_late, "%s: %s, not %s", c.id, by_words.framework,
+                  by_group.framework);
+        known += is_same;
+    }
+    cr_assert_gt(known, 200);
     cases_end(&f);
 }
 
@@ -319,6 +462,52 @@ Test(cases, experts_are_replicas_to_the_rest) {
 
 /* ---- what is recomputed, and in which precision ---- */
 
+Test(cases, pods_hold_copies_of_what_is_sharded) {
+    static const char PALM[] = "type: llama, layers: 118, hidden: 18432, heads: 48, kv_heads: 1, "
+                               "head_dim: 256, ffn: 73728, ffn_mats: 3, vocab: 256000, "
+                               "seq_len: 2048";
+    cases_fixture f;
+    cases_start(&f);
+    const ms_case_job two = cases_job(&f, &(case_words){.id = "two",
+                                                        .group = "palm",
+                                                        .system = "gpu: TPU v4",
+                                                        .model = PALM,
+                                                        .parallel = "tp: 12, pp: 1, dp: 512",
+                                                        .gpus = 6144,
+                                                        .batch = "micro_batch: 1, "
+                                                                 "global_batch: 2048"});
+    cases_lay_out(&f, &two);
+    expect_axis(&two.spec, 1, "pod", 2);
+    expect_axis(&two.spec, 2, "dp", 256);
+    cr_assert_eq(two.spec.data.shard.count, 1);
+    cr_assert_str_eq(two.spec.data.shard.items[0], "dp");
+    const ms_case_job one = cases_job(&f, &(case_words){.id = "one",
+                                                        .group = "palm",
+                                                        .system = "gpu: TPU v4",
+                                                        .model = PALM,
+                                                        .parallel = "tp: 12, pp: 1, dp: 256",
+                                                        .gpus = 3072,
+                                                        .batch = "micro_batch: 1, "
+                                                                 "global_batch: 2048"});
+    cases_lay_out(&f, &one);
+    expect_axis(&one.spec, 1, "dp", 256);
+    cr_assert_eq(one.spec.data.shard.count, 0);
+    cases_end(&f);
+}
+
+Test(cases, parts_of_layers_are_those_that_a_source_names) {
+    cases_fixture f;
+    cases_start(&f);
+    const ms_case_job job = cases_job(
+        &f, &(case_words){.recompute = "partial", .more = ", recompute: 'RMSNorm and SwiGLU'"});
+    cr_assert_eq(job.spec.recompute.kind, MS_RECOMPUTE_NONE);
+    cr_assert_eq(job.spec.recompute.parts, MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS);
+    const ms_case_job unknown = cases_job(
+        &f, &(case_words){.id = "unknown", .recompute = "partial", .more = ", recompute: [some]"});
+    cr_assert_str_eq(unknown.reason, "which parts 'partial' recomputes is not known");
+    cases_end(&f);
+}
+
 Test(cases, recomputation_is_the_sources_or_the_frameworks) {
     static const struct {
         const char *group, *kind;
@@ -381,9 +570,9 @@ Test(cases, a_source_of_two_setups_is_told_apart_by_its_working_type) {
     static const struct {
         const char *more, *framework;
         ms_dtype gradients;
-    } ROWS[] = {{", precision: fp16", "megatron-deepspeed-fp16", MS_DTYPE_FP16},
-                {", precision: bf16", "megatron-deepspeed", MS_DTYPE_FP32},
-                {"", "megatron-deepspeed", MS_DTYPE_FP32}};
+    } ROWS[] = {{", precision: fp16", "bloom-fp16", MS_DTYPE_FP16},
+                {", precision: bf16", "bloom", MS_DTYPE_FP32},
+                {"", "bloom", MS_DTYPE_FP32}};
     cases_fixture f;
     cases_start(&f);
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
@@ -400,13 +589,43 @@ Test(cases, a_source_of_two_setups_is_told_apart_by_its_working_type) {
 
 /* ---- cases without a job ---- */
 
+Test(cases, replicas_follow_from_all_gpus) {
+    cases_fixture f;
+    cases_start(&f);
+    const ms_case *c = cases_read(&f, &(case_words){.parallel = "tp: 8, pp: 16, dp: null, cp: 2"});
+    cr_assert_eq(c->parallel.dp, 4);
+    cases_end(&f);
+}
+
+Test(cases, attention_of_its_notes_ran_where_its_software_has_none) {
+    static const struct {
+        const char *id, *group, *more;
+        ms_attention_kernel attention;
+    } ROWS[] = {
+        {"a", "narayanan21", "", MS_ATTENTION_UNFUSED},
+        {"b", "narayanan21", ", notes: with Flash Attention", MS_ATTENTION_FLASH1},
+        {"c", "narayanan21", ", notes: with FlashAttention-2", MS_ATTENTION_FLASH2},
+        {"d", "narayanan21", ", notes: no flash attention", MS_ATTENTION_UNFUSED},
+        {"e", "nemo2407", ", notes: flash attention", MS_ATTENTION_FLASH2}, /* the framework's */
+    };
+    cases_fixture f;
+    cases_start(&f);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const ms_case_job job = cases_job(
+            &f, &(case_words){.id = ROWS[i].id, .group = ROWS[i].group, .more = ROWS[i].more});
+        cr_assert_eq(job.spec.model.attention, ROWS[i].attention, "%s", ROWS[i].id);
+    }
+    cases_end(&f);
+}
+
 Test(cases, what_is_not_published_is_a_reason) {
     static const struct {
         case_words w;
         const char *reason;
     } ROWS[] = {
         {{.batch = "micro_batch: null, global_batch: 1536"}, "micro_batch is not published"},
-        {{.parallel = "tp: 8, pp: 16, dp: null"}, "parallel.dp is not published"},
+        {{.parallel = "tp: 8, pp: null, dp: null"}, "parallel.pp is not published"},
+        {{.parallel = "tp: 8, pp: 10, dp: null"}, "parallel.dp is not published"},
         {{.system = "gpu: MI250X"}, "no platform for a GPU 'MI250X'"},
         {{.parallel = "tp: 8, pp: 16, dp: 4"}, "the mesh has 512 ranks, and num_gpus is 1024"},
         {{.kind = "spiral"}, "schedule 'spiral' is not built"},
