@@ -252,13 +252,25 @@ static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_conte
     return layers * ms_core_key_value_B(builder, &core, slices * shard->tokens);
 }
 
+/* What comes back from the host while a layer is passed backward: what the layer before it in the
+ * stage left there. The first layer to be passed backward has nothing of its own there, as it is
+ * used at once. Source: Megatron-LM,
+ * megatron.core.pipeline_parallel.fine_grained_activation_offload (on_group_start_backward reloads
+ * the next group, should_bulk_offload leaves out the last one). */
+static double reloaded_B(const ms_cost_builder *builder, ms_stage_content content, int position) {
+    int layer = content.layer_first + position - 1;
+    bool is_there = position > 0 && !ms_is_recomputed(builder->layout, position - 1);
+    return is_there ? offloaded_B(builder, layer) : 0;
+}
+
 /* What a layer works with, beyond the loss's tensors: these are gone when the layers are passed
  * backward, and not there yet when they are passed forward, so that the layer has their place. */
 static double layers_working_B(const ms_cost_builder *builder, ms_stage_content content) {
     double layer_B = 0, loss_B = 0;
     int modules = content.is_last ? builder->model->mtp_layers : 0; /* behind the last layer */
     for (int i = 0; i < content.layers + modules; i++) {
-        layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i, i));
+        layer_B = fmax(layer_B, layer_working_B(builder, content.layer_first + i, i) +
+                                    reloaded_B(builder, content, i));
     }
     if (content.is_last && builder->model->vocab > 0) {
         loss_B = (1 + modules) * loss_kept_B(builder);

@@ -177,9 +177,9 @@ Test(framework_memory, shards_are_refused_that_are_not_equal) {
 }
 
 /* A token's share of a layer: two planes of each half; q, k, v, the output and a log-sum-exp of
- * each head; of 4 experts its copy, gate and up, and the result. The layer at work has them back.
- */
-Test(framework_memory, what_is_offloaded_is_on_the_gpu_while_its_layer_works) {
+ * each head; of 4 experts its copy, gate and up, and the result. The layer at work has them back,
+ * and those of the layer before it are on their way. */
+Test(framework_memory, what_is_offloaded_is_on_the_gpu_while_its_layer_and_the_next_one_work) {
     ms_model model = fixture_small_moe(3);
     const double norms = 4 * 2 * 1024.0;
     const double attention = 2 * (24 * 64 + 16 * 64.0) + 4 * 16;
@@ -198,6 +198,14 @@ Test(framework_memory, what_is_offloaded_is_on_the_gpu_while_its_layer_works) {
             memory_with(&model, (choices){.zero = 0, .offloaded = ROWS[i].parts});
         double layer_B = 2048 * ROWS[i].token_B;
         cr_assert_float_eq(all.activation_B - some.activation_B, 3 * layer_B, 1, "row %zu", i);
-        cr_assert_float_eq(some.working_B - all.working_B, layer_B, 1, "row %zu", i);
+        cr_assert_float_eq(some.working_B - all.working_B, 2 * layer_B, 1, "row %zu", i);
     }
+}
+
+Test(framework_memory, nothing_comes_back_ahead_where_a_stage_has_one_layer) {
+    ms_model model = fixture_small_moe(1);
+    ms_stage_memory all = memory_with(&model, (choices){.zero = 0});
+    ms_stage_memory some = memory_with(&model, (choices){.zero = 0, .offloaded = MS_OFFLOAD_NORMS});
+    cr_assert_float_eq(some.working_B - all.working_B, 2048 * 4 * 2 * 1024.0, 1);
+    cr_assert_float_eq(all.activation_B, some.activation_B + some.working_B - all.working_B, 1);
 }
