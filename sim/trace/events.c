@@ -15,18 +15,18 @@ enum { DATES = 256 }; /* that are made at once */
  * low bits, rounded as llrint rounds them: additions, which become vector instructions, in place of
  * calls of the C library. */
 void ms_all_to_ps(const double *seconds, size_t count, int64_t *ps_out) {
-    const double shift = 0x1.8p52, limit_ps = 0x1p51;
-    uint64_t shift_bits;
+    const double shift = 0x1.8p52;
+    const int exponent_at = 52; /* the first of the exponent's bits, which others do not reach */
+    uint64_t shift_bits, far = 0;
     memcpy(&shift_bits, &shift, sizeof shift_bits);
-    int far = 0;
     for (size_t i = 0; i < count; i++) {
-        double ps = seconds[i] * MS_PS_PER_S, shifted = ps + shift;
+        double shifted = seconds[i] * MS_PS_PER_S + shift;
         uint64_t bits;
         memcpy(&bits, &shifted, sizeof bits);
         ps_out[i] = (int64_t)(bits - shift_bits);
-        far |= fabs(ps) >= limit_ps;
+        far |= (bits ^ shift_bits) >> exponent_at;
     }
-    for (size_t i = 0; far && i < count; i++) {
+    for (size_t i = 0; far != 0 && i < count; i++) {
         ps_out[i] = ms_to_ps(seconds[i]);
     }
 }
@@ -84,14 +84,26 @@ FILL_EVENTS(fill_some_flop, double,
             rows->flop == NULL ? dag->works[dag->ops[op].work].flop : rows->flop[row])
 
 /* Dates of operations in a row, moved on by the periods that are repeated where they are behind
- * these: a few at a time, since ms_all_to_ps takes many. */
+ * these: a few at a time, and stretch by stretch, so that both become vector instructions. */
 static void fill_all_dates(const ms_timeline *timeline, const double *date_s, size_t count,
                            const double *start_s, int64_t *cells) {
-    double some_s[DATES];
+    const ms_steady *steady = &timeline->steady;
+    if (steady->count == 0) {
+        ms_all_to_ps(date_s, count, cells);
+        return;
+    }
     for (size_t done = 0; done < count; done += DATES) {
         size_t some = count - done < DATES ? count - done : DATES;
+        double some_s[DATES], later_s[DATES] = {0};
+        for (int32_t stretch = 0; stretch < steady->count; stretch++) {
+            const ms_steady_stretch of = steady->of_step[stretch];
+            const double more_s = of.times * of.period_s;
+            for (size_t i = 0; i < some; i++) {
+                later_s[i] += ms_steady_stretch_is_before(&of, start_s[done + i]) ? more_s : 0.0;
+            }
+        }
         for (size_t i = 0; i < some; i++) {
-            some_s[i] = date_s[done + i] + ms_steady_later_s(&timeline->steady, start_s[done + i]);
+            some_s[i] = date_s[done + i] + later_s[i];
         }
         ms_all_to_ps(some_s, some, cells + done);
     }
@@ -333,6 +345,10 @@ static bool next_member(member_cursor *cursor, int32_t *stream_out) {
 }
 
 static size_t count_members(const ms_event_rows *rows) {
+    const ms_dag *dag = &rows->result->dag;
+    if (rows->first_op == NULL) {
+        return (size_t)(dag->member_first[rows->count] - rows->count);
+    }
     member_cursor cursor = {.rows = rows};
     int32_t stream = 0;
     size_t count = 0;
