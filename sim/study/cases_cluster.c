@@ -25,6 +25,7 @@ static const cluster_row CLUSTERS[] = {
     {"A100", "4xHDR", "hdr4-a100", NULL},
     {"Ampere GPUs", "Clos, Tomahawk 4", "bytedance-a100", NULL},
     {"A100", NULL, "dgx-a100", NULL},
+    {"a100", NULL, "dgx-a100", NULL},
     {"A800", NULL, "dgx-a100", NULL}, /* an A100 with two thirds of its NVLinks */
     {"V100", NULL, "dgx2-v100", NULL},
     {"H100-SXM5 96GB", NULL, "meta-roce-h100", "h100-sxm5-96gb"},

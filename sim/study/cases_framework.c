@@ -220,15 +220,15 @@ static const char *of_group(const ms_case *c) {
 
 static const char *of_words(const ms_case *c) {
     for (size_t i = 0; i < COUNT_OF(WORDS); i++) {
-        bool is_named = ms_case_says(c->source, WORDS[i].word) ||
-                        ms_case_says(c->provenance, WORDS[i].word) ||
-                        ms_case_says(c->url, WORDS[i].word);
+        bool is_named = ms_case_mentions(c->source, WORDS[i].word) ||
+                        ms_case_mentions(c->provenance, WORDS[i].word) ||
+                        ms_case_mentions(c->url, WORDS[i].word);
         if (is_named && goes_with(c, &WORDS[i])) {
             return WORDS[i].framework;
         }
     }
-    bool is_deepspeed = ms_case_says(c->source, "DeepSpeed");
-    if (is_deepspeed && !ms_case_says(c->source, "Megatron")) {
+    bool is_deepspeed = ms_case_mentions(c->source, "DeepSpeed");
+    if (is_deepspeed && !ms_case_mentions(c->source, "Megatron")) {
         return "deepspeed";
     }
     return ms_case_says(c->system.gpu, "TPU") ? "t5x" : NULL;

@@ -7,6 +7,10 @@
 #include "study/cases_rules.h"
 
 bool ms_case_says(const char *text, const char *word) {
+    return text != NULL && strstr(text, word) != NULL;
+}
+
+bool ms_case_mentions(const char *text, const char *word) {
     size_t length = strlen(word);
     for (; text != NULL && *text != '\0'; text++) {
         if (strncasecmp(text, word, length) == 0) {

@@ -68,8 +68,11 @@ void ms_case_differs(ms_case_translation *t, const char *what);
 ms_status ms_case_refuse(ms_case_translation *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Whether a text holds a word, large letters or small; a text that is not given holds none. */
+/* Whether a text holds a word; a text that is not given holds none. */
 bool ms_case_says(const char *text, const char *word);
+
+/* The same, large letters or small: for words of prose, not for names of what was measured. */
+bool ms_case_mentions(const char *text, const char *word);
 
 /* The model of a case, with the choices of its framework's model, into the job's spec.  Returns
  * MS_OK; MS_E_NO (refused); MS_E_NOMEM (reported). */

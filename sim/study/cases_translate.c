@@ -267,7 +267,7 @@ static void set_attention(ms_case_translation *t) {
         const char *words[3];
         ms_attention_kernel attention;
     } KERNELS[] = {
-        {{"no flash", "without flash", "without Flash"}, MS_ATTENTION_UNFUSED},
+        {{"no flash", "without flash", "not flash"}, MS_ATTENTION_UNFUSED},
         {{"FlashAttention-3", "FlashAttention 3", "flash3"}, MS_ATTENTION_FLASH3},
         {{"FlashAttention-2", "FlashAttention 2", "flash2"}, MS_ATTENTION_FLASH2},
         {{"FlashAttention", "flash attention", "flash-attn"}, MS_ATTENTION_FLASH1},
@@ -276,7 +276,7 @@ static void set_attention(ms_case_translation *t) {
     for (size_t i = 0; i < sizeof KERNELS / sizeof KERNELS[0]; i++) {
         for (size_t w = 0; w < sizeof KERNELS[i].words / sizeof KERNELS[i].words[0]; w++) {
             if (model->attention == MS_ATTENTION_UNFUSED &&
-                ms_case_says(t->c->notes, KERNELS[i].words[w])) {
+                ms_case_mentions(t->c->notes, KERNELS[i].words[w])) {
                 model->attention = KERNELS[i].attention;
                 return;
             }
@@ -331,7 +331,7 @@ static unsigned named_parts(const char *words) {
         {"moe_act", MS_RECOMPUTE_ACTIVATIONS}, {"activation function", MS_RECOMPUTE_ACTIVATIONS}};
     unsigned parts = 0;
     for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
-        parts |= ms_case_says(words, PARTS[i].word) ? PARTS[i].part : 0;
+        parts |= ms_case_mentions(words, PARTS[i].word) ? PARTS[i].part : 0;
     }
     return parts;
 }
